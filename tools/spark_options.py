@@ -24,12 +24,12 @@ def table(options: Iterable[Option[object]]) -> str:
     """A row for each option; the query type is a column where options differ in it."""
     shown = [option for option in options if option.name not in NOT_SHOWN]
     for option in shown:
-        if not all((option.value, option.shown_default, option.meaning)):
-            raise ValueError(f"option '{option.name}' lacks a description; set value, shown_default and meaning")
+        if not all((option.value, option.default_cell, option.meaning)):
+            raise ValueError(f"option '{option.name}' lacks a description; set value and meaning")
     columns = {
         "Option": [f"`{option.name}`" for option in shown],
         "Value": [option.value for option in shown],
-        "Default": [option.shown_default for option in shown],
+        "Default": [option.default_cell for option in shown],
         "Query type": [option.query for option in shown],
         "Meaning": [option.meaning for option in shown],
     }

@@ -47,9 +47,9 @@ class PrebuiltSource(DataSource):
         return tuple(self.options["columns"].split(","))
 
     def schema(self) -> str:
-        from kwire.spark.columns import render_ddl
+        from kwire.spark.schema import TYPES, render_schema
 
-        return render_ddl(self._columns(), self.options)
+        return render_schema({name: TYPES[name] for name in self._columns()}, self.options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return PrebuiltReader(

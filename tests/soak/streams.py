@@ -36,7 +36,7 @@ from kwire.errors import BrokerError, ConnectionFailed
 from kwire.log import LogDirectory
 from kwire.messages import registry
 from kwire.spark.live.reading import read_range
-from kwire.spark.offset_ranges import OffsetRange
+from kwire.spark.offsets import OffsetRange
 
 __all__ = ["RealKafka", "StreamReport", "soak_streams"]
 

@@ -95,15 +95,28 @@ def plan_splits(
     splits: list[Split] = []
     for log in logs:
         wanted = (0, None) if ranges is None else ranges.get((log.topic, log.partition))
-        if wanted is None:
-            continue
-        start, end = log.bounds(*wanted, isolation)
-        if start >= end:
-            continue
-        aborted = _aborted(log, start, end, isolation)
-        for segment in log.segments_between(start, end):
-            splits += _split_segment(log, segment, start, end, isolation, aborted, split_bytes)
+        if wanted is not None:
+            splits += plan_range(log, *wanted, isolation, split_bytes)
     return splits
+
+
+def plan_range(
+    log: PartitionLog,
+    start_offset: int,
+    end_offset: int | None,
+    isolation: Isolation = "read_uncommitted",
+    split_bytes: int = DEFAULT_SPLIT_BYTES,
+) -> list[Split]:
+    """Plan the splits of offsets [start_offset, end_offset) of one log; arguments as for plan_splits."""
+    start, end = log.bounds(start_offset, end_offset, isolation)
+    if start >= end:
+        return []
+    aborted = _aborted(log, start, end, isolation)
+    return [
+        split
+        for segment in log.segments_between(start, end)
+        for split in _split_segment(log, segment, start, end, isolation, aborted, split_bytes)
+    ]
 
 
 def _aborted(log: PartitionLog, start: int, end: int, isolation: str) -> Sequence[AbortedTransaction] | None:

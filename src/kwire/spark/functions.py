@@ -20,8 +20,7 @@ import pyarrow as pa
 
 from kwire.errors import OptionError
 from kwire.spark.message_types import message_class, portable_message, struct_type
-from kwire.spark.options.option import Option, check_names
-from kwire.spark.options.values import choice, flag
+from kwire.spark.options.option import Option, check_names, choice, flag_option
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -40,23 +39,12 @@ MODE = Option[Literal["FAILFAST", "PERMISSIVE"]](
     parse=choice("FAILFAST", "PERMISSIVE"),
     default="FAILFAST",
     value="`FAILFAST` or `PERMISSIVE`",
-    shown_default="`FAILFAST`",
     meaning="How to handle a message that cannot be decoded: fail the query, or return null.",
 )
-HEADER = Option[bool](
-    name="header",
-    parse=flag,
+HEADER = flag_option("header", default=False, meaning="Whether messages are whole frames, with length and header.")
+PREFIXED = flag_option(
+    "prefixed",
     default=False,
-    value="boolean",
-    shown_default="false",
-    meaning="Whether messages are whole frames, with length and header.",
-)
-PREFIXED = Option[bool](
-    name="prefixed",
-    parse=flag,
-    default=False,
-    value="boolean",
-    shown_default="false",
     meaning="Whether an int16 precedes each message, as in internal topics: its version. With version None the struct "
     "has the fields of all versions.",
 )

@@ -75,7 +75,7 @@ def test_a_schema_selects_columns(spark: SparkSession, kafka_logs: dict[str, Pat
     reader = spark.read.format("kafka-internal").option("kind", "transactions")
     frame = reader.schema("state string, transactional_id string").load(str(kafka_logs["modern"] / "data"))
     assert ("Ongoing", "txn-tx-0") in map(tuple, frame.collect())
-    with pytest.raises(Exception, match="no column 'state' of type int"):
+    with pytest.raises(Exception, match="column 'state' is of type string, not int"):
         reader.schema("state int").load(str(kafka_logs["modern"] / "data")).collect()
 
 

@@ -6,17 +6,15 @@ import pytest
 
 from kwire.errors import OptionError
 from kwire.spark.live.options import parse_options
-from kwire.spark.options.offsets import EARLIEST, LATEST, GlobalOffset, GlobalTimestamp, SpecificOffsets
-from kwire.spark.options.query import Query
-from kwire.spark.options.rate_limits import RateLimits
-from kwire.spark.options.topics import Subscribe, select
+from kwire.spark.offsets import LATEST, GlobalOffset, GlobalTimestamp, Query, SpecificOffsets
+from kwire.spark.options.query import RateLimits, Subscribe, select
 
 BASE = {"kafka.bootstrap.servers": "a:1", "subscribe": "t"}
 
 
 def test_defaults_equal_sparks() -> None:
     batch, stream = parse_options(BASE, "batch"), parse_options(BASE, "stream")
-    assert (batch.start, batch.end) == (GlobalOffset(EARLIEST), GlobalOffset(LATEST))
+    assert (batch.start, batch.end) == (None, None)
     assert stream.start == GlobalOffset(LATEST)
     assert batch.selection == Subscribe(frozenset({"t"}))
     assert (batch.fail_on_data_loss, batch.include_headers, batch.isolation) == (True, False, "read_uncommitted")

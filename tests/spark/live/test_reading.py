@@ -16,7 +16,7 @@ from kwire.broker import Broker
 READ_TWICE = """
 import sys
 from kwire.spark.live import reading
-from kwire.spark.offset_ranges import OffsetRange
+from kwire.spark.offsets import OffsetRange
 
 for _ in range(2):
     for rows in reading.read_range(

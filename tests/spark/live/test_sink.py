@@ -65,7 +65,7 @@ def options(servers: str, **more: str) -> LiveWriteOptions:
 def test_tokens_and_levels_reach_producers_and_consumers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from kwire.spark.live.options import parse_options
     from kwire.spark.live.reading import read_range
-    from kwire.spark.offset_ranges import OffsetRange
+    from kwire.spark.offsets import OffsetRange
 
     with Broker(listeners="SASL_PLAINTEXT://127.0.0.1:0", sasl_enabled_mechanisms="OAUTHBEARER") as broker:
         given = {

@@ -22,7 +22,7 @@ from kwire.identifiers import render_uuid
 from kwire.messages import registry
 from kwire.records import ColumnWriter
 from kwire.spark.live.source import KafkaLiveSource
-from kwire.spark.offset_ranges import OffsetRange
+from kwire.spark.offsets import OffsetRange
 from kwire.spark.streaming.position import Position
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from tools.kafka import free_port
 from kwire.spark.live.options import parse_options
 from kwire.spark.live.reading import read_range
 from kwire.spark.live.source import LiveStreamReader
-from kwire.spark.offset_ranges import OffsetRange
+from kwire.spark.offsets import OffsetRange
 
 WAIT_MS = 1500
 # What is over after WAIT_MS is retrying; the response to a request may take as long as a slow machine needs.

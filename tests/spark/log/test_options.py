@@ -8,15 +8,14 @@ import pytest
 
 from kwire.errors import OptionError
 from kwire.spark.log.options import UNSUPPORTED, parse_options
-from kwire.spark.options.offsets import EARLIEST, LATEST, GlobalOffset
-from kwire.spark.options.topics import Matching, Subscribe
+from kwire.spark.options.query import Matching, Subscribe
 
 
 def test_only_the_path_is_required_and_defaults_equal_sparks_kafka_source() -> None:
     options = parse_options({"path": "/logs"})
     assert options.paths == ("/logs",)
     assert options.selection == Matching(None, False)
-    assert (options.start, options.end) == (GlobalOffset(EARLIEST), GlobalOffset(LATEST))
+    assert (options.start, options.end) == (None, None)
     assert (options.no_match, options.isolation, options.mode) == ("error", "read_uncommitted", "FAILFAST")
     assert options.fail_on_data_loss
     assert options.check_crc

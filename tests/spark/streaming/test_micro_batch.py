@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire.errors import LogError, Malformed, OptionError
-from kwire.spark.offset_ranges import OffsetRange
-from kwire.spark.options.offsets import SpecificOffsets, parse_offset_limit
-from kwire.spark.options.rate_limits import RateLimits, parse_duration
+from kwire.spark.offsets import OffsetRange, SpecificOffsets, parse_offset_limits
+from kwire.spark.options.query import RateLimits, parse_duration
 from kwire.spark.streaming.micro_batch import has_enough_offsets, next_ranges, rate_limit
 from kwire.spark.streaming.position import Position
 
@@ -49,7 +51,7 @@ def test_a_checkpoint_of_another_format_is_rejected() -> None:
         OptionError, match=r"belongs to a query on kafka-log, and this query is on kafka-live.*\{\"a\": \{\"0\": 3\}\}"
     ):
         Position.parse(written, "kafka-live")
-    assert parse_offset_limit("starting", None, None, json.dumps(written), is_stream=True) == SpecificOffsets({A0: 3})
+    assert parse_offset_limits({"startingoffsets": json.dumps(written)})[0] == SpecificOffsets({A0: 3})
 
 
 def test_a_limit_is_split_in_proportion_to_the_data() -> None:
@@ -101,19 +103,32 @@ def test_invalid_limits_are_rejected() -> None:
         RateLimits(min_offsets=5, max_offsets=4)
 
 
+@contextmanager
+def warnings_of_kwire() -> Iterator[list[str]]:
+    """The messages that the logger kwire.spark gets."""
+    found: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("kwire.spark")
+    logger.addHandler(handler)
+    try:
+        yield found
+    finally:
+        logger.removeHandler(handler)
+
+
 def ranges(
     start: dict[tuple[str, int], int], end: dict[tuple[str, int], int], first: int, **options: bool
 ) -> list[OffsetRange]:
-    told: list[str] = []
-    found = next_ranges(
-        Position(start),
-        Position(end),
-        lambda keys: dict.fromkeys(keys, first),
-        lambda topics: {},
-        fail_on_data_loss=options.get("fail", True),
-        report=told.append,
-    )
-    assert bool(told) == options.get("told", False)
+    with warnings_of_kwire() as warnings:
+        found = next_ranges(
+            Position(start),
+            Position(end),
+            lambda keys: dict.fromkeys(keys, first),
+            lambda topics: {},
+            fail_on_data_loss=options.get("fail", True),
+        )
+    assert bool(warnings) == options.get("told", False)
     return found
 
 
@@ -182,22 +197,15 @@ def test_lost_data_fails_or_is_reported(
 def test_a_recreated_topic_is_data_loss_and_is_read_from_its_start(
     start: Position, end: Position, now: dict[str, uuid.UUID], message: str, left: list[OffsetRange]
 ) -> None:
-    def planned(*, fail: bool, report: list[str]) -> list[OffsetRange]:
-        return next_ranges(
-            start,
-            end,
-            lambda keys: dict.fromkeys(keys, 0),
-            lambda topics: now,
-            fail_on_data_loss=fail,
-            report=report.append,
-        )
+    def planned(*, fail: bool) -> list[OffsetRange]:
+        return next_ranges(start, end, lambda keys: dict.fromkeys(keys, 0), lambda topics: now, fail_on_data_loss=fail)
 
     with pytest.raises(LogError, match=message + ".*failOnDataLoss to false"):
-        planned(fail=True, report=[])
-    told: list[str] = []
-    assert planned(fail=False, report=told) == left
-    assert len(told) == 1
-    assert "created again" in told[0]
+        planned(fail=True)
+    with warnings_of_kwire() as warnings:
+        assert planned(fail=False) == left
+    assert len(warnings) == 1
+    assert "created again" in warnings[0]
 
 
 @pytest.mark.parametrize(("before", "after"), [({}, {"a": OLD}), ({"a": OLD}, {}), ({}, {}), ({"a": OLD}, {"a": OLD})])
@@ -210,6 +218,5 @@ def test_a_topic_with_the_same_or_an_unknown_id_continues(
         lambda keys: dict.fromkeys(keys, 0),
         lambda topics: after,
         fail_on_data_loss=True,
-        report=pytest.fail,
     )
     assert found == [OffsetRange("a", 0, 5, 9)]

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from kwire.errors import OptionError
 from kwire.log.paths import StorageOptions
 from kwire.spark.message_types import message_class, struct_type
-from kwire.spark.options.given import user_options
-from kwire.spark.options.option import Option, check_names
-from kwire.spark.options.values import (
-    check_columns,
+from kwire.spark.options.option import (
+    PATH,
+    PATHS,
+    STORAGE,
+    Option,
+    check_names,
     choice,
     column_list,
     parse_paths,
     parse_storage,
-    text,
+    user_options,
     word_list,
 )
+from kwire.spark.schema import select_columns
 
-__all__ = ["BODY", "BODY_COLUMNS", "COLUMNS", "OPTIONS", "CaptureOptions", "column_types", "parse_options"]
+__all__ = [
+    "BODY",
+    "BODY_COLUMNS",
+    "COLUMNS",
+    "OPTIONS",
+    "CaptureOptions",
+    "available_types",
+    "column_types",
+    "parse_options",
+]
 
 PAGE = "docs/capture.md"
 
@@ -67,31 +79,12 @@ def _message(name: str, value: str) -> str:
     return value.strip()
 
 
-PATH = Option[str | None](
-    name="path",
-    parse=text,
-    default=None,
-    value="string, also as the argument of `load`",
-    shown_default="required",
-    query="batch",
-    meaning="A file, directory, glob or URL. Each file is read by one task.",
-)
-PATHS = Option[str | None](
-    name="paths",
-    parse=text,
-    default=None,
-    value="JSON array of strings",
-    shown_default="none",
-    query="batch",
-    meaning="Several paths; Spark sets it for `load([...])`.",
-)
 PORTS = Option[tuple[int, ...]](
     name="ports",
     parse=_ports,
     default=(),
     value="comma-separated list of ports",
     shown_default="detected",
-    query="batch",
     meaning="Ports that brokers listen on. By default Kafka's connections are detected from their first bytes.",
 )
 APIS = Option[tuple[str, ...]](
@@ -100,7 +93,6 @@ APIS = Option[tuple[str, ...]](
     default=(),
     value="comma-separated list of names",
     shown_default="all",
-    query="batch",
     meaning="The APIs to read, such as `Fetch`. Patterns with `*` and `?` are supported.",
 )
 CLIENTS = Option[tuple[str, ...]](
@@ -109,7 +101,6 @@ CLIENTS = Option[tuple[str, ...]](
     default=(),
     value="comma-separated list of names",
     shown_default="all",
-    query="batch",
     meaning="The client ids to read. Patterns with `*` and `?` are supported.",
 )
 SELECTED = Option[tuple[str, ...] | None](
@@ -118,7 +109,6 @@ SELECTED = Option[tuple[str, ...] | None](
     default=None,
     value="comma-separated list of columns",
     shown_default="all",
-    query="batch",
     meaning="The columns to read. Other columns are not computed.",
 )
 BODIES = Option[Bodies](
@@ -126,8 +116,6 @@ BODIES = Option[Bodies](
     parse=choice("json", "bytes", "none"),
     default="json",
     value="`json`, `bytes` or `none`",
-    shown_default="`json`",
-    query="batch",
     meaning="The form of the columns `request` and `response`: Kafka's JSON form, the captured frame, or no columns.",
 )
 MESSAGE = Option[str | None](
@@ -135,8 +123,6 @@ MESSAGE = Option[str | None](
     parse=_message,
     default=None,
     value="name of a request or response, such as `FetchRequest`",
-    shown_default="none",
-    query="batch",
     meaning="Adds the column `body`, a struct with the fields of all versions of the message. Fields that a version "
     "does not have are null; the column is null for other messages and for bodies that cannot be decoded. Types are "
     "those of [from_kafka](functions.md#types).",
@@ -146,20 +132,20 @@ MODE = Option[Mode](
     parse=choice("FAILFAST", "PERMISSIVE"),
     default="FAILFAST",
     value="`FAILFAST` or `PERMISSIVE`",
-    shown_default="`FAILFAST`",
-    query="batch",
     meaning="How to handle a damaged file: fail the query, or end the file with a row of `file` and `problem`.",
 )
-STORAGE = Option[str | None](
-    name="storage.*",
-    parse=text,
-    default=None,
-    value="string or JSON",
-    shown_default="none",
-    query="batch",
-    meaning="Arguments of the fsspec driver of a URL.",
+OPTIONS: tuple[Option[object], ...] = (
+    replace(PATH, meaning="A file, directory, glob or URL. Each file is read by one task."),
+    PATHS,
+    PORTS,
+    APIS,
+    CLIENTS,
+    SELECTED,
+    BODIES,
+    MESSAGE,
+    MODE,
+    STORAGE,
 )
-OPTIONS: tuple[Option[object], ...] = (PATH, PATHS, PORTS, APIS, CLIENTS, SELECTED, BODIES, MESSAGE, MODE, STORAGE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,12 +182,17 @@ def parse_options(options: Mapping[str, str]) -> CaptureOptions:
 
 def column_types(options: CaptureOptions) -> dict[str, str]:
     """The columns of a query, with types. Raises OptionError for unknown and repeated columns."""
+    types = available_types(options)
+    if options.columns is not None:
+        return select_columns(types, options.columns)
+    return {name: kind for name, kind in types.items() if name not in BODY_COLUMNS or options.bodies != "none"}
+
+
+def available_types(options: CaptureOptions) -> dict[str, str]:
+    """All columns that a query can select, with types."""
     types = {
         name: "binary" if name in BODY_COLUMNS and options.bodies == "bytes" else kind for name, kind in COLUMNS.items()
     }
     if options.message is not None:
         types[BODY] = struct_type(message_class(options.message).SPEC, None).simpleString()
-    if options.columns is None:
-        return {name: kind for name, kind in types.items() if name not in BODY_COLUMNS or options.bodies != "none"}
-    check_columns(options.columns, types)
-    return {name: types[name] for name in options.columns}
+    return types

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from kwire.errors import KwireError, OptionError, did_you_mean
-from kwire.spark.capture.options import BODY, BODY_COLUMNS, COLUMNS, CaptureOptions, column_types, parse_options
+from kwire.errors import KwireError
+from kwire.spark.capture.options import BODY, BODY_COLUMNS, CaptureOptions, available_types, column_types, parse_options
 from kwire.spark.message_types import message_class
-from kwire.spark.options.given import effective_options, schema_ddl
+from kwire.spark.schema import columns_of_schema, effective_options, render_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -149,17 +149,9 @@ class KafkaCaptureSource(DataSource):
 
     def schema(self) -> str:
         """Return the selected columns as DDL. Raises OptionError."""
-        return schema_ddl(column_types(parse_options(self.options)), self.options)
+        return render_schema(column_types(parse_options(self.options)), self.options)
 
     def reader(self, schema: StructType) -> CaptureReader:
         """Create the reader. A schema selects columns and does not convert them. Raises OptionError."""
         options = parse_options(effective_options(self.options, schema))
-        types = column_types(options)
-        selected = {field.name: field.dataType.simpleString() for field in schema.fields}
-        for name, kind in selected.items():
-            if types.get(name, COLUMNS.get(name)) != kind:
-                raise OptionError(
-                    f"The schema: no column '{name}' of type {kind}{did_you_mean(name, types)}; "
-                    f"available: {', '.join(f'{n} {k}' for n, k in types.items())}"
-                )
-        return CaptureReader(replace(options, columns=tuple(selected)))
+        return CaptureReader(replace(options, columns=columns_of_schema(schema, available_types(options))))

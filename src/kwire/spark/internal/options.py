@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from kwire.errors import OptionError, did_you_mean
 from kwire.internal_topics.names import GROUPS_TOPIC, METADATA_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kwire.log.paths import StorageOptions
 from kwire.spark.internal.columns import COLUMNS, HISTORY_COLUMNS, TOPICS
-from kwire.spark.options.given import user_options
-from kwire.spark.options.option import Option, check_names
-from kwire.spark.options.values import (
-    check_columns,
+from kwire.spark.offsets import FAIL_ON_DATA_LOSS
+from kwire.spark.options.option import (
+    PATH,
+    PATHS,
+    STORAGE,
+    Option,
+    check_names,
     choice,
     column_list,
-    flag,
+    flag_option,
     parse_paths,
     parse_storage,
-    text,
+    text_option,
+    user_options,
 )
+from kwire.spark.schema import select_columns
 
 __all__ = ["OPTIONS", "InternalOptions", "column_types", "parse_options"]
 
@@ -44,40 +49,16 @@ def _number(name: str, value: str) -> int:
     return int(value)
 
 
-PATH = Option[str | None](
-    name="path",
-    parse=text,
-    default=None,
-    value="string, also as the argument of `load`",
-    shown_default="required",
-    query="batch",
-    meaning="A log directory, a partition's directory, a glob or a URL.",
-)
-PATHS = Option[str | None](
-    name="paths",
-    parse=text,
-    default=None,
-    value="JSON array of strings",
-    shown_default="none",
-    query="batch",
-    meaning="Several log directories; Spark sets it for `load([...])`.",
-)
-KIND = Option[str | None](
-    name="kind",
-    parse=text,
-    default=None,
+KIND = text_option(
+    "kind",
     value=", ".join(f"`{kind}`" for kind in COLUMNS),
     shown_default="by `topic`",
-    query="batch",
     meaning="The rows to read: one for each object of that kind.",
 )
-TOPIC = Option[str | None](
-    name="topic",
-    parse=text,
-    default=None,
+TOPIC = text_option(
+    "topic",
     value=", ".join(f"`{topic}`" for topic in DEFAULT_KINDS),
     shown_default="by `kind`",
-    query="batch",
     meaning="The internal topic; an alternative to `kind`, which it implies except for `__cluster_metadata`.",
 )
 MODE = Option[Mode](
@@ -85,8 +66,6 @@ MODE = Option[Mode](
     parse=choice("current", "history"),
     default="current",
     value="`current` or `history`",
-    shown_default="`current`",
-    query="batch",
     meaning="Whether to read the state that the records add up to, or the records.",
 )
 AT_OFFSET = Option[int | None](
@@ -95,7 +74,6 @@ AT_OFFSET = Option[int | None](
     default=None,
     value="long",
     shown_default="end of the log",
-    query="batch",
     meaning="Read the records below this offset. Requires a single partition.",
 )
 AT_TIME = Option[int | None](
@@ -104,7 +82,6 @@ AT_TIME = Option[int | None](
     default=None,
     value="timestamp in milliseconds",
     shown_default="end of the log",
-    query="batch",
     meaning="Read the records before the first one with a later timestamp.",
 )
 SELECTED = Option[tuple[str, ...] | None](
@@ -113,37 +90,9 @@ SELECTED = Option[tuple[str, ...] | None](
     default=None,
     value="comma-separated list of columns",
     shown_default="all",
-    query="batch",
     meaning="The columns to read, in this order.",
 )
-REDACT = Option[bool](
-    name="redact",
-    parse=flag,
-    default=True,
-    value="boolean",
-    shown_default="true",
-    query="batch",
-    meaning="Whether to hide secrets.",
-)
-FAIL_ON_DATA_LOSS = Option[bool](
-    name="failOnDataLoss",
-    parse=flag,
-    default=True,
-    value="true or false",
-    shown_default="true",
-    query="batch",
-    meaning="Whether to fail a query of the current state at a record that cannot be read. With false the record is "
-    "skipped and a warning is logged.",
-)
-STORAGE = Option[str | None](
-    name="storage.*",
-    parse=text,
-    default=None,
-    value="string or JSON",
-    shown_default="none",
-    query="batch",
-    meaning="Arguments of the fsspec driver of a URL.",
-)
+REDACT = flag_option("redact", default=True, meaning="Whether to hide secrets.")
 OPTIONS: tuple[Option[object], ...] = (
     PATH,
     PATHS,
@@ -154,7 +103,11 @@ OPTIONS: tuple[Option[object], ...] = (
     AT_TIME,
     SELECTED,
     REDACT,
-    FAIL_ON_DATA_LOSS,
+    replace(
+        FAIL_ON_DATA_LOSS,
+        meaning="Whether to fail a query of the current state at a record that cannot be read. With false the record "
+        "is skipped and a warning is logged.",
+    ),
     STORAGE,
 )
 
@@ -231,8 +184,4 @@ def _topic_and_kind(given: Mapping[str, str], mode: Mode) -> tuple[str, str | No
 
 def column_types(options: InternalOptions) -> dict[str, str]:
     """The columns of a query, with types. Raises OptionError for unknown and repeated columns."""
-    types = options.types
-    if options.columns is None:
-        return types
-    check_columns(options.columns, types)
-    return {name: types[name] for name in options.columns}
+    return options.types if options.columns is None else select_columns(options.types, options.columns)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ from kwire.log.internal import (
 )
 from kwire.log.paths import open_logs
 from kwire.spark.arrow_types import arrow_type
+from kwire.spark.offsets import report_data_loss
 
 if TYPE_CHECKING:
     from kwire.spark.internal.options import InternalOptions
@@ -36,8 +36,6 @@ __all__ = ["read_task"]
 
 BATCH_ROWS = 2048
 MAX_TIMESTAMP_MS = 253_402_300_799_999  # the end of the year 9999, the last that Spark and Python both support
-
-logger = logging.getLogger("kwire.spark")
 
 Row = dict[str, Any]
 Logs = Mapping[TopicPartition, PartitionLog]
@@ -111,10 +109,8 @@ def _check(problems: Problems, options: InternalOptions) -> None:
     if not problems.count:
         return
     first = problems.records[0]
-    what = (
+    lost = (
         f"{problems.count} records of {first.topic}-{first.partition} cannot be read, "
-        f"the first at offset {first.offset}: {first.error}"
+        f"the first at offset {first.offset}: {first.error}; to see them, set mode to history"
     )
-    if options.fail_on_data_loss:
-        raise LogError(f"{what}; to skip them, set failOnDataLoss to false; to see them, set mode to history")
-    logger.warning("%s", what)
+    report_data_loss(lost, "skip them", fail=options.fail_on_data_loss)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from kwire.errors import LogError, OptionError, did_you_mean
+from kwire.errors import LogError, OptionError
 from kwire.identifiers import TopicPartition
 from kwire.spark.internal.options import InternalOptions, column_types, parse_options
-from kwire.spark.options.given import effective_options, schema_ddl
+from kwire.spark.schema import columns_of_schema, effective_options, render_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,16 +79,9 @@ class KafkaInternalSource(DataSource):
 
     def schema(self) -> str:
         """Return the selected columns as DDL. Raises OptionError."""
-        return schema_ddl(column_types(parse_options(self.options)), self.options)
+        return render_schema(column_types(parse_options(self.options)), self.options)
 
     def reader(self, schema: StructType) -> InternalReader:
         """Create the reader. A schema selects columns and does not convert them. Raises OptionError."""
         options = parse_options(effective_options(self.options, schema))
-        selected = {each.name: each.dataType.simpleString() for each in schema.fields}
-        for name, kind in selected.items():
-            if options.types.get(name) != kind:
-                raise OptionError(
-                    f"The schema: no column '{name}' of type {kind}{did_you_mean(name, options.types)}; "
-                    f"available: {', '.join(f'{n} {k}' for n, k in options.types.items())}"
-                )
-        return InternalReader(replace(options, columns=tuple(selected)))
+        return InternalReader(replace(options, columns=columns_of_schema(schema, options.types)))

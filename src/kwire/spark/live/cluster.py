@@ -7,18 +7,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, Topic
-from kwire.errors import BrokerError, LogError, did_you_mean
+from kwire.errors import BrokerError, did_you_mean
 from kwire.identifiers import TopicPartition
 from kwire.protocol.error_codes import ErrorCode
 from kwire.spark.live.options import LiveOptions
-from kwire.spark.options.topics import Assign, Matching, Subscribe, select
+from kwire.spark.offsets import DELETED, report_data_loss
+from kwire.spark.options.query import Assign, Matching, Subscribe, select
 from kwire.spark.streaming.position import TopicIds
 
 __all__ = ["LiveBounds", "LiveCluster", "find_topic"]
 
 logger = logging.getLogger("kwire.spark")
-
-DELETED = (1 << 63) - 1  # first offset of a partition that no longer exists: all of its records were deleted
 
 
 def find_topic(client: Client, name: str) -> Topic:
@@ -94,15 +93,13 @@ class LiveCluster:
         selected, missing = select(selection, available)
         if missing:
             hint = did_you_mean(missing[0], self.client.metadata().topics)
-            what = f"{', '.join(missing)} not found in this cluster{hint}"
-            if self.options.fail_on_data_loss:
-                raise LogError(f"{what}; to read the available data, set failOnDataLoss to false")
-            logger.warning("%s", what)
+            lost = f"{', '.join(missing)} not found in this cluster{hint}"
+            report_data_loss(lost, "read the available data", fail=self.options.fail_on_data_loss)
         return selected
 
-    def bounds(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, LiveBounds]:
-        """The available offsets of partitions."""
-        keys = list(keys)
+    def bounds(self) -> dict[TopicPartition, LiveBounds]:
+        """The available offsets of the query's partitions. Raises the errors of partitions."""
+        keys = self.partitions()
         first, last = self.earliest(keys), self.latest(keys)
         return {key: LiveBounds(self, key, first[key], last[key]) for key in keys}
 

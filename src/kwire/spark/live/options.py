@@ -10,28 +10,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kwire.errors import OptionError
-from kwire.spark.options.given import user_options
-from kwire.spark.options.option import Option, check_names
+from kwire.spark.offsets import Query, for_query
+from kwire.spark.options.option import Option, check_names, positive, text_option, user_options
 from kwire.spark.options.query import (
     SHARED_OPTIONS,
     SUBSCRIBE_PATTERN,
-    Query,
+    Matching,
     QueryOptions,
     parse_query,
     parse_selection,
 )
 from kwire.spark.options.query import UNSUPPORTED as UNSUPPORTED_FOR_ALL
-from kwire.spark.options.topics import Matching
-from kwire.spark.options.values import positive, text
 
-__all__ = ["OPTIONS", "UNSUPPORTED", "LiveOptions", "parse_options"]
+__all__ = [
+    "BOOTSTRAP_SERVERS",
+    "CLIENT_SETTINGS",
+    "OPTIONS",
+    "UNSUPPORTED",
+    "LiveOptions",
+    "client_settings",
+    "parse_options",
+]
 
 PAGE = "docs/live.md"
 
-BOOTSTRAP_SERVERS = Option[str | None](
-    name="kafka.bootstrap.servers",
-    parse=text,
-    default=None,
+BOOTSTRAP_SERVERS = text_option(
+    "kafka.bootstrap.servers",
     value="comma-separated list of `host:port`",
     shown_default="required",
     meaning="The brokers to connect to first.",
@@ -49,7 +53,6 @@ NUM_RETRIES = Option[int | None](
     parse=positive,
     default=None,
     value="int",
-    shown_default="none",
     meaning="Accepted without effect: requests are retried until `kafkaConsumer.pollTimeoutMs` is over.",
 )
 RETRY_INTERVAL = Option[int | None](
@@ -60,20 +63,12 @@ RETRY_INTERVAL = Option[int | None](
     shown_default="100",
     meaning="Milliseconds to wait before a request is retried.",
 )
-GROUP_ID_PREFIX = Option[str | None](
-    name="groupIdPrefix",
-    parse=text,
-    default=None,
-    value="string",
-    shown_default="none",
-    meaning="Accepted without effect: there is no consumer group.",
+GROUP_ID_PREFIX = text_option(
+    "groupIdPrefix", value="string", meaning="Accepted without effect: kwire reads without a consumer group."
 )
-CLIENT_SETTINGS = Option[str | None](
-    name="kafka.*",
-    parse=text,
-    default=None,
+CLIENT_SETTINGS = text_option(
+    "kafka.*",
     value="string",
-    shown_default="none",
     meaning="Configurations of the client. See [Kafka configurations](#kafka-configurations).",
 )
 _CHANGED = {
@@ -95,7 +90,7 @@ OPTIONS: tuple[Option[object], ...] = (
 UNSUPPORTED = {
     **UNSUPPORTED_FOR_ALL,
     "kafka.enable.auto.commit": "offsets are stored in Spark's checkpoint and never committed to Kafka",
-    "kafka.interceptor.classes": "there is no Java consumer to intercept",
+    "kafka.interceptor.classes": "kwire reads without a Java consumer",
     "path": "this source reads from brokers; use kafka-log to read a log directory",
 }
 
@@ -117,16 +112,13 @@ class LiveOptions(QueryOptions):
         return self.kafka.get("isolation.level", "read_uncommitted").strip().lower()
 
 
-def is_client_setting(key: str) -> bool:
-    """Whether an option is passed to the client."""
-    return key.startswith("kafka.")
-
-
 def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
     """Parse the options of one query. Raises OptionError."""
+    from kwire.client import ClientSettings
+
     given = user_options(options)
     check_names(given, OPTIONS, UNSUPPORTED, source="kafka-live", page=PAGE, passed_on=is_client_setting)
-    fields = parse_query(given, query)
+    fields = parse_query(given)
     selection = parse_selection(given)
     if selection is None:
         raise OptionError(
@@ -134,21 +126,24 @@ def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
         )
     if isinstance(selection, Matching):
         selection = replace(selection, in_part=True)
-    return LiveOptions(**fields, selection=selection, kafka=_client_settings(given))
-
-
-def _client_settings(given: Mapping[str, str]) -> dict[str, str]:
-    """kafka.* options without the prefix, and the settings that correspond to Spark's own options."""
-    if not (BOOTSTRAP_SERVERS.of(given) or "").strip():
-        raise OptionError(
-            "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer: host:port, ..."
-        )
-    settings = {key.removeprefix("kafka."): value for key, value in given.items() if is_client_setting(key)}
+    kafka = client_settings(given, "consumer")
     NUM_RETRIES.of(given)
     for option, setting in ((POLL_TIMEOUT, "default.api.timeout.ms"), (RETRY_INTERVAL, "retry.backoff.ms")):
         if (value := option.of(given)) is not None:
-            settings.setdefault(setting, str(value))
-    from kwire.client import ClientSettings
+            kafka.setdefault(setting, str(value))
+    ClientSettings.parse(kafka)
+    return for_query(LiveOptions(**fields, selection=selection, kafka=kafka), query)
 
-    ClientSettings.parse(settings)
-    return settings
+
+def is_client_setting(key: str) -> bool:
+    """Whether an option is passed to the client."""
+    return key.startswith("kafka.")
+
+
+def client_settings(given: Mapping[str, str], client: str) -> dict[str, str]:
+    """The kafka.* options, without the prefix. client: consumer or producer. Raises OptionError without brokers."""
+    if not (BOOTSTRAP_SERVERS.of(given) or "").strip():
+        raise OptionError(
+            f"Option 'kafka.bootstrap.servers' must be specified for configuring Kafka {client}: host:port, ..."
+        )
+    return {key.removeprefix("kafka."): value for key, value in given.items() if is_client_setting(key)}

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, Fetched
-from kwire.errors import BrokerError, LogError
+from kwire.errors import BrokerError
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.records.columns import ColumnReader
-from kwire.spark.offset_ranges import OffsetRange
+from kwire.spark.offsets import OffsetRange, report_data_loss
 from kwire.spark.worker import prepare_worker
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ logger = logging.getLogger("kwire.spark")
 
 LARGEST_OFFSET = 2**63 - 1
 MAX_CLIENTS = 4
-REMEDY = "set failOnDataLoss to false"
 
 _clients: dict[tuple[tuple[str, str], ...], Client] = {}
 
@@ -83,10 +82,11 @@ def read_range(
                 )
         except BrokerError as error:
             if error.code == ErrorCode.UNKNOWN_TOPIC_ID:
-                lost = f"topic '{offsets.topic}' was deleted and created again after this task was planned"
-                if fail_on_data_loss:
-                    raise LogError(f"{lost}; to skip the deleted records, {REMEDY}") from error
-                logger.warning("%s; skipping offsets [%d, %d) of the deleted topic", lost, start, offsets.end)
+                lost = (
+                    f"topic '{offsets.topic}' was deleted and created again after this task was planned; offsets "
+                    f"[{start}, {offsets.end}) belong to the deleted topic"
+                )
+                report_data_loss(lost, "skip them", fail=fail_on_data_loss)
                 return
             if error.code != ErrorCode.OFFSET_OUT_OF_RANGE:
                 raise
@@ -96,9 +96,7 @@ def read_range(
             if start >= first:
                 where = f"ends at {client.list_offsets({key: LATEST_TIMESTAMP})[key].offset}"
             lost = f"{error}: offsets from {start} on were deleted (the log {where})"
-            if fail_on_data_loss:
-                raise LogError(f"{lost}; to continue with the remaining records, {REMEDY}") from error
-            logger.warning("%s; continuing with the remaining records", lost)
+            report_data_loss(lost, "continue with the remaining records", fail=fail_on_data_loss)
             if start >= first or first >= offsets.end:  # the topic was created again, or the whole range was deleted
                 return
             start = first

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kwire.errors import KwireError, OptionError
-from kwire.spark.columns import choose_columns, columns_of_schema, render_ddl
 from kwire.spark.live.options import LiveOptions, parse_options
-from kwire.spark.offset_ranges import OffsetRange, cut_ranges, resolve_ranges
-from kwire.spark.options.given import effective_options
+from kwire.spark.offsets import OffsetRange, Query, cut_ranges, for_query, resolve_ranges
+from kwire.spark.schema import TYPES, choose_columns, effective_options, render_schema
 from kwire.spark.streaming.reader import InvalidStreamReader, OffsetStreamReader
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class LiveReader(DataSourceReader):
             logger.warning("maxOffsetsPerTrigger option ignored in batch queries")
         cluster = LiveCluster(self.options)
         try:
-            ranges = resolve_ranges(cluster.bounds(cluster.partitions()), self.options)
+            ranges = resolve_ranges(cluster.bounds(), self.options)
             return _plan_tasks([found for found in ranges if found.size], self.options, cluster)
         finally:
             cluster.close()
@@ -117,20 +116,28 @@ class KafkaLiveSource(DataSource):
         """The format's name."""
         return "kafka-live"
 
+    _options: LiveOptions | None = None
+    """Parsed by schema(), after which Spark pickles the source; the planner unpickles it to create a reader."""
+
     def schema(self) -> str:
         """Return the selected columns as DDL. Raises OptionError."""
-        return render_ddl(choose_columns(parse_options(self.options, "any")), self.options)
+        self._options = parse_options(self.options, "any")
+        return render_schema({name: TYPES[name] for name in choose_columns(self._options)}, self.options)
+
+    def _query_options(self, schema: StructType, query: Query) -> LiveOptions:
+        """The options of a query; if the user or a table has set the schema, schema() has not been called."""
+        return for_query(self._options or parse_options(effective_options(self.options, schema), "any"), query)
 
     def reader(self, schema: StructType) -> LiveReader:
         """Create the reader of a batch query. Raises OptionError."""
-        options = parse_options(effective_options(self.options, schema), "batch")
-        return LiveReader(options, columns_of_schema(schema, options))
+        options = self._query_options(schema, "batch")
+        return LiveReader(options, choose_columns(options, schema))
 
     def streamReader(self, schema: StructType) -> LiveStreamReader | InvalidStreamReader:  # noqa: N802
         """Create the reader of a streaming query; invalid options are errors of its first call."""
         try:
-            options = parse_options(effective_options(self.options, schema), "stream")
-            return LiveStreamReader(options, columns_of_schema(schema, options))
+            options = self._query_options(schema, "stream")
+            return LiveStreamReader(options, choose_columns(options, schema))
         except KwireError as error:
             return InvalidStreamReader(error)
 

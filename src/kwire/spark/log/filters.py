@@ -1,4 +1,4 @@
-"""Pushed filters as bounds of what has to be read. Standard library only.
+"""Pushed filters as bounds of what has to be read, and the ranges of offsets within them. Standard library only.
 
 No rows are filtered here: Spark evaluates every filter on each row. A filter narrows what is read only where each
 dropped row would fail it; filters that are not understood are ignored. Filters are recognized by the names of their
@@ -12,10 +12,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from kwire.identifiers import TopicPartition
+from kwire.log import PartitionLog
+from kwire.log.segment import Segment
+from kwire.spark.offsets import OffsetRange
+from kwire.storage.header_walk import HeaderWalk
+
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
 
-__all__ = ["HIGHEST", "LOWEST", "PushedFilters", "parse_filters"]
+__all__ = ["HIGHEST", "LOWEST", "PushedFilters", "narrow_ranges", "parse_filters"]
 
 LOWEST = -(2**63)
 HIGHEST = 2**63 - 1
@@ -70,6 +76,57 @@ def parse_filters(filters: Iterable[Filter]) -> PushedFilters:
         elif column in ("topic", "partition"):
             found = replace(found, conditions=(*found.conditions, condition))
     return found
+
+
+def narrow_ranges(
+    ranges: Iterable[OffsetRange], logs: Mapping[TopicPartition, PartitionLog], filters: PushedFilters
+) -> list[OffsetRange]:
+    """The parts of ranges in which rows can pass the filters."""
+    return [
+        part
+        for found in ranges
+        if filters.may_match(found.topic, found.partition)
+        for part in _narrow(logs[found.topic, found.partition], found, filters)
+    ]
+
+
+def _narrow(log: PartitionLog, found: OffsetRange, filters: PushedFilters) -> list[OffsetRange]:
+    """The parts of a range in which rows can pass the filters on offset and timestamp."""
+    start = max(found.start, filters.first_offset)
+    end = min(found.end, filters.last_offset + 1)
+    if start >= end:
+        return []
+    if filters.first_timestamp_ms < 0:  # a record without a timestamp counts as -1 ms
+        return [OffsetRange(found.topic, found.partition, start, end)]
+    parts: list[OffsetRange] = []
+    for segment in log.segments_between(start, end):
+        high = end if segment.next_base is None else min(end, segment.next_base)
+        low = _first_recent_offset(segment, max(start, segment.base_offset), filters.first_timestamp_ms)
+        if low is None or low >= high:
+            continue
+        if parts and parts[-1].end == low:
+            low = parts.pop().start
+        parts.append(OffsetRange(found.topic, found.partition, low, high))
+    return parts
+
+
+def _first_recent_offset(segment: Segment, start: int, timestamp_ms: int) -> int | None:
+    """An offset from `start` on before which no record has timestamp_ms or later; None if no record of the segment has.
+
+    Reads batch headers from the position in the time index, so records that the index does not cover count too. (The
+    log's offset_for_time is Kafka's, which can return nothing although a later segment has such a record.)
+    """
+    with segment.open() as file:
+        walk = HeaderWalk(file, segment.time_start(file, timestamp_ms, start))
+        low = start
+        for header in walk:
+            if header.max_timestamp >= timestamp_ms and header.last_offset >= start:
+                # The header of magic 0 and 1 has the last offset only.
+                return max(low, header.stored_offset) if header.magic == 2 else low
+            low = max(low, header.last_offset + 1)
+        # Damaged bytes must reach the reader, which reports them.
+        is_cut = walk.position < file.size() and not segment.is_active
+        return start if walk.damage or is_cut else None
 
 
 def _column(condition: Condition) -> str | None:

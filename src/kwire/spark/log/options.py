@@ -11,72 +11,54 @@ from typing import Literal
 
 from kwire.errors import OptionError, did_you_mean
 from kwire.log.paths import StorageOptions
-from kwire.spark.options.given import user_options
-from kwire.spark.options.option import Option, check_names
+from kwire.spark.offsets import Query, for_query
+from kwire.spark.options.option import (
+    PATH,
+    PATHS,
+    STORAGE,
+    Option,
+    check_names,
+    choice,
+    flag_option,
+    parse_paths,
+    parse_storage,
+    user_options,
+)
 from kwire.spark.options.query import (
     ASSIGN,
     INCLUDE_INTERNAL,
     MAX_RECORDS,
     MIN_PARTITIONS,
+    NO_LIMITS,
+    RATE_LIMITS,
     SHARED_OPTIONS,
     SUBSCRIBE,
     SUBSCRIBE_PATTERN,
-    Query,
+    Matching,
     QueryOptions,
     parse_query,
     parse_selection,
 )
 from kwire.spark.options.query import UNSUPPORTED as UNSUPPORTED_FOR_ALL
-from kwire.spark.options.rate_limits import RATE_LIMITS
-from kwire.spark.options.topics import Matching
-from kwire.spark.options.values import choice, flag, is_storage, parse_paths, parse_storage, text
 
-__all__ = ["OPTIONS", "UNSUPPORTED", "Isolation", "LogOptions", "Mode", "parse_options"]
+__all__ = ["OPTIONS", "UNSUPPORTED", "Isolation", "LogOptions", "Mode", "check_query", "parse_options"]
 
 Mode = Literal["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]
 Isolation = Literal["read_uncommitted", "read_committed"]
 
 PAGE = "docs/spark.md"
 
-PATH = Option[str | None](
-    name="path",
-    parse=text,
-    default=None,
-    value="string, also as the argument of `load`",
-    shown_default="required",
-    meaning="The log directory: a path, a glob or a URL. See [Paths](#paths).",
-)
-PATHS = Option[str | None](
-    name="paths",
-    parse=text,
-    default=None,
-    value="JSON array of strings",
-    shown_default="none",
-    meaning="Several log directories; Spark sets it for `load([...])`.",
-)
-STORAGE = Option[str | None](
-    name="storage.*",
-    parse=text,
-    default=None,
-    value="string or JSON",
-    shown_default="none",
-    meaning="Arguments of the fsspec driver of a URL. See [Paths](#paths).",
-)
 ISOLATION = Option[Isolation](
     name="kafka.isolation.level",
     parse=choice("read_uncommitted", "read_committed"),
     default="read_uncommitted",
     value="`read_uncommitted` or `read_committed`",
-    shown_default="`read_uncommitted`",
     meaning="With `read_committed`, records of aborted transactions are skipped, and the query ends at the last stable "
     "offset.",
 )
-PUSHDOWN = Option[bool](
-    name="pushdown",
-    parse=flag,
+PUSHDOWN = flag_option(
+    "pushdown",
     default=False,
-    value="boolean",
-    shown_default="false",
     query="batch",
     meaning="Whether filters of the query narrow what is read. See [Filter pushdown](#filter-pushdown).",
 )
@@ -85,17 +67,9 @@ MODE = Option[Mode](
     parse=choice("FAILFAST", "DROPMALFORMED", "PERMISSIVE"),
     default="FAILFAST",
     value="`FAILFAST`, `DROPMALFORMED` or `PERMISSIVE`",
-    shown_default="`FAILFAST`",
     meaning="How to handle corrupt batches. See [Corrupt batches](#corrupt-batches).",
 )
-CHECK_CRC = Option[bool](
-    name="checkCrc",
-    parse=flag,
-    default=True,
-    value="boolean",
-    shown_default="true",
-    meaning="Whether to verify the checksum of each batch.",
-)
+CHECK_CRC = flag_option("checkCrc", default=True, meaning="Whether to verify the checksum of each batch.")
 _CHANGED = {
     ASSIGN.name: replace(ASSIGN, shown_default="all topics"),
     SUBSCRIBE.name: replace(SUBSCRIBE, shown_default="all topics"),
@@ -116,14 +90,14 @@ _CHANGED = {
     MAX_RECORDS.name: replace(MAX_RECORDS, shown_default="by size"),
 }
 OPTIONS: tuple[Option[object], ...] = (
-    PATH,
+    replace(PATH, meaning="The log directory: a path, a glob or a URL. See [Paths](#paths)."),
     PATHS,
     *(_CHANGED.get(option.name, option) for option in SHARED_OPTIONS),
     ISOLATION,
     MODE,
     CHECK_CRC,
     PUSHDOWN,
-    STORAGE,
+    replace(STORAGE, meaning=f"{STORAGE.meaning} See [Paths](#paths)."),
 )
 
 _NO_BROKER = "this source reads files and connects to no broker"
@@ -161,9 +135,15 @@ class LogOptions(QueryOptions):
 def parse_options(options: Mapping[str, str], query: Query = "batch") -> LogOptions:
     """Parse the options of one query. Raises OptionError."""
     given = user_options(options)
-    _check_names(given, query)
-    return LogOptions(
-        **parse_query(given, query),
+    known = {*(option.name.lower() for option in OPTIONS), *(name.lower() for name in UNSUPPORTED)}
+    for key in given:
+        if key.startswith("kafka.") and key not in known and not did_you_mean(key, [ISOLATION.name]):
+            raise OptionError(
+                f"Option '{key}' is not supported: {_NO_BROKER}; the only kafka.* option is {ISOLATION.name}"
+            )
+    check_names(given, OPTIONS, UNSUPPORTED, source="kafka-log", page=PAGE)
+    parsed = LogOptions(
+        **parse_query(given),
         selection=parse_selection(given) or Matching(None, INCLUDE_INTERNAL.of(given)),
         paths=parse_paths(given),
         storage=parse_storage(given),
@@ -172,19 +152,16 @@ def parse_options(options: Mapping[str, str], query: Query = "batch") -> LogOpti
         check_crc=CHECK_CRC.of(given),
         mode=MODE.of(given),
     )
+    return check_query(parsed, query)
 
 
-def _check_names(given: Mapping[str, str], query: Query) -> None:
-    if query == "stream" and PUSHDOWN.of(given):
+def check_query(options: LogOptions, query: Query) -> LogOptions:
+    """Check that options are valid for a kind of query, and set its defaults. Raises OptionError."""
+    if query == "stream" and options.pushdown:
         raise OptionError("Option 'pushdown' is not supported: Spark pushes no filters of streaming queries")
-    if query == "batch":
-        for option in RATE_LIMITS:
-            if option.name.lower() in given:
-                raise OptionError(f"Option '{option.name}' is not supported: {_STREAMING_ONLY}")
-    known = {*(option.name.lower() for option in OPTIONS), *(name.lower() for name in UNSUPPORTED)}
-    for key in given:
-        if key.startswith("kafka.") and key not in known and not did_you_mean(key, [ISOLATION.name]):
-            raise OptionError(
-                f"Option '{key}' is not supported: {_NO_BROKER}; the only kafka.* option is {ISOLATION.name}"
-            )
-    check_names(given, OPTIONS, UNSUPPORTED, source="kafka-log", page=PAGE, passed_on=is_storage)
+    if query == "batch" and options.limits != NO_LIMITS:
+        limits = options.limits
+        values = (limits.max_offsets, limits.min_offsets, limits.max_delay_ms)
+        name = next(option.name for option, value in zip(RATE_LIMITS, values, strict=True) if value != option.default)
+        raise OptionError(f"Option '{name}' is not supported: {_STREAMING_ONLY}")
+    return for_query(options, query)

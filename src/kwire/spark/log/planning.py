@@ -7,20 +7,26 @@ imports neither numba nor pyarrow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from kwire.errors import LogError, did_you_mean
 from kwire.identifiers import TopicPartition
-from kwire.log import PartitionLog, Split, plan_splits
-from kwire.log.segment import Segment
-from kwire.spark.log.filters import PushedFilters
-from kwire.spark.log.offset_source import LogOffsetSource
-from kwire.spark.log.options import LogOptions
+from kwire.log import PartitionLog
+from kwire.log.paths import open_logs
+from kwire.log.splits import plan_range
+from kwire.spark.log.filters import PushedFilters, narrow_ranges
+from kwire.spark.log.options import Isolation, LogOptions
 from kwire.spark.log.reading import LogPartition
-from kwire.spark.offset_ranges import OffsetRange, cut_ranges, resolve_ranges
-from kwire.spark.streaming.position import TopicIds
-from kwire.storage.header_walk import HeaderWalk
+from kwire.spark.offsets import DELETED, OffsetRange, cut_ranges, group_small, report_data_loss, resolve_ranges
+from kwire.spark.options.query import Matching, select
+from kwire.spark.streaming.position import Offsets, TopicIds
+from kwire.storage.cached_store import StoreCache
 
-__all__ = ["OPEN_COST_BYTES", "TASK_BYTES", "plan_batch", "plan_micro_batch"]
+__all__ = ["OPEN_COST_BYTES", "TASK_BYTES", "LogBounds", "LogOffsetSource", "plan_batch", "plan_micro_batch"]
+
+logger = logging.getLogger("kwire.spark")
 
 # Small splits share a task up to TASK_BYTES; opening one costs as much as reading OPEN_COST_BYTES.
 TASK_BYTES = 32 << 20
@@ -32,20 +38,20 @@ TASK_RANGES = 32
 Logs = Mapping[TopicPartition, PartitionLog]
 
 
-def plan_batch(options: LogOptions, filters: PushedFilters) -> list[LogPartition]:
-    """Plan the tasks of a batch query. Raises OptionError, LogError."""
-    source = LogOffsetSource(options)
+def plan_batch(options: LogOptions, filters: PushedFilters | None = None) -> list[LogPartition]:
+    """Plan the tasks of a batch query. filters: those that Spark pushed. Raises OptionError, LogError."""
+    source, most = LogOffsetSource(options), 1 if _is_cut(options) else None
     # Offsets are resolved for all selected partitions, so that errors do not depend on filters.
-    ranges = resolve_ranges(source.bounds(source.partitions()), options)
-    narrowed = [
-        part
-        for found in ranges
-        if filters.may_match(found.topic, found.partition)
-        for part in _narrow(source.logs[found.topic, found.partition], found, filters)
+    ranges = resolve_ranges(source.bounds(), options)
+    if filters is not None:
+        ranges = narrow_ranges(ranges, source.logs, filters)
+    splits = [
+        split
+        for part in cut_ranges(ranges, options.min_partitions, options.max_records)
+        for split in plan_range(source.logs[part.topic, part.partition], part.start, part.end, options.isolation)
     ]
-    parts = cut_ranges(narrowed, options.min_partitions, options.max_records)
-    splits = _splits(parts, source.logs, options)
-    return [LogPartition(each) for each in ([[split] for split in splits] if _is_cut(options) else _pack(splits))]
+    tasks = group_small(splits, lambda split: split.size_bytes + OPEN_COST_BYTES, TASK_BYTES, most=most)
+    return [LogPartition(task) for task in tasks]
 
 
 def plan_micro_batch(
@@ -57,81 +63,100 @@ def plan_micro_batch(
     micro-batch must get the same rows in the same tasks again; a task whose records are gone is planned too.
     topic_ids: checked again by each task. Raises LogError.
     """
-    is_cut = _is_cut(options)
-    parts = cut_ranges(ranges, options.min_partitions, options.max_records if is_cut else TASK_OFFSETS)
-    tasks: list[list[OffsetRange]] = []
-    remaining = 0
-    for part in parts:
-        if tasks and not is_cut and part.size <= remaining and len(tasks[-1]) < TASK_RANGES:
-            tasks[-1].append(part)
-            remaining -= part.size
-        else:
-            tasks.append([part])
-            remaining = TASK_OFFSETS - part.size
-    return [LogPartition(_splits(task, logs, options), topic_ids) for task in tasks]
-
-
-def _is_cut(options: LogOptions) -> bool:
-    return options.min_partitions is not None or options.max_records is not None
-
-
-def _splits(ranges: Sequence[OffsetRange], logs: Logs, options: LogOptions) -> list[Split]:
+    most, max_records = (1, options.max_records) if _is_cut(options) else (TASK_RANGES, TASK_OFFSETS)
+    parts = cut_ranges(ranges, options.min_partitions, max_records)
     return [
-        split
-        for key, start, end in (((each.topic, each.partition), each.start, each.end) for each in ranges)
-        for split in plan_splits(logs[key], ranges={key: (start, end)}, isolation=options.isolation)
+        LogPartition(
+            [
+                split
+                for part in task
+                for split in plan_range(logs[part.topic, part.partition], part.start, part.end, options.isolation)
+            ],
+            topic_ids,
+        )
+        for task in group_small(parts, lambda part: part.size, TASK_OFFSETS, most=most)
     ]
 
 
-def _narrow(log: PartitionLog, found: OffsetRange, filters: PushedFilters) -> list[OffsetRange]:
-    """The parts of a range in which rows can pass the filters on offset and timestamp."""
-    start = max(found.start, filters.first_offset)
-    end = min(found.end, filters.last_offset + 1)
-    if start >= end:
-        return []
-    if filters.first_timestamp_ms < 0:  # a record without a timestamp counts as -1 ms
-        return [OffsetRange(found.topic, found.partition, start, end)]
-    parts: list[OffsetRange] = []
-    for segment in log.segments_between(start, end):
-        high = end if segment.next_base is None else min(end, segment.next_base)
-        low = _first_recent_offset(segment, max(start, segment.base_offset), filters.first_timestamp_ms)
-        if low is None or low >= high:
-            continue
-        if parts and parts[-1].end == low:
-            low = parts.pop().start
-        parts.append(OffsetRange(found.topic, found.partition, low, high))
-    return parts
+def _is_cut(options: LogOptions) -> bool:
+    """Whether options divide the query, one range per task."""
+    return options.min_partitions is not None or options.max_records is not None
 
 
-def _first_recent_offset(segment: Segment, start: int, timestamp_ms: int) -> int | None:
-    """An offset from `start` on before which no record has timestamp_ms or later; None if no record of the segment has.
+@dataclass(frozen=True, slots=True)
+class LogBounds:
+    """Offsets [earliest, latest) of a log that a query can read under its isolation level."""
 
-    Reads batch headers from the position in the time index, so records that the index does not cover count too. (The
-    log's offset_for_time is Kafka's, which can return nothing although a later segment has such a record.)
-    """
-    with segment.open() as file:
-        walk = HeaderWalk(file, segment.time_start(file, timestamp_ms, start))
-        low = start
-        for header in walk:
-            if header.max_timestamp >= timestamp_ms and header.last_offset >= start:
-                # The header of magic 0 and 1 has the last offset only.
-                return max(low, header.stored_offset) if header.magic == 2 else low
-            low = max(low, header.last_offset + 1)
-        # Damaged bytes must reach the reader, which reports them.
-        is_cut = walk.position < file.size() and not segment.is_active
-        return start if walk.damage or is_cut else None
+    log: PartitionLog
+    isolation: Isolation
+    earliest: int
+    latest: int
+
+    def offset_for_time(self, timestamp_ms: int) -> int | None:
+        """First offset with a timestamp at or after timestamp_ms, as Kafka's ListOffsets returns it, or None."""
+        found = self.log.offset_for_time(timestamp_ms, isolation=self.isolation)
+        return None if found is None else found.offset
 
 
-def _pack(splits: Sequence[Split]) -> list[list[Split]]:
-    """Combine small neighbouring splits: a task costs milliseconds, and a directory can have thousands of splits."""
-    tasks: list[list[Split]] = []
-    remaining = 0
-    for split in splits:
-        cost = split.size_bytes + OPEN_COST_BYTES
-        if tasks and cost <= remaining:
-            tasks[-1].append(split)
-            remaining -= cost
-        else:
-            tasks.append([split])
-            remaining = TASK_BYTES - cost
-    return tasks
+class LogOffsetSource:
+    """Log directories, as of the last listing. is_stream: a directory without topics is valid."""
+
+    def __init__(self, options: LogOptions, *, is_stream: bool = False) -> None:
+        self.options, self.is_stream = options, is_stream
+        self._stores = StoreCache()
+        self.logs: dict[TopicPartition, PartitionLog] = {}
+
+    def _list(self) -> None:
+        self._stores.refresh()
+        self.logs = open_logs(self.options.paths, self.options.storage, self._stores.open, is_stream=self.is_stream)
+
+    def partitions(self) -> list[TopicPartition]:
+        """List the directories and select partitions. Raises LogError for missing topics and partitions (data loss)."""
+        self._list()
+        selection, paths = self.options.selection, ", ".join(self.options.paths)
+        selected, missing = select(selection, self.logs)
+        if missing:
+            topics = sorted({topic for topic, _ in self.logs})
+            hint = f"{did_you_mean(missing[0], topics)}; available topics: {', '.join(topics)[:500]}"
+            lost = f"{', '.join(missing)} not found in {paths}{hint}"
+            report_data_loss(lost, "read the available data", fail=self.options.fail_on_data_loss)
+        elif not selected and self.is_stream:
+            logger.warning("no topic of this query in %s yet", paths)
+        elif not selected and isinstance(selection, Matching):
+            if selection.pattern is None:
+                raise LogError(f"only internal topics in {paths}; to read them, set includeInternal to true")
+            logger.warning("no topic in %s matches subscribePattern", paths)
+        return selected
+
+    def bounds(self) -> dict[TopicPartition, LogBounds]:
+        """The available offsets of the query's partitions. Raises the errors of partitions."""
+        keys, isolation = self.partitions(), self.options.isolation
+        return {key: LogBounds(self.logs[key], isolation, *self.logs[key].bounds(0, None, isolation)) for key in keys}
+
+    def earliest(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """First available offsets, from a new listing."""
+        self._list()
+        return {key: self.logs[key].log_start_offset if key in self.logs else DELETED for key in keys}
+
+    def latest(self, keys: Iterable[TopicPartition]) -> Offsets:
+        """Log end offsets of listed partitions; with read_committed, last stable offsets."""
+        return {key: self.logs[key].bounds(0, None, self.options.isolation)[1] for key in keys}
+
+    def topic_ids(self, topics: Iterable[str]) -> TopicIds:
+        """Ids in the first partition of each topic; an unreadable `partition.metadata` counts as missing."""
+        wanted, found, firsts = set(topics), TopicIds(), dict[str, PartitionLog]()
+        for (topic, _), log in sorted(self.logs.items()):
+            if topic in wanted:
+                firsts.setdefault(topic, log)
+        for topic, log in firsts.items():
+            try:
+                topic_id = log.topic_id
+            except LogError as error:
+                logger.warning("%s; deletion and recreation of topic '%s' will not be detected", error, topic)
+                continue
+            if topic_id is not None:
+                found[topic] = topic_id
+        return found
+
+    def close(self) -> None:
+        """Do nothing: no files stay open."""

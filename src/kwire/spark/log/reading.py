@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
@@ -12,6 +13,7 @@ from pyspark.sql.datasource import InputPartition
 from kwire.errors import LogError, Malformed
 from kwire.log import Split, read_split
 from kwire.spark.log.options import LogOptions
+from kwire.spark.offsets import report_data_loss
 from kwire.spark.worker import prepare_worker
 from kwire.storage.checkpoints import PARTITION_METADATA, parse_partition_metadata
 from kwire.storage.open_store import open_store
@@ -26,14 +28,15 @@ __all__ = ["LogPartition", "read_partition"]
 logger = logging.getLogger("kwire.spark")
 
 
+@dataclass(frozen=True)
 class LogPartition(InputPartition):
     """The input of one task: a split, or several small ones in the order of their offsets.
 
     topic_ids: ids that the topics had when the task was planned; {} to skip the check.
     """
 
-    def __init__(self, splits: Sequence[Split], topic_ids: TopicIds | None = None) -> None:
-        self.splits, self.topic_ids = tuple(splits), topic_ids or {}
+    splits: Sequence[Split]
+    topic_ids: TopicIds = field(default_factory=dict)
 
 
 def read_partition(
@@ -53,10 +56,11 @@ def read_partition(
         if expected is not None and directory not in found_ids:
             found_ids[directory] = _topic_id(split)
         if expected is not None and found_ids[directory] not in (None, expected):
-            lost = f"topic '{split.topic}' was deleted and created again after this task was planned"
-            if options.fail_on_data_loss:
-                raise LogError(f"{lost}; to skip the deleted records, set failOnDataLoss to false", split.url)
-            logger.warning("%s; skipping offsets [%d, %d)", lost, split.start_offset, split.end_offset)
+            lost = (
+                f"{split.url}: topic '{split.topic}' was deleted and created again after this task was planned; "
+                f"offsets [{split.start_offset}, {split.end_offset}) belong to the deleted topic"
+            )
+            report_data_loss(lost, "skip them", fail=options.fail_on_data_loss)
             continue
         try:
             yield from read_split(split, columns, mode=options.mode, check_crc=options.check_crc)

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 
 from kwire.errors import KwireError
-from kwire.spark.columns import choose_columns, columns_of_schema, render_ddl
 from kwire.spark.log.filters import PushedFilters, parse_filters
-from kwire.spark.log.options import LogOptions, parse_options
-from kwire.spark.options.given import effective_options
+from kwire.spark.log.options import LogOptions, check_query, parse_options
+from kwire.spark.schema import TYPES, choose_columns, effective_options, render_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from kwire.spark.log.reading import LogPartition
     from kwire.spark.log.sink import LogWriter
     from kwire.spark.log.stream import LogStreamReader
+    from kwire.spark.offsets import Query
     from kwire.spark.streaming.reader import InvalidStreamReader
 
 __all__ = ["KafkaLogSource", "LogReader", "PushdownLogReader"]
@@ -43,7 +43,7 @@ class LogReader(DataSourceReader):
 
     def __init__(self, options: LogOptions, columns: tuple[str, ...]) -> None:
         self.options, self.columns = options, columns
-        self.filters = PushedFilters()
+        self.filters: PushedFilters | None = None
 
     def partitions(self) -> list[LogPartition]:
         """Plan the tasks; called once, on the driver. Raises OptionError, LogError."""
@@ -79,14 +79,23 @@ class KafkaLogSource(DataSource):
         """The format's name."""
         return "kafka-log"
 
+    _options: LogOptions | None = None
+    """Parsed by schema(), after which Spark pickles the source; the planner unpickles it to create a reader."""
+
     def schema(self) -> str:
         """Return the selected columns as DDL. Raises OptionError."""
-        return render_ddl(choose_columns(parse_options(self.options, "any")), self.options)
+        self._options = parse_options(self.options, "any")
+        return render_schema({name: TYPES[name] for name in choose_columns(self._options)}, self.options)
+
+    def _query_options(self, schema: StructType, query: Query) -> LogOptions:
+        """The options of a query; if the user or a table has set the schema, schema() has not been called."""
+        parsed = self._options or parse_options(effective_options(self.options, schema), "any")
+        return check_query(parsed, query)
 
     def reader(self, schema: StructType) -> LogReader:
         """Create the reader of a batch query. Raises OptionError."""
-        options = parse_options(effective_options(self.options, schema))
-        columns = columns_of_schema(schema, options)
+        options = self._query_options(schema, "batch")
+        columns = choose_columns(options, schema)
         if not options.pushdown:
             return LogReader(options, columns)
         if not KEEPS_PLANS_APART:
@@ -103,8 +112,8 @@ class KafkaLogSource(DataSource):
         from kwire.spark.streaming.reader import InvalidStreamReader
 
         try:
-            options = parse_options(effective_options(self.options, schema), "stream")
-            return LogStreamReader(options, columns_of_schema(schema, options))
+            options = self._query_options(schema, "stream")
+            return LogStreamReader(options, choose_columns(options, schema))
         except KwireError as error:
             return InvalidStreamReader(error)
 

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from kwire.spark.log.offset_source import LogOffsetSource
 from kwire.spark.log.options import LogOptions
-from kwire.spark.log.planning import plan_micro_batch
+from kwire.spark.log.planning import LogOffsetSource, plan_micro_batch
 from kwire.spark.log.reading import LogPartition, read_partition
-from kwire.spark.offset_ranges import OffsetRange
+from kwire.spark.offsets import OffsetRange
 from kwire.spark.streaming.reader import OffsetStreamReader
 
 if TYPE_CHECKING:

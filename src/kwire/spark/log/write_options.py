@@ -7,42 +7,39 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from kwire.errors import OptionError
 from kwire.log.file_names import LARGEST_PARTITION, check_topic
-from kwire.spark.options.given import user_options
-from kwire.spark.options.option import Option, check_names
-from kwire.spark.options.values import choice, is_storage, parse_paths, positive, text
+from kwire.spark.options.option import (
+    PATH,
+    Option,
+    check_names,
+    choice,
+    is_storage,
+    parse_paths,
+    positive,
+    text_option,
+    user_options,
+)
 
 __all__ = ["WRITE_OPTIONS", "LogWriteOptions", "parse_write_options"]
 
 PAGE = "docs/spark.md"
 Codec = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 
-PATH = Option[str | None](
-    name="path",
-    parse=text,
-    default=None,
+TARGET = replace(
+    PATH,
     value="string, also as the argument of `save`",
-    shown_default="required",
     meaning="The directory to write, on a file system that driver and executors share.",
 )
-TOPIC = Option[str | None](
-    name="topic",
-    parse=text,
-    default=None,
-    value="string",
-    shown_default="none",
-    meaning="The topic of all rows. Overrides the column `topic`.",
-)
+TOPIC = text_option("topic", value="string", meaning="The topic of all rows. Overrides the column `topic`.")
 PARTITIONS = Option[int](
     name="partitions",
     parse=positive,
     default=1,
     value="int",
-    shown_default="1",
     meaning="The number of partitions for rows without a value in the column `partition`.",
 )
 COMPRESSION = Option[Codec](
@@ -50,7 +47,6 @@ COMPRESSION = Option[Codec](
     parse=choice("none", "gzip", "snappy", "lz4", "zstd"),
     default="none",
     value="`none`, `gzip`, `snappy`, `lz4` or `zstd`",
-    shown_default="`none`",
     meaning="The compression codec of batches.",
 )
 SEGMENT_BYTES = Option[int](
@@ -58,10 +54,9 @@ SEGMENT_BYTES = Option[int](
     parse=positive,
     default=1 << 30,
     value="int",
-    shown_default="1073741824",
     meaning="Maximum size of a segment file.",
 )
-WRITE_OPTIONS: tuple[Option[object], ...] = (PATH, TOPIC, PARTITIONS, COMPRESSION, SEGMENT_BYTES)
+WRITE_OPTIONS: tuple[Option[object], ...] = (TARGET, TOPIC, PARTITIONS, COMPRESSION, SEGMENT_BYTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

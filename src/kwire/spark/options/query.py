@@ -1,147 +1,267 @@
-"""The options that `kafka-log` and `kafka-live` share: topics, starting and ending offsets, tasks, columns.
+"""The options that `kafka-log` and `kafka-live` share: topics, tasks, columns, limits of micro-batches.
 
-Names, defaults and precedence are those of Spark's Kafka source. Standard library only.
-Source: KafkaSourceProvider, KafkaOffsetReader.
+The options of starting and ending offsets are in kwire.spark.offsets. Names, defaults and precedence are those of
+Spark's Kafka source. Standard library only.
+Source: KafkaSourceProvider, ConsumerStrategy, JsonUtils (spark-sql-kafka-0-10); Kafka's Topic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal, TypedDict
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TypedDict
 
 from kwire.errors import OptionError
-from kwire.spark.options.offsets import NoMatch, OffsetLimit, check_offset_limits, parse_offset_limit
-from kwire.spark.options.option import Option
-from kwire.spark.options.rate_limits import RATE_LIMITS, RateLimits, parse_rate_limits
-from kwire.spark.options.topics import Selection, parse_assign, parse_pattern, parse_subscribe
-from kwire.spark.options.values import choice, column_list, flag, positive, text
+from kwire.identifiers import TopicPartition
+from kwire.internal_topics.names import COORDINATOR_TOPICS, METADATA_TOPIC, REMOTE_LOG_METADATA_TOPIC
+from kwire.spark.offsets import (
+    FAIL_ON_DATA_LOSS,
+    NO_MATCH,
+    OFFSET_OPTIONS,
+    NoMatch,
+    OffsetLimit,
+    OffsetOptions,
+    parse_offset_limits,
+)
+from kwire.spark.options.java_regex import translate_java_regex
+from kwire.spark.options.option import (
+    Option,
+    column_list,
+    flag_option,
+    load_json_object,
+    positive,
+)
 
-__all__ = ["SHARED_OPTIONS", "UNSUPPORTED", "Query", "QueryFields", "QueryOptions", "parse_query", "parse_selection"]
+__all__ = [
+    "RATE_LIMITS",
+    "SHARED_OPTIONS",
+    "UNSUPPORTED",
+    "Assign",
+    "Matching",
+    "QueryFields",
+    "QueryOptions",
+    "RateLimits",
+    "Selection",
+    "Subscribe",
+    "parse_query",
+    "parse_selection",
+    "select",
+]
 
-Query = Literal["batch", "stream", "any"]  # any: Spark asks for the schema before the kind of query is known
-NO_LIMITS = RateLimits()
+# ---- topics and partitions
 
-ASSIGN = Option[str | None](
+# Topics that Kafka itself writes. Kafka's clients do not count __cluster_metadata and __remote_log_metadata as internal
+# (they cannot see the former), but a query of all topics should not read them.
+INTERNAL_TOPICS = COORDINATOR_TOPICS | {METADATA_TOPIC, REMOTE_LOG_METADATA_TOPIC}
+
+ASSIGN_EXAMPLE = '{"topicA":[0,1],"topicB":[0,1]}'
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """`assign`: exactly these partitions."""
+
+    partitions: frozenset[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """`subscribe`: all partitions of exactly these topics."""
+
+    topics: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """`subscribePattern`: all topics that match; with pattern None, all topics.
+
+    pattern: in Python's syntax. include_internal: whether to match INTERNAL_TOPICS. in_part: whether a match of a part
+    of the name suffices, as in Spark's Kafka source.
+    """
+
+    pattern: str | None
+    include_internal: bool = False
+    in_part: bool = False
+
+
+Selection = Assign | Subscribe | Matching
+
+
+def parse_assign(name: str, value: str) -> Assign:
+    """Parse `{"topicA":[0,1]}`. Raises OptionError."""
+    nothing = OptionError(f"No topicpartitions to assign as specified value for option '{name}' is '{value}'")
+    if not value.strip().startswith("{"):
+        raise nothing
+    expected = OptionError(f"Option '{name}': expected e.g. {ASSIGN_EXAMPLE}, got {value}")
+    chosen: set[TopicPartition] = set()
+    for topic, partitions in load_json_object(value, expected).items():
+        if not isinstance(partitions, list):
+            raise expected
+        for partition in partitions:
+            if type(partition) is not int or not 0 <= partition < 2**31:
+                raise expected
+            chosen.add((topic, partition))
+    if not chosen:
+        raise nothing
+    return Assign(frozenset(chosen))
+
+
+def parse_subscribe(name: str, value: str) -> Subscribe:
+    """Parse a comma-separated list of topics. Raises OptionError for an empty list."""
+    topics = frozenset(topic.strip() for topic in value.split(",")) - {""}
+    if not topics:
+        raise OptionError(f"No topics to subscribe to as specified value for option '{name}' is '{value}'")
+    return Subscribe(topics)
+
+
+def parse_pattern(name: str, value: str) -> Matching:
+    """Parse a Java regular expression. Raises OptionError if it is empty, invalid, or not supported."""
+    if not value.strip():
+        raise OptionError(f"Pattern to subscribe is empty as specified value for option '{name}' is '{value}'")
+    pattern = translate_java_regex(value.strip())
+    try:
+        re.compile(pattern, re.ASCII)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise OptionError(f"Option '{name}': {error} in '{value}'") from None
+    return Matching(pattern)
+
+
+ASSIGN = Option[Assign | None](
     name="assign",
-    parse=text,
+    parse=parse_assign,
     default=None,
     value='JSON object: `{"topicA":[0,1],"topicB":[2,4]}`',
-    shown_default="none",
     meaning="The partitions to read. At most one of `assign`, `subscribe` and `subscribePattern` can be set.",
 )
-SUBSCRIBE = Option[str | None](
+SUBSCRIBE = Option[Subscribe | None](
     name="subscribe",
-    parse=text,
+    parse=parse_subscribe,
     default=None,
     value="comma-separated list of topics",
-    shown_default="none",
     meaning="The topics to read.",
 )
-SUBSCRIBE_PATTERN = Option[str | None](
+SUBSCRIBE_PATTERN = Option[Matching | None](
     name="subscribePattern",
-    parse=text,
+    parse=parse_pattern,
     default=None,
     value="Java regular expression",
-    shown_default="none",
     meaning="A pattern of the topics to read.",
 )
-INCLUDE_INTERNAL = Option[bool](
-    name="includeInternal",
-    parse=flag,
+INCLUDE_INTERNAL = flag_option(
+    "includeInternal",
     default=False,
-    value="boolean",
-    shown_default="false",
     meaning="Whether patterns match `__consumer_offsets`, `__transaction_state`, `__share_group_state`, "
     "`__cluster_metadata` and `__remote_log_metadata`. Topics that are specified by name are always read.",
 )
-STARTING_TIMESTAMP = Option[str | None](
-    name="startingTimestamp",
-    parse=text,
+
+
+def parse_selection(given: Mapping[str, str]) -> Selection | None:
+    """Parse the one of assign, subscribe and subscribePattern that is set; None without. Raises OptionError."""
+    options: tuple[Option[Selection | None], ...] = (ASSIGN, SUBSCRIBE, SUBSCRIBE_PATTERN)
+    include_internal = INCLUDE_INTERNAL.of(given)
+    chosen = [option for option in options if option.name.lower() in given]
+    if len(chosen) > 1:
+        raise OptionError("Only one of the following options can be specified: assign, subscribe, subscribePattern")
+    selection = chosen[0].of(given) if chosen else None
+    return replace(selection, include_internal=include_internal) if isinstance(selection, Matching) else selection
+
+
+def select(selection: Selection, available: Collection[TopicPartition]) -> tuple[list[TopicPartition], list[str]]:
+    """The selected partitions of `available`, and the names of missing topics and partitions; both sorted.
+
+    Missing names have the form `topic` or `topic-partition`; patterns have none.
+    """
+    match selection:
+        case Assign(partitions):
+            existing = set(available)
+            missing = [f"{topic}-{partition}" for topic, partition in sorted(partitions - existing)]
+            return sorted(partitions & existing), missing
+        case Subscribe(topics):
+            return (
+                sorted(key for key in available if key[0] in topics),
+                sorted(topics - {topic for topic, _ in available}),
+            )
+        case Matching(pattern, include_internal, in_part):
+            compiled = re.compile(pattern if pattern is not None else r"[\s\S]*", re.ASCII)
+            matches = compiled.search if in_part else compiled.fullmatch
+            return (
+                sorted(
+                    key
+                    for key in available
+                    if (include_internal or key[0] not in INTERNAL_TOPICS) and matches(key[0]) is not None
+                ),
+                [],
+            )
+
+
+# ---- limits of micro-batches
+
+DEFAULT_TRIGGER_DELAY_MS = 15 * 60 * 1000
+UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def parse_duration(name: str, text: str) -> int:
+    """Parse `15m`, `30 s` or `500ms`, as Spark does, into milliseconds. Raises OptionError."""
+    digits = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz ").strip()
+    unit = text.strip()[len(digits) :].strip() or "ms"
+    if not digits.isdecimal() or unit not in UNITS_MS:
+        raise OptionError(f"Option '{name}': expected a duration such as 15m, 30s or 500ms, got '{text}'")
+    return int(digits) * UNITS_MS[unit]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimits:
+    """maxOffsetsPerTrigger, minOffsetsPerTrigger (None: no limit) and maxTriggerDelay in milliseconds."""
+
+    max_offsets: int | None = None
+    min_offsets: int | None = None
+    max_delay_ms: int = DEFAULT_TRIGGER_DELAY_MS
+
+    def __post_init__(self) -> None:
+        if self.max_offsets is not None and self.min_offsets is not None and self.min_offsets > self.max_offsets:
+            raise OptionError(
+                f"Option 'minOffsetsPerTrigger' ({self.min_offsets}) is above maxOffsetsPerTrigger ({self.max_offsets})"
+            )
+
+
+NO_LIMITS = RateLimits()
+
+MAX_OFFSETS = Option[int | None](
+    name="maxOffsetsPerTrigger",
+    parse=positive,
     default=None,
-    value="timestamp in milliseconds",
-    shown_default="none: `startingOffsetsByTimestamp` applies",
-    meaning="The timestamp to start at: in each partition, the first offset whose timestamp is at or after it. If "
-    "a partition has no such record, `startingOffsetsByTimestampStrategy` applies.",
+    value="long",
+    query="streaming",
+    meaning="Maximum number of offsets in a micro-batch, divided among partitions in proportion to their backlogs.",
 )
-STARTING_BY_TIMESTAMP = Option[str | None](
-    name="startingOffsetsByTimestamp",
-    parse=text,
+MIN_OFFSETS = Option[int | None](
+    name="minOffsetsPerTrigger",
+    parse=positive,
     default=None,
-    value='JSON object: `{"topicA":{"0":1000,"1":1000},"topicB":{"0":2000}}`',
-    shown_default="none: `startingOffsets` applies",
-    meaning="The timestamp to start at in each partition. All partitions of the query must be listed.",
+    value="long",
+    query="streaming",
+    meaning="Minimum number of offsets in a micro-batch. The first micro-batch after a start does not wait for it.",
 )
-STARTING_OFFSETS = Option[str | None](
-    name="startingOffsets",
-    parse=text,
-    default=None,
-    value='`earliest`, `latest` (streaming only), or JSON object: `{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}`',
-    shown_default="`latest` for streaming, `earliest` for batch",
-    meaning="The offsets to start at. In a JSON object, -2 means earliest and -1 means latest; all partitions of "
-    "the query must be listed. A restarted streaming query continues from its checkpoint instead, and "
-    "reads new partitions from their first offset.",
+MAX_DELAY = Option[int](
+    name="maxTriggerDelay",
+    parse=parse_duration,
+    default=DEFAULT_TRIGGER_DELAY_MS,
+    value="duration: `15m`, `30s`, `500ms`",
+    shown_default="15m",
+    query="streaming",
+    meaning="Maximum time to wait for `minOffsetsPerTrigger`.",
 )
-ENDING_TIMESTAMP = Option[str | None](
-    name="endingTimestamp",
-    parse=text,
-    default=None,
-    value="timestamp in milliseconds",
-    shown_default="none: `endingOffsetsByTimestamp` applies",
-    query="batch",
-    meaning="The timestamp to end at, exclusive: in each partition, the first offset whose timestamp is at or "
-    "after it, or else the end of the log.",
-)
-ENDING_BY_TIMESTAMP = Option[str | None](
-    name="endingOffsetsByTimestamp",
-    parse=text,
-    default=None,
-    value='JSON object: `{"topicA":{"0":1000,"1":1000},"topicB":{"0":2000}}`',
-    shown_default="none: `endingOffsets` applies",
-    query="batch",
-    meaning="The timestamp to end at in each partition, exclusive.",
-)
-ENDING_OFFSETS = Option[str | None](
-    name="endingOffsets",
-    parse=text,
-    default=None,
-    value='`latest`, or JSON object: `{"topicA":{"0":23,"1":-1},"topicB":{"0":-1}}`',
-    shown_default="`latest`",
-    query="batch",
-    meaning="The offsets to end at, exclusive. In a JSON object, -1 means latest.",
-)
-NO_MATCH = Option[NoMatch](
-    name="startingOffsetsByTimestampStrategy",
-    parse=choice("error", "latest"),
-    default="error",
-    value="`error` or `latest`",
-    shown_default="`error`",
-    meaning="What to do with partitions that have no record at or after the starting timestamp: fail the query, "
-    "or start at the end of the partition.",
-)
-FAIL_ON_DATA_LOSS = Option[bool](
-    name="failOnDataLoss",
-    parse=flag,
-    default=True,
-    value="boolean",
-    shown_default="true",
-    meaning="Whether data loss fails the query: missing topics or partitions, deleted records, offsets out of "
-    "range. With false, the available data is read and a warning is logged.",
-)
-INCLUDE_HEADERS = Option[bool](
-    name="includeHeaders",
-    parse=flag,
-    default=False,
-    value="boolean",
-    shown_default="false",
-    meaning="Whether to add the column `headers`.",
-)
+RATE_LIMITS: tuple[Option[object], ...] = (MAX_OFFSETS, MIN_OFFSETS, MAX_DELAY)
+
+# ---- columns, tasks, and all together
+
+INCLUDE_HEADERS = flag_option("includeHeaders", default=False, meaning="Whether to add the column `headers`.")
 MIN_PARTITIONS = Option[int | None](
     name="minPartitions",
     parse=positive,
     default=None,
     value="int",
-    shown_default="none",
     meaning="Approximate minimum number of tasks. By default a partition is read by one task; with this option, "
     "large partitions are divided by offsets.",
 )
@@ -150,7 +270,6 @@ MAX_RECORDS = Option[int | None](
     parse=positive,
     default=None,
     value="long",
-    shown_default="none",
     meaning="Maximum number of offsets in a task.",
 )
 COLUMNS = Option[tuple[str, ...] | None](
@@ -166,14 +285,7 @@ SHARED_OPTIONS: tuple[Option[object], ...] = (
     SUBSCRIBE,
     SUBSCRIBE_PATTERN,
     INCLUDE_INTERNAL,
-    STARTING_TIMESTAMP,
-    STARTING_BY_TIMESTAMP,
-    STARTING_OFFSETS,
-    ENDING_TIMESTAMP,
-    ENDING_BY_TIMESTAMP,
-    ENDING_OFFSETS,
-    NO_MATCH,
-    FAIL_ON_DATA_LOSS,
+    *OFFSET_OPTIONS,
     INCLUDE_HEADERS,
     COLUMNS,
     MIN_PARTITIONS,
@@ -190,14 +302,10 @@ UNSUPPORTED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryOptions:
+class QueryOptions(OffsetOptions):
     """The options of a query. min_partitions, max_records, columns: None if not set. limits: of a streaming query."""
 
     selection: Selection
-    start: OffsetLimit
-    end: OffsetLimit
-    no_match: NoMatch = "error"
-    fail_on_data_loss: bool = True
     include_headers: bool = False
     min_partitions: int | None = None
     max_records: int | None = None
@@ -208,8 +316,8 @@ class QueryOptions:
 class QueryFields(TypedDict):
     """The fields of QueryOptions except selection."""
 
-    start: OffsetLimit
-    end: OffsetLimit
+    start: OffsetLimit | None
+    end: OffsetLimit | None
     no_match: NoMatch
     fail_on_data_loss: bool
     include_headers: bool
@@ -219,23 +327,9 @@ class QueryFields(TypedDict):
     limits: RateLimits
 
 
-def parse_query(given: Mapping[str, str], query: Query) -> QueryFields:
-    """Parse the shared options except the choice of topics. given: keys in lower case. Raises OptionError."""
-    start = parse_offset_limit(
-        "starting",
-        STARTING_TIMESTAMP.of(given),
-        STARTING_BY_TIMESTAMP.of(given),
-        STARTING_OFFSETS.of(given),
-        is_stream=query != "batch",
-    )
-    if query == "stream":
-        for option in (ENDING_TIMESTAMP, ENDING_BY_TIMESTAMP, ENDING_OFFSETS):
-            if option.of(given) is not None:
-                raise OptionError(f"Option '{option.name}': ending offset not valid in streaming queries")
-    end = parse_offset_limit(
-        "ending", ENDING_TIMESTAMP.of(given), ENDING_BY_TIMESTAMP.of(given), ENDING_OFFSETS.of(given)
-    )
-    check_offset_limits(start, end)
+def parse_query(given: Mapping[str, str]) -> QueryFields:
+    """Parse the shared options except the choice of topics. given: names in lower case. Raises OptionError."""
+    start, end = parse_offset_limits(given)
     return QueryFields(
         start=start,
         end=end,
@@ -245,19 +339,7 @@ def parse_query(given: Mapping[str, str], query: Query) -> QueryFields:
         min_partitions=MIN_PARTITIONS.of(given),
         max_records=MAX_RECORDS.of(given),
         columns=COLUMNS.of(given),
-        limits=parse_rate_limits(given),
+        limits=RateLimits(
+            max_offsets=MAX_OFFSETS.of(given), min_offsets=MIN_OFFSETS.of(given), max_delay_ms=MAX_DELAY.of(given)
+        ),
     )
-
-
-def parse_selection(given: Mapping[str, str]) -> Selection | None:
-    """Parse the one of assign, subscribe and subscribePattern that is set; None without. Raises OptionError."""
-    include_internal = INCLUDE_INTERNAL.of(given)
-    parsers: tuple[tuple[str | None, Callable[[str], Selection]], ...] = (
-        (ASSIGN.of(given), parse_assign),
-        (SUBSCRIBE.of(given), parse_subscribe),
-        (SUBSCRIBE_PATTERN.of(given), lambda text: parse_pattern(text, include_internal=include_internal)),
-    )
-    chosen = [(value, parse) for value, parse in parsers if value is not None]
-    if len(chosen) > 1:
-        raise OptionError("Only one of the following options can be specified: assign, subscribe, subscribePattern")
-    return chosen[0][1](chosen[0][0]) if chosen else None

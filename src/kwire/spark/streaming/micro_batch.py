@@ -1,4 +1,4 @@
-"""Offsets of a micro-batch. Pure functions; standard library only.
+"""Offsets of a micro-batch. Standard library only.
 
 Source: Spark's KafkaMicroBatchStream (rateLimit, delayBatch), KafkaOffsetReaderAdmin.
 """
@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 
-from kwire.errors import LogError
 from kwire.identifiers import TopicPartition, render_uuid
-from kwire.spark.offset_ranges import OffsetRange
-from kwire.spark.options.rate_limits import RateLimits
+from kwire.spark.offsets import OffsetRange, report_data_loss
+from kwire.spark.options.query import RateLimits
 from kwire.spark.streaming.position import Offsets, Position, TopicIds
 
 __all__ = ["has_enough_offsets", "next_ranges", "rate_limit"]
@@ -53,19 +52,16 @@ def next_ranges(
     topic_ids: Callable[[Iterable[str]], TopicIds],
     *,
     fail_on_data_loss: bool,
-    report: Callable[[str], None],
 ) -> list[OffsetRange]:
     """The offsets of a micro-batch, by partition.
 
     earliest(keys): first available offsets. topic_ids(topics): ids as of that call. New partitions, and topics that
     were deleted and created again, are read from their first offset. Records that were deleted before they were read,
-    and deleted partitions, are data loss: LogError, or a call of report.
+    and deleted partitions, are data loss: LogError, or a warning.
     """
 
     def lost(what: str, remedy: str = "continue with the remaining records") -> None:
-        if fail_on_data_loss:
-            raise LogError(f"{what}; to {remedy}, set failOnDataLoss to false")
-        report(f"{what}; failOnDataLoss is false: the query will {remedy}")
+        report_data_loss(what, remedy, fail=fail_on_data_loss)
 
     first = earliest(list(end.offsets))
     current = topic_ids({topic for topic, _ in end.offsets})

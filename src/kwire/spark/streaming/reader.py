@@ -12,21 +12,29 @@ import logging
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, Protocol, TypeVar
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from kwire.errors import KwireError
 from kwire.identifiers import TopicPartition
-from kwire.spark.offset_ranges import Bounds, OffsetRange, resolve_ranges
-from kwire.spark.options.offsets import LATEST, GlobalOffset, NoMatch, OffsetLimit, SpecificOffsets
+from kwire.spark.offsets import (
+    LATEST,
+    Bounds,
+    GlobalOffset,
+    NoMatch,
+    OffsetLimit,
+    OffsetRange,
+    SpecificOffsets,
+    resolve_ranges,
+)
 from kwire.spark.options.query import QueryOptions
 from kwire.spark.streaming.micro_batch import has_enough_offsets, next_ranges, rate_limit
 from kwire.spark.streaming.position import Json, Offsets, Position, TopicIds
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
@@ -48,8 +56,8 @@ class OffsetSource(Protocol):
     def partitions(self) -> list[TopicPartition]:
         """The partitions that the query reads."""
 
-    def bounds(self, keys: Iterable[TopicPartition]) -> Mapping[TopicPartition, Bounds]:
-        """The available offsets of partitions."""
+    def bounds(self) -> Mapping[TopicPartition, Bounds]:
+        """The available offsets of the query's partitions."""
 
     def earliest(self, keys: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """First available offsets."""
@@ -111,8 +119,7 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
         Spark does not store the result: it calls again when it plans the first micro-batch, and for every retry.
         """
         self._is_first, self._is_first_planned = True, False
-        source = self.offset_source
-        ranges = resolve_ranges(source.bounds(source.partitions()), self.options)
+        ranges = resolve_ranges(self.offset_source.bounds(), self.options)
         return self._position({(each.topic, each.partition): each.start for each in ranges}).render(self.format_name)
 
     def _position(self, offsets: Offsets) -> Position:
@@ -189,7 +196,6 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
             self.offset_source.earliest,
             self.offset_source.topic_ids,
             fail_on_data_loss=self.options.fail_on_data_loss,
-            report=lambda lost: logger.warning("%s", lost),
         )
         return self.plan_tasks(ranges)
 
@@ -210,26 +216,17 @@ class InvalidStreamReader(DataSourceStreamReader):
     def __init__(self, error: KwireError) -> None:
         self.error = error
 
-    def initialOffset(self) -> Json:  # noqa: N802
-        """Raise the error."""
+    def _fail(self, *args: object, **kwargs: object) -> NoReturn:
         raise self.error
 
-    def latestOffset(self, start: Json | None = None, limit: ReadLimit | None = None) -> Json:  # noqa: N802
-        """Raise the error."""
-        raise self.error
-
-    def partitions(self, start: Json, end: Json) -> Sequence[InputPartition]:
-        """Raise the error."""
-        raise self.error
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Raise the error."""
-        raise self.error
+    initialOffset = latestOffset = partitions = read = _fail  # noqa: N815 (Spark's names)
 
 
-def _start_may_change(start: OffsetLimit, no_match: NoMatch) -> bool:
+def _start_may_change(start: OffsetLimit | None, no_match: NoMatch) -> bool:
     """Whether records that arrive later change the offsets that a start resolves to."""
     match start:
+        case None:
+            return False
         case GlobalOffset(offset):
             return offset == LATEST
         case SpecificOffsets(offsets):

@@ -23,7 +23,8 @@ from kwire.spark.live.write_options import parse_write_options as parse_live_wri
 from kwire.spark.log.options import parse_options as parse_log
 from kwire.spark.log.source import KafkaLogSource
 from kwire.spark.log.write_options import parse_write_options as parse_log_write
-from kwire.spark.options.given import effective_options, schema_ddl, user_options
+from kwire.spark.options.option import user_options
+from kwire.spark.schema import effective_options, render_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,7 +85,7 @@ def test_the_path_of_a_table_is_unchanged() -> None:
 
 @pytest.mark.parametrize("value", ["orders,x", '{"t":{"0":23}}', "it's", "a\\b", "a&b=c+d%20 e", "é\n", ""])
 def test_the_schema_of_a_table_keeps_its_options(value: str) -> None:
-    ddl = schema_ddl({"key": "binary", "topic": "string"}, properties({**LOG, "subscribe": value}, "kafka-log"))
+    ddl = render_schema({"key": "binary", "topic": "string"}, properties({**LOG, "subscribe": value}, "kafka-log"))
     first, _, second = ddl.rpartition(", ")
     assert second == "topic string"
     comment = first.removeprefix("key binary COMMENT '").removesuffix("'")
@@ -100,7 +101,7 @@ def test_the_schema_of_a_table_keeps_its_options(value: str) -> None:
 
 
 def test_other_schema_comments_are_not_options() -> None:
-    assert schema_ddl({"key": "binary", "topic": "string"}, LOG) == "key binary, topic string"
+    assert render_schema({"key": "binary", "topic": "string"}, LOG) == "key binary, topic string"
     schema = StructType([StructField("key", BinaryType(), metadata={"comment": "the customer"})])
     assert effective_options(LOG, schema) == LOG
 
@@ -113,7 +114,7 @@ def test_other_schema_comments_are_not_options() -> None:
 def test_secrets_are_rejected_in_tables_without_showing_them(name: str) -> None:
     given = properties({"path": "/logs", name: "hunter2"}, "kafka-log")
     with pytest.raises(OptionError, match=f"'{name}' cannot be stored in a table") as caught:
-        schema_ddl({"key": "binary"}, given)
+        render_schema({"key": "binary"}, given)
     assert "hunter2" not in str(caught.value)
 
 

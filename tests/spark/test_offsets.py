@@ -1,4 +1,4 @@
-"""Ranges of offsets: resolved from options, and divided among tasks."""
+"""Starting and ending offsets: parsed from options, resolved to ranges, and divided among tasks."""
 
 from __future__ import annotations
 
@@ -10,18 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire.errors import LogError, OptionError
-from kwire.spark.offset_ranges import OffsetRange, cut_ranges, resolve_range, resolve_ranges
-from kwire.spark.options.offsets import (
+from kwire.spark.offsets import (
     EARLIEST,
     LATEST,
+    Edge,
     GlobalOffset,
     GlobalTimestamp,
     OffsetLimit,
+    OffsetOptions,
+    OffsetRange,
     SpecificOffsets,
     SpecificTimestamps,
+    check_offset_limits,
+    cut_ranges,
+    for_query,
+    parse_offset_limits,
+    resolve_range,
+    resolve_ranges,
 )
-from kwire.spark.options.query import QueryOptions
-from kwire.spark.options.topics import Subscribe
+from kwire.spark.options.query import QueryOptions, Subscribe
 
 KEY = ("orders", 0)
 FROM_THE_START, TO_THE_END = GlobalOffset(EARLIEST), GlobalOffset(LATEST)
@@ -35,6 +42,16 @@ class Log:
 
     def offset_for_time(self, timestamp_ms: int) -> int | None:
         return self.times.get(timestamp_ms)
+
+
+def parse(
+    edge: str, timestamp: str | None = None, by_timestamp: str | None = None, offsets: str | None = None
+) -> OffsetLimit | None:
+    """The start or the end of a batch query with these options."""
+    texts = {"timestamp": timestamp, "offsetsbytimestamp": by_timestamp, "offsets": offsets}
+    start, end = parse_offset_limits({f"{edge}{name}": text for name, text in texts.items() if text is not None})
+    checked = for_query(OffsetOptions(start=start, end=end), "batch")
+    return checked.start if edge == "starting" else checked.end
 
 
 def query(start: OffsetLimit, end: OffsetLimit, **settings: Any) -> QueryOptions:
@@ -126,3 +143,62 @@ def test_parts_cover_the_ranges_in_order(sizes: list[int], min_partitions: int |
     assert read == [(found.partition, offset) for found in ranges for offset in range(found.start, found.end)]
     assert all(part.size for part in parts)
     assert max_records is None or all(part.size <= max_records for part in parts)
+
+
+def test_a_timestamp_takes_precedence_over_timestamps_over_offsets() -> None:
+    by_time, by_offset = '{"orders":{"0":5}}', '{"orders":{"0":23}}'
+    assert parse("starting", " 7 ", by_time, by_offset) == GlobalTimestamp(7)
+    assert parse("starting", None, by_time, by_offset) == SpecificTimestamps({KEY: 5})
+    assert parse("starting", None, None, by_offset) == SpecificOffsets({KEY: 23})
+    assert parse("starting") is None
+    assert parse("ending") is None
+    assert parse("starting", None, None, " Earliest ") == GlobalOffset(EARLIEST)
+    assert parse("ending", None, None, "LATEST") == GlobalOffset(LATEST)
+    assert parse("starting", None, None, '{"orders":{"0":-2}}') == SpecificOffsets({KEY: EARLIEST})
+
+
+@pytest.mark.parametrize(
+    ("edge", "offsets", "message"),
+    [
+        ("starting", "latest", "starting offset can't be latest for batch queries"),
+        ("ending", "earliest", "ending offset can't be earliest for batch queries"),
+        ("starting", '{"orders":{"0":-1}}', "startingOffsets for orders-0 can't be latest for batch queries"),
+        ("ending", '{"orders":{"0":-2}}', "endingOffsets for orders-0 can't be earliest for batch queries"),
+        ("starting", '{"orders":{"0":-3}}', "startingOffsets"),
+        ("starting", '{"orders":{"0":1.5}}', "startingOffsets"),
+        ("starting", '{"orders":{"0":true}}', "startingOffsets"),
+        ("starting", '{"orders":{"zero":1}}', "startingOffsets"),
+        ("starting", '{"orders":{"0":9223372036854775808}}', "startingOffsets"),
+        ("starting", '{"orders":[0]}', "startingOffsets"),
+        ("starting", "[]", "startingOffsets"),
+        ("starting", "23", "startingOffsets"),
+    ],
+)
+def test_invalid_offsets_are_rejected(edge: Edge, offsets: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        parse(edge, None, None, offsets)
+
+
+@pytest.mark.parametrize("text", ["soon", "", "1.5", "-1", "9223372036854775808"])
+def test_invalid_timestamps_are_rejected(text: str) -> None:
+    with pytest.raises(OptionError, match=r"startingTimestamp.*single long value"):
+        parse("starting", text, None, None)
+    with pytest.raises(OptionError, match="endingOffsetsByTimestamp"):
+        parse("ending", None, f'{{"orders":{{"0":{text or "null"}}}}}', None)
+
+
+def test_start_and_end_must_name_the_same_partitions_in_order() -> None:
+    both = {KEY: 5, ("orders", 1): 5}
+    check_offset_limits(SpecificOffsets(both), SpecificOffsets(both))
+    check_offset_limits(SpecificOffsets({KEY: 5}), SpecificOffsets({KEY: LATEST}))
+    check_offset_limits(SpecificOffsets({KEY: 5}), SpecificTimestamps({("orders", 1): 1}))
+    with pytest.raises(OptionError, match=r"same topic-partitions.*\[orders-0\].*\[orders-0, orders-1\]"):
+        check_offset_limits(SpecificOffsets({KEY: 5}), SpecificOffsets(both))
+    with pytest.raises(
+        OptionError, match="start offset 6 is greater than the end offset 5 for topic orders partition 0"
+    ):
+        check_offset_limits(SpecificOffsets({KEY: 6}), SpecificOffsets({KEY: 5}))
+    with pytest.raises(OptionError, match="start timestamp 6 is greater than the end timestamp 5"):
+        check_offset_limits(SpecificTimestamps({KEY: 6}), SpecificTimestamps({KEY: 5}))
+    with pytest.raises(OptionError, match="start timestamp 6 is greater than the end timestamp 5"):
+        check_offset_limits(GlobalTimestamp(6), GlobalTimestamp(5))
