@@ -12,13 +12,14 @@ from typing import Any
 
 from benchmarks.messages.timing import cpu_us, line
 from kwire.broker import Broker, warm_up
+from kwire.broker.apis import SERVED
 from kwire.broker.context import Peer
-from kwire.broker.dispatch import read_request, respond
+from kwire.broker.dispatch import make_call, respond
 from kwire.broker.node import Node
-from kwire.broker.responses import encode_response
+from kwire.broker.responses import SplicedResponse
 from kwire.messages import FetchRequest, MetadataRequest, ProduceRequest, RequestHeader
 from kwire.messages.base import Message
-from kwire.protocol import request_codec
+from kwire.protocol import read_request, request_codec, write_response
 from kwire.records import Record, TimestampType, write_batch
 
 TOPIC = "bench"
@@ -70,7 +71,12 @@ def served(node: Node, data: bytes | memoryview, api: tuple[int, int]) -> Callab
     peer = Peer(connection_id="bench", host="bench", port=1, listener="PLAINTEXT", security_protocol="PLAINTEXT")
 
     def once() -> None:
-        encode_response(*api, 1, respond(node, read_request(data, peer)))
+        request = read_request(data, SERVED, views=api == PRODUCE, lenient=True, allow_trailing=True)
+        response = respond(node, make_call(request, peer))
+        if isinstance(response, SplicedResponse):
+            response.encode(api[1], 1)
+        else:
+            write_response(response, api_key=api[0], version=api[1], correlation_id=1)
 
     return once
 

@@ -25,19 +25,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kwire.broker.apis import SERVED
 from kwire.broker.context import ANONYMOUS, Peer
-from kwire.broker.dispatch import Call, completed_response, error_response, read_request, respond
+from kwire.broker.dispatch import Call, completed_response, error_response, make_call, respond
 from kwire.broker.node import Node
 from kwire.broker.poller import Poller
 from kwire.broker.request_memory import RequestMemory
-from kwire.broker.responses import Response, SplicedResponse, encode_response, piece_bytes
+from kwire.broker.responses import Response, SplicedResponse, piece_bytes
 from kwire.broker.security.errors import UnexpectedRequest
 from kwire.broker.security.tls import principal_of
 from kwire.broker.throttling import set_throttle_time
 from kwire.broker.turns import TURN_REQUESTS, Turns
 from kwire.errors import KwireError, LogError
-from kwire.protocol.frames import LENGTH_BYTES, FrameBuffer, NeedData
-from kwire.protocol.requests import request_key
+from kwire.protocol.frames import LENGTH_BYTES, NEED_DATA, FrameBuffer, NeedData
+from kwire.protocol.requests import read_request, request_key, write_response
 
 if TYPE_CHECKING:
     from kwire.broker.clock import TimerHandle
@@ -50,6 +51,7 @@ __all__ = ["ClientConnection", "Shared"]
 
 log = logging.getLogger("kwire.broker")
 
+PRODUCE = 0
 READ_AHEAD_BYTES = 64 * 1024
 """Reading stops when this many bytes wait to be handled."""
 SEND_BYTES = 1024 * 1024
@@ -162,8 +164,8 @@ class ClientConnection:
         self._can_write |= write
 
     def turn(self) -> bool:
-        """Send, read, and handle requests; see TakesTurns."""
-        has_requests = False
+        """Send, read, and handle requests until the turn is over; see TakesTurns."""
+        may_have_more = True
         try:
             if self._finished_call is not None:
                 self._finish(*self._finished_call)
@@ -172,7 +174,15 @@ class ClientConnection:
                 self._continue_sending()
             if self._can_read:
                 self._read_once()
-            has_requests = self._handle_requests()
+            for _ in range(TURN_REQUESTS):
+                frame = NEED_DATA if self._is_blocked else self._frames.next_frame()
+                if isinstance(frame, NeedData):
+                    may_have_more = False
+                    break
+                self._handle(frame)
+                self._complete_request()
+                if not self._turns.has_time:
+                    break
         except KwireError as error:
             self.close(str(error))
         if not self.is_open:
@@ -180,7 +190,7 @@ class ClientConnection:
         self._frames.release_scratch()
         reads_more = self._has_room and self._muted is None
         self._watch(read=reads_more, write=self._watches_write)
-        return has_requests or (reads_more and self._can_read)
+        return (may_have_more and not self._is_blocked) or (reads_more and self._can_read)
 
     # Receiving
 
@@ -218,19 +228,10 @@ class ClientConnection:
 
     # Handling
 
-    def _handle_requests(self) -> bool:
-        """Handle requests until the turn is over; return whether there may be more."""
-        for _ in range(TURN_REQUESTS):
-            if self.busy or self._muted is not None or not self.is_open:
-                return False
-            frame = self._frames.next_frame()
-            if isinstance(frame, NeedData):
-                return False
-            self._handle(frame)
-            self._complete_request()
-            if not self._turns.has_time:
-                break
-        return not self.busy and self._muted is None
+    @property
+    def _is_blocked(self) -> bool:
+        """Whether no request may be handled now."""
+        return self.busy or self._muted is not None or not self.is_open
 
     def _complete_request(self) -> None:
         """Release the request's memory, unless its response is still pending."""
@@ -240,21 +241,24 @@ class ClientConnection:
                 self._frames.max_frame_bytes = self._max_frame_bytes
 
     def _handle(self, frame: bytes | memoryview) -> None:
-        security = self.node.security
         unexpected = None
         try:
-            if security is not None:
-                if not self._is_handshake_complete:
-                    self._complete_handshake()
-                session = security.session(self.peer)
-                if session is not None and session.takes_bare_tokens:
-                    self._take_bare_token(session, frame)
-                    return
+            if not self._is_handshake_complete:
+                self._complete_handshake()
+            session = self.node.security.session(self.peer)
+            if session is not None and session.takes_bare_tokens:
+                self._take_bare_token(session, frame)
+                return
+            api_key, _ = request_key(frame)
+            if session is not None:
                 try:
-                    security.check_request(self.peer, request_key(frame)[0])
+                    session.check_request(api_key)
                 except UnexpectedRequest as error:
                     unexpected = error
-            call = read_request(frame, self.peer)
+            # Produced records are not copied: the frame is kept until the response is ready.
+            views = api_key == PRODUCE
+            request = read_request(frame, SERVED, views=views, lenient=True, allow_trailing=True)
+            call = make_call(request, self.peer)
         except KwireError as error:
             self.close(f"{type(error).__name__}: {error}")
             return
@@ -338,7 +342,16 @@ class ClientConnection:
             return
         context = call.context
         try:
-            self._out += encode_response(context.api_key, call.response_version, context.correlation_id, body)
+            if isinstance(body, SplicedResponse):
+                self._out += body.encode(call.response_version, context.correlation_id)
+            else:
+                frame = write_response(
+                    body,
+                    api_key=context.api_key,
+                    version=call.response_version,
+                    correlation_id=context.correlation_id,
+                )
+                self._out.append(frame)
         except KwireError:
             log.exception("api %s version %s: cannot encode the response", context.api_key, context.api_version)
             self.close("its response could not be encoded")

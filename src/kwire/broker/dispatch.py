@@ -1,4 +1,4 @@
-"""Dispatch of requests: decode a frame, call its handler, turn exceptions into error responses.
+"""Dispatch of requests: call their handlers, turn exceptions into error responses.
 
 A request for an API or version that is not served ends the connection, as in Kafka. The exception is ApiVersions: an
 unknown version gets a response in version 0 (KIP-511). A BrokerError raised by a handler becomes a response with its
@@ -11,7 +11,7 @@ import asyncio
 import logging
 from typing import Any, cast
 
-from kwire.broker.apis import SERVED, Handler, handler
+from kwire.broker.apis import Handler, handler
 from kwire.broker.context import Peer, RequestContext
 from kwire.broker.faults import Fault, corrupt_records
 from kwire.broker.node import Node
@@ -19,16 +19,12 @@ from kwire.broker.responses import Response, SplicedResponse
 from kwire.errors import BrokerError, KwireError
 from kwire.messages import registry
 from kwire.messages.base import Message
-from kwire.protocol import requests
 from kwire.protocol.error_codes import ErrorCode
+from kwire.protocol.requests import Request
 
-__all__ = ["Call", "completed_response", "error_response", "read_request", "respond"]
+__all__ = ["Call", "completed_response", "error_response", "make_call", "respond"]
 
 log = logging.getLogger("kwire.broker")
-
-PRODUCE = 0
-VIEWED = frozenset({PRODUCE})
-"""APIs whose requests are decoded without copying bytes fields: the frame is kept until the response is ready."""
 
 UNEXPECTED = "The server experienced an unexpected error when processing the request."
 """Kafka's message for UNKNOWN_SERVER_ERROR. The exception may name files or data, so it is only logged."""
@@ -51,13 +47,8 @@ class Call:
         self.expects_reply, self.response_version = expects_reply, response_version
 
 
-def read_request(frame: bytes | memoryview, peer: Peer) -> Call:
-    """Decode a frame, length included. Trailing bytes are ignored: librdkafka's Metadata requests have some.
-
-    Raises DecodeError or UnsupportedVersion: the connection has to end.
-    """
-    views = requests.request_key(frame)[0] in VIEWED
-    request = requests.read_request(frame, SERVED, views=views, lenient=True, allow_trailing=True)
+def make_call(request: Request, peer: Peer) -> Call:
+    """Return the call of a request's handler."""
     context = RequestContext(
         peer=peer,
         api_key=request.api_key,

@@ -182,8 +182,7 @@ class Node:
             if partition.log is not None:
                 partition.log = None
                 self.log_manager.delete(topic.name, index, now_ms=now_ms)
-            for watcher in tuple(partition.watchers):
-                watcher()
+            partition.notify()
         self.log_manager.set_config(topic.name, None)
 
     def apply_topic_configs(self, topic: Topic) -> None:

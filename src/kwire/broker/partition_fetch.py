@@ -58,44 +58,8 @@ def fetch_partition(
 ) -> Found:
     """Fetch from one partition. max_bytes: remaining size of the response.
 
-    at_least_one: return the first batch even if it exceeds the limits.
+    at_least_one: return the first batch even if it exceeds the limits. Raises BrokerError, LogError, CorruptBatch.
     """
-    try:
-        return _fetch(partition, request, version, isolation_level, max_bytes, at_least_one)
-    except KwireError as error:
-        return failure(request.partition, error_code(error))
-
-
-def error_code(error: KwireError) -> ErrorCode:
-    """Return the error code for a failed fetch."""
-    if isinstance(error, BrokerError):
-        return ErrorCode(error.code)
-    return ErrorCode.CORRUPT_MESSAGE if isinstance(error, CorruptBatch) else ErrorCode.KAFKA_STORAGE_ERROR
-
-
-def failure(index: int, code: ErrorCode) -> Found:
-    """Build the result of a partition with an error."""
-    return Found(data=PartitionData(partition_index=index, error_code=code, high_watermark=-1, records=b""))
-
-
-def check_leader_epoch(partition: Partition, current_epoch: int) -> None:
-    """Raise BrokerError if a client's leader epoch is older or newer than the partition's; -1 is not checked."""
-    if current_epoch >= 0 and current_epoch != partition.leader_epoch:
-        older = current_epoch < partition.leader_epoch
-        raise refusal(
-            ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH,
-            f"{partition.name} has leader epoch {partition.leader_epoch}, not {current_epoch}",
-        )
-
-
-def _fetch(
-    partition: Partition,
-    request: FetchPartition,
-    version: int,
-    isolation_level: int,
-    max_bytes: int,
-    at_least_one: bool,
-) -> Found:
     check_leader_epoch(partition, request.current_leader_epoch)
     log = partition.opened
     high_watermark, last_stable_offset = log.high_watermark, log.last_stable_offset
@@ -136,6 +100,28 @@ def _fetch(
             raise refusal(ErrorCode.UNSUPPORTED_VERSION, "message.downconversion.enable is false")
         conversion = functools.partial(start_conversion, data, fetched, magic, offset)
     return Found(data=data, payload=fetched.parts, size_bytes=fetched.size_bytes, conversion=conversion)
+
+
+def error_code(error: KwireError) -> ErrorCode:
+    """Return the error code for a failed fetch."""
+    if isinstance(error, BrokerError):
+        return ErrorCode(error.code)
+    return ErrorCode.CORRUPT_MESSAGE if isinstance(error, CorruptBatch) else ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def failure(index: int, code: ErrorCode) -> Found:
+    """Build the result of a partition with an error."""
+    return Found(data=PartitionData(partition_index=index, error_code=code, high_watermark=-1, records=b""))
+
+
+def check_leader_epoch(partition: Partition, current_epoch: int) -> None:
+    """Raise BrokerError if a client's leader epoch is older or newer than the partition's; -1 is not checked."""
+    if current_epoch >= 0 and current_epoch != partition.leader_epoch:
+        older = current_epoch < partition.leader_epoch
+        raise refusal(
+            ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH,
+            f"{partition.name} has leader epoch {partition.leader_epoch}, not {current_epoch}",
+        )
 
 
 def start_conversion(data: PartitionData, fetched: Fetched, to_magic: int, offset: int) -> Callable[[], Found]:

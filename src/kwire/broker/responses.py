@@ -1,4 +1,4 @@
-"""Encoding of responses: one buffer, or buffers with parts of files between them.
+"""Responses that are sent from where their records are stored.
 
 A Fetch response with megabytes of records is not built in memory. Its handler returns the response without the records
 and, separately, where the records are. kwire.protocol.splicing cuts the encoded frame at these places, and sendfile
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Piece = bytes | bytearray | memoryview | FilePart
 
-__all__ = ["RECORDS_ELSEWHERE", "Response", "SplicedResponse", "encode_response", "piece_bytes"]
+__all__ = ["RECORDS_ELSEWHERE", "Response", "SplicedResponse", "piece_bytes"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,6 +34,21 @@ class SplicedResponse:
     body: FetchResponse
     payloads: list[Sequence[Piece]]
 
+    def encode(self, version: int, correlation_id: int) -> list[Piece]:
+        """Encode the response as a frame, in pieces. Raises EncodeError if a value does not fit the version."""
+        body = self.body
+        assert body.API_KEY is not None
+        frame = write_response(body, api_key=body.API_KEY, version=version, correlation_id=correlation_id)
+        sizes = [sum(map(piece_bytes, payload)) for payload in self.payloads]
+        around = cut_frame(frame, sizes, is_flexible=version in body.FLEXIBLE_VERSIONS)
+        pieces: list[Piece] = [around[0]]
+        for payload, after in zip(self.payloads, around[1:], strict=True):
+            pieces += payload
+            pieces.append(after)
+        if not around[-1]:
+            del pieces[-1]
+        return pieces
+
 
 Response: TypeAlias = Message | SplicedResponse
 """What a handler returns."""
@@ -42,20 +57,3 @@ Response: TypeAlias = Message | SplicedResponse
 def piece_bytes(piece: Piece) -> int:
     """Return the size of a piece."""
     return len(piece) if isinstance(piece, bytes | bytearray | memoryview) else piece.size_bytes
-
-
-def encode_response(api_key: int, version: int, correlation_id: int, response: Response) -> list[Piece]:
-    """Encode a response as a frame, in pieces. Raises EncodeError if a value does not fit the version."""
-    body = response.body if isinstance(response, SplicedResponse) else response
-    frame = write_response(body, api_key=api_key, version=version, correlation_id=correlation_id)
-    if not isinstance(response, SplicedResponse):
-        return [frame]
-    sizes = [sum(map(piece_bytes, payload)) for payload in response.payloads]
-    around = cut_frame(frame, sizes, is_flexible=version in type(response.body).FLEXIBLE_VERSIONS)
-    pieces: list[Piece] = [around[0]]
-    for payload, after in zip(response.payloads, around[1:], strict=True):
-        pieces += payload
-        pieces.append(after)
-    if not around[-1]:
-        del pieces[-1]
-    return pieces

@@ -17,7 +17,7 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records.append_settings import AppendOrigin
 
 if TYPE_CHECKING:
-    from kwire.log.partition_writer import Appended, PartitionWriter, Prepared
+    from kwire.log.partition_writer import Appended, PartitionWriter
     from kwire.messages import PartitionRecord, RemoveTopicRecord, TopicRecord
 
 __all__ = ["Partition", "Topic", "TopicRegistry", "check_name"]
@@ -66,53 +66,18 @@ class Partition:
             raise refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"log {self.name} is not open")
         return self.log
 
-    def append(
-        self,
-        data: bytes | bytearray | memoryview,
-        *,
-        now_ms: int,
-        origin: AppendOrigin = AppendOrigin.CLIENT,
-        produce_version: int | None = None,
-    ) -> Appended:
-        """Append records and advance the high watermark, so consumers can read them.
-
-        produce_version: version of the Produce request. Raises BrokerError or RejectedRecords if nothing is appended.
-        """
-        log = self.opened
-        appended = log.append(
-            data, now_ms=now_ms, leader_epoch=self.leader_epoch, origin=origin, produce_version=produce_version
+    def append(self, data: bytes, *, now_ms: int) -> Appended:
+        """Append records of a coordinator. Raises BrokerError or LogError if nothing is appended."""
+        appended = self.opened.append(
+            data, now_ms=now_ms, leader_epoch=self.leader_epoch, origin=AppendOrigin.COORDINATOR
         )
-        self._advance(log)
+        self.notify()
         return appended
 
-    def append_prepared(self, prepared: Prepared) -> Appended:
-        """Append records validated by PartitionWriter.prepare; see append."""
-        log = self.opened
-        appended = log.append_prepared(prepared)
-        self._advance(log)
-        return appended
-
-    def append_marker(
-        self, producer_id: int, producer_epoch: int, *, commit: bool, coordinator_epoch: int, now_ms: int
-    ) -> Appended:
-        """Append a transaction marker of a producer. Raises BrokerError."""
-        log = self.opened
-        appended = log.append_marker(
-            producer_id,
-            producer_epoch,
-            commit=commit,
-            coordinator_epoch=coordinator_epoch,
-            now_ms=now_ms,
-            leader_epoch=self.leader_epoch,
-        )
-        self._advance(log)
-        return appended
-
-    def _advance(self, log: PartitionWriter) -> None:
-        log.high_watermark = log.log_end_offset
-        if self.watchers:
-            for watcher in tuple(self.watchers):
-                watcher()
+    def notify(self) -> None:
+        """Call the watchers, after an append or the deletion of the topic."""
+        for watcher in tuple(self.watchers):
+            watcher()
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -12,8 +12,10 @@ from kwire.log.log_config import LogConfig
 from kwire.log.to_write import Data
 from kwire.records import AppendOrigin, Compression, TimestampType, ValidatedRecords, validate_and_assign_offsets
 from kwire.records.append_checks import analyze_append
+from kwire.records.append_error import AppendErrorCode, TooMuchWork
 from kwire.records.append_settings import AppendOptions
-from kwire.records.append_work import is_quick
+from kwire.records.append_work import is_quick, quick_bytes
+from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.request_magic import PRODUCE_ZSTD_VERSION, check_produced
 from kwire.records.whole_batch import WholeBatch, WholeBatchConfig, take_whole_batch
 
@@ -84,10 +86,6 @@ class AppendPreparation:
             check_crc=False,
         )
 
-    def is_quick(self, data: Data) -> bool:
-        """Return whether prepare takes about a millisecond, if records decompress to at most quick_bytes()."""
-        return is_quick(data, magic=self._config.magic, codec=self._codec)
-
     def prepare(
         self,
         data: Data,
@@ -97,12 +95,15 @@ class AppendPreparation:
         leader_epoch: int,
         origin: AppendOrigin,
         produce_version: int | None,
-        max_decompressed_bytes: int,
+        quick: bool,
     ) -> Prepared:
         """Check records and assign offsets from first_offset on; arguments as for PartitionWriter.prepare.
 
-        Raises RejectedRecords; DecompressesToTooMuch above max_decompressed_bytes.
+        Raises RejectedRecords; TooMuchWork with quick.
         """
+        if quick and not is_quick(data, magic=self._config.magic, codec=self._codec):
+            raise TooMuchWork("records take too long to validate", AppendErrorCode.INVALID_RECORD)
+        max_decompressed_bytes = quick_bytes() if quick else DEFAULT_MAX_DECOMPRESSED_BYTES
         prepared = Prepared(
             data=data,
             first_offset=first_offset,

@@ -32,7 +32,6 @@ from kwire.records import (
 )
 from kwire.records.append_checks import analyze_append, check_given_offsets
 from kwire.records.batch_header import BatchHeader
-from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 __all__ = ["Appended", "PartitionWriter", "Prepared"]
 
@@ -86,10 +85,6 @@ class PartitionWriter(OpenPartition):
         )
         return self.append_prepared(prepared)
 
-    def is_quick(self, data: Data) -> bool:
-        """Return whether prepare takes about a millisecond, if records decompress to at most quick_bytes()."""
-        return self._preparation.is_quick(data)
-
     def prepare(
         self,
         data: Data,
@@ -98,13 +93,13 @@ class PartitionWriter(OpenPartition):
         leader_epoch: int = 0,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         produce_version: int | None = None,
-        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        quick: bool = False,
     ) -> Prepared:
         """Check produced records and assign offsets as if they were appended now; arguments as for append.
 
         The log is not changed, and only its configs and its end are read, so any thread may do this.
-        data: must not change before it is appended.
-        Raises RejectedRecords; DecompressesToTooMuch above max_decompressed_bytes.
+        data: must not change before it is appended. quick: give up if that takes more than about a millisecond.
+        Raises RejectedRecords; TooMuchWork with quick.
         """
         return self._preparation.prepare(
             data,
@@ -113,7 +108,7 @@ class PartitionWriter(OpenPartition):
             leader_epoch=leader_epoch,
             origin=origin,
             produce_version=produce_version,
-            max_decompressed_bytes=max_decompressed_bytes,
+            quick=quick,
         )
 
     def append_prepared(self, prepared: Prepared) -> Appended:

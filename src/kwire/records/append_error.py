@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kwire.errors import BrokerError
 
-__all__ = ["AppendErrorCode", "DecompressesToTooMuch", "RejectedRecords"]
+__all__ = ["AppendErrorCode", "RejectedRecords", "TooMuchWork"]
 
 
 class AppendErrorCode(enum.IntEnum):
@@ -36,5 +36,5 @@ class RejectedRecords(BrokerError):
         self.args = (what, code, self.record_errors)
 
 
-class DecompressesToTooMuch(RejectedRecords):
-    """Records that decompress to more than max_decompressed_bytes."""
+class TooMuchWork(RejectedRecords):
+    """Records that decompress to more than the limit, or take too long to validate on the calling thread."""

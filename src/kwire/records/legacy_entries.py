@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kwire.errors import Malformed
-from kwire.records.append_error import AppendErrorCode, DecompressesToTooMuch, RejectedRecords
+from kwire.records.append_error import AppendErrorCode, RejectedRecords, TooMuchWork
 from kwire.records.attributes import CODEC_MASK, Compression, TimestampType
 from kwire.records.batch import Batch, too_large
 from kwire.records.batch_header import FRAME_BYTES, MAGIC_POSITION, SMALLEST_SIZE, batch_bytes, batch_spans
@@ -122,7 +122,7 @@ def expand_or_reject(codec: Compression, magic: int, payload: memoryview, limit:
     except Malformed as error:
         raise RejectedRecords(error.what, AppendErrorCode.UNKNOWN_SERVER_ERROR) from None
     except TooLarge:
-        raise DecompressesToTooMuch(too_large(codec, limit), AppendErrorCode.INVALID_RECORD) from None
+        raise TooMuchWork(too_large(codec, limit), AppendErrorCode.INVALID_RECORD) from None
 
 
 def inner_spans(payload: memoryview) -> list[tuple[int, int]]:

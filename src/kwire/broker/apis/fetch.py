@@ -118,9 +118,12 @@ class Fetch:
             if isinstance(partition, ErrorCode):
                 found.append(failure(each.index, partition))
                 continue
-            one = fetch_partition(
-                partition, each.request, version, request.isolation_level, left, at_least_one=at_least_one
-            )
+            try:
+                one = fetch_partition(
+                    partition, each.request, version, request.isolation_level, left, at_least_one=at_least_one
+                )
+            except KwireError as error:
+                one = failure(each.index, error_code(error))
             if one.size_bytes:
                 left, at_least_one = left - one.size_bytes, False
             found.append(one)

@@ -17,6 +17,7 @@ Source: kafka.server.KafkaApis.handleProduceRequest, ReplicaManager.appendToLoca
 from __future__ import annotations
 
 import functools
+import struct
 from collections.abc import Awaitable, Callable, Generator
 from typing import TYPE_CHECKING
 
@@ -25,14 +26,16 @@ from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.throttling import QuotaType
 from kwire.broker.topics import Partition, Topic
-from kwire.broker.transactions.partitions import check_produced
+from kwire.broker.transactions.admission import ClientSupport, admit, produce_error
+from kwire.broker.transactions.metadata import ProducerIdAndEpoch
 from kwire.errors import BrokerError, KwireError
 from kwire.messages import ProduceRequest, ProduceResponse
 from kwire.messages.produce_request import PartitionProduceData, TopicProduceData
 from kwire.messages.produce_response import PartitionProduceResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
-from kwire.records.append_error import DecompressesToTooMuch, RejectedRecords
-from kwire.records.append_work import quick_bytes
+from kwire.records.append_error import RejectedRecords, TooMuchWork
+from kwire.records.attributes import TRANSACTIONAL_FLAG
+from kwire.records.batch_header import ATTRIBUTES_POSITION, DEFAULT_HEADER, MAGIC_POSITION, PRODUCER_ID_POSITION
 
 if TYPE_CHECKING:
     from kwire.log.partition_writer import Prepared
@@ -54,6 +57,7 @@ WITHOUT_LOG_START = frozenset(
 """Errors for which Kafka leaves the log start offset unset."""
 LENGTH_BYTES = 4
 """Length prefix of the frame; not counted for quotas."""
+PRODUCER = struct.Struct(">qh")
 ADMIN_CLIENT = "__admin_client"
 """Client id that may write to internal topics."""
 
@@ -165,7 +169,7 @@ def append(
                 f"The size of the current ISR Set({node.node_id}) is insufficient to satisfy the min.isr requirement "
                 f"of {partition.opened.config.min_insync_replicas} for partition {partition.name}",
             )
-        check_produced(node, partition, records, request.transactional_id, version)
+        check_transaction(node, partition, records, request.transactional_id, version)
         prepare = functools.partial(
             partition.opened.prepare,
             records,
@@ -173,14 +177,17 @@ def append(
             leader_epoch=partition.leader_epoch,
             produce_version=version,
         )
-        prepared = prepare_quickly(partition, records, prepare)
-        if prepared is None:
+        try:
+            prepared = prepare(quick=True)
+        except TooMuchWork:
             prepared = yield prepare
             # The transaction may have ended in the meantime.
-            check_produced(node, partition, records, request.transactional_id, version)
-        done = partition.append_prepared(prepared)
+            check_transaction(node, partition, records, request.transactional_id, version)
+        done = partition.opened.append_prepared(prepared)
     except KwireError as error:
         return failure(each.index, error, partition)
+    if partition.watchers:
+        partition.notify()
     return PartitionProduceResponse(
         index=each.index,
         base_offset=done.first_offset,
@@ -189,16 +196,33 @@ def append(
     )
 
 
-def prepare_quickly(
-    partition: Partition, records: bytes | memoryview, prepare: Callable[..., Prepared]
-) -> Prepared | None:
-    """Validate records on this thread; returns None if that would be slow. Raises RejectedRecords."""
-    if not partition.opened.is_quick(records):
-        return None
-    try:
-        return prepare(max_decompressed_bytes=quick_bytes())
-    except DecompressesToTooMuch:
-        return None
+def check_transaction(
+    node: Node, partition: Partition, records: bytes | memoryview, transactional_id: str | None, version: int
+) -> None:
+    """Check that a producer may append these records to its transaction.
+
+    Only the first batch is checked: a transactional request has one. Raises BrokerError.
+    """
+    if (
+        len(records) < DEFAULT_HEADER.size
+        or records[MAGIC_POSITION] < 2
+        or not records[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL_FLAG
+    ):
+        return
+    if transactional_id is None:
+        raise refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "transactional records need a transactional id")
+    producer = ProducerIdAndEpoch(*PRODUCER.unpack_from(records, PRODUCER_ID_POSITION))
+    entry = partition.opened.producers.entries.get(producer.producer_id)
+    if entry is not None and entry.transaction_first_offset is not None and entry.producer_epoch == producer[1]:
+        return
+    support = ClientSupport.of_produce(version)
+    if support != ClientSupport.ADD and not node.settings.transaction_partition_verification_enable:
+        return
+    this = (partition.topic.name, partition.index)
+    code = admit(node.transactions, transactional_id, producer, frozenset({this}), support).get(this)
+    if code is not None:
+        what = f"{partition.name} does not belong to an open transaction of producer {producer.producer_id}"
+        raise refusal(produce_error(code, support), what)
 
 
 def failure(index: int, error: KwireError, partition: Partition | None = None) -> PartitionProduceResponse:

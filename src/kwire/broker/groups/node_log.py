@@ -16,7 +16,7 @@ from kwire.broker.transactions.metadata import NO_PRODUCER, ProducerIdAndEpoch
 from kwire.internal_topics.coordinator_records import decode_group
 from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.internal_topics.typed_record import TypedRecord
-from kwire.records import AppendOrigin, BatchBuilder
+from kwire.records import BatchBuilder
 
 if TYPE_CHECKING:
     from kwire.broker.node import Node
@@ -71,7 +71,7 @@ class NodeOffsetsLog:
         )
         for key, value in records:
             builder.append(key, value, timestamp=now_ms)
-        appended = topic.partitions[partition].append(builder.build(), now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
+        appended = topic.partitions[partition].append(builder.build(), now_ms=now_ms)
         return appended.first_offset
 
     def replay(self) -> Iterator[TypedRecord]:

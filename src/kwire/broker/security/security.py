@@ -1,7 +1,7 @@
 """The security of a node: authentication and authorization.
 
-A connection calls `check_request` before it reads more of a request than its API key. A listener without SASL allows
-every request, and the principal is that of the client certificate, if any. Handlers call `Node.may`.
+A connection asks its `session` before it reads more of a request than the API key. A listener without SASL allows every
+request, and the principal is that of the client certificate, if any. Handlers call `Node.may`.
 """
 
 from __future__ import annotations
@@ -83,12 +83,6 @@ class Security:
             lifetime_ms = self._settings.connections_max_reauth_ms
             peer.authentication = SaslSession(peer, self._clock, self.mechanisms, lifetime_ms)
         return peer.authentication
-
-    def check_request(self, peer: Peer, api_key: int) -> None:
-        """Check that a request may be read. Raises BrokerError; the connection must be closed then."""
-        session = self.session(peer)
-        if session is not None:
-            session.check_request(api_key)
 
     def _servers(self, names: list[str]) -> dict[str, Callable[[], SaslServer]]:
         credentials, pepper = self.credentials, secrets.token_bytes(PEPPER_BYTES)

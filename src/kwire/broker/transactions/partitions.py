@@ -1,9 +1,8 @@
-"""The transaction coordinator on a node: its log, its markers, and checks of produced data."""
+"""The transaction coordinator on a node: its log and its markers."""
 
 from __future__ import annotations
 
 import logging
-import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,10 +11,9 @@ from kwire.broker.features import SUPPORTED, TRANSACTION_VERSION
 from kwire.broker.groups.placement import partition_for
 from kwire.broker.topic_creation import create_missing
 from kwire.broker.topics import Partition
-from kwire.broker.transactions.admission import ClientSupport, admit, produce_error
 from kwire.broker.transactions.coordinator import Marker, TransactionCoordinator
 from kwire.broker.transactions.log_records import write_key, write_value
-from kwire.broker.transactions.metadata import ProducerIdAndEpoch, TransactionMetadata
+from kwire.broker.transactions.metadata import TransactionMetadata
 from kwire.broker.transactions.producer_ids import ProducerIds
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
@@ -25,19 +23,16 @@ from kwire.internal_topics.transactions_state import TransactionsState, Transact
 from kwire.internal_topics.typed_record import usable
 from kwire.messages import ProducerIdsRecord
 from kwire.protocol.error_codes import ErrorCode, refusal
-from kwire.records import AppendOrigin, BatchBuilder
-from kwire.records.attributes import TRANSACTIONAL_FLAG
-from kwire.records.batch_header import ATTRIBUTES_POSITION, DEFAULT_HEADER, MAGIC_POSITION, PRODUCER_ID_POSITION
+from kwire.records import BatchBuilder
 
 if TYPE_CHECKING:
     from kwire.broker.node import Node
 
-__all__ = ["TransactionStateLog", "check_produced", "open_coordinator", "write_marker"]
+__all__ = ["TransactionStateLog", "open_coordinator", "write_marker"]
 
 logger = logging.getLogger(__name__)
 
 HIGHEST_VERSION = SUPPORTED[TRANSACTION_VERSION][1]
-PRODUCER = struct.Struct(">qh")
 
 
 def open_coordinator(node: Node) -> TransactionCoordinator:
@@ -111,8 +106,7 @@ class TransactionStateLog:
         now_ms = self._node.clock.now_ms()
         builder = BatchBuilder()
         builder.append(write_key(transactional_id), value, timestamp=now_ms)
-        partition = self._partition(transactional_id)
-        partition.append(builder.build(), now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
+        self._partition(transactional_id).append(builder.build(), now_ms=now_ms)
 
 
 class PartitionMarkers:
@@ -135,41 +129,7 @@ def write_marker(node: Node, partition: TopicPartition, marker: Marker) -> None:
         raise refusal(
             ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, f"record format of {found.name} does not support transactions"
         )
-    found.append_marker(
-        marker.producer_id,
-        marker.producer_epoch,
-        commit=marker.commit,
-        coordinator_epoch=marker.coordinator_epoch,
-        now_ms=node.clock.now_ms(),
-    )
+    found.opened.append_marker(*marker, now_ms=node.clock.now_ms(), leader_epoch=found.leader_epoch)
+    found.notify()
     if found.topic.name == GROUPS_TOPIC:
         node.groups.complete_transaction(marker.producer_id, marker.commit, (found.index,))
-
-
-def check_produced(
-    node: Node, partition: Partition, records: bytes | memoryview, transactional_id: str | None, version: int
-) -> None:
-    """Check that a Produce request may append these records to a transaction.
-
-    Only the first batch is checked: a transactional request has one. Raises BrokerError.
-    """
-    if (
-        len(records) < DEFAULT_HEADER.size
-        or records[MAGIC_POSITION] < 2
-        or not records[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL_FLAG
-    ):
-        return
-    if transactional_id is None:
-        raise refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "transactional records need a transactional id")
-    producer = ProducerIdAndEpoch(*PRODUCER.unpack_from(records, PRODUCER_ID_POSITION))
-    entry = partition.opened.producers.entries.get(producer.producer_id)
-    if entry is not None and entry.transaction_first_offset is not None and entry.producer_epoch == producer[1]:
-        return
-    support = ClientSupport.of_produce(version)
-    if support != ClientSupport.ADD and not node.settings.transaction_partition_verification_enable:
-        return
-    this = (partition.topic.name, partition.index)
-    code = admit(node.transactions, transactional_id, producer, frozenset({this}), support).get(this)
-    if code is not None:
-        what = f"{partition.name} does not belong to an open transaction of producer {producer.producer_id}"
-        raise refusal(produce_error(code, support), what)
