@@ -21,6 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+from kwire.identifiers import TopicPartition
 from kwire.internal_topics.enums import StateNumber, label
 from kwire.internal_topics.typed_record import Problems, TypedRecord
 
@@ -42,29 +43,15 @@ class TransactionState(StateNumber):
     DEAD = 6
     PREPARE_EPOCH_FENCE = 7
 
-    @property
-    def is_prepared(self) -> bool:
-        """Whether the outcome is decided and logged, and markers are still to be written."""
-        return self in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether a transaction may begin and the transactional id may expire."""
-        return self in IDLE
-
-    @property
-    def is_open(self) -> bool:
-        """Whether read_committed consumers wait for the end of the transaction."""
-        return self in OPEN
-
-    def may_follow(self, before: TransactionState) -> bool:
+    def may_follow(self, before: TransactionState | int) -> bool:
         """Return whether a transaction may go from a state to this one."""
         return before in PREVIOUS.get(self, ())
 
 
 IDLE = frozenset({TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT})
+PREPARED = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
 OPEN = frozenset(TransactionState) - IDLE - {TransactionState.DEAD}
-PREVIOUS: dict[TransactionState, frozenset[TransactionState]] = {
+PREVIOUS: dict[TransactionState, frozenset[int]] = {
     TransactionState.EMPTY: IDLE,
     TransactionState.ONGOING: IDLE | {TransactionState.ONGOING},
     TransactionState.PREPARE_COMMIT: frozenset({TransactionState.ONGOING}),
@@ -79,25 +66,28 @@ class Transaction:
     """The last known state of a transactional id.
 
     partition: of `__transaction_state`. status: a plain int where a newer Kafka wrote an unknown one.
-    previous_producer_id, next_producer_id: -1 without. start_timestamp, last_update_timestamp: ms, -1 without.
-    partitions: those with records in the transaction, by topic. client_transaction_version: from 2 on the producer
-    epoch rises with every transaction (KIP-890). record_offset, timestamp: of the record.
+    previous_producer_id: before the latest transition. next_producer_id: used after all markers are written. timeout_ms:
+    the producer's transaction.timeout.ms. start_timestamp, last_update_timestamp: ms.
+    partitions: those with records in the transaction, by topic; once it is prepared, those without a marker.
+    client_transaction_version: from 2 on the producer epoch rises with every transaction (KIP-890). record_offset,
+    timestamp: of the record. last_producer_epoch: of a producer that missed a response, known to its coordinator only.
     """
 
     transactional_id: str
-    partition: int
-    status: TransactionState | int
+    partition: int = -1
+    status: TransactionState | int = TransactionState.EMPTY
     producer_id: int
-    producer_epoch: int
-    previous_producer_id: int
-    next_producer_id: int
+    producer_epoch: int = -1
+    previous_producer_id: int = -1
+    next_producer_id: int = -1
     timeout_ms: int
-    start_timestamp: int
-    last_update_timestamp: int
-    partitions: dict[str, tuple[int, ...]]
-    client_transaction_version: int
-    record_offset: int
-    timestamp: int
+    start_timestamp: int = -1
+    last_update_timestamp: int = -1
+    partitions: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    client_transaction_version: int = 0
+    record_offset: int = -1
+    timestamp: int = -1
+    last_producer_epoch: int = -1
 
     @property
     def state(self) -> str:
@@ -107,7 +97,22 @@ class Transaction:
     @property
     def is_open(self) -> bool:
         """Whether read_committed consumers wait for the end of the transaction."""
-        return isinstance(self.status, TransactionState) and self.status.is_open
+        return self.status in OPEN
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether the outcome is decided and logged, and markers are still to be written."""
+        return self.status in PREPARED
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether a transaction may begin and the transactional id may expire."""
+        return self.status in IDLE
+
+    @property
+    def topic_partitions(self) -> frozenset[TopicPartition]:
+        """The partitions as pairs of topic and number."""
+        return frozenset((topic, index) for topic, indexes in self.partitions.items() for index in indexes)
 
 
 @dataclass(slots=True, kw_only=True)

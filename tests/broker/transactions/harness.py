@@ -11,13 +11,12 @@ from kwire.broker.transactions import (
     ProducerIdAndEpoch,
     ProducerIds,
     TransactionCoordinator,
-    TransactionMetadata,
 )
 from kwire.broker.transactions.log_records import write_key, write_value
 from kwire.errors import BrokerError, LogError
 from kwire.identifiers import TopicPartition
 from kwire.internal_topics.coordinator_records import decode_transaction
-from kwire.internal_topics.transactions_state import TransactionsState, TransactionState
+from kwire.internal_topics.transactions_state import Transaction, TransactionsState
 from kwire.internal_topics.typed_record import TypedRecord
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -30,7 +29,7 @@ class MemoryLog:
         self.records: list[tuple[bytes, bytes | None]] = []
         self.fail: list[BrokerError | LogError] = []
 
-    def append(self, transaction: TransactionMetadata) -> None:
+    def append(self, transaction: Transaction) -> None:
         self.write(transaction.transactional_id, write_value(transaction, self.transaction_version))
 
     def remove(self, transactional_id: str) -> None:
@@ -41,7 +40,7 @@ class MemoryLog:
             raise self.fail.pop()
         self.records.append((write_key(transactional_id), value))
 
-    def replay(self) -> Iterator[TransactionMetadata]:
+    def replay(self) -> Iterator[Transaction]:
         for key, value in dict(self.records).items():
             if value is not None:
                 yield read_transaction(key, value)
@@ -50,7 +49,7 @@ class MemoryLog:
         return 3
 
 
-def read_transaction(key: bytes, value: bytes) -> TransactionMetadata:
+def read_transaction(key: bytes, value: bytes) -> Transaction:
     """The metadata that one record describes."""
     record = TypedRecord(
         topic="__transaction_state", partition=0, offset=0, timestamp=-1, kind="", raw_key=key, raw_value=value
@@ -60,7 +59,7 @@ def read_transaction(key: bytes, value: bytes) -> TransactionMetadata:
     state = TransactionsState()
     state.apply(record)
     [transaction] = state.transactions.values()
-    return TransactionMetadata.of(transaction, TransactionState(transaction.status))
+    return transaction
 
 
 class MemoryPartitions:
@@ -116,7 +115,7 @@ class World:
         self.coordinator.add_partitions(transactional_id, producer, frozenset(partitions), version)
         return producer
 
-    def put(self, transaction: TransactionMetadata) -> TransactionCoordinator:
+    def put(self, transaction: Transaction) -> TransactionCoordinator:
         """Restart with this as the last state in the log."""
         self.log.append(transaction)
         return self.restart()

@@ -35,11 +35,11 @@ def test_newer_clients_add_partitions_by_producing() -> None:
     producer = world.coordinator.init_producer_id("t", 1000)
     assert admit(world.coordinator, "t", producer, BOTH, ADD) == {}
     transaction = world.coordinator.describe("t")
-    assert (transaction.state, transaction.partitions) == (TransactionState.ONGOING, BOTH)
+    assert (transaction.status, transaction.topic_partitions) == (TransactionState.ONGOING, BOTH)
     following = world.coordinator.end("t", producer, True, 2)
     late = admit(world.coordinator, "t", producer, frozenset({A0}), ADD)
     assert late == {A0: ErrorCode.INVALID_PRODUCER_EPOCH}  # a request that was on its way when the transaction ended
-    assert world.coordinator.describe("t").state == TransactionState.COMPLETE_COMMIT
+    assert world.coordinator.describe("t").status == TransactionState.COMPLETE_COMMIT
     assert admit(world.coordinator, "t", following, frozenset({A0}), ADD) == {}
 
 

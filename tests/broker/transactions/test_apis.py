@@ -147,7 +147,7 @@ def test_one_unknown_partition_rejects_the_others(node: Node, world: World, vers
         A1: ErrorCode.OPERATION_NOT_ATTEMPTED,
         ("a", 2): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
-    assert world.coordinator.describe("t").partitions == set()
+    assert world.coordinator.describe("t").topic_partitions == set()
 
 
 @pytest.mark.parametrize("version", range(6))
@@ -164,7 +164,7 @@ def test_verify_only_adds_no_partitions(node: Node, world: World, version: int) 
     producer = world.begin("t", A0)
     asked = add(node, version, producer, 0, 1, verify_only=True)
     assert asked == {A0: ErrorCode.NONE, A1: ErrorCode.TRANSACTION_ABORTABLE}
-    assert world.coordinator.describe("t").partitions == {A0}
+    assert world.coordinator.describe("t").topic_partitions == {A0}
 
 
 def test_transactions_are_described(node: Node, world: World) -> None:

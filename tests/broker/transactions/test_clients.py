@@ -120,7 +120,9 @@ def test_librdkafka_is_fenced_after_the_transaction_timeout(broker: Broker) -> N
     made = producer(broker, "slow", **{"transaction.timeout.ms": 1000})
     made.begin_transaction()
     send(made, "slow", b"lost")
-    until(lambda: broker.call(lambda node: node.transactions.describe("slow").state) == TransactionState.COMPLETE_ABORT)
+    until(
+        lambda: broker.call(lambda node: node.transactions.describe("slow").status) == TransactionState.COMPLETE_ABORT
+    )
     with pytest.raises(KafkaException):
         made.commit_transaction(HANG_S)
     assert read(broker, "slow", 0) == []
@@ -241,7 +243,7 @@ def test_a_commit_interrupted_by_a_crash_completes_at_startup(tmp_path: Path, ma
     )
     assert done.returncode == 9, done.stderr
     with Broker(tmp_path) as broker:
-        state = broker.call(lambda node: node.transactions.describe("crash").state)
+        state = broker.call(lambda node: node.transactions.describe("crash").status)
         assert state == TransactionState.COMPLETE_COMMIT
         assert read(broker, "crash-a", 1) == read(broker, "crash-b", 1) == [b"kept"]
         assert offset_of(broker, "crash-group", "crash-a") == 5

@@ -10,11 +10,11 @@ from kwire.broker.transactions import (
     NO_PRODUCER,
     Marker,
     ProducerIdAndEpoch,
-    TransactionMetadata,
     TransactionState,
 )
-from kwire.broker.transactions.metadata import LAST_EPOCH, MAX_EPOCH
+from kwire.broker.transactions.metadata import LAST_EPOCH, MAX_EPOCH, producer_of
 from kwire.errors import BrokerError, LogError
+from kwire.internal_topics.transactions_state import Transaction
 from kwire.protocol.error_codes import ErrorCode
 from tests.broker.transactions.harness import World, error, read_transaction
 
@@ -106,9 +106,14 @@ def test_a_producer_with_an_expired_id_gets_a_new_one() -> None:
     assert c.init_producer_id("t", TIMEOUT_MS, ProducerIdAndEpoch(7, 5)) == (1000, 0)
 
 
-def empty(producer_epoch: int, **values: int) -> TransactionMetadata:
-    return TransactionMetadata(
-        transactional_id="t", producer_id=7, producer_epoch=producer_epoch, timeout_ms=1, last_update_ms=1, **values
+def empty(producer_epoch: int, **values: int) -> Transaction:
+    return Transaction(
+        transactional_id="t",
+        producer_id=7,
+        producer_epoch=producer_epoch,
+        timeout_ms=1,
+        last_update_timestamp=1,
+        **values,
     )
 
 
@@ -206,7 +211,7 @@ def test_transaction_version_2_can_abort_an_empty_transaction() -> None:
     producer = world.coordinator.init_producer_id("t", TIMEOUT_MS)
     assert refused(lambda: world.coordinator.end("t", producer, True, 2)) == ErrorCode.INVALID_TXN_STATE
     assert world.coordinator.end("t", producer, False, 2) == (producer.producer_id, 1)
-    assert world.coordinator.describe("t").state == TransactionState.COMPLETE_ABORT
+    assert world.coordinator.describe("t").status == TransactionState.COMPLETE_ABORT
 
 
 def test_transaction_version_2_switches_producer_ids_when_epochs_are_exhausted() -> None:
@@ -240,19 +245,19 @@ def test_a_transaction_completes_once_all_markers_are_written(version: int, comm
     world.partitions.broken[A1] = LogError("disk full")
     world.coordinator.end("t", producer, commit, version)
     c = world.coordinator
-    assert c.describe("t").partitions == {A1}
-    assert c.describe("t").state.is_prepared
+    assert c.describe("t").topic_partitions == {A1}
+    assert c.describe("t").is_prepared
     again = refused(lambda: c.end("t", producer, commit, version))
     assert again == ErrorCode.CONCURRENT_TRANSACTIONS
     assert refused(lambda: c.end("t", producer, not commit, version)) == ErrorCode.INVALID_TXN_STATE
     assert refused(lambda: c.init_producer_id("t", TIMEOUT_MS)) == ErrorCode.CONCURRENT_TRANSACTIONS
-    now = c.describe("t").producer
+    now = producer_of(c.describe("t"))
     assert refused(lambda: c.add_partitions("t", now, frozenset({A0}))) == ErrorCode.CONCURRENT_TRANSACTIONS
     assert refused(lambda: c.missing_partitions("t", now, frozenset({A0}))) == ErrorCode.CONCURRENT_TRANSACTIONS
     world.clock.advance(1000)
     del world.partitions.broken[A1]
     world.clock.advance(1000)
-    assert c.describe("t").state.is_idle
+    assert c.describe("t").is_idle
     assert [len(world.partitions.markers[partition]) for partition in (A0, A1)] == [1, 1]
     assert c.init_producer_id("t", TIMEOUT_MS).producer_id == producer.producer_id
 
@@ -262,7 +267,7 @@ def test_deleted_partitions_get_no_marker() -> None:
     producer = world.begin("t", A0, A1)
     world.partitions.broken[A0] = error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     world.coordinator.end("t", producer, True)
-    assert world.coordinator.describe("t").state == TransactionState.COMPLETE_COMMIT
+    assert world.coordinator.describe("t").status == TransactionState.COMPLETE_COMMIT
     assert list(world.partitions.markers) == [A1]
 
 
@@ -299,8 +304,8 @@ def test_a_completion_is_retried_until_it_is_written() -> None:
     producer = world.begin("t", A0)
 
     class SecondFails(type(world.log)):  # type: ignore[misc]
-        def append(self, transaction: TransactionMetadata) -> None:
-            if transaction.state == TransactionState.COMPLETE_COMMIT and self.fail:
+        def append(self, transaction: Transaction) -> None:
+            if transaction.status == TransactionState.COMPLETE_COMMIT and self.fail:
                 raise self.fail.pop()
             records, self.fail = self.fail, []
             super().append(transaction)
@@ -309,9 +314,9 @@ def test_a_completion_is_retried_until_it_is_written() -> None:
     world.log.__class__ = SecondFails
     world.log.fail.append(LogError("disk full"))
     world.coordinator.end("t", producer, True)
-    assert world.coordinator.describe("t").state == TransactionState.PREPARE_COMMIT
+    assert world.coordinator.describe("t").status == TransactionState.PREPARE_COMMIT
     world.clock.advance(1000)
-    assert world.coordinator.describe("t").state == TransactionState.COMPLETE_COMMIT
+    assert world.coordinator.describe("t").status == TransactionState.COMPLETE_COMMIT
     assert len(world.partitions.markers[A0]) == 1
 
 
@@ -325,9 +330,9 @@ def test_a_decision_made_before_a_crash_is_completed_after_it(transaction_versio
     decided = world.coordinator.describe("t")
     world.partitions.broken = {}
     c = world.restart()
-    marker = Marker(*decided.producer, commit, 3)
+    marker = Marker(*producer_of(decided), commit, 3)
     assert world.partitions.markers == {A0: [marker], OFFSETS: [marker]}
-    state = c.describe("t").state
+    state = c.describe("t").status
     assert state == (TransactionState.COMPLETE_COMMIT if commit else TransactionState.COMPLETE_ABORT)
     assert c.end("t", producer, commit, transaction_version) == after  # the answer can still be asked for
 
@@ -353,7 +358,7 @@ def test_a_crash_at_every_append_loses_no_decision_and_no_epoch() -> None:
             new = c.init_producer_id("t", TIMEOUT_MS)
         assert new.producer_id == kept.producer_id
         assert new.producer_epoch > kept.producer_epoch
-        assert not c.describe("t").partitions
+        assert not c.describe("t").topic_partitions
 
 
 def test_a_timed_out_transaction_is_aborted_and_its_producer_fenced() -> None:
@@ -373,7 +378,7 @@ def test_the_producers_transaction_timeout_applies() -> None:
     world = World(transaction_abort_timed_out_transaction_cleanup_interval_ms=1)
     producer = world.begin("t", A0)
     world.clock.advance(TIMEOUT_MS)
-    assert world.coordinator.describe("t").state == TransactionState.ONGOING
+    assert world.coordinator.describe("t").status == TransactionState.ONGOING
     world.clock.advance(2)
     assert refused(lambda: world.coordinator.end("t", producer, True)) == ErrorCode.PRODUCER_FENCED
 
@@ -384,9 +389,9 @@ def test_a_timeout_survives_a_restart() -> None:
     world.clock.advance(30_000)
     c = world.restart()
     world.clock.advance(29_000)
-    assert c.describe("t").state == TransactionState.ONGOING
+    assert c.describe("t").status == TransactionState.ONGOING
     world.clock.advance(12_000)
-    assert c.describe("t").state == TransactionState.COMPLETE_ABORT
+    assert c.describe("t").status == TransactionState.COMPLETE_ABORT
 
 
 def test_unused_transactional_ids_expire() -> None:

@@ -72,10 +72,10 @@ def test_a_real_kafka_continues_our_transactions_and_we_continue_its(tmp_path: P
         del made, left, anybody
     with Broker(data, **SMALL, transaction_version=transaction_version) as broker:
         theirs = broker.call(lambda node: node.transactions.describe("hand"))
-        assert theirs.state == TransactionState.COMPLETE_COMMIT
+        assert theirs.status == TransactionState.COMPLETE_COMMIT
         assert theirs.producer_id == ours.producer_id
         assert theirs.producer_epoch > ours.producer_epoch
-        assert broker.call(lambda node: node.transactions.describe("left")).state == TransactionState.ONGOING
+        assert broker.call(lambda node: node.transactions.describe("left")).status == TransactionState.ONGOING
         fresh = broker.call(lambda node: node.transactions.init_producer_id(None, -1))
         assert fresh.producer_id > theirs.producer_id
         made = producer(broker, "left")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kwire.broker.transactions import TransactionMetadata, TransactionState
 from kwire.broker.transactions.log_records import write_key, write_value
+from kwire.internal_topics.transactions_state import Transaction, TransactionState
 from kwire.messages import TransactionLogValue
 from kwire.protocol import read_prefixed, write_prefixed
 from kwire.records import Record, read_batches
@@ -42,21 +42,23 @@ def test_real_records_round_trip(kafka_logs: dict[str, Path], archive: str) -> N
         assert write_key(transaction.transactional_id) == record.key
         version = int.from_bytes(record.value[:2], "big")
         assert in_order(write_value(transaction, version)) == in_order(record.value)
-        states.add(transaction.state)
+        states.add(transaction.status)
     assert {TransactionState.EMPTY, TransactionState.ONGOING, TransactionState.COMPLETE_COMMIT} <= states
 
 
-TRANSACTION = TransactionMetadata(
+TRANSACTION = Transaction(
     transactional_id="t",
     producer_id=4000,
     producer_epoch=3,
     previous_producer_id=3000,
     next_producer_id=5000,
     timeout_ms=60_000,
-    state=TransactionState.PREPARE_ABORT,
-    partitions=frozenset({("b", 1), ("a", 2), ("a", 0)}),
-    start_time_ms=17,
-    last_update_ms=19,
+    partition=0,
+    record_offset=0,
+    status=TransactionState.PREPARE_ABORT,
+    partitions={"a": (0, 2), "b": (1,)},
+    start_timestamp=17,
+    last_update_timestamp=19,
     client_transaction_version=2,
 )
 KEY = write_key("t")

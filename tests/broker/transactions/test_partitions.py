@@ -174,10 +174,10 @@ def test_a_failed_marker_is_written_once_the_disk_recovers(broker: Broker, clien
 
     broker.call(break_disk)
     end(client, "disk", producer, 5)
-    assert broker.call(lambda node: node.transactions.describe("disk").state) == TransactionState.PREPARE_COMMIT
+    assert broker.call(lambda node: node.transactions.describe("disk").status) == TransactionState.PREPARE_COMMIT
     broker.call(repair_disk)
     until(
-        lambda: broker.call(lambda node: node.transactions.describe("disk").state) == TransactionState.COMPLETE_COMMIT
+        lambda: broker.call(lambda node: node.transactions.describe("disk").status) == TransactionState.COMPLETE_COMMIT
     )
     assert offsets(broker, partition) == (2, 2)
 

@@ -5,13 +5,11 @@ Source: kafka.server.KafkaApis.handleDescribeTransactionsRequest, TransactionCoo
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.transactions import TransactionMetadata
 from kwire.errors import BrokerError
+from kwire.internal_topics.transactions_state import Transaction
 from kwire.messages import DescribeTransactionsRequest, DescribeTransactionsResponse
 from kwire.messages.describe_transactions_response import TransactionState
 from kwire.protocol.error_codes import ErrorCode
@@ -31,21 +29,18 @@ def handle(node: Node, context: RequestContext, request: DescribeTransactionsReq
     return DescribeTransactionsResponse(transaction_states=states)
 
 
-def describe(node: Node, context: RequestContext, transaction: TransactionMetadata) -> TransactionState:
+def describe(node: Node, context: RequestContext, transaction: Transaction) -> TransactionState:
     """Describe one transaction, with the topics that the client may describe."""
-    topics: dict[str, list[int]] = defaultdict(list)
-    for topic, index in sorted(transaction.partitions):
-        topics[topic].append(index)
     return TransactionState(
         transactional_id=transaction.transactional_id,
-        transaction_state=transaction.state.label,
+        transaction_state=transaction.state,
         transaction_timeout_ms=transaction.timeout_ms,
-        transaction_start_time_ms=transaction.start_time_ms,
+        transaction_start_time_ms=transaction.start_timestamp,
         producer_id=transaction.producer_id,
         producer_epoch=transaction.producer_epoch,
         topics=[
-            DescribeTransactionsResponse.TopicData(topic=topic, partitions=partitions)
-            for topic, partitions in topics.items()
+            DescribeTransactionsResponse.TopicData(topic=topic, partitions=list(indexes))
+            for topic, indexes in transaction.partitions.items()
             if node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic)
         ],
     )

@@ -34,13 +34,13 @@ def handle(node: Node, context: RequestContext, request: ListTransactionsRequest
             ListTransactionsResponse.TransactionState(
                 transactional_id=transaction.transactional_id,
                 producer_id=transaction.producer_id,
-                transaction_state=transaction.state.label,
+                transaction_state=transaction.state,
             )
             for transaction in node.transactions
             if node.may(context, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transaction.transactional_id)
             and (not producer_ids or transaction.producer_id in producer_ids)
-            and (not request.state_filters or transaction.state in states)
-            and (request.duration_filter < 0 or now_ms - transaction.start_time_ms > request.duration_filter)
+            and (not request.state_filters or transaction.status in states)
+            and (request.duration_filter < 0 or now_ms - transaction.start_timestamp > request.duration_filter)
             and (pattern is None or pattern.matches(transaction.transactional_id))
         ],
     )

@@ -6,7 +6,7 @@ admit, produce_error        checks of Produce and TxnOffsetCommit before they ap
 
 from kwire.broker.transactions.admission import ClientSupport, admit, produce_error
 from kwire.broker.transactions.coordinator import Marker, MarkerWriter, TransactionCoordinator, TransactionLog
-from kwire.broker.transactions.metadata import NO_PRODUCER, ProducerIdAndEpoch, TransactionMetadata
+from kwire.broker.transactions.metadata import NO_PRODUCER, ProducerIdAndEpoch
 from kwire.broker.transactions.producer_ids import BLOCK_SIZE, ProducerIds
 from kwire.internal_topics.transactions_state import TransactionState
 
@@ -20,7 +20,6 @@ __all__ = [
     "ProducerIds",
     "TransactionCoordinator",
     "TransactionLog",
-    "TransactionMetadata",
     "TransactionState",
     "admit",
     "produce_error",

@@ -21,14 +21,21 @@ from kwire.broker.transactions.ending import check_producer_id, concurrent, fenc
 from kwire.broker.transactions.metadata import (
     NO_PRODUCER,
     ProducerIdAndEpoch,
-    TransactionMetadata,
     bumps_epoch,
+    completed,
+    initialized,
     is_exhausted,
+    marked,
+    prepared,
+    producer_of,
+    rotated,
+    with_next_epoch,
+    with_partitions,
 )
 from kwire.broker.transactions.producer_ids import ProducerIds
 from kwire.errors import BrokerError, LogError
 from kwire.identifiers import TopicPartition
-from kwire.internal_topics.transactions_state import TransactionState
+from kwire.internal_topics.transactions_state import Transaction, TransactionState
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records.attributes import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
@@ -61,13 +68,13 @@ class Marker(NamedTuple):
 class TransactionLog(Protocol):
     """The topic `__transaction_state`."""
 
-    def append(self, transaction: TransactionMetadata) -> None:
+    def append(self, transaction: Transaction) -> None:
         """Write the new state of a transaction. Raises BrokerError or LogError; nothing is written then."""
 
     def remove(self, transactional_id: str) -> None:
         """Write the tombstone of a transactional id. Raises BrokerError or LogError; nothing is written then."""
 
-    def replay(self) -> Iterator[TransactionMetadata]:
+    def replay(self) -> Iterator[Transaction]:
         """Yield the last state of every transactional id."""
 
     def coordinator_epoch(self, transactional_id: str) -> int:
@@ -98,7 +105,7 @@ class TransactionCoordinator:
         self.transaction_version = transaction_version
         self._clock, self._timers, self._settings = clock, timers, settings
         self._log, self._markers, self._producer_ids = log, markers, producer_ids
-        self._transactions: dict[str, TransactionMetadata] = {}
+        self._transactions: dict[str, Transaction] = {}
         self._retries: dict[str, TimerHandle] = {}
         self._periodic: dict[str, TimerHandle] = {}
 
@@ -107,7 +114,7 @@ class TransactionCoordinator:
         for transaction in self._log.replay():
             self._transactions[transaction.transactional_id] = transaction
         for transaction in list(self._transactions.values()):
-            if transaction.state.is_prepared:
+            if transaction.is_prepared:
                 self._carry_out(transaction.transactional_id)
         settings = self._settings
         self._repeat(settings.transaction_abort_timed_out_transaction_cleanup_interval_ms, self.abort_timed_out)
@@ -139,28 +146,29 @@ class TransactionCoordinator:
                 f"transaction.timeout.ms {timeout_ms} is outside 1 to {self._settings.transaction_max_timeout_ms}",
             )
         now_ms = self._clock.now_ms()
-        transaction = self._transactions.get(transactional_id) or TransactionMetadata(
+        transaction = self._transactions.get(transactional_id) or Transaction(
             transactional_id=transactional_id,
             producer_id=self._producer_ids.take(),
             timeout_ms=timeout_ms,
-            last_update_ms=now_ms,
+            last_update_timestamp=now_ms,
         )
         if expected is not None and not may_continue(transaction, expected):
             raise fenced(transaction, expected)
-        if transaction.state.is_prepared:
+        if transaction.is_prepared:
             raise concurrent(transaction)
-        if transaction.state == TransactionState.ONGOING:
+        if transaction.status == TransactionState.ONGOING:
             self._abort_fenced(transaction)
             raise concurrent(transaction)
-        if transaction.is_exhausted and (expected is None or expected.producer_epoch == transaction.producer_epoch):
-            started = transaction.rotated(
-                self._producer_ids.take(), timeout_ms, now_ms, keep_last_epoch=expected is not None
+        present = transaction.producer_epoch
+        if is_exhausted(present) and (expected is None or expected.producer_epoch == present):
+            started = rotated(
+                transaction, self._producer_ids.take(), timeout_ms, now_ms, keep_last_epoch=expected is not None
             )
         else:
             epoch, last_epoch = next_epoch(transaction, expected)
-            started = transaction.initialized(epoch, last_epoch, timeout_ms, now_ms)
+            started = initialized(transaction, epoch, last_epoch, timeout_ms, now_ms)
         self._keep(started)
-        return started.producer
+        return producer_of(started)
 
     def add_partitions(
         self,
@@ -171,15 +179,15 @@ class TransactionCoordinator:
     ) -> None:
         """Begin or continue a transaction, and add partitions to it. Raises BrokerError."""
         transaction = self._of_producer(transactional_id, producer)
-        if transaction.state == TransactionState.ONGOING and partitions <= transaction.partitions:
+        if transaction.status == TransactionState.ONGOING and partitions <= transaction.topic_partitions:
             return
-        self._keep(transaction.with_partitions(partitions, self._clock.now_ms(), client_transaction_version))
+        self._keep(with_partitions(transaction, partitions, self._clock.now_ms(), client_transaction_version))
 
     def missing_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
     ) -> frozenset[TopicPartition]:
         """Return the partitions that were not added to the producer's transaction (KIP-890). Raises BrokerError."""
-        return partitions - self._of_producer(transactional_id, producer).partitions
+        return partitions - self._of_producer(transactional_id, producer).topic_partitions
 
     def end(
         self,
@@ -195,25 +203,24 @@ class TransactionCoordinator:
         transaction = self._find(transactional_id)
         if not bumps_epoch(client_transaction_version):
             if may_end(transaction, producer, commit):
-                self._end(transaction.prepared(commit, self._clock.now_ms(), 0))
+                self._end(prepared(transaction, commit, self._clock.now_ms(), 0))
             return NO_PRODUCER
         if may_end_bumping(transaction, producer, commit):
-            next_producer_id = self._producer_ids.take() if transaction.is_exhausted else NO_PRODUCER_ID
-            prepared = transaction.prepared(
-                commit, self._clock.now_ms(), client_transaction_version, next_producer_id=next_producer_id
-            )
-            self._end(prepared)
-            return prepared.completed(prepared.last_update_ms).producer
-        return transaction.producer
+            next_producer_id = self._producer_ids.take() if is_exhausted(transaction.producer_epoch) else NO_PRODUCER_ID
+            now_ms = self._clock.now_ms()
+            ending = prepared(transaction, commit, now_ms, client_transaction_version, next_producer_id)
+            self._end(ending)
+            return producer_of(completed(ending, now_ms))
+        return producer_of(transaction)
 
-    def describe(self, transactional_id: str) -> TransactionMetadata:
+    def describe(self, transactional_id: str) -> Transaction:
         """Return a transactional id.
 
         Raises BrokerError: INVALID_REQUEST, TRANSACTIONAL_ID_NOT_FOUND.
         """
         return self._find(transactional_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
 
-    def __iter__(self) -> Iterator[TransactionMetadata]:
+    def __iter__(self) -> Iterator[Transaction]:
         """Yield all transactional ids in order."""
         return iter([self._transactions[name] for name in sorted(self._transactions)])
 
@@ -221,7 +228,8 @@ class TransactionCoordinator:
         """Abort transactions that exceed their timeout, and fence their producers."""
         now_ms = self._clock.now_ms()
         for transaction in self:
-            if transaction.is_timed_out(now_ms):
+            deadline_ms = transaction.start_timestamp + transaction.timeout_ms
+            if transaction.status == TransactionState.ONGOING and deadline_ms < now_ms:
                 try:
                     self._abort_fenced(transaction)
                 except BrokerError as error:
@@ -231,7 +239,7 @@ class TransactionCoordinator:
         """Remove transactional ids that were not used for transactional.id.expiration.ms."""
         oldest_ms = self._clock.now_ms() - self._settings.transactional_id_expiration_ms
         for transaction in self:
-            if transaction.state.is_idle and transaction.last_update_ms <= oldest_ms:
+            if transaction.is_idle and transaction.last_update_timestamp <= oldest_ms:
                 try:
                     self._log.remove(transaction.transactional_id)
                 except (BrokerError, LogError) as error:
@@ -239,9 +247,7 @@ class TransactionCoordinator:
                 else:
                     del self._transactions[transaction.transactional_id]
 
-    def _find(
-        self, transactional_id: str, unknown: ErrorCode = ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    ) -> TransactionMetadata:
+    def _find(self, transactional_id: str, unknown: ErrorCode = ErrorCode.INVALID_PRODUCER_ID_MAPPING) -> Transaction:
         if not transactional_id:
             raise refusal(ErrorCode.INVALID_REQUEST, "transactional id is empty")
         transaction = self._transactions.get(transactional_id)
@@ -249,25 +255,25 @@ class TransactionCoordinator:
             raise refusal(unknown, f"unknown transactional id {transactional_id!r}")
         return transaction
 
-    def _of_producer(self, transactional_id: str, producer: ProducerIdAndEpoch) -> TransactionMetadata:
+    def _of_producer(self, transactional_id: str, producer: ProducerIdAndEpoch) -> Transaction:
         """Return the transaction if the producer may add to it."""
         transaction = self._find(transactional_id)
         check_producer_id(transaction, producer)
         if transaction.producer_epoch != producer.producer_epoch:
             raise fenced(transaction, producer)
-        if transaction.state.is_prepared:
+        if transaction.is_prepared:
             raise concurrent(transaction)
         return transaction
 
-    def _abort_fenced(self, transaction: TransactionMetadata) -> None:
+    def _abort_fenced(self, transaction: Transaction) -> None:
         """Abort a transaction and fence its producer."""
-        self._end(transaction.fenced().prepared(False, self._clock.now_ms(), self.transaction_version))
+        self._end(prepared(with_next_epoch(transaction), False, self._clock.now_ms(), self.transaction_version))
 
-    def _end(self, prepared: TransactionMetadata) -> None:
-        self._keep(prepared)
-        self._carry_out(prepared.transactional_id)
+    def _end(self, ending: Transaction) -> None:
+        self._keep(ending)
+        self._carry_out(ending.transactional_id)
 
-    def _keep(self, transaction: TransactionMetadata) -> None:
+    def _keep(self, transaction: Transaction) -> None:
         """Write a step, then apply it. Raises BrokerError with a code for clients of a coordinator."""
         try:
             self._log.append(transaction)
@@ -281,17 +287,17 @@ class TransactionCoordinator:
         """Write the markers of a decided transaction, then its completion; retry what failed later."""
         transaction = self._transactions[transactional_id]
         marker = Marker(
-            *transaction.producer,
-            commit=transaction.state == TransactionState.PREPARE_COMMIT,
+            *producer_of(transaction),
+            commit=transaction.status == TransactionState.PREPARE_COMMIT,
             coordinator_epoch=self._log.coordinator_epoch(transactional_id),
         )
-        for partition in sorted(transaction.partitions):
+        for partition in sorted(transaction.topic_partitions):
             if self._is_marked(partition, marker):
-                transaction = transaction.marked(partition)
+                transaction = marked(transaction, partition)
         self._transactions[transactional_id] = transaction
         if not transaction.partitions:
             try:
-                self._keep(transaction.completed(self._clock.now_ms()))
+                self._keep(completed(transaction, self._clock.now_ms()))
             except BrokerError as error:
                 logger.warning("completion of %r is not written: %s", transactional_id, error)
             else:
@@ -321,7 +327,7 @@ class TransactionCoordinator:
         self._periodic[action.__name__] = self._timers.call_later(interval_ms, run)
 
 
-def may_continue(transaction: TransactionMetadata, expected: ProducerIdAndEpoch) -> bool:
+def may_continue(transaction: Transaction, expected: ProducerIdAndEpoch) -> bool:
     """Return whether a producer that names its id may get an epoch; next_epoch checks the epoch.
 
     Also True if the response with a new producer id was lost, and while no epoch was assigned yet.
@@ -333,7 +339,7 @@ def may_continue(transaction: TransactionMetadata, expected: ProducerIdAndEpoch)
     )
 
 
-def next_epoch(transaction: TransactionMetadata, expected: ProducerIdAndEpoch | None) -> tuple[int, int]:
+def next_epoch(transaction: Transaction, expected: ProducerIdAndEpoch | None) -> tuple[int, int]:
     """Return (producer epoch, last producer epoch) of an initializing producer.
 
     Raises BrokerError: PRODUCER_FENCED.

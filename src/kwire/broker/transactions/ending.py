@@ -27,17 +27,17 @@ Source: kafka.coordinator.transaction.TransactionCoordinator.endTransaction and 
 
 from __future__ import annotations
 
-from kwire.broker.transactions.metadata import LAST_EPOCH, ProducerIdAndEpoch, TransactionMetadata
-from kwire.internal_topics.transactions_state import TransactionState
+from kwire.broker.transactions.metadata import LAST_EPOCH, ProducerIdAndEpoch
+from kwire.internal_topics.transactions_state import Transaction, TransactionState
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 __all__ = ["may_end", "may_end_bumping"]
 
-COMMITTED = {TransactionState.PREPARE_COMMIT: True, TransactionState.PREPARE_ABORT: False}
-COMPLETED = {TransactionState.COMPLETE_COMMIT: True, TransactionState.COMPLETE_ABORT: False}
+COMMITTED: dict[int, bool] = {TransactionState.PREPARE_COMMIT: True, TransactionState.PREPARE_ABORT: False}
+COMPLETED: dict[int, bool] = {TransactionState.COMPLETE_COMMIT: True, TransactionState.COMPLETE_ABORT: False}
 
 
-def may_end(transaction: TransactionMetadata, producer: ProducerIdAndEpoch, commit: bool) -> bool:
+def may_end(transaction: Transaction, producer: ProducerIdAndEpoch, commit: bool) -> bool:
     """Return whether to end the transaction; False for a retry of a completed one. Transaction versions 0 and 1.
 
     Raises BrokerError.
@@ -45,7 +45,7 @@ def may_end(transaction: TransactionMetadata, producer: ProducerIdAndEpoch, comm
     check_producer_id(transaction, producer)
     if producer.producer_epoch != transaction.producer_epoch:
         raise fenced(transaction, producer)
-    state = transaction.state
+    state = transaction.status
     if state == TransactionState.ONGOING:
         return True
     if COMPLETED.get(state) == commit:
@@ -55,12 +55,12 @@ def may_end(transaction: TransactionMetadata, producer: ProducerIdAndEpoch, comm
     raise invalid_state(transaction, commit)
 
 
-def may_end_bumping(transaction: TransactionMetadata, producer: ProducerIdAndEpoch, commit: bool) -> bool:
+def may_end_bumping(transaction: Transaction, producer: ProducerIdAndEpoch, commit: bool) -> bool:
     """Return whether to end the transaction; False for a retry of a completed one. Transaction version 2.
 
     Raises BrokerError.
     """
-    state, epoch = transaction.state, producer.producer_epoch
+    state, epoch = transaction.status, producer.producer_epoch
     has_previous_id = (
         transaction.previous_producer_id == producer.producer_id
         and epoch == LAST_EPOCH
@@ -89,7 +89,7 @@ def may_end_bumping(transaction: TransactionMetadata, producer: ProducerIdAndEpo
     return True
 
 
-def check_producer_id(transaction: TransactionMetadata, producer: ProducerIdAndEpoch) -> None:
+def check_producer_id(transaction: Transaction, producer: ProducerIdAndEpoch) -> None:
     """Check the producer id of a transactional id. Raises BrokerError: INVALID_PRODUCER_ID_MAPPING."""
     if transaction.producer_id != producer.producer_id:
         raise refusal(
@@ -99,7 +99,7 @@ def check_producer_id(transaction: TransactionMetadata, producer: ProducerIdAndE
         )
 
 
-def fenced(transaction: TransactionMetadata, producer: ProducerIdAndEpoch) -> Exception:
+def fenced(transaction: Transaction, producer: ProducerIdAndEpoch) -> Exception:
     """Return the error for a producer with an outdated epoch."""
     return refusal(
         ErrorCode.PRODUCER_FENCED,
@@ -108,7 +108,7 @@ def fenced(transaction: TransactionMetadata, producer: ProducerIdAndEpoch) -> Ex
     )
 
 
-def concurrent(transaction: TransactionMetadata) -> Exception:
+def concurrent(transaction: Transaction) -> Exception:
     """Return the error for a transaction that is still ending."""
     return refusal(
         ErrorCode.CONCURRENT_TRANSACTIONS,
@@ -116,10 +116,10 @@ def concurrent(transaction: TransactionMetadata) -> Exception:
     )
 
 
-def invalid_state(transaction: TransactionMetadata, commit: bool) -> Exception:
+def invalid_state(transaction: Transaction, commit: bool) -> Exception:
     """Return the error for a commit or abort that the state does not allow."""
     return refusal(
         ErrorCode.INVALID_TXN_STATE,
         f"cannot {'commit' if commit else 'abort'} transactional id {transaction.transactional_id!r} in state "
-        f"{transaction.state.label}",
+        f"{transaction.state}",
     )

@@ -11,10 +11,7 @@ Source: org.apache.kafka.coordinator.transaction.TransactionLog, TransactionVers
 
 from __future__ import annotations
 
-from collections import defaultdict
-
-from kwire.broker.transactions.metadata import TransactionMetadata
-from kwire.internal_topics.transactions_state import TransactionState
+from kwire.internal_topics.transactions_state import Transaction, TransactionState
 from kwire.messages import TransactionLogKey, TransactionLogValue
 from kwire.protocol.record_values import write_prefixed
 
@@ -28,24 +25,22 @@ def write_key(transactional_id: str) -> bytes:
     return write_prefixed(TransactionLogKey(transactional_id=transactional_id), 0)
 
 
-def write_value(transaction: TransactionMetadata, transaction_version: int) -> bytes:
+def write_value(transaction: Transaction, transaction_version: int) -> bytes:
     """Return a record's value. transaction_version: the finalized feature."""
     partitions = None
-    if transaction.state != TransactionState.EMPTY:
-        by_topic: dict[str, list[int]] = defaultdict(list)
-        for topic, partition in sorted(transaction.partitions):
-            by_topic[topic].append(partition)
+    if transaction.status != TransactionState.EMPTY:
         partitions = [
-            TransactionLogValue.PartitionsSchema(topic=topic, partition_ids=ids) for topic, ids in by_topic.items()
+            TransactionLogValue.PartitionsSchema(topic=topic, partition_ids=list(indexes))
+            for topic, indexes in transaction.partitions.items()
         ]
     value = TransactionLogValue(
         producer_id=transaction.producer_id,
         producer_epoch=transaction.producer_epoch,
         transaction_timeout_ms=transaction.timeout_ms,
-        transaction_status=transaction.state,
+        transaction_status=transaction.status,
         transaction_partitions=partitions,
-        transaction_last_update_timestamp_ms=transaction.last_update_ms,
-        transaction_start_timestamp_ms=transaction.start_time_ms,
+        transaction_last_update_timestamp_ms=transaction.last_update_timestamp,
+        transaction_start_timestamp_ms=transaction.start_timestamp,
     )
     version = min(transaction_version, FLEXIBLE)
     if version >= FLEXIBLE:

@@ -13,13 +13,12 @@ from kwire.broker.topic_creation import create_missing
 from kwire.broker.topics import Partition
 from kwire.broker.transactions.coordinator import Marker, TransactionCoordinator
 from kwire.broker.transactions.log_records import write_key, write_value
-from kwire.broker.transactions.metadata import TransactionMetadata
 from kwire.broker.transactions.producer_ids import ProducerIds
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
 from kwire.internal_topics.coordinator_records import decode_transaction
 from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
-from kwire.internal_topics.transactions_state import TransactionsState, TransactionState
+from kwire.internal_topics.transactions_state import Transaction, TransactionsState, TransactionState
 from kwire.internal_topics.typed_record import usable
 from kwire.messages import ProducerIdsRecord
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -74,7 +73,7 @@ class TransactionStateLog:
     def __init__(self, node: Node, transaction_version: int) -> None:
         self._node, self._transaction_version = node, transaction_version
 
-    def append(self, transaction: TransactionMetadata) -> None:
+    def append(self, transaction: Transaction) -> None:
         """See TransactionLog."""
         self._write(transaction.transactional_id, write_value(transaction, self._transaction_version))
 
@@ -86,7 +85,7 @@ class TransactionStateLog:
         """See TransactionLog."""
         return self._partition(transactional_id).leader_epoch
 
-    def replay(self) -> Iterator[TransactionMetadata]:
+    def replay(self) -> Iterator[Transaction]:
         """See TransactionLog. Records that cannot be read are skipped, with a warning."""
         state = TransactionsState()
         for record in usable(read_topic(self._node.topics.get(TRANSACTIONS_TOPIC), decode_transaction), state.problems):
@@ -94,7 +93,7 @@ class TransactionStateLog:
         warn_of_problems(state.problems)
         for transaction in state.transactions.values():
             if isinstance(transaction.status, TransactionState):
-                yield TransactionMetadata.of(transaction, transaction.status)
+                yield transaction
             else:
                 logger.warning("%r is in the unknown state %s", transaction.transactional_id, transaction.state)
 
