@@ -120,10 +120,8 @@ class Node:
             self.throttling = Throttling(self)
             self.client_metrics = ClientMetrics(self)
             self.fetch_sessions = FetchSessions(clock, settings.max_incremental_fetch_session_cache_slots)
-            self.groups = open_groups(self)
-            undo.callback(self.groups.stop)
+            self.start_coordinators()
             watch_topics(self)
-            self.transactions = open_transactions(self)
             undo.pop_all()
 
     def close(self) -> None:
@@ -131,8 +129,21 @@ class Node:
         with contextlib.ExitStack() as steps:  # in reverse order
             steps.callback(self.workers.close)
             steps.callback(startup.unregister, self)
-            steps.callback(self.groups.stop)
-            steps.callback(self.transactions.stop)
+            steps.callback(self.stop_coordinators)
+
+    def start_coordinators(self) -> None:
+        """Start coordinators that read their topics. Raises LogError, OptionError."""
+        self.groups = open_groups(self)
+        try:
+            self.transactions = open_transactions(self)
+        except BaseException:
+            self.groups.stop()
+            raise
+
+    def stop_coordinators(self) -> None:
+        """Stop the coordinators; waiting members get NOT_COORDINATOR."""
+        self.transactions.stop()
+        self.groups.stop()
 
     def may(self, context: RequestContext, operation: Operation, kind: ResourceType, name: str) -> bool:
         """Return whether the sender of a request may perform an operation on a resource."""

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire.broker.groups.node_log import open_coordinator as open_groups
 from kwire.broker.security.acls import AclFilter
-from kwire.broker.throttling import Throttling
-from kwire.broker.transactions.partitions import open_coordinator as open_transactions
 from kwire.internal_topics.enums import ConfigResource
 
 if TYPE_CHECKING:
@@ -25,17 +22,15 @@ def reset(node: Node) -> None:
     """Reset the node, on its own thread."""
     node.faults.clear()
     node.requests.clear()
-    node.groups.stop()
-    node.transactions.stop()
+    node.stop_coordinators()
     delete(node, [topic for topic in node.topics if topic.is_internal])
-    node.groups = open_groups(node)  # before deleting topics, which notifies the coordinator
-    node.transactions = open_transactions(node)
+    node.start_coordinators()  # before deleting the other topics, of which they are notified
     delete(node, list(node.topics))
     node.security.acls.remove(AclFilter())
     node.security.tokens.clear()
     node.security.quotas.clear()
     node.security.credentials.clear()
-    node.throttling = Throttling(node)
+    node.throttling.clear()
     for (kind, name), configs in list(node.cluster.configs.items()):
         if kind == ConfigResource.BROKER.label:
             node.controller.alter_broker_configs(name, dict.fromkeys(configs))

@@ -80,6 +80,10 @@ class Rates(Generic[Rate]):
         self._by_tags.move_to_end(tags)
         return found
 
+    def clear(self) -> None:
+        """Forget all clients."""
+        self._by_tags.clear()
+
 
 class MutationQuota:
     """controller_mutation_rate for one request. is_strict: reject mutations above the quota.
@@ -121,6 +125,12 @@ class Throttling:
             for kind in (QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST)
         }
         self._buckets = Rates(lambda: TokenBucket(burst_s))
+
+    def clear(self) -> None:
+        """Forget the usage of all clients."""
+        for rates in self._rates.values():
+            rates.clear()
+        self._buckets.clear()
 
     def limit(self, kind: QuotaType, context: RequestContext) -> tuple[Tags, float] | None:
         """Return the tags and quota of a client, None without a quota."""

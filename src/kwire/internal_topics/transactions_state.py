@@ -66,8 +66,8 @@ class Transaction:
     """The last known state of a transactional id.
 
     partition: of `__transaction_state`. status: a plain int where a newer Kafka wrote an unknown one.
-    previous_producer_id: before the latest transition. next_producer_id: used after all markers are written. timeout_ms:
-    the producer's transaction.timeout.ms. start_timestamp, last_update_timestamp: ms.
+    previous_producer_id: before the latest transition. next_producer_id: used after all markers are written.
+    timeout_ms: the producer's transaction.timeout.ms. start_timestamp, last_update_timestamp: ms.
     partitions: those with records in the transaction, by topic; once it is prepared, those without a marker.
     client_transaction_version: from 2 on the producer epoch rises with every transaction (KIP-890). record_offset,
     timestamp: of the record. last_producer_epoch: of a producer that missed a response, known to its coordinator only.
