@@ -4,20 +4,19 @@
 
 A path names a field from the message down, with `[]` after every unfolded array of structs. The table has one row
 for each element of the innermost array (a message with none has no row, as with SQL's UNNEST); fields further out
-repeat. So all arrays on the paths must lie on one line. Fields that the version lacks, and tagged ones that were not
-sent, have their default; fields below a null struct are null.
+repeat. So each array on a path must contain, or be inside, every other one. Fields that the version lacks, and tagged
+ones that were not sent, have their default; fields below a null struct are null.
 
     bool, int8 ... uint32, int64, float64       the same in Arrow          uuid               fixed_size_binary(16)
     string, bytes and records                   string, binary; as a       array of those     list of the same
                                                 dictionary when repeated   numbers
 
 Fields in no path are checked but not stored; tagged ones among them are skipped by their size, unread.
-This module imports numba, numpy and pyarrow; nothing else in the package does before it has to.
+This module imports numba, numpy and pyarrow.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,19 +27,17 @@ import pyarrow as pa
 from kwire.errors import DecodeError, Malformed, OptionError
 from kwire.plan import rows as r
 from kwire.plan.compiler import compile_message
-from kwire.plan.kernels.columns_entry import flatten, gather
+from kwire.plan.kernels.columns_entry import flatten
 from kwire.plan.kernels.decode import FULL
-from kwire.plan.kernels.flatten import DEFAULT_SLICE, MAX_LEVELS
+from kwire.plan.kernels.flatten import MAX_LEVELS
 from kwire.plan.reading import Reader
+from kwire.plan.slices import DEFAULT_SLICE, NUMPY, SLICE, ColumnArray, Int64Array, bits, gather_slices, stored_default
 from kwire.schema.model import Field, Message, Struct
 
 __all__ = ["ColumnReader"]
 
 Buffer = bytes | bytearray | memoryview
-Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 UInt8Array = np.ndarray[Any, np.dtype[np.uint8]]
-ColumnArray = np.ndarray[Any, np.dtype[Any]]
-"""Numbers of any type, or slices."""
 
 ARROW = {
     r.BOOL: pa.bool_(),
@@ -53,35 +50,14 @@ ARROW = {
     r.FLOAT64: pa.float64(),
     r.UUID: pa.binary(16),
 }
-NUMPY = {
-    r.BOOL: np.dtype(np.bool_),
-    r.INT8: np.dtype(np.int8),
-    r.INT16: np.dtype(np.int16),
-    r.UINT16: np.dtype(np.uint16),
-    r.INT32: np.dtype(np.int32),
-    r.UINT32: np.dtype(np.uint32),
-    r.INT64: np.dtype(np.int64),
-    r.FLOAT64: np.dtype(np.float64),
-    r.UUID: np.dtype("V16"),
-}
-
-
-def stored(code: int) -> np.dtype[np.generic]:
-    """Return the type of list elements in the kernel's output: int64 for packed ones (codes of PACKED)."""
-    return NUMPY[r.INT64 if code in r.PACKED_NAMES else code]
-
-
-SLICES = np.dtype([("position", np.int64), ("count", np.int64)])
-MAX_ARROW_OFFSET = 2**31 - 1
 
 
 @dataclass(slots=True, kw_only=True)
 class _Column:
-    """A projected field. level: the innermost array around it. row: of the plan; -1 when the version lacks the field.
+    """A projected field. level: the innermost array around it. row: of the plan; -1 if the version lacks the field.
 
     code: of a number as the kernel stores it, or of the elements of a list; 0 for strings and bytes.
-    optional: may be omitted from a message.
-    nullable_struct: the field of the struct around it that may be null, None if there is none.
+    optional: may be omitted from a message. nullable_struct: the field of the nullable struct around it, or None.
     """
 
     path: str
@@ -107,7 +83,7 @@ class ColumnReader:
     """Reads columns of one version of one message.
 
     paths: the columns, in the order of the table. Raises OptionError for an unknown path, one that ends in an array of
-    structs, or leaves the line of arrays of the others; UnsupportedVersion outside spec.valid.
+    structs, or one in an array beside those of the other paths; UnsupportedVersion outside spec.valid.
     """
 
     def __init__(self, spec: Message, version: int, paths: Sequence[str]) -> None:
@@ -124,7 +100,7 @@ class ColumnReader:
         self._explain = Reader(self.plan)
 
     def read(self, data: bytes | bytearray | memoryview, starts: Int64Array | Sequence[int]) -> pa.Table:
-        """The table of the messages in data; number i lies at [starts[i], starts[i + 1]).
+        """Read the messages in data as a table; message i is at [starts[i], starts[i + 1]).
 
         Raises DecodeError with the position in data and the path for the first message that is not well-formed.
         Cost: benchmarks/messages/columns.py.
@@ -159,15 +135,15 @@ class ColumnReader:
         return self._table(data, bounds, source, arrays, counts[: len(room)].tolist())
 
     def read_all(self, messages: Sequence[bytes | bytearray | memoryview]) -> pa.Table:
-        """The table of messages that lie apart; positions in errors count through them as if they were joined."""
+        """Read separate messages as a table; positions in errors are those in the joined messages."""
         starts = np.zeros(len(messages) + 1, np.int64)
         np.cumsum([len(m) for m in messages], out=starts[1:])
         return self.read(b"".join(messages), starts)
 
-    # Before reading: where the wanted fields are in the plan
+    # Before reading: the rows of the projected fields
 
     def _find(self, struct: Struct, version: int, path: str) -> _Column:
-        """The column of a path; adds the arrays on its way to the levels."""
+        """Return the column of a path; adds its arrays to the levels."""
         steps = path.split(".")
         nullable: list[Field] = []
         optional = False
@@ -204,16 +180,13 @@ class ColumnReader:
         column.nullable_struct = nullable[0] if nullable else None
         if present:
             column.row = next(
-                n for n, fields in enumerate(self.plan.fields) if found in fields and self._path_of(n) == way[:-1]
+                n for n, fields in enumerate(self.plan.fields) if found in fields and self.plan.paths[n] == way[:-1]
                 and self.plan.rows[n][0] in (r.FIXED, r.VARINTS, r.STRING, r.BYTES, r.LIST, r.VARLIST)
             )  # fmt: skip
         return column
 
-    def _path_of(self, number: int) -> tuple[str, ...]:
-        return self.plan.paths[number]
-
     def _bind(self) -> list[_Column]:
-        """Fill the projection; returns the columns in the order of the plan, which is that of their descriptions."""
+        """Fill the projection. Returns the columns in the order of the plan."""
         captured = sorted(
             (c for c in self._columns.values() if c.row >= 0),
             key=lambda c: (c.row, self.plan.fields[c.row].index(c.field)),
@@ -314,7 +287,7 @@ class ColumnReader:
         return pa.DictionaryArray.from_arrays(pa.array(take.astype(np.int32)), made)
 
     def _bad_text(self, data: Buffer, bounds: Int64Array) -> DecodeError:
-        """The first message whose text is not UTF-8; Arrow only says that there is one."""
+        """Return the error of the first message with invalid UTF-8; Arrow does not say which one it is."""
         for message in range(len(bounds) - 1):
             error = self._error(data, bounds, message)
             if error.path or error.what.startswith("invalid UTF-8"):
@@ -325,16 +298,16 @@ class ColumnReader:
 class _Arrays:
     """The output of one run of the kernel: for each column its values and validity, for each level its parents.
 
-    All numbers are one allocation and all slices and parents another, which goes when the table is made: numpy asks for
-    huge pages from 4 MB up, and page faults would cost as much as the reading.
+    All numbers share one allocation. All slices and parents share another, which is freed with the table: numpy uses
+    huge pages from 4 MB up, and page faults on small ones would cost as much as the reading.
     """
 
     def __init__(self, columns: list[_Column], room: list[int]) -> None:
-        kinds = [SLICES if column.is_slice else NUMPY[column.code] for column in columns]
+        kinds = [SLICE if column.is_slice else NUMPY[column.code] for column in columns]
         sizes = [room[column.level] for column in columns]
         needed = list(zip(kinds, sizes, strict=True))
-        kept = _Arena(kind.itemsize * n for kind, n in needed if kind is not SLICES)
-        passing = _Arena([*(16 * n for kind, n in needed if kind is SLICES), *(8 * n for n in room[1:])])
+        kept = _Arena(kind.itemsize * n for kind, n in needed if kind is not SLICE)
+        passing = _Arena([*(16 * n for kind, n in needed if kind is SLICE), *(8 * n for n in room[1:])])
         self.values: list[ColumnArray] = []
         self.validity: list[UInt8Array | None] = []
         self.columns = np.zeros((len(columns) or 1, 4), np.int64)
@@ -345,7 +318,7 @@ class _Arrays:
                 values["position"] = 0
                 values["count"] = -1 if column.struct_is_null else column.default_slice
             elif column.optional:
-                values[:] = _number(column.code, column.field.default)
+                values[:] = stored_default(column.field.default)
             if not column.is_slice and column.nullable_struct is not None:
                 validity = np.full(n, 0 if column.struct_is_null else 1, np.uint8)
             self.values.append(values)
@@ -389,67 +362,33 @@ def _is_below(column: _Column, name: tuple[str, ...]) -> bool:
 
 
 def _is_on_the_way(levels: list[tuple[str, ...]], name: tuple[str, ...]) -> bool:
-    """Whether an unfolded array is the field `name` or inside it, so that its elements are rows."""
+    """Whether the innermost unfolded array is the field `name` or inside it."""
     deepest = levels[-1]
     return deepest[: len(name)] == name or deepest[: len(name)] == (*name[:-1], f"{name[-1]}[]")
-
-
-def _number(code: int, default: object) -> object:
-    """A default as numpy holds it."""
-    return np.void(default.bytes) if isinstance(default, uuid.UUID) else default
 
 
 def _numbers(code: int, values: ColumnArray, mask: ColumnArray | None) -> pa.Array:
     if code != r.UUID:
         return pa.array(values, ARROW[code], mask=mask)
-    validity = None if mask is None else pa.array(~mask).buffers()[1]
+    validity = None if mask is None else bits(~mask)
     data = pa.py_buffer(np.ascontiguousarray(values))
     return pa.FixedSizeBinaryArray.from_buffers(ARROW[code], len(values), [validity, data])
 
 
 def _gathered(column: _Column, slices: ColumnArray, source: UInt8Array) -> pa.Array:
     """Strings, bytes or lists of the slices."""
-    slices = np.ascontiguousarray(slices)
-    default = column.field.default
-    constant = default.encode() if isinstance(default, str) else b""
-    held = np.frombuffer(constant + b"\0", np.uint8)
-    n = len(slices)
-    offsets = np.empty(n + 1, np.int32)
-    counts = slices["count"]
-    validity = None
-    total = int(counts.sum())
-    if n and counts.min() < 0:
-        nulls = counts == -1
-        defaults = int((counts == DEFAULT_SLICE).sum())
-        total += int(nulls.sum()) + defaults * (len(constant) - DEFAULT_SLICE)
-        validity = pa.array(~nulls).buffers()[1]
-    if total > MAX_ARROW_OFFSET:
-        raise OptionError(
-            f"{column.path}: {total} bytes in one column, {MAX_ARROW_OFFSET} at most; read fewer messages per call"
-        )
-    data = np.empty(total, stored(column.code) if column.code else np.uint8)
-    gather(
-        source.ctypes.data,
-        len(source),
-        slices.ctypes.data,
-        n,
-        offsets.ctypes.data,
-        data.ctypes.data,
-        column.code,
-        held.ctypes.data,
-        len(constant),
-    )
+    validity, offsets, values = gather_slices(slices, column.code, column.field, column.path, source)
     buffers = [validity, pa.py_buffer(offsets)]
     if not column.code:
         kind = pa.string() if column.field.type == "string" else pa.binary()
-        return pa.Array.from_buffers(kind, n, [*buffers, pa.py_buffer(data)])
+        return pa.Array.from_buffers(kind, len(slices), [*buffers, pa.py_buffer(values)])
     wanted = r.CODES[column.field.type]
-    elements = _numbers(wanted, data.astype(NUMPY[wanted], copy=False), None)
-    return pa.Array.from_buffers(pa.list_(ARROW[wanted]), n, buffers, children=[elements])
+    elements = _numbers(wanted, values.astype(NUMPY[wanted], copy=False), None)
+    return pa.Array.from_buffers(pa.list_(ARROW[wanted]), len(slices), buffers, children=[elements])
 
 
 def _constant(column: _Column, length: int) -> pa.Array:
-    """The default of a field that the version lacks, in every row."""
+    """Return the default of a field that the version lacks, once for each row."""
     field = column.field
     default: Any = None if column.struct_is_null else field.default
     code = r.CODES.get(field.type, 0)

@@ -1,4 +1,4 @@
-"""Many messages of one version as one Arrow array of structs, nested as the definition is, without an object for each.
+"""Many messages of one version as one Arrow array of structs, nested like the definition, without an object for each.
 
     NestedReader(spec, 9).read(pa.array([b"...", None, b"..."])) -> pyarrow.StructArray
 
@@ -19,7 +19,6 @@ Like `kwire.plan.columns`, this imports numba, numpy and pyarrow.
 from __future__ import annotations
 
 import dataclasses
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -30,18 +29,24 @@ import pyarrow as pa
 from kwire.errors import DecodeError, Malformed, OptionError
 from kwire.plan import rows as r
 from kwire.plan.compiler import compile_frame, compile_message
-from kwire.plan.kernels.columns_entry import gather
-from kwire.plan.kernels.flatten import DEFAULT_SLICE
 from kwire.plan.kernels.nested_entry import nest
 from kwire.plan.reading import Reader
+from kwire.plan.slices import (
+    DEFAULT_SLICE,
+    MAX_ARROW_OFFSET,
+    NUMPY,
+    SLICE,
+    ColumnArray,
+    Int64Array,
+    bits,
+    gather_slices,
+    stored_default,
+)
 from kwire.schema.model import Field, Message, Struct
 
-__all__ = ["NestedReader", "arrow_type", "message_bounds", "version_type"]
+__all__ = ["Bytes", "Int64Array", "NestedReader", "arrow_type", "message_bounds", "version_type"]
 
-Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
-ColumnArray = np.ndarray[Any, np.dtype[Any]]
-"""Numbers of any type, or slices."""
 
 ARROW = {
     "bool": pa.bool_(),
@@ -57,33 +62,20 @@ ARROW = {
     "bytes": pa.binary(),
     "records": pa.binary(),
 }
-STORED: dict[int, np.dtype[Any]] = {
-    r.BOOL: np.dtype(np.uint8),
-    r.INT8: np.dtype(np.int8),
-    r.INT16: np.dtype(np.int16),
-    r.UINT16: np.dtype(np.uint16),
-    r.INT32: np.dtype(np.int32),
-    r.UINT32: np.dtype(np.uint32),
-    r.INT64: np.dtype(np.int64),
-    r.FLOAT64: np.dtype(np.float64),
-    r.UUID: np.dtype("V16"),
-}
-"""Element types of the kernel's output, by code."""
-SLICE = np.dtype([("position", np.int64), ("count", np.int64)])
+STORED = NUMPY | {r.BOOL: np.dtype(np.uint8)}
 COUNT, PRESENCE = np.dtype(np.int64), np.dtype(np.uint8)
-MAX_ARROW_OFFSET = 2**31 - 1
 NO_LIMIT = 2**62
 UUID_CHARACTERS = 22
 BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", np.uint8)
 
 
 def version_type(spec: Message, version: int | None) -> pa.StructType:
-    """The struct of one version, or with None that of all versions together."""
+    """Return the Arrow type of one version, or of all versions together if version is None."""
     return _struct_type(spec.struct, version)
 
 
 def arrow_type(field: Field, version: int | None) -> pa.DataType:
-    """The type of a field; its inner structs as in that version, or as in all."""
+    """Return the Arrow type of a field in one version, or in all versions together."""
     element = ARROW[field.type] if field.struct is None else _struct_type(field.struct, version)
     return pa.list_(pa.field("element", element)) if field.is_array else element
 
@@ -94,7 +86,7 @@ def _struct_type(struct: Struct, version: int | None) -> pa.StructType:
 
 
 def message_bounds(messages: pa.Array) -> tuple[Bytes, Int64Array]:
-    """(all bytes, start and end of each message in them) of an Arrow array of binary; a null starts at -1.
+    """Return (all bytes, start and end of each message) of an Arrow array of binary; a null starts at -1.
 
     Raises OptionError for an array of another type.
     """
@@ -117,9 +109,9 @@ def message_bounds(messages: pa.Array) -> tuple[Bytes, Int64Array]:
 
 @dataclass(slots=True, kw_only=True)
 class _Column:
-    """An array that the kernel fills, of one level. op: of the row that reads it. code: of numbers, alone or in a list.
+    """An array that the kernel fills, of one level. op: of its row in the plan. code: of numbers, alone or in a list.
 
-    optional: it may pass over some rows, which then hold `initial`. (A null message passes over its row of level 0.)
+    optional: the kernel may skip elements, which then are `initial`, as it does at level 0 for null messages.
     """
 
     op: int
@@ -132,7 +124,7 @@ class _Column:
 
 @dataclass(slots=True, kw_only=True)
 class _Node:
-    """A field, or the elements of an array. column: -1 for a struct that is always there."""
+    """A field, or the elements of an array. column: -1 for a struct that is never null."""
 
     kind: Literal["number", "slice", "array", "struct"]
     field: Field
@@ -164,10 +156,10 @@ class NestedReader:
         self._explain = Reader(self.plan)
 
     def read(self, messages: pa.Array | Sequence[bytes | None], *, permissive: bool = False) -> pa.StructArray:
-        """A struct for each message, null for a null.
+        """Return a struct for each message, null for a null.
 
-        permissive: null as well for one that cannot be read. Without it, raises DecodeError for the first of these,
-        with its row, the position in that message and the field's path.
+        permissive: null also for unreadable messages. Otherwise raises DecodeError for the first of them, with its row,
+        the position in that message and the field's path.
         """
         array = messages if isinstance(messages, pa.Array) else pa.array(messages, pa.binary())
         return self.read_bounds(*message_bounds(array), permissive=permissive)
@@ -194,7 +186,7 @@ class NestedReader:
         failed = self._run(data, left, arrays, counters, filling=True)
         assert not failed, "a message was read once and not again"
         children = [self._array(node, arrays, rows, data) for node in self._nodes]
-        return pa.Array.from_buffers(self.type, len(left), [None if whole else _validity(there)], children=children)
+        return pa.Array.from_buffers(self.type, len(left), [None if whole else bits(there)], children=children)
 
     def _run(
         self, data: Bytes, bounds: Int64Array, arrays: list[ColumnArray], counters: Int64Array, *, filling: bool
@@ -223,7 +215,7 @@ class NestedReader:
             return type(error)(f"{error.what}, {where}", error.position, error.path)
         return Malformed(f"cannot be read, {where}", 0)
 
-    # Before reading: a column for every row of the plan that reads a value, then the tree of fields above them
+    # Before reading: a column for each row of the plan with a value, then the tree of fields
 
     def _bind(self) -> None:
         rows, paths = self.plan.rows, self.plan.paths
@@ -255,7 +247,7 @@ class NestedReader:
         return path
 
     def _struct(self, struct: Struct, path: tuple[str, ...], level: int, name: str, optional: bool) -> list[_Node]:
-        """Add the fields of a struct. optional: its rows may be omitted."""
+        """Return the nodes of a struct's fields. optional: the struct may be missing from messages."""
         there = (f for f in struct.fields if self.version in f.versions)
         return [self._field(f, path, level, name + f.attr, optional or self.version in f.tagged) for f in there]
 
@@ -283,14 +275,14 @@ class NestedReader:
         if self._columns[column].op in (r.STRING, r.BYTES, r.LIST, r.VARLIST):
             self._fill(column, (0, -1 if f.default is None else DEFAULT_SLICE), optional)
             return _Node(kind="slice", field=f, path=name, level=level, column=column)
-        self._fill(column, _number(self._columns[column].code, f.default), optional)
+        self._fill(column, stored_default(f.default), optional)
         return _Node(kind="number", field=f, path=name, level=level, column=column)
 
     def _fill(self, column: int, initial: object, optional: bool) -> None:
         self._columns[column].initial, self._columns[column].optional = initial, optional
 
     def _allocate(self, column: _Column, count: int, whole: bool) -> ColumnArray:
-        """An array for a column, with its defaults where the kernel may pass over some rows."""
+        """Allocate the array of a column, filled with its initial value if the kernel may skip elements."""
         array = np.empty(count, column.kind)
         if column.optional or (column.level == 0 and not whole):
             array[:] = np.array(column.initial, column.kind)
@@ -303,27 +295,17 @@ class NestedReader:
         if node.kind == "struct":
             assert node.field.struct is not None
             children = [self._array(child, arrays, rows, data) for child in node.children]
-            validity = None if node.column < 0 else _validity(arrays[node.column] != 0)
+            validity = None if node.column < 0 else bits(arrays[node.column] != 0)
             kind = _struct_type(node.field.struct, self.version)
             return pa.Array.from_buffers(kind, count, [validity], children=children)
         values, code = arrays[node.column], self._columns[node.column].code
         if node.kind == "number":
-            return _numbers(node.field.type, code, values)
+            return _numbers(node.field.type, values)
         if node.kind == "array":
             validity, offsets = _offsets(values)
             element = self._array(node.children[0], arrays, rows, data)
             return _list(element, count, validity, offsets)
         return _slices(node, code, values, data)
-
-
-def _number(code: int, default: object) -> object:
-    """A default as the kernel stores numbers."""
-    return np.void(default.bytes) if isinstance(default, uuid.UUID) else default
-
-
-def _validity(present: ColumnArray) -> pa.Buffer:
-    """Arrow's bits of an array of booleans."""
-    return pa.array(present, pa.bool_()).buffers()[1]
 
 
 def _offsets(counts: Int64Array) -> tuple[pa.Buffer | None, ColumnArray]:
@@ -333,7 +315,7 @@ def _offsets(counts: Int64Array) -> tuple[pa.Buffer | None, ColumnArray]:
         np.cumsum(counts, out=offsets[1:])
         return None, offsets
     np.cumsum(np.maximum(counts, 0), out=offsets[1:])
-    return _validity(counts >= 0), offsets
+    return bits(counts >= 0), offsets
 
 
 def _list(elements: pa.Array, count: int, validity: pa.Buffer | None, offsets: ColumnArray) -> pa.Array:
@@ -341,8 +323,8 @@ def _list(elements: pa.Array, count: int, validity: pa.Buffer | None, offsets: C
     return pa.Array.from_buffers(kind, count, [validity, pa.py_buffer(offsets)], children=[elements])
 
 
-def _numbers(kind: str, code: int, values: ColumnArray) -> pa.Array:
-    """Numbers as the field's type has them; whatever came of an encoding of KIP-625 fits it."""
+def _numbers(kind: str, values: ColumnArray) -> pa.Array:
+    """Convert numbers to the field's type; those of a KIP-625 encoding fit it."""
     if kind == "uuid":
         return _uuids(values)
     if kind == "bool":
@@ -351,7 +333,7 @@ def _numbers(kind: str, code: int, values: ColumnArray) -> pa.Array:
 
 
 def _uuids(values: ColumnArray) -> pa.Array:
-    """Kafka's form: base64 for URLs of the 16 bytes, without the padding."""
+    """Render uuids as Kafka does: URL-safe base64 without padding."""
     count = len(values)
     padded = np.zeros((count, 18), np.uint8)
     padded[:, :16] = np.ascontiguousarray(values).view(np.uint8).reshape(count, 16)
@@ -365,35 +347,9 @@ def _uuids(values: ColumnArray) -> pa.Array:
 
 
 def _slices(node: _Node, code: int, slices: ColumnArray, data: Bytes) -> pa.Array:
-    """Strings, bytes, or lists of numbers with that code."""
-    count = len(slices)
-    default = node.field.default if isinstance(node.field.default, str | bytes) else b""
-    constant = default.encode() if isinstance(default, str) else default
-    held = np.frombuffer(constant + b"\0", np.uint8)
-    counts = slices["count"]
-    validity, total = None, int(counts.sum())
-    if count and counts.min() < 0:
-        there = counts != -1
-        total = int(np.maximum(counts, 0).sum()) + int((counts == DEFAULT_SLICE).sum()) * len(constant)
-        validity = None if there.all() else _validity(there)
-    if total > MAX_ARROW_OFFSET:
-        raise OptionError(
-            f"{node.path}: {total} bytes in one column, {MAX_ARROW_OFFSET} at most; read fewer messages per call"
-        )
-    offsets = np.empty(count + 1, np.int32)
-    gathered = np.empty(total, STORED[r.INT64 if code in r.PACKED_NAMES else code] if code else np.uint8)
-    gather(
-        data.ctypes.data,
-        len(data),
-        slices.ctypes.data,
-        count,
-        offsets.ctypes.data,
-        gathered.ctypes.data,
-        code,
-        held.ctypes.data,
-        len(constant),
-    )
+    """Return an Arrow array of strings, bytes, or lists of numbers."""
+    validity, offsets, values = gather_slices(slices, code, node.field, node.path, data)
     if code:
-        return _list(_numbers(node.field.type, code, gathered), count, validity, offsets)
-    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(gathered)]
-    return pa.Array.from_buffers(ARROW[node.field.type], count, buffers)
+        return _list(_numbers(node.field.type, values), len(slices), validity, offsets)
+    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(values)]
+    return pa.Array.from_buffers(ARROW[node.field.type], len(slices), buffers)

@@ -1,9 +1,9 @@
 """Messages of several versions as one Arrow array of structs, which has the fields of all versions.
 
-    VersionsReader     the caller knows each message's version
-    PrefixedReader     an int16 before each message tells it, as in the records of internal topics
+    VersionsReader     the caller gives the version of each message
+    PrefixedReader     an int16 before each message is its version, as in the records of internal topics
 
-Each version has its own `NestedReader`; a field that a message's version does not have is null in its row.
+Each version has its own `NestedReader`. Fields that a message's version lacks are null.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PREFIX_BYTES = 2
 class VersionsReader:
     """Reads all versions of one message into columns.
 
-    header: definition of the header before each body: the messages are whole frames then. type: of the arrays.
+    header: definition of the header before each body; the messages are then whole frames. type: of the arrays.
     """
 
     def __init__(self, spec: Message, *, header: Message | None = None) -> None:
@@ -70,10 +70,10 @@ class VersionsReader:
 
 
 class PrefixedReader:
-    """Reads messages behind their int16: see `kwire.protocol.record_values`.
+    """Reads messages after an int16; see `kwire.protocol.record_values`.
 
-    version: the only one to be read, and the struct's; None: all, as VersionsReader reads them. The int16 is the
-    version, of a coordinator-key its api key, whose version is 0.
+    version: the accepted version, or None for all versions, like VersionsReader. The int16 is the version; of a
+    coordinator-key, it is the api key, and the version is 0.
     """
 
     def __init__(self, spec: Message, version: int | None) -> None:
@@ -83,7 +83,7 @@ class PrefixedReader:
         self._all = VersionsReader(spec) if version is None else None
 
     def read_bounds(self, data: Bytes, bounds: Int64Array, *, permissive: bool = False) -> pa.StructArray:
-        """As VersionsReader.read_bounds. Raises Truncated, Malformed for another number as well, with the row."""
+        """Read like VersionsReader.read_bounds. Also raises Truncated, or Malformed for another number."""
         bounds = np.array(bounds, np.int64)
         there = bounds[:, 0] >= 0
         short = there & (bounds[:, 1] - bounds[:, 0] < PREFIX_BYTES)
@@ -111,7 +111,7 @@ class PrefixedReader:
 
 
 def _widened(array: pa.StructArray, struct: Struct, version: int) -> pa.StructArray:
-    """The structs of one version with the fields of all; array begins at its buffers' begin."""
+    """Return the structs of one version with the fields of all versions. array: without an offset."""
     fields = []
     for f in struct.fields:
         if version in f.versions:

@@ -1,11 +1,11 @@
-"""An Arrow array of structs -> the bytes of each message: the way back of `kwire.plan.nested_columns`.
+"""An Arrow array of structs -> the bytes of each message: the reverse of `kwire.plan.nested_columns`.
 
-Columns become Python lists in one go, lists become rows in the classes' order, and the codec writes the rows: no
-message object is made, though every value is a Python object for a moment. A few times the cost of reading.
+Columns are converted to Python lists, the lists to rows in class order, and the codec writes the rows. No message
+objects are created. Writing costs a few times as much as reading.
 
-A field that the struct lacks has its default, and so has a null in a field that the version lacks; structs that hold
-all versions together can therefore be written. Unsigned and larger integers are taken where the value fits, a uuid as
-text or as 16 bytes. Imports pyarrow.
+Fields that the struct lacks have their default, as have nulls in fields that the version lacks, so structs with the
+fields of all versions can be written. Integers of any Arrow type are accepted if the value fits, a uuid as text or as
+16 bytes. Imports pyarrow.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class NestedWriter:
         self._encode = codec(spec, version, cls).encode
 
     def write(self, structs: pa.StructArray) -> pa.BinaryArray:
-        """The bytes of each struct; null for null.
+        """Encode each struct; null for null.
 
-        Raises OptionError for a column that the message has no field for, or that cannot hold its values; EncodeError
-        with the row and the path for a value that does not fit.
+        Raises OptionError for a column without a field, or of an unsuitable type; EncodeError, with the row and the
+        path, for a value that does not fit.
         """
         if not pa.types.is_struct(structs.type):
             raise OptionError(f"{self.spec.name}: a column of {structs.type} is not a struct")
@@ -51,7 +51,7 @@ class NestedWriter:
         return pa.array(made, pa.binary())
 
     def _structs(self, array: pa.StructArray, struct: Struct, where: str) -> list[object]:
-        """Structs as tuples in class order, the list of unknown tagged fields at the end."""
+        """Convert structs to tuples in class order, the unknown tagged fields last."""
         names = {f.attr for f in struct.fields}
         for given in array.type.names:
             if given not in names:
@@ -72,7 +72,7 @@ class NestedWriter:
         return rows
 
     def _values(self, array: pa.Array, f: Field, where: str) -> list[object]:
-        """A column of the field, value by value."""
+        """Convert a column to a list of Python values."""
         if not f.is_array:
             return self._elements(array, f, where)
         if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
