@@ -1,4 +1,4 @@
-"""Notes of the walker: the field of each byte range that it reads."""
+"""Annotations of the walker: the field of each byte range that it reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Annotation", "Note", "Recorder"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """The bytes [start, end) are part of the field at path. type: of the definition, or of the structure: "count"."""
+    """The bytes [start, end) belong to the field at path. type: of the field, or of a part of it, such as "count"."""
 
     start: int
     end: int
@@ -23,7 +23,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotation:
-    """A message read with notes. value: the object, or None with the error that ended the reading.
+    """A decoded message with notes. value: the object, or None if an error ended the decoding.
 
     The notes are in byte order, do not overlap, and have no gaps up to the end or the error.
     """
@@ -35,20 +35,20 @@ class Annotation:
 
 @dataclass(slots=True)
 class Recorder:
-    """Collects notes; keeps the path that the walker is on."""
+    """Collects notes. path: the current path of the walker."""
 
     notes: list[Note] = field(default_factory=list)
     path: list[str | int] = field(default_factory=list)
 
     def note(self, start: int, end: int, type: str, value: object, *steps: str | int) -> None:
-        """The bytes [start, end) at the current path and the steps below it; nothing for no bytes."""
+        """Add a note on [start, end) for the steps below the current path; none for an empty range."""
         if end > start:
             self.notes.append(Note(start=start, end=end, path=(*self.path, *steps), type=type, value=value))
 
     def enter(self, *steps: str | int) -> None:
-        """Go down: until `leave`, notes are about what lies below these steps."""
+        """Append steps to the current path, until `leave`."""
         self.path.extend(steps)
 
     def leave(self, count: int = 1) -> None:
-        """Come back up."""
+        """Remove steps from the current path."""
         del self.path[-count:]

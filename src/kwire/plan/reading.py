@@ -18,7 +18,7 @@ path while it propagates through arrays and structs), annotates, and serves proc
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -28,7 +28,6 @@ from kwire.errors import DecodeError, Malformed, Truncated
 from kwire.plan import rows as r
 from kwire.plan.notes import Recorder
 from kwire.plan.rows import Plan
-from kwire.schema.model import Field, own_encoding
 from kwire.wire.integer_encoding import ENCODINGS
 from kwire.wire.lengths import read_compact_length, read_length
 from kwire.wire.varint import read_unsigned_varint
@@ -38,17 +37,6 @@ Values = list[Any]
 """Values of one struct in class order."""
 Step = Callable[[Buffer, int, int, Values], int]
 
-FORMATS = {
-    r.BOOL: "?",
-    r.INT8: "b",
-    r.INT16: "h",
-    r.UINT16: "H",
-    r.INT32: "i",
-    r.UINT32: "I",
-    r.INT64: "q",
-    r.FLOAT64: "d",
-    r.UUID: "16s",
-}
 VIEW = struct.Struct(">qq")
 """Placeholder for bytes that will become a view of the input: position and size."""
 _unpack_int32 = struct.Struct(">i").unpack_from
@@ -180,8 +168,8 @@ class Reader:
         _, codes, count, size, *_ = self.plan.rows[number]
         kinds = [codes >> 4 * i & 15 for i in range(count)]
         names = [f.attr for f in self.plan.fields[number]]
-        words = fixed_words(kinds, self.plan.fields[number])
-        unpack = struct.Struct(">" + "".join(FORMATS[kind] for kind in kinds)).unpack_from
+        words = r.fixed_words(kinds, self.plan.fields[number])
+        unpack = struct.Struct(">" + "".join(r.FORMATS[kind] for kind in kinds)).unpack_from
         recorder = self.recorder
 
         def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
@@ -284,12 +272,8 @@ class Reader:
     def _bytes(self, number: int) -> Step:
         fields = self.plan.fields[number]
         kind = fields[0].type
-        length, name, recorder, views = (
-            self._length(number, kind, wide=True),
-            self.plan.attribute(number),
-            self.recorder,
-            self.views,
-        )
+        length, name = self._length(number, kind, wide=True), self.plan.attribute(number)
+        recorder, views = self.recorder, self.views
         here = (name,) if name else ()
 
         def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
@@ -308,23 +292,35 @@ class Reader:
 
         return read
 
+    def _count(self, number: int, elements: str, least: int) -> Callable[[Buffer, int, int], tuple[int, int]]:
+        """Make a reader of (count of an array, position after it); -1 is null.
+
+        elements: their description for errors; least: minimum bytes of each.
+        """
+        length, name, recorder = self._length(number, "array", wide=True), self.plan.attribute(number), self.recorder
+
+        def read(buf: Buffer, pos: int, end: int) -> tuple[int, int]:
+            n, after = length(buf, pos, end)
+            if recorder:
+                recorder.note(pos, after, "count", None if n < 0 else n, name)
+            if n * least > end - after:
+                raise Truncated(f"array of {n} {elements}, {end - after} left", pos, (name,))
+            return n, after
+
+        return read
+
     def _list(self, number: int) -> Step:
         _, _, code, width, *_ = self.plan.rows[number]
-        length, name, recorder = self._length(number, "array", wide=True), self.plan.attribute(number), self.recorder
-        [word] = fixed_words([code], self.plan.fields[number])
+        name, recorder = self.plan.attribute(number), self.recorder
+        [word] = r.fixed_words([code], self.plan.fields[number])
+        count = self._count(number, f"{word} of {width} bytes", width)
 
         def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
-            start = pos
-            n, pos = length(buf, pos, end)
-            if recorder:
-                recorder.note(start, pos, "count", None if n < 0 else n, name)
+            n, pos = count(buf, pos, end)
             if n < 0:
                 values.append(None)
                 return pos
-            if n * width > end - pos:
-                what = f"array of {n} {word} of {width} bytes, {end - pos} left"
-                raise Truncated(what, start, (name,))
-            mine = list(struct.unpack_from(f">{n}{FORMATS[code]}", buf, pos)) if code != r.UUID else [
+            mine = list(struct.unpack_from(f">{n}{r.FORMATS[code]}", buf, pos)) if code != r.UUID else [
                 bytes(buf[pos + 16 * i : pos + 16 * i + 16]) for i in range(n)
             ]  # fmt: skip
             values.append(mine)
@@ -338,19 +334,14 @@ class Reader:
 
     def _varlist(self, number: int) -> Step:
         encoding = ENCODINGS[r.PACKED_NAMES[self.plan.rows[number][2]]]
-        length, name, recorder = self._length(number, "array", wide=True), self.plan.attribute(number), self.recorder
+        name, recorder = self.plan.attribute(number), self.recorder
+        count = self._count(number, f"{encoding.name} of at least 1 byte", 1)
 
         def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
-            start = pos
-            n, pos = length(buf, pos, end)
-            if recorder:
-                recorder.note(start, pos, "count", None if n < 0 else n, name)
+            n, pos = count(buf, pos, end)
             if n < 0:
                 values.append(None)
                 return pos
-            if n > end - pos:
-                what = f"array of {n} {encoding.name} of at least 1 byte, {end - pos} left"
-                raise Truncated(what, start, (name,))
             mine: Values = []
             values.append(mine)
             for i in range(n):
@@ -365,20 +356,15 @@ class Reader:
 
     def _array(self, number: int) -> Step:
         least = self.plan.rows[number][3]
-        length, name, recorder = self._length(number, "array", wide=True), self.plan.attribute(number), self.recorder
+        name, recorder = self.plan.attribute(number), self.recorder
+        count = self._count(number, f"elements of at least {least} bytes", least)
         element, _ = self._value(number + 1)
 
         def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
-            start = pos
-            n, pos = length(buf, pos, end)
-            if recorder:
-                recorder.note(start, pos, "count", None if n < 0 else n, name)
+            n, pos = count(buf, pos, end)
             if n < 0:
                 values.append(None)
                 return pos
-            if n * least > end - pos:
-                what = f"array of {n} elements of at least {least} bytes, {end - pos} left"
-                raise Truncated(what, start, (name,))
             mine: Values = []
             values.append(mine)
             try:
@@ -509,12 +495,6 @@ class Reader:
             prefix.insert(0, self._constant(offset, length))
             left -= length
         return prefix
-
-
-def fixed_words(codes: Sequence[int], fields: Sequence[Field]) -> list[str]:
-    """Return the names of the values of a FIXED row for errors and notes: types, or narrower encodings."""
-    types = zip((r.CODE_NAMES[code] for code in codes), fields, strict=True)
-    return [name if name == field.type else own_encoding(name) for name, field in types]
 
 
 def values_of(rows: list[r.Row], number: int) -> int:

@@ -2,10 +2,11 @@
 
 A plan describes the bytes of one version of one message. It is a list of rows of eight int64: the operation and seven
 operands. The same rows drive the compiled kernels (`kernels`), the plain-Python walker (`reading`, `writing`) and the
-reader of columns (`columns`, with a projection beside the rows). Each direction ignores what only the other one needs.
+column readers (`columns`, `nested_columns`, with a projection for each row). Each direction ignores the operands that
+only the other one needs.
 
-The object side of every interpreter is the *class order*: a struct is an array of its class's attributes, which is
-the wire's order but for three things that the rows carry: fields this version lacks (ABSENT), tagged fields (TAGS),
+Interpreters read and write objects in *class order*: a struct is an array of its class's attributes. It differs from
+the wire order in three cases, which have their own rows: fields missing in this version (ABSENT), tagged fields (TAGS),
 and fields that are positional here and tagged in other versions (MARK, SEEK, BACK, SKIP, PERMUTE).
 
     operation  a         b        c           d         e          f         g
@@ -49,9 +50,10 @@ TAG_STEP's offset, length    the constants of the trailing run before the sectio
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kwire.schema.model import Field
+from kwire.schema.model import Field, own_encoding
 from kwire.wire.tagged_fields import MAX_TAG as MAX_TAG
 
 END, LENGTH, STRUCT, FIXED, STRING, BYTES, LIST, ARRAY, NEXT, NULLABLE = range(10)
@@ -77,6 +79,18 @@ CODES = {
 }
 CODE_NAMES = {code: name for name, code in CODES.items()}
 WIDTHS = {BOOL: 1, INT8: 1, INT16: 2, UINT16: 2, INT32: 4, UINT32: 4, INT64: 8, FLOAT64: 8, UUID: 16}
+FORMATS = {
+    BOOL: "?",
+    INT8: "b",
+    INT16: "h",
+    UINT16: "H",
+    INT32: "i",
+    UINT32: "I",
+    INT64: "q",
+    FLOAT64: "d",
+    UUID: "16s",
+}
+"""Codes in the notation of the module struct."""
 MAX_CODES = 15
 
 PACKED16, PACKED32, PACKED64, UPACKED16, UPACKED32, UPACKED64 = range(10, 16)
@@ -106,9 +120,9 @@ Row = tuple[int, int, int, int, int, int, int, int]
 class Plan:
     """The rows of one (message, version), or of a frame (header and body).
 
-    pool: the constants. fields: per row, the definition's fields it stands for (several for FIXED and VARINTS, none for
-    structure). paths: per row, the attribute names down to the struct it belongs to, `[]` behind those of arrays.
-    structs: the name of the struct that a STRUCT row begins. depth: frames that an interpreter needs at most.
+    pool: the constants. fields: for each row, its fields (several of FIXED and VARINTS, none of rows for structure).
+    paths: for each row, the attributes down to its struct, those of arrays with `[]`. structs: struct names by STRUCT
+    row. depth: maximum number of frames of an interpreter.
     """
 
     message: str
@@ -121,7 +135,7 @@ class Plan:
     depth: int = 0
 
     def row_after(self, number: int) -> int:
-        """Return the number of the row after the value that begins at this row; of a struct, after its STRUCT row."""
+        """Return the number of the row after the value that starts at this row; of a struct, after its STRUCT row."""
         operation, a, b, *_ = self.rows[number]
         if operation in (ARRAY, TAGS):
             return b
@@ -133,6 +147,12 @@ class Plan:
         if not fields or (self.rows[number - 1][0] == ARRAY and self.fields[number - 1] == fields):
             return ""
         return fields[0].attr
+
+
+def fixed_words(codes: Sequence[int], fields: Sequence[Field]) -> list[str]:
+    """Return the names of the values of a FIXED row for errors and notes: types, or narrower encodings."""
+    types = zip((CODE_NAMES[code] for code in codes), fields, strict=True)
+    return [name if name == field.type else own_encoding(name) for name, field in types]
 
 
 def disassemble(plan: Plan) -> str:

@@ -1,8 +1,8 @@
 """Bytes and records as views of the input.
 
-The interpreters leave position and size where bytes will be (`reading.VIEW`), in whatever order the class has its
-fields; then the objects are visited along the paths that can hold bytes, and each gets its memoryview. A field that
-this version lacks, or that was not sent, keeps its default.
+The interpreters store position and size in place of bytes (`reading.VIEW`). Then a patch visits the fields that can
+hold bytes, and replaces these placeholders with memoryviews. Fields that the version lacks, or that were not sent, keep
+their default.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Patch = Callable[[Any, Any], None]
 
 
 def patch_for(message: Message, version: int) -> Patch | None:
-    """Make patch(obj, source), which replaces VIEW placeholders in a message of that version by slices of source.
+    """Make patch(obj, source), which replaces the placeholders in a message of that version with slices of source.
 
-    source: memoryview or bytes, of which the fields become slices. None when the message holds no bytes.
+    source: memoryview or bytes. Returns None if the version has no bytes fields.
     """
     return _patch(message.struct, version)
 

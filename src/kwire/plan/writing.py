@@ -20,7 +20,6 @@ import msgspec
 
 from kwire.errors import EncodeError
 from kwire.plan import rows as r
-from kwire.plan.reading import FORMATS, fixed_words
 from kwire.plan.rows import Plan
 from kwire.wire.integer_encoding import ENCODINGS, IntegerEncoding
 from kwire.wire.lengths import write_compact_length, write_length
@@ -109,9 +108,9 @@ class Writer:
         _, codes, count, *_ = self.plan.rows[number]
         kinds = [codes >> 4 * i & 15 for i in range(count)]
         names = [f.attr for f in self.plan.fields[number]]
-        words = fixed_words(kinds, self.plan.fields[number])
+        words = r.fixed_words(kinds, self.plan.fields[number])
         expected = [TYPES.get(kind, int) for kind in kinds]
-        pack = struct.Struct(">" + "".join(FORMATS[kind] for kind in kinds)).pack
+        pack = struct.Struct(">" + "".join(r.FORMATS[kind] for kind in kinds)).pack
         uuids = [i for i, kind in enumerate(kinds) if kind == r.UUID]
 
         def write(out: bytearray, values: Values) -> None:
@@ -126,10 +125,7 @@ class Writer:
                 else:
                     return
             for kind, word, name, value in zip(kinds, words, names, values[index : index + count], strict=True):
-                if word in ENCODINGS:
-                    write_encoded(out, ENCODINGS[word], value, name)
-                else:
-                    out += fixed(kind, value, name)
+                write_number(out, kind, word, value, name)
 
         return write
 
@@ -186,63 +182,55 @@ class Writer:
 
         return write
 
-    def _list(self, number: int, index: int) -> Step:
-        _, flags, code, *_ = self.plan.rows[number]
-        name = self.plan.attribute(number)
-        expected = {TYPES.get(code, int)}
-        [word] = fixed_words([code], self.plan.fields[number])
+    def _elements(self, number: int) -> Callable[[bytearray, object], Values]:
+        """Make a writer of the count of an array, or null, that returns the elements."""
+        flags, name = self.plan.rows[number][1], self.plan.attribute(number)
 
-        def write(out: bytearray, values: Values) -> None:
-            value = values[index]
+        def write(out: bytearray, value: object) -> Values:
             if value is None:
                 write_null(out, flags, 4, (name,))
-                return
+                return ()
             elements = sequence(value, name)
             write_size(out, flags, 4, len(elements))
-            if not elements:
-                return
+            return elements
+
+        return write
+
+    def _list(self, number: int, index: int) -> Step:
+        code, name, write_count = self.plan.rows[number][2], self.plan.attribute(number), self._elements(number)
+        expected = {TYPES.get(code, int)}
+        [word] = r.fixed_words([code], self.plan.fields[number])
+
+        def write(out: bytearray, values: Values) -> None:
+            elements = write_count(out, values[index])
             if code != r.UUID and set(map(type, elements)) <= expected:
                 try:
-                    out += struct.pack(f">{len(elements)}{FORMATS[code]}", *elements)
+                    out += struct.pack(f">{len(elements)}{r.FORMATS[code]}", *elements)
                 except (struct.error, OverflowError):
                     pass
                 else:
                     return
             for i, element in enumerate(elements):
-                if word in ENCODINGS:
-                    write_encoded(out, ENCODINGS[word], element, name, i)
-                else:
-                    out += fixed(code, element, name, i)
+                write_number(out, code, word, element, name, i)
 
         return write
 
     def _varlist(self, number: int, index: int) -> Step:
-        _, flags, code, *_ = self.plan.rows[number]
-        name, encoding = self.plan.attribute(number), ENCODINGS[r.PACKED_NAMES[code]]
+        name, write_count = self.plan.attribute(number), self._elements(number)
+        encoding = ENCODINGS[r.PACKED_NAMES[self.plan.rows[number][2]]]
 
         def write(out: bytearray, values: Values) -> None:
-            value = values[index]
-            if value is None:
-                write_null(out, flags, 4, (name,))
-                return
-            elements = sequence(value, name)
-            write_size(out, flags, 4, len(elements))
-            for i, element in enumerate(elements):
+            for i, element in enumerate(write_count(out, values[index])):
                 write_encoded(out, encoding, element, name, i)
 
         return write
 
     def _array(self, number: int, index: int) -> Step:
-        flags, name = self.plan.rows[number][1], self.plan.attribute(number)
+        name, write_count = self.plan.attribute(number), self._elements(number)
         step, _ = self._value(number + 1, 0)
 
         def write(out: bytearray, values: Values) -> None:
-            value = values[index]
-            if value is None:
-                write_null(out, flags, 4, (name,))
-                return
-            elements = sequence(value, name)
-            write_size(out, flags, 4, len(elements))
+            elements = write_count(out, values[index])
             written = 0
             try:
                 for element in elements:
@@ -375,9 +363,17 @@ def fixed(code: int, value: object, *path: str | int) -> bytes:
     if code not in (r.BOOL, r.FLOAT64):
         number = integer(number, value, kind, path)
     try:
-        return struct.pack(f">{FORMATS[code]}", number)
+        return struct.pack(f">{r.FORMATS[code]}", number)
     except (struct.error, OverflowError):
         raise EncodeError(f"{shown(value)} does not fit {kind}", path) from None
+
+
+def write_number(out: bytearray, code: int, word: str, value: object, *path: str | int) -> None:
+    """Append one value of fixed width. word: its type, or its narrower encoding. Raises EncodeError with path."""
+    if word in ENCODINGS:
+        write_encoded(out, ENCODINGS[word], value, *path)
+    else:
+        out += fixed(code, value, *path)
 
 
 def write_encoded(out: bytearray, encoding: IntegerEncoding, value: object, *path: str | int) -> None:
