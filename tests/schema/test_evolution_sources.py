@@ -224,7 +224,7 @@ def test_a_symlink_in_a_revision_is_not_a_definition(repository: Repository) -> 
         ("--help:definitions", "unknown revision '--help'"),
         ("HEAD:nothing", "no such path in HEAD"),
         (":definitions", "revision missing"),
-        ("nowhere", "No such file, directory, jar or REV:path: nowhere"),
+        ("nowhere", "nowhere: no such file, directory, jar or REV:path"),
         ("HEAD:empty", "no definitions found"),
     ],
 )

@@ -1,13 +1,13 @@
 """Base classes of all messages.
 
-A class stands for one struct of a definition in all its versions. The codec relies on this layout:
+A class represents one struct of a definition, in all versions. The codec relies on this layout:
 
 * a `msgspec.Struct` with `array_like=True`: its MessagePack and JSON forms are arrays in the order of the class;
 * attributes in the order of `kwire.schema.model.Struct.class_fields`: positional fields as in the definition, then the
-  fields that are tagged in any version, by tag; last of all `unknown_tagged_fields: list[tuple[int, bytes]]`;
-* integers are `int`, uuid is `uuid.UUID`, float64 is `float` (an int is taken), bytes and records are `bytes`;
-  what may be null in any version, or is null by default, has `| None`;
-* an array whose elements have map keys is a `Keyed` list: a plain list to the codec, a KeyedList to code that
+  fields that are tagged in any version, by tag; finally `unknown_tagged_fields: list[tuple[int, bytes]]`;
+* integers are `int`, uuid is `uuid.UUID`, float64 is `float` (an int is accepted), bytes and records are `bytes`;
+  fields that are null in any version, or by default, are `| None`;
+* an array whose elements have map keys is a `Keyed` list: a plain list for the codec, a KeyedList for code that
   reads the attribute;
 * a Message also has SPEC (`kwire.schema.model.Message`, built from the definition's text at first use), API_KEY,
   VALID_VERSIONS, FLEXIBLE_VERSIONS, and its other structs' classes as attributes under their names.
@@ -19,10 +19,10 @@ Messages get their codec from `kwire.plan.codec(spec, version, cls)` at the firs
     .encode(obj) -> bytes
     .encoded_size(obj) -> int
 
-so importing a message imports neither the codec nor numba. `views` gives bytes and records as memoryviews of `data`.
+so importing a message imports neither the codec nor numba. With `views`, bytes and records are memoryviews of `data`.
 
-The garbage collector does not track the classes (`gc=False`), which saves a third of the time of building them: an
-object that contains itself is never freed.
+The garbage collector does not track objects of these classes (`gc=False`), which saves a third of the time to create
+them. An object that contains itself is never freed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Struct(msgspec.Struct, array_like=True, gc=False):
     """
 
     MAP_KEYS: ClassVar[tuple[str, ...]] = ()
-    """The attributes by which KeyedList.find looks an element up, in the definition's order."""
+    """The attributes by which KeyedList.find looks up an element, in the definition's order."""
 
     FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = ()
     """Other releases' JSON keys: (key, attribute of the class, lowest version, highest version)."""
@@ -124,7 +124,7 @@ class _Spec:
         from kwire.schema.language import parse
 
         spec = parse(owner.DEFINITION, f"{owner.__name__}.json")
-        type.__setattr__(owner, "SPEC", spec)  # in the descriptor's place, for this class
+        type.__setattr__(owner, "SPEC", spec)  # replaces the descriptor for this class
         return spec
 
 
@@ -132,9 +132,9 @@ class Message(Struct):
     """A request, response, header or data struct, with the fields of every version and without a version."""
 
     DEFINITION: ClassVar[str] = ""
-    """The definition in Kafka's language (JSON), facts only."""
+    """The definition in Kafka's language (JSON), without comments."""
     SPEC: ClassVar[_Spec] = _Spec()
-    """The same, checked, as objects."""
+    """The checked definition, as objects."""
     API_KEY: ClassVar[int | None] = None
     """Key of the API, or record type of a metadata or coordinator record."""
     VALID_VERSIONS: ClassVar[Versions] = NONE

@@ -10,6 +10,7 @@ from kwire.errors import UnsupportedVersion
 from kwire.plan import rows as r
 from kwire.plan.rows import Plan, Row
 from kwire.schema.model import Field, Message, Struct, default_row, default_value
+from kwire.schema.wire_size import smallest_element
 
 _pack = msgspec.msgpack.Encoder(uuid_format="bytes").encode
 EMPTY_ARRAY = _pack([])
@@ -23,9 +24,9 @@ def compile_message(message: Message, version: int) -> Plan:
 
 
 def compile_frame(header: Message, header_version: int, message: Message, version: int) -> Plan:
-    """The plan of a length prefix, a header and a body; its object is the pair (header, body).
+    """Compile a length prefix, a header and a body; the object of the plan is the pair (header, body).
 
-    Raises UnsupportedVersion when either has no such version.
+    Raises UnsupportedVersion if either message does not have its version.
     """
     compiler = _Compiler(Plan(message=message.name, version=version))
     compiler.emit(r.LENGTH)
@@ -45,7 +46,7 @@ class _Compiler:
     offsets: dict[bytes, int] = field(default_factory=dict)
     path: tuple[str, ...] = ()
     depth: int = 0
-    # Neighbours that become one row, or one run of rows, when something else follows.
+    # Adjacent fields, which become one row, or one run of rows, before any other row.
     run: list[tuple[int, Field]] = field(default_factory=list)
     lacking: list[tuple[Field | None, bytes]] = field(default_factory=list)
 
@@ -102,7 +103,7 @@ class _Compiler:
                 self.append(r.FIXED, codes, len(part), sum(r.WIDTHS[code] for code, _ in part), fields=fields)
 
     def flush_lacking(self, trailing: bool = False) -> tuple[int, bytes]:
-        """Emit the waiting ABSENT rows as one run; returns how many they are and their constants together."""
+        """Emit the pending ABSENT rows as one run. Returns their number and their constants, joined."""
         lacking, self.lacking = self.lacking, []
         together = b"".join(data for _, data in lacking)
         offset = self.constant(together)
@@ -132,9 +133,9 @@ class _Compiler:
     # Structs and fields
 
     def struct(self, struct: Struct, owner: tuple[Field, ...] = ()) -> None:
-        """Rows of one struct: its positional fields in the wire's order, then the tag section or its absence.
+        """Emit the rows of a struct: its positional fields in wire order, then the tag section or its absence.
 
-        owner: the field whose value it is, none for the message itself and for elements of arrays.
+        owner: the field with this value; empty for the message itself and for elements of arrays.
         """
         if self.version not in struct.versions:
             raise UnsupportedVersion(
@@ -183,7 +184,7 @@ class _Compiler:
             self.pop()
 
     def permute(self, written: list[int]) -> None:
-        """The value with class index i is the inverse[i]-th that a decoder has written."""
+        """Emit PERMUTE: the value with class index i is the inverse[i]-th that a decoder writes."""
         inverse = bytes(written.index(i) for i in range(len(written)))
         self.emit(r.PERMUTE, len(written), self.constant(inverse))
 
@@ -195,7 +196,8 @@ class _Compiler:
         self.lacking.append((f, _pack(default_value(f))))
 
     def value(self, f: Field) -> None:
-        flags = (r.COMPACT if self.compact(f) else 0) | (r.MAY_BE_NULL if self.version in f.nullable else 0)
+        flags = r.COMPACT if f.is_flexible(self.message, self.version) else 0
+        flags |= r.MAY_BE_NULL if self.version in f.nullable else 0
         if f.is_array:
             self.array(f, flags)
         elif f.struct is not None:
@@ -219,7 +221,7 @@ class _Compiler:
             else:
                 self.emit(r.LIST, flags, code, r.WIDTHS[code], fields=(f,))
             return
-        head = self.emit(r.ARRAY, flags, 0, max(1, self.least_bytes(f, element=True)), fields=(f,))
+        head = self.emit(r.ARRAY, flags, 0, max(1, smallest_element(self.message, f, self.version)), fields=(f,))
         self.push()
         outer, self.path = self.path, (*self.path, f"{f.attr}[]")
         body = self.next_row()
@@ -244,7 +246,7 @@ class _Compiler:
             self.patch(head, 1, self.next_row())
 
     def tags(self, struct: Struct, tagged: tuple[Field, ...], head: int, trim: bool) -> None:
-        """TAGS, TAG_STEP, one entry a tagged field of any version, then the rows of each that is tagged in this one."""
+        """Emit TAGS, TAG_STEP, an ENTRY per field tagged in any version, and the rows of those tagged in this one."""
         trailing, prefix = self.flush_lacking(trailing=trim)
         constants = [_pack(default_value(f)) for f in tagged]
         together = b"".join(constants) + EMPTY_ARRAY
@@ -271,30 +273,11 @@ class _Compiler:
     # Facts about fields
 
     def code(self, f: Field) -> int:
-        """The code of a field of numbers, or of its elements: of its encoding in this version, else of its type."""
+        """Return the code of a number, or of those in a list: of its encoding in this version, else of its type."""
         encoding = f.encoding(self.version)
         if encoding is None:
             return r.CODES[f.type]
         return r.PACKED[encoding] if encoding in r.PACKED else r.FIXED_ENCODINGS[encoding]
-
-    def compact(self, f: Field) -> bool:
-        return self.flexible if f.flexible is None else self.version in f.flexible
-
-    def least_bytes(self, f: Field, element: bool = False) -> int:
-        """The fewest bytes that a value of the field can take, or one element of the array."""
-        compact = self.compact(f)
-        if f.is_array and not element:
-            return 1 if compact else 4
-        if f.struct is not None:
-            if not element and self.version in f.nullable:
-                return 1
-            positional = (x for x in f.struct.fields if self.version in x.versions and self.version not in x.tagged)
-            return int(self.flexible) + sum(self.least_bytes(x) for x in positional)
-        if f.type == "string":
-            return 1 if compact else 2
-        if f.type in ("bytes", "records"):
-            return 1 if compact else 4
-        return r.WIDTHS.get(self.code(f), 1)
 
 
 def has_floats(f: Field) -> bool:

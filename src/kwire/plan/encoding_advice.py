@@ -1,4 +1,4 @@
-"""Sizes of the integers of many messages in KIP-625's encodings, counted in parts, and the best encoding per field.
+"""Sizes of the integers in many messages by KIP-625 encoding, and the best encoding of each field.
 
     tally = EncodingTally()
     tally.add(MetadataResponse.SPEC, 9, body) ...        bodies of any messages and versions, mixed
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.errors import DecodeError
 from kwire.schema.encoding_costs import IntegerCounts
-from kwire.schema.model import own_encoding
 from kwire.wire.integer_encoding import ENCODINGS, FORMS
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ class MessageTally:
     counts: dict[str, IntegerCounts] = field(default_factory=dict)
 
     def merge(self, other: MessageTally) -> None:
-        """Add what was counted elsewhere."""
+        """Add the counts of another tally."""
         self.bodies += other.bodies
         self.size_bytes += other.size_bytes
         self.unreadable += other.unreadable
@@ -49,7 +48,7 @@ class MessageTally:
 
 @dataclass(slots=True)
 class EncodingTally:
-    """Counts by message and version. specs: the messages met."""
+    """Counts by message and version. specs: the definitions of the messages."""
 
     messages: dict[tuple[str, int], MessageTally] = field(default_factory=dict)
     specs: dict[str, Message] = field(default_factory=dict)
@@ -57,7 +56,7 @@ class EncodingTally:
     _waiting_bytes: int = 0
 
     def add(self, spec: Message, version: int, body: bytes) -> None:
-        """Count a body. It may wait for others, so that many are read together."""
+        """Count a body, possibly later, because many bodies are read together."""
         self.specs[spec.name] = spec
         self._waiting.setdefault((spec.name, version), []).append(body)
         self._waiting_bytes += len(body)
@@ -65,19 +64,19 @@ class EncodingTally:
             self.flush()
 
     def flush(self) -> None:
-        """Count what waits."""
+        """Count the waiting bodies."""
         waiting, self._waiting, self._waiting_bytes = self._waiting, {}, 0
         for (name, version), bodies in waiting.items():
             found = self.messages.setdefault((name, version), MessageTally())
             found.merge(count_bodies(self.specs[name], version, bodies))
 
     def to_json(self) -> list[Row]:
-        """As JSON: without the specs, which whoever merges has too."""
+        """Convert to JSON, without the definitions."""
         self.flush()
         return [{"message": name, "version": version} | asdict(each) for (name, version), each in self.messages.items()]
 
     def merge_json(self, rows: list[Row], specs: dict[str, Message]) -> None:
-        """Add another tally's to_json(). specs: of its messages."""
+        """Add another tally's to_json(). specs: the definitions of its messages."""
         self.specs.update(specs)
         for row in rows:
             key = row["message"], row["version"]
@@ -91,7 +90,7 @@ class EncodingTally:
             self.messages.setdefault(key, MessageTally()).merge(found)
 
     def rows(self) -> Iterator[Row]:
-        """Advice on every field that held a number: advice_row with `message`, `version` and `bodies`."""
+        """Yield the advice_row of every field with values, with `message`, `version` and `bodies`."""
         from kwire.plan.integer_columns import integer_fields
 
         self.flush()
@@ -104,7 +103,7 @@ class EncodingTally:
 
 
 def count_bodies(spec: Message, version: int, bodies: list[bytes]) -> MessageTally:
-    """The counts of bodies of one version; where they do not all decode, body by body."""
+    """Count bodies of one version. Unreadable ones are found by halving the list."""
     from kwire.plan.integer_columns import count_fields, integer_fields
 
     fields = integer_fields(spec, version)
@@ -129,7 +128,7 @@ def advice_row(each: IntegerField, version: int, counts: IntegerCounts) -> Row:
     """
     field = each.field
     bits = int(field.type.removeprefix("int"))
-    now = field.encoding(version) or own_encoding(field.type)
+    now = field.wire_type(version)
     costs = {name: counts.bytes_as(encoding) for name, encoding in ENCODINGS.items() if encoding.bits <= bits}
     candidates = dict.fromkeys((now, *(f"{form}{bits}" for form in FORMS)))
     best = min(candidates, key=lambda name: costs[name] or 0) if counts.count else now

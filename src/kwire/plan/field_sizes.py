@@ -1,4 +1,4 @@
-"""Bytes of one message by field."""
+"""The bytes of one message by field."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["FieldBytes", "bytes_by_field"]
 
 @dataclass(slots=True, kw_only=True)
 class FieldBytes:
-    """One field, or one part of the structure around fields. path: `[]` behind arrays; empty for the message's own.
+    """A field, or a part of the structure. path: with `[]` after arrays; empty for the structure of the message.
 
-    type: as in `Note`: of the definition, an encoding's name, or "count", "presence" and the like.
+    type: as in `Note`: the type, an encoding, or a part such as "count" or "presence".
     times: number of occurrences; bytes: of all of them; values: those of the notes.
     """
 
@@ -27,7 +27,7 @@ class FieldBytes:
 
 
 def bytes_by_field(notes: Sequence[Note]) -> list[FieldBytes]:
-    """The notes of a whole message, those of one field and type together, in the order in which they first come."""
+    """Group the notes of a message by field and type, in the order of their first occurrence."""
     found: dict[tuple[str, str], FieldBytes] = {}
     for note in notes:
         path = _unnumbered(note.path)

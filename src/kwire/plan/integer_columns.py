@@ -1,6 +1,6 @@
-"""The integers of many messages of one version, field by field: what they are, for kwire.schema.encoding_costs.
+"""Count the integers in many messages of one version, by field; see `kwire.schema.encoding_costs`.
 
-Read as columns, so the cost is that of `ColumnReader`: no object is made of a message.
+The messages are read as columns, at the cost of `ColumnReader`, without an object for each.
 """
 
 from __future__ import annotations
@@ -21,10 +21,7 @@ __all__ = ["IntegerField", "count_fields", "integer_fields"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntegerField:
-    """A field of a version that holds int16, int32 or int64, alone or in an array.
-
-    path: as `ColumnReader` takes it. is_tagged: in that version.
-    """
+    """A field of type int16, int32 or int64, or an array. path: for `ColumnReader`; is_tagged: in the version."""
 
     path: str
     field: Field
@@ -32,7 +29,7 @@ class IntegerField:
 
 
 def integer_fields(spec: Message, version: int) -> list[IntegerField]:
-    """The integer fields of a version, in the order of the definition."""
+    """List the integer fields of a version, in the order of the definition."""
     return list(_fields(spec.struct, version, ""))
 
 

@@ -17,14 +17,14 @@ what `render` writes: names, types, versions, tags and defaults, without comment
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from kwire.errors import KwireError, OptionError, SchemaError
 from kwire.schema.definition_files import check_together, definition_files
 from kwire.schema.former_names import FormerName, former_names
-from kwire.schema.language import StrPath, check
+from kwire.schema.language import StrPath, check, read_text
 from kwire.schema.merging import Conflict, merge
 from kwire.schema.model import Message
 from kwire.schema.rendering import render
@@ -34,7 +34,7 @@ MAX_DEFINITION_BYTES = 8 << 20
 """Size of an entry of a jar that is still read; real definitions have up to 30 KB."""
 
 BASE = "base.txt"
-"""In the folder of a release: the release that it is like, and what it lacks of that."""
+"""File in a release's folder: the base release, and the definitions of it that this release lacks."""
 
 _JAR = re.compile(r"(?:kafka-)?(.+?)-([0-9]+(?:\.[0-9]+)+[^/]*)\.jar\Z")
 
@@ -75,10 +75,10 @@ def import_definitions(jar_or_dir: StrPath, into: StrPath) -> list[Path]:
 
 
 def keep_differences(folder: StrPath, base: StrPath) -> list[Path]:
-    """Remove the definitions of a release that its base has as well, and write `base.txt`.
+    """Remove the definitions of a release that equal those of its base, and write `base.txt`.
 
-    folder, base: folders of releases in one catalogue; the folder has a definition for each message of the release.
-    Returns the files kept. Raises SchemaError where the base cannot be read, or is somewhere else.
+    folder, base: folders of releases in one catalogue; folder has every definition of the release.
+    Returns the remaining files. Raises SchemaError if the base cannot be read or is in another directory.
     """
     release, other = Path(folder), Path(base)
     if release.resolve().parent != other.resolve().parent:
@@ -87,15 +87,15 @@ def keep_differences(folder: StrPath, base: StrPath) -> list[Path]:
     for name in own.keys() & known.keys():
         if own[name].read_bytes() == known[name].read_bytes():
             own[name].unlink()
-    gone = [f"- {name}\n" for name in sorted(known.keys() - own.keys())]
-    (release / BASE).write_text("".join([f"{other.name}\n", *gone]), encoding="utf-8")
+    missing = [f"- {name}\n" for name in sorted(known.keys() - own.keys())]
+    (release / BASE).write_text("".join([f"{other.name}\n", *missing]), encoding="utf-8")
     return sorted(path for path in own.values() if path.exists())
 
 
 def release_files(folder: StrPath) -> dict[str, Path]:
-    """MODULE/NAME -> file for every definition of a release, those of its base included, sorted.
+    """Return MODULE/NAME -> file for every definition of a release, those of its base included, sorted.
 
-    Raises SchemaError for a `base.txt` that names no release beside it, or leads back to itself.
+    Raises SchemaError if `base.txt` does not name a release of the same catalogue, or the bases form a cycle.
     """
     return dict(sorted(_release_files(Path(folder), ()).items()))
 
@@ -106,11 +106,11 @@ def _release_files(folder: Path, through: tuple[Path, ...]) -> dict[str, Path]:
         raise SchemaError(f"not a release: {folder.name}", "E-01", str(through[-1] / BASE if through else folder))
     files: dict[str, Path] = {}
     if note.exists():
-        name, *gone = note.read_text(encoding="utf-8").splitlines() or [""]
+        name, *missing = note.read_text(encoding="utf-8").splitlines() or [""]
         if not re.fullmatch(r"kafka-[0-9.]+", name):
             raise SchemaError(f"{name!r} is not the folder name of a release", "E-01", str(note))
         files = _release_files(folder.parent / name, (*through, folder))
-        for line in gone:
+        for line in missing:
             if files.pop(line.removeprefix("- "), None) is None:
                 raise SchemaError(f"{name} has no {line.removeprefix('- ')}", "E-01", str(note))
     files |= {path.relative_to(folder).with_suffix("").as_posix(): path for path in definition_files([folder])}
@@ -126,19 +126,16 @@ def module_name(source: StrPath) -> str:
 
 
 def _texts(source: Path) -> Iterator[tuple[str, str]]:
-    """(name for errors, text) of every JSON file in a jar or below a directory."""
+    """Yield (name for errors, text) of every JSON file in a jar or below a directory."""
     if not source.is_dir():
         yield from jar_texts(source)
         return
     for path in definition_files([source]):
-        try:
-            yield str(path), path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise SchemaError(f"cannot be read: {error}", "E-01", str(path)) from error
+        yield str(path), read_text(path)
 
 
 def jar_texts(jar: Path) -> Iterator[tuple[str, str]]:
-    """(name, text) of each definition in a jar, by name. Raises SchemaError where the jar cannot be read."""
+    """Yield (name, text) of each JSON file in a jar, by name. Raises SchemaError if the jar cannot be read."""
     import zipfile
     import zlib
 
@@ -156,9 +153,9 @@ def jar_texts(jar: Path) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A message of the catalogue: merged, and as each release has it, newest first.
+    """A message of the catalogue: the merged definition, and those of the releases, newest first.
 
-    module: the folder it is in, by the newest release: record type numbers are unique within a module alone.
+    module: its folder in the newest release. Record type numbers are unique only within a module.
     """
 
     message: Message
@@ -168,19 +165,19 @@ class Merged:
 
     @property
     def differing(self) -> dict[str, Message]:
-        """The releases whose definition is not the merged one, word for word."""
+        """The releases whose definition is not, word for word, the merged one."""
         text = render(self.message)
         same = {message: render(message) == text for message in self.releases.values()}  # one object for many releases
         return {release: message for release, message in self.releases.items() if not same[message]}
 
     @property
     def former_names(self) -> dict[str, tuple[FormerName, ...]]:
-        """Struct name -> the names that its fields have in other releases."""
+        """Names of fields in other releases, by struct."""
         return former_names(self.message, dict.fromkeys(self.differing.values()))
 
 
 def read_catalogue(directory: StrPath) -> dict[str, Merged]:
-    """The messages of a catalogue by name, sorted. Raises ExceptionGroup of SchemaError."""
+    """Read the messages of a catalogue, by name. Raises ExceptionGroup of SchemaError."""
     releases: dict[str, dict[str, Message]] = {}
     modules: dict[str, str] = {}
     errors: list[SchemaError] = []
@@ -217,10 +214,5 @@ def _merged(name: str, module: str, releases: dict[str, dict[str, Message]]) -> 
 
 
 def release_order(release: str) -> tuple[int, ...]:
-    """A key by which 3.10.0 sorts behind 3.9.1."""
+    """Return a sort key of a release: 3.10.0 comes after 3.9.1."""
     return tuple(int(number) for number in re.findall(r"[0-9]+", release))
-
-
-def conflicts(merged: Iterable[Merged]) -> list[Conflict]:
-    """Everything that releases disagree on, in the messages' order."""
-    return [conflict for message in merged for conflict in message.conflicts]

@@ -1,6 +1,6 @@
 """`schema.compile`: the class of a definition.
 
-Definitions are below messages and do not import them: the `kwire` package, which is above both, makes the class.
+`schema` does not import `messages`, which is above it. The package `kwire`, above both, makes the class.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["MessageClass", "compile"]
 
 MessageClass = Any
-"""A class with the attributes of a definition, which type checkers do not know."""
+"""A class with an attribute for each field of a definition; type checkers do not know them."""
 
 
 def compile(spec: Message) -> MessageClass:

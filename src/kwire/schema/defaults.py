@@ -62,7 +62,7 @@ def parse_default(text: str, type_name: str, is_array: bool) -> Default:
             raise ValueError(f"{text!r} must be true or false")
         return text.lower() == "true"
     if type_name == "uuid":
-        return _uuid(text)
+        return parse_uuid(text)
     return _double(text) if type_name == "float64" else _integer(text, type_name)
 
 
@@ -120,6 +120,3 @@ def parse_uuid(text: str) -> UUID:
     if len(data) != 16 or not set(text).isdisjoint("+/"):
         raise ValueError(f"{text[:40]!r} is not 16 bytes of URL-safe base64")
     return UUID(bytes=data)
-
-
-_uuid = parse_uuid

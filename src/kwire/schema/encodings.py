@@ -21,7 +21,7 @@ from kwire.schema.model import ENCODABLE, PRIMITIVES, Field, normal_encodings
 from kwire.schema.versions import Versions
 from kwire.wire.integer_encoding import ENCODINGS, WIDTHS
 
-__all__ = ["Ranges", "logical_type", "read_encodings", "read_ranges", "widest_type"]
+__all__ = ["VARINTS", "Ranges", "read_encodings", "read_ranges", "widest_type"]
 
 Ranges = list[tuple[Versions, str]]
 
@@ -33,13 +33,7 @@ ENCODING_OF: Final = {
     for bits in WIDTHS
 }
 KIP_NAMES: Final = {f"unsigned{bits}": f"upacked{bits}" for bits in WIDTHS}
-"""Names in the KIP's example that violate its naming rule (I-40)."""
-
-
-def logical_type(text: str) -> str:
-    """Return the type in memory of a type's text: int32 for varint32; any other text unchanged, even if invalid."""
-    array, element = _split(text)
-    return f"{array}{VARINTS.get(element, element)}"
+"""Names in the KIP's example, which violate its own naming rule (I-40)."""
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -49,7 +43,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def read_ranges(o: Attributes, attribute: str) -> Ranges:
-    """The members of an object {range: name}; with anything wrong about it (I-14, I-12), nothing."""
+    """Read an object {range: name}, sorted by range. Returns an empty list after an error (I-14, I-12)."""
     node = o.members[attribute]
     assert isinstance(node.value, dict)
     if not node.value:
@@ -82,7 +76,8 @@ def read_ranges(o: Attributes, attribute: str) -> Ranges:
 
 def widest_type(o: Attributes, types: Ranges) -> str | None:
     """Return the type in memory of a type that is an object; None after reporting an error."""
-    names = list(dict.fromkeys(logical_type(text.strip()) for _, text in types))
+    texts = (_split(text) for _, text in types)
+    names = list(dict.fromkeys(f"{array}{VARINTS.get(element, element)}" for array, element in texts))
     if len(names) == 1:
         return names[0]
     elements = [_split(name)[1] for name in names]
@@ -102,10 +97,10 @@ def widest_type(o: Attributes, types: Ranges) -> str | None:
 def read_encodings(
     o: Attributes, field: Field, types: Ranges | None, dialect: Dialect
 ) -> tuple[tuple[Versions, str], ...]:
-    """The encodings of a field whose type and versions have been read; empty where they are wrong, or the type's own.
+    """Read the encodings of a field; empty for the fixed encoding of its type in all versions, and after an error.
 
-    types: what the type says for each range, None when it is a plain text.
-    dialect: "kip" takes the name in the KIP's own example, unsigned32 for upacked32 (I-40).
+    field: with its type and versions. types: the ranges of a type that is an object, else None.
+    dialect: "kip" accepts the name in the KIP's example, unsigned32 for upacked32 (I-40).
     """
     unfit = field.type not in ENCODABLE
     notation = "type"
@@ -130,7 +125,7 @@ def read_encodings(
 
 
 def _encoding_attribute(o: Attributes, field: Field, dialect: Dialect) -> Ranges:
-    """The ranges of `encoding`, each name one of the nine (I-13) and none wider than the type (I-15)."""
+    """Read `encoding`: its names exist (I-13) and are not wider than the type (I-15)."""
     node = o.members["encoding"]
     if isinstance(node.value, str):
         found = [(field.versions, node.value)]
@@ -160,7 +155,7 @@ def _encoding_attribute(o: Attributes, field: Field, dialect: Dialect) -> Ranges
 
 
 def _covers(o: Attributes, field: Field, notation: str, found: Ranges) -> bool:
-    """I-11: the ranges, which rise and do not overlap, are together the field's versions as written (I-44)."""
+    """Check I-11: sorted ranges without overlap cover exactly the field's versions as written (I-44)."""
     whole = Versions(found[0][0].lowest, found[-1][0].highest)
     gaps = [f"{a.highest + 1}" for (a, _), (b, _) in pairwise(found) if a.highest + 1 != b.lowest]
     if not field.versions or (whole == field.versions and not gaps):

@@ -1,7 +1,7 @@
-"""Names that fields had in other releases, so that Kafka's JSON form of those releases can still be read.
+"""Names of fields in other releases, which Kafka's JSON form of those releases contains.
 
-A field of another name in the same place of the same version, or under the same tag, is the same field: names are not
-on the wire. Versions whose bytes differ between the releases say nothing about names.
+Two fields of different names are the same field if they have the same position in the same version, or the same tag.
+Versions whose bytes differ between releases are ignored.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from kwire.schema.model import Field, Message, Struct
 from kwire.schema.wire_forms import WireForms
 
 FormerName = tuple[str, str, int, int]
-"""Key in the JSON form, attribute of the class, lowest and highest version in which the one is the other."""
+"""Key in the JSON form, attribute of the class, lowest and highest version with that key."""
 
 _Renamed = tuple[str, str, str, int]  # struct, key, attribute, version
 
 
 def former_names(message: Message, others: Iterable[Message]) -> dict[str, tuple[FormerName, ...]]:
-    """Struct name -> the former names of its fields. others: the message in other releases."""
+    """Find the former names of fields, by struct. others: the message in other releases."""
     found: dict[_Renamed, None] = {}
     for other in others:
         if (other.kind, other.api_key) != (message.kind, message.api_key):

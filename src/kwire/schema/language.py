@@ -22,7 +22,7 @@ from typing import Final
 from kwire.errors import SchemaError
 from kwire.schema.attributes import Attributes, Dialect, Problems, scalar_text
 from kwire.schema.defaults import parse_default
-from kwire.schema.encodings import Ranges, logical_type, read_encodings, read_ranges, widest_type
+from kwire.schema.encodings import VARINTS, Ranges, read_encodings, read_ranges, widest_type
 from kwire.schema.json_text import JsonTextError, Node, read_json_text
 from kwire.schema.model import PRIMITIVES, Default, Field, Message, Struct
 from kwire.schema.names import attribute_name, wrong_class_name
@@ -45,6 +45,9 @@ ENTITY_TYPES: Final = {
     "brokerId": "int32",
 }
 """Entity types with the field type they require."""
+
+TYPE_NAMES: Final = {"boolean": "bool", **VARINTS}
+"""Other names of types: that of the oldest README (T-05), and those of KIP-625 (I-31)."""
 
 MAX_STRUCT_DEPTH = 100
 MAX_FIELDS = 100_000
@@ -262,7 +265,8 @@ class _Reader:
         field = self.facts(o, type_text or "")
         if type_text is not None:
             self.check_type(o, field)
-            field = replace(field, encodings=read_encodings(o, field, types, self.dialect))
+            if types is not None or "encoding" in o.members or "varint" in o.text("type"):  # KIP-625
+                field = replace(field, encodings=read_encodings(o, field, types, self.dialect))
         self.check_tag(o, field)
         if type_text is None or o.name is None:
             return None
@@ -277,11 +281,11 @@ class _Reader:
 
     def type_text(self, o: Attributes, types: Ranges | None) -> str | None:
         """Read the type, as `int32` or `[]int32`; None after reporting an error."""
-        text = logical_type(o.text("type").strip()) if types is None else widest_type(o, types)
+        text = o.text("type").strip() if types is None else widest_type(o, types)
         if text is None:
             return None
         array, element = text[:2] == "[]", text.removeprefix("[]").strip()
-        element = "bool" if element == "boolean" else element  # the word of the oldest README (T-05)
+        element = TYPE_NAMES.get(element, element)
         if not text:
             o.problem("E-10", "type is missing")
         elif not element:

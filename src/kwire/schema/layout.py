@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kwire.schema.model import Field, Message, Struct
-from kwire.schema.versions import NONE, Versions
+from kwire.schema.model import Field, Message, Struct, blocks
+from kwire.schema.versions import Versions
 from kwire.schema.wire_size import FIXED_BYTES
 
 __all__ = ["Layout", "Mark", "Marked", "Piece", "Run", "Slot", "Width", "compare", "layout", "layouts"]
@@ -231,7 +231,7 @@ class Run:
 def layouts(message: Message) -> list[Run]:
     """The message's versions, lowest first, those with one layout together."""
     runs: list[Run] = []
-    for versions in _blocks(message):
+    for versions in blocks(message.valid, message):
         new = layout(message, versions.lowest)
         old = runs[-1].layout if runs else None
         if old is not None and (old.header_version, old.slots) == (new.header_version, new.slots):
@@ -239,27 +239,6 @@ def layouts(message: Message) -> list[Run]:
         else:
             runs.append(Run(versions, new))
     return runs
-
-
-def _blocks(message: Message) -> Iterator[Versions]:
-    """The valid versions, cut where any range starts or ends, so that thousands of equal ones cost nothing."""
-    if not message.valid:
-        return
-    starts = {message.valid.lowest}
-    for versions in _ranges(message):
-        starts |= {start for start in (versions.lowest, versions.highest + 1) if versions and start in message.valid}
-    ends = [start - 1 for start in sorted(starts)[1:]]
-    yield from map(Versions, sorted(starts), [*ends, message.valid.highest])
-
-
-def _ranges(message: Message) -> Iterator[Versions]:
-    yield message.flexible
-    yield Versions(0, 0)  # ControlledShutdown's first version has a separate header
-    yield from (versions for versions, _ in message.header_versions)
-    for struct in (message.struct, *message.structs):
-        for field in struct.fields:
-            yield from (field.versions, field.nullable, field.tagged, field.flexible or NONE)
-            yield from (versions for versions, _ in field.encodings)
 
 
 class Mark(StrEnum):

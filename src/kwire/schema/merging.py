@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kwire.schema.model import ENCODABLE, Field, Message, Struct, normal_encodings, own_encoding
+from kwire.schema.model import ENCODABLE, Field, Message, Struct, normal_encodings
 from kwire.schema.versions import MAX_VERSION, NONE, Versions
 
 
@@ -42,7 +42,7 @@ class _Source:
 def merge(definitions: Sequence[tuple[str, Message]]) -> tuple[Message, list[Conflict]]:
     """Merge (release, message) pairs of one name, newest first. Returns the message and what the releases disagree on.
 
-    A release in which the message has no versions left takes part only if no other one has any.
+    A release without valid versions of the message is ignored, unless no release has any.
     """
     live = [(release, message) for release, message in definitions if message.valid] or list(definitions[:1])
     newest = live[0][1]
@@ -146,17 +146,17 @@ class _Merger:
     def encodings(
         self, sources: Sequence[tuple[_Source, Field]], versions: Versions
     ) -> tuple[tuple[Versions, str], ...]:
-        """Each version's encoding (KIP-625) by the release that decides; what no release has is as in the newest."""
+        """Return each version's encoding (KIP-625), from the release that decides it, else from the newest."""
         newest = sources[0][1]
         if newest.type not in ENCODABLE or not any(field.encodings for _, field in sources):
             return ()
-        # What was wider then, or no such integer at all, is a conflict that has been reported.
+        # Any other type is a conflict, which has been reported.
         known = ENCODABLE[: ENCODABLE.index(newest.type) + 1]
         alike = [(source, f) for source, f in sources if f.type in known and f.is_array == newest.is_array]
         deciding = {v: f for source, f in alike for v in source.owned if v in f.versions}
         return normal_encodings(
             newest.type,
-            ((Versions(v, v), (f := deciding.get(v, newest)).encoding(v) or own_encoding(f.type)) for v in versions),
+            ((Versions(v, v), deciding.get(v, newest).wire_type(v)) for v in versions),
         )
 
     def conflict(self, source: _Source, struct: str, field: Field, what: str) -> None:
@@ -164,8 +164,8 @@ class _Merger:
         self.conflicts.append(Conflict(self.name, source.release, f"{self.name}.{where}", what))
 
     def whole(self, sources: Sequence[tuple[_Source, Versions]]) -> Versions:
-        """The versions in which the release that decides says yes, as one range."""
-        versions = {v for source, said in sources for v in source.owned if v in said}
+        """Merge ranges into one. Each source contributes the versions that it decides."""
+        versions = {v for source, declared in sources for v in source.owned if v in declared}
         if not versions:
             return sources[0][1]
         lowest, highest = min(versions), max(versions)
@@ -201,7 +201,7 @@ def _layout(message: Message, struct: Struct, version: int, path: str) -> Iterat
 
 
 def _differences(source: _Source, merged: Message) -> Iterator[Conflict]:
-    """Versions of a release which the merged message has differently, as runs of versions with one difference each."""
+    """Yield the differences between a release's versions and the merged ones, each with its versions."""
     found: dict[tuple[str, str], list[int]] = {}
     for version in source.message.valid:
         own = {path: (form, default) for path, form, default in layout(source.message, version)}

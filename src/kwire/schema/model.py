@@ -1,23 +1,24 @@
-"""A checked message definition: what the codec, the generated classes and the evolution rules work from.
+"""A checked message definition, the input of the codec, the generated classes and the evolution rules.
 
     Message            one definition: name, kind, api key, versions
       struct: Struct   the message's own fields
-      structs          every other struct, common ones first; each follows those it uses
+      structs          all other structs, common ones first, each after those it uses
         fields         in wire order
         class_fields   in the order of the class: ever-tagged fields moved to the end, in tag order
 
 Everything is immutable. Message and Struct compare by identity, so they are cheap cache keys; two definitions
 are compared through `kwire.schema.render`. A Struct appears once, however often it is used: one class for all versions.
 
-Values in `Field.default` are what the class holds: bool, int, float, str, bytes, uuid.UUID; None is null; `()` stands
-for the empty array, and STRUCT_DEFAULTS for a struct with all its own defaults.
+`Field.default` has the type of the attribute: bool, int, float, str, bytes, uuid.UUID; None is null, `()` an empty
+array, STRUCT_DEFAULTS a struct of defaults.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from typing import Final
 from uuid import UUID
 
@@ -60,12 +61,12 @@ class Field:
 
     name: as in the definition; attr: the attribute of the class (snake case); json_name: the key in Kafka's JSON form.
     type: element type: one of PRIMITIVES, or the struct's name with `struct` set. is_array: `[]type`.
-    versions, nullable, tagged: ranges as written (tagged versions stand in for absent versions); not clipped to the
-    message's valid versions.
-    tag: None, or its number if the field is tagged in some versions (and positional in the rest of `versions`).
-    flexible: None, or the field's own flexible versions in place of the message's (only string and bytes).
-    encodings: (versions, name) of KIP-625, rising, together `versions`; empty: the fixed encoding of the type always.
-        Of an array they are those of its elements.
+    versions, nullable, tagged: ranges as written, not clipped to the message's valid versions. Missing versions are the
+    tagged ones.
+    tag: the tag if the field is tagged in some versions (and positional in the other ones), else None.
+    flexible: the field's own flexible versions instead of the message's (string and bytes only), or None.
+    encodings: (versions, name) of KIP-625, sorted, covering `versions`; empty for the fixed encoding of the type in all
+        versions. Those of an array apply to its elements.
     line, default_text: where the field is in its file, and its default as written there.
     """
 
@@ -101,27 +102,31 @@ class Field:
 
     @property
     def may_be_null(self) -> bool:
-        """In some version, or by default (records default to null in all versions)."""
+        """Whether it may be null in some version, or is by default, as records are."""
         return bool(self.nullable) or self.default is None
 
     def encoding(self, version: int) -> str | None:
-        """The encoding of KIP-625 in a version, such as "packed32"; None where the type has its own fixed form.
+        """Return the encoding of KIP-625 in a version, such as "packed32"; None for the fixed encoding of the type.
 
-        Of an array it is that of its elements.
+        The encoding of an array is that of its elements.
         """
         for versions, name in self.encodings:
             if version in versions:
                 return None if name == own_encoding(self.type) else name
         return None
 
+    def wire_type(self, version: int) -> str:
+        """The encoding of an integer, the type's own included; else the type."""
+        return self.encoding(version) or (own_encoding(self.type) if self.type in ENCODABLE else self.type)
+
     def is_flexible(self, message: Message, version: int) -> bool:
-        """Whether the field itself has the compact form in that version of the message."""
+        """Whether the field has the compact form in a version of the message."""
         return version in (message.flexible if self.flexible is None else self.flexible)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Struct:
-    """A message's fields or those of a struct in it. versions: as written; an inline struct has its field's."""
+    """The fields of a message, or of a struct in it. versions: as written; of an inline struct, those of its field."""
 
     name: str
     versions: Versions
@@ -130,13 +135,13 @@ class Struct:
 
     @property
     def class_fields(self) -> tuple[Field, ...]:
-        """In the order of the class: positional ones as in the definition, then ever-tagged ones by tag."""
+        """Fields in the order of the class: positional ones as in the definition, then ever-tagged ones by tag."""
         tagged = sorted((f for f in self.fields if f.tag is not None), key=lambda f: f.tag or 0)
         return (*(f for f in self.fields if f.tag is None), *tagged)
 
     @property
     def map_keys(self) -> tuple[Field, ...]:
-        """The fields by which `find` looks an element up; empty if the struct has none."""
+        """The fields by which `find` looks up an element; empty if there are none."""
         return tuple(f for f in self.fields if f.map_key)
 
 
@@ -160,17 +165,17 @@ class Message:
 
     @property
     def stable(self) -> Versions:
-        """The versions a broker offers unless unstable ones are enabled."""
+        """The versions that a broker supports unless unstable ones are enabled."""
         if self.latest_version_unstable:
             return self.valid.intersect(Versions(0, self.valid.highest - 1))
         return self.valid
 
     def header_version(self, version: int) -> int:
-        """Version of the header before that version of a request or response.
+        """Return the version of the header before a version of a request or response.
 
         Flexible versions have request header 2 and response header 1, others 1 and 0 (W-80, W-81). ControlledShutdown
-        version 0 has request header 0; ApiVersions responses have 0 always, since the client does not know yet what the
-        broker speaks. A definition's own headerVersions come before all that (W-86).
+        version 0 has request header 0; ApiVersions responses always have 0, because the client does not know yet which
+        versions the broker supports. A definition's headerVersions override all that (W-86).
         """
         for versions, header in self.header_versions:
             if version in versions:
@@ -187,9 +192,9 @@ def own_encoding(type_name: str) -> str:
 
 
 def normal_encodings(type_name: str, encodings: Iterable[tuple[Versions, str]]) -> tuple[tuple[Versions, str], ...]:
-    """Ranges that do not overlap, in the one form that `Field.encodings` has.
+    """Convert ranges that do not overlap to the form of `Field.encodings`.
 
-    Rising, neighbours of one name together, and nothing at all when every version has the type's own form.
+    They are sorted, neighbours with one name are merged, and the result is empty if all are the type's own encoding.
     """
     merged: list[tuple[Versions, str]] = []
     for versions, name in sorted(encodings, key=lambda pair: pair[0].lowest):
@@ -199,8 +204,30 @@ def normal_encodings(type_name: str, encodings: Iterable[tuple[Versions, str]]) 
     return () if all(name == own_encoding(type_name) for _, name in merged) else tuple(merged)
 
 
+def blocks(versions: Versions, *messages: Message) -> list[Versions]:
+    """Cut versions into ranges within which every version of the messages is defined alike.
+
+    A message may have 32,767 versions, and a real one has a handful of such blocks.
+    """
+    starts = {versions.lowest} if versions else set()
+    for each in (each for message in messages for each in _ranges(message) if each):
+        starts |= {start for start in (each.lowest, each.highest + 1) if start in versions}
+    return [Versions(a, b - 1) for a, b in pairwise([*sorted(starts), versions.highest + 1])]
+
+
+def _ranges(message: Message) -> Iterator[Versions]:
+    yield message.flexible
+    yield Versions(0, 0)  # ControlledShutdown's first version has a separate header
+    yield from (versions for versions, _ in message.header_versions)
+    for struct in (message.struct, *message.structs):
+        yield struct.versions
+        for field in struct.fields:
+            yield from (field.versions, field.nullable, field.tagged, field.flexible or NONE)
+            yield from (versions for versions, _ in field.encodings)
+
+
 def default_row(struct: Struct) -> list[object]:
-    """The struct with all defaults as the class's values in order, nested structs as lists, unknown tags last.
+    """Return the defaults of a struct in class order, nested structs as lists, unknown tagged fields last.
 
     This is the array that msgspec writes for such an object.
     """
@@ -208,7 +235,7 @@ def default_row(struct: Struct) -> list[object]:
 
 
 def default_value(field: Field) -> object:
-    """The field's default; a struct as default_row, an array as a new list."""
+    """Return the field's default; a struct as default_row, an array as a new list."""
     if field.default is STRUCT_DEFAULTS:
         assert field.struct is not None
         return default_row(field.struct)
@@ -226,6 +253,7 @@ __all__ = [
     "Message",
     "Struct",
     "StructDefaults",
+    "blocks",
     "default_row",
     "default_value",
     "normal_encodings",

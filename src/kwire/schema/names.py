@@ -47,13 +47,13 @@ def wrong_class_name(name: str) -> str | None:
     return "it is a Python keyword" if keyword.iskeyword(name) else None
 
 
-# What message classes have besides the fields of a definition.
 TAKEN = frozenset(
     {
         *("check_version", "decode", "decode_from", "encode", "encoded_size", "from_json", "to_json"),
         "unknown_tagged_fields",
     }
 )
+"""Attributes of every message object, besides its fields."""
 
 
 def attribute_name(name: str) -> str:

@@ -17,7 +17,7 @@ from kwire.schema.versions import Versions
 
 
 def render(message: Message) -> str:
-    """The definition's text, ending in a line feed."""
+    """Return the text of a definition, ending in a line feed."""
     head: dict[str, object] = {"type": message.kind, "name": message.name}
     if message.api_key is not None:
         head["apiKey"] = message.api_key
@@ -80,14 +80,14 @@ def _field(field: Field, indent: str) -> str:
 
 
 def render_encodings(field: Field) -> str | dict[str, str]:
-    """The `encoding` of a field that has encodings: one name, or a name for each range."""
+    """Return the `encoding` of a field that has encodings: one name, or a name for each range."""
     if len(field.encodings) == 1:
         return field.encodings[0][1]
     return {str(versions): name for versions, name in field.encodings}
 
 
 def render_default(field: Field) -> str | None:
-    """The default as a definition writes it; None if it is the type's own."""
+    """Return the default as in a definition; None for the default of the type."""
     own: Default = () if field.is_array else TYPE_DEFAULTS.get(field.type, STRUCT_DEFAULTS)
     value = field.default
     if value is None:
@@ -108,8 +108,17 @@ def _java_double(value: float) -> str:
     return repr(value).replace("inf", "Infinity").replace("nan", "NaN")
 
 
+def field_notes(field: Field, valid: Versions) -> list[str]:
+    """Return what a table of fields says besides type, versions, tag and default."""
+    notes = [word for word, is_so in (("map key", field.map_key), ("ignorable", field.ignorable)) if is_so]
+    notes += [field.entity_type] if field.entity_type != "unknown" else []
+    if field.flexible is not None:
+        notes.append(f"compact in {field.flexible}" if field.flexible else "never compact")
+    return notes + [f"{name} in {versions_text(versions, valid)}" for versions, name in field.encodings]
+
+
 def versions_text(versions: Versions, valid: Versions) -> str:
-    """A field's versions as a reader wants them: clipped to the message's, open-ended if they reach its last one."""
+    """Format a field's versions for a reader: clipped to the message's, open-ended if they continue after its last."""
     both = versions.intersect(valid)
     if both and both.highest == valid.highest and versions.highest > valid.highest:
         return f"{both.lowest}+"

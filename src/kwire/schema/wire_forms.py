@@ -14,20 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from kwire.schema.model import ENCODABLE, Field, Message, Struct, own_encoding
+from kwire.schema.model import Field, Message, Struct
 
 _MEASURED = ("string", "bytes", "records")  # types with their length in front
 
 Place = tuple[Field, ...]
 """A positional field as the path to it: plain structs around it, outermost first, and the field itself."""
-
-
-def encoding(field: Field, version: int) -> str:
-    """Return the encoding of a primitive, or its type if that has one form only."""
-    for versions, name in field.encodings:
-        if version in versions:
-            return name
-    return own_encoding(field.type) if field.type in ENCODABLE else field.type
 
 
 def places(message: Message, struct: Struct, version: int, around: Place = ()) -> list[Place]:
@@ -78,7 +70,7 @@ class WireForms:
         if field.struct is not None:
             inner = self._number(self._struct(message, field.struct, version))
             return ("array", inner) if field.is_array else inner
-        type_ = encoding(field, version)
+        type_ = field.wire_type(version)
         type_ = "bytes" if type_ == "records" else type_
         if not field.is_array:
             return type_

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +12,7 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
-from kwire.cli.schema.findings import FindingFormat, ShownFinding, write_findings
+from kwire.cli.schema.findings import FindingFormat, write_findings
 from kwire.cli.schema.options import Dialect, DialectOption
 from kwire.errors import OptionError, SchemaError
 
@@ -39,7 +39,7 @@ Allow = Annotated[
     ),
 ]
 LikeKafka = Annotated[
-    bool, typer.Option("--like-kafka", help="Rules of Kafka 4.0's own checker, partly stricter, partly laxer.")
+    bool, typer.Option("--like-kafka", help="Rules of Kafka 4.0's own checker: some are stricter, some more lenient.")
 ]
 FormatOption = Annotated[FindingFormat, typer.Option("--format", help="Output format; github prints annotations.")]
 
@@ -62,7 +62,7 @@ def diff(
     allowed = [_Allowance.parse(text, RULES) for text in allow or ()]
     if like_kafka and history:
         raise OptionError("--history and --like-kafka are mutually exclusive: Kafka's checker has no history")
-    broken: list[ShownFinding] = []
+    broken: list[Located] = []
     before = _read(old, dialect, broken)
     after = _read(new, dialect, broken)
     if before is None or after is None:
@@ -70,22 +70,22 @@ def diff(
         terminal.warn(f"{len(broken)} errors in definitions; fix them to compare")
         return FOUND
     located = compare_sources(before, after, history=read_history(history or ()), like_kafka=like_kafka)
-    shown = [_shown(item, allowed) for item in located]
+    shown = [_allow(item, allowed) for item in located]
     write_findings(shown, format, RULES)
-    violations = sum(finding.kind == "violation" for finding in shown)
+    violations = sum(item.finding.kind == "violation" for item in shown)
     if format is FindingFormat.TEXT:
         terminal.warn(f"{violations} violations, {len(shown) - violations} notes, {len(after.definitions)} definitions")
     return FOUND if violations else FINE
 
 
-def _read(source: str, dialect: Dialect, broken: list[ShownFinding]) -> Source | None:
+def _read(source: str, dialect: Dialect, broken: list[Located]) -> Source | None:
     """Return the definitions of a source; None if some are broken, after adding their errors to broken."""
     from kwire.schema.evolution import read_source
 
     try:
         return read_source(source, dialect=dialect.value)
     except* SchemaError as errors:
-        broken += [_broken(error) for error in errors.exceptions if isinstance(error, SchemaError)]
+        broken += [_invalid(error) for error in errors.exceptions if isinstance(error, SchemaError)]
     return None
 
 
@@ -109,30 +109,19 @@ class _Allowance:
         return item.finding.rule == self.rule and fnmatchcase(item.finding.where, self.where)
 
 
-def _shown(item: Located, allowed: Sequence[_Allowance]) -> ShownFinding:
-    finding = item.finding
-    return ShownFinding(
-        kind="note" if any(allowance.covers(item) for allowance in allowed) else finding.kind,
-        rule=finding.rule,
-        where=finding.where,
-        message=finding.message,
-        advice=finding.advice,
-        versions=finding.versions,
-        file=item.file,
-        line=item.line,
-    )
+def _allow(item: Located, allowances: Sequence[_Allowance]) -> Located:
+    """Return a finding, as a note if it is allowed."""
+    from kwire.schema.evolution import Note
+
+    if not any(allowance.covers(item) for allowance in allowances):
+        return item
+    return replace(item, finding=Note(**asdict(item.finding)))
 
 
-def _broken(error: SchemaError) -> ShownFinding:
+def _invalid(error: SchemaError) -> Located:
+    from kwire.schema.evolution import Invalid, Located
+
     line = re.search(r"\(line ([0-9]+)\)$", error.what)
     where = ".".join(part for part in (error.struct, error.field) if part)
-    return ShownFinding(
-        kind="error",
-        rule=error.rule,
-        where=where,
-        message=error.what,
-        advice="",
-        versions="",
-        file=error.file or "",
-        line=int(line[1]) if line else 0,
-    )
+    finding = Invalid(rule=error.rule, where=where, message=error.what)
+    return Located(finding=finding, file=error.file or "", line=int(line[1]) if line else 0)

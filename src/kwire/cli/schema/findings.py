@@ -10,17 +10,20 @@ import enum
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from itertools import groupby
-from typing import Any, Literal
+from typing import TYPE_CHECKING
 
 import kwire
 from kwire.cli import terminal
-from kwire.cli.rows import Format, write_rows
+from kwire.cli.rows import Format, Row, write_rows
 from kwire.pages.escaping import printable
 
-__all__ = ["FindingFormat", "ShownFinding", "write_findings"]
+if TYPE_CHECKING:
+    from kwire.schema.evolution import Finding, Located
+
+__all__ = ["FindingFormat", "write_findings"]
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -34,71 +37,57 @@ class FindingFormat(enum.StrEnum):
     SARIF = "sarif"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownFinding:
-    """A finding for output. kind: error (an invalid definition), violation or note.
-
-    where: message and field path. file: of the definition, also `REV:path`, `x.jar!entry`. line: from 1; 0 is unknown.
-    """
-
-    kind: Literal["error", "violation", "note"]
-    rule: str
-    where: str
-    message: str
-    advice: str
-    versions: str
-    file: str
-    line: int
-
-    @property
-    def sentence(self) -> str:
-        """Problem and remedy."""
-        return f"{self.message}; {self.advice}" if self.advice else self.message
-
-    @property
-    def repository_path(self) -> str:
-        """The file for CI systems: relative, with slashes, without revision or jar."""
-        path = self.file.partition("!")[0]
-        if not os.path.exists(path):
-            path = path.partition(":")[2] or path
-        relative = os.path.relpath(path) if os.path.isabs(path) else path
-        return (path if relative.startswith("..") else relative).replace(os.sep, "/")
+def _sentence(finding: Finding) -> str:
+    """Return the problem and the remedy."""
+    return f"{finding.message}; {finding.advice}" if finding.advice else finding.message
 
 
-def write_findings(findings: Sequence[ShownFinding], format: FindingFormat, rules: Mapping[str, str]) -> None:
+def _repository_path(file: str) -> str:
+    """Return a file for CI systems: relative, with slashes, without revision or jar."""
+    path = file.partition("!")[0]
+    if not os.path.exists(path):
+        path = path.partition(":")[2] or path
+    relative = os.path.relpath(path) if os.path.isabs(path) else path
+    return (path if relative.startswith("..") else relative).replace(os.sep, "/")
+
+
+def write_findings(findings: Sequence[Located], format: FindingFormat, rules: Mapping[str, str]) -> None:
     """Print findings, grouped by message. rules: texts by rule id, for SARIF."""
     if format is FindingFormat.TEXT:
         _write_text(findings)
     elif format is FindingFormat.JSON:
         write_rows(map(_row, findings), (), Format.JSON)
     elif format is FindingFormat.GITHUB:
-        for finding in findings:
-            print(_annotation(finding))
+        for each in findings:
+            print(_annotation(each))
     else:
         # ASCII only: nothing for a terminal to interpret
         json.dump(_sarif(findings, rules), sys.stdout, indent=1)
         print()
 
 
-def _write_text(findings: Sequence[ShownFinding]) -> None:
-    for message, group in groupby(findings, key=lambda finding: finding.where.partition(".")[0] or finding.file):
+def _write_text(findings: Sequence[Located]) -> None:
+    for message, group in groupby(findings, key=lambda each: each.finding.where.partition(".")[0] or each.file):
         print(terminal.bold(printable(message)))
-        for finding in group:
+        for each in group:
+            finding = each.finding
             note = "note: " if finding.kind == "note" else ""
-            line = f":{finding.line}" if finding.line else ""
-            text = f"{finding.file}{line}: {note}{finding.where or finding.file}: {finding.sentence} [{finding.rule}]"
+            line = f":{each.line}" if each.line else ""
+            text = f"{each.file}{line}: {note}{finding.where or each.file}: {_sentence(finding)} [{finding.rule}]"
             print(f"  {printable(text)}")
 
 
-def _row(finding: ShownFinding) -> dict[str, Any]:
-    return {name: getattr(finding, name) for name in ShownFinding.__dataclass_fields__}
+def _row(each: Located) -> Row:
+    return {"kind": each.finding.kind, **asdict(each.finding), "file": each.file, "line": each.line}
 
 
-def _annotation(finding: ShownFinding) -> str:
+def _annotation(each: Located) -> str:
+    finding = each.finding
     command = "notice" if finding.kind == "note" else "error"
-    values = {"file": finding.repository_path, "line": finding.line or 1, "title": f"{finding.rule} {finding.where}"}
+    title = f"{finding.rule} {finding.where}"
+    values = {"file": _repository_path(each.file), "line": each.line or 1, "title": title}
     properties = ",".join(f"{name}={_property(str(value))}" for name, value in values.items())
-    return f"::{command} {properties}::{_data(finding.sentence)}"
+    return f"::{command} {properties}::{_data(_sentence(finding))}"
 
 
 def _data(text: str) -> str:
@@ -109,9 +98,8 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def _sarif(findings: Iterable[ShownFinding], rules: Mapping[str, str]) -> dict[str, Any]:
-    found = list(findings)
-    ids = sorted({finding.rule for finding in found})
+def _sarif(findings: Sequence[Located], rules: Mapping[str, str]) -> Row:
+    ids = sorted({each.finding.rule for each in findings})
     driver = {
         "name": "kwire",
         "version": kwire.__version__,
@@ -119,24 +107,25 @@ def _sarif(findings: Iterable[ShownFinding], rules: Mapping[str, str]) -> dict[s
             {"id": rule, **({"shortDescription": {"text": rules[rule]}} if rule in rules else {})} for rule in ids
         ],
     }
-    results = [_result(finding, ids.index(finding.rule)) for finding in found]
+    results = [_result(each, ids.index(each.finding.rule)) for each in findings]
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
 
 
-def _result(finding: ShownFinding, rule_index: int) -> dict[str, Any]:
+def _result(each: Located, rule_index: int) -> Row:
     from urllib.parse import quote
 
+    finding = each.finding
     physical = {
-        "artifactLocation": {"uri": quote(finding.repository_path)},
-        "region": {"startLine": finding.line or 1},
+        "artifactLocation": {"uri": quote(_repository_path(each.file))},
+        "region": {"startLine": each.line or 1},
     }
-    location: dict[str, Any] = {"physicalLocation": physical}
+    location: Row = {"physicalLocation": physical}
     if finding.where:
         location["logicalLocations"] = [{"fullyQualifiedName": finding.where}]
     return {
         "ruleId": finding.rule,
         "ruleIndex": rule_index,
         "level": "note" if finding.kind == "note" else "error",
-        "message": {"text": f"{finding.where}: {finding.sentence}" if finding.where else finding.sentence},
+        "message": {"text": f"{finding.where}: {_sentence(finding)}" if finding.where else _sentence(finding)},
         "locations": [location],
     }

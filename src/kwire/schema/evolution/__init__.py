@@ -10,7 +10,7 @@ The rules are those of docs/spec/messages.md, part 5; docs/evolution.md explains
 """
 
 from kwire.schema.evolution.comparison import compare, review
-from kwire.schema.evolution.findings import RULES, Finding, Note, Violation
+from kwire.schema.evolution.findings import RULES, Finding, Invalid, Note, Violation
 from kwire.schema.evolution.sources import Definition, Source, read_history, read_source
 from kwire.schema.evolution.sources_compared import Located, compare_sources
 
@@ -18,6 +18,7 @@ __all__ = [
     "RULES",
     "Definition",
     "Finding",
+    "Invalid",
     "Located",
     "Note",
     "Source",

@@ -59,7 +59,7 @@ def review(
 class _Comparison:
     def __init__(self, old: Message, new: Message, offered: Versions, used_tags: UsedTags) -> None:
         self.old, self.new, self.offered, self.used_tags = old, new, offered, used_tags
-        # What was the version of a coordinator's key is its apiKey now (Kafka 4.0), so no version of it is shared.
+        # Since Kafka 4.0 the former version of a coordinator's key is its apiKey, so the two share no version.
         self.renumbered = old.kind == "data" and new.kind == "coordinator-key"
         self.released = Released(NONE if self.renumbered else offered.intersect(new.valid), old, new)
         self.report = Report(self.released)
@@ -70,69 +70,69 @@ class _Comparison:
     # The message
 
     def message(self) -> None:
-        """Everything, from the top."""
-        old, new, name, refuse = self.old, self.new, self.new.name, self.report.refuse
+        """Compare the messages, then their structs."""
+        old, new, name, violation = self.old, self.new, self.new.name, self.report.violation
         coordinator = old.kind == "data" and new.kind.startswith("coordinator-")
         if coordinator:
             what = f"a data message with versions {old.valid} becomes a {new.kind} with apiKey {_key(new)}"
             advice = "the number before a key in the log must stay the same; if it does, --allow V-02"
-            refuse("V-02", name, what, advice)
+            violation("V-02", name, what, advice)
         elif old.kind != new.kind:
-            refuse("V-02", name, f"a {old.kind} becomes a {new.kind}", "give the new kind another name")
+            violation("V-02", name, f"a {old.kind} becomes a {new.kind}", "give the new kind another name")
         if old.api_key != new.api_key and not coordinator:
             what = f"apiKey {_key(old)} becomes {_key(new)}"
-            refuse("V-01", name, what, "keep it: peers and logs identify the message by it")
+            violation("V-01", name, what, "keep it: peers and logs identify the message by it")
         if old.name != new.name:
-            refuse("V-10", name, f"renamed from {old.name}", "keep the name")
+            violation("V-10", name, f"renamed from {old.name}", "keep the name")
         if not self.renumbered:
             self.valid_versions()
         self.flexible_versions()
         for where, what, versions in dead_ranges(new, old):
             advice = f"the message has versions {new.valid}: remove the field or fix the range"
-            refuse("V-06", where, f"{what} {versions} contains no valid version", advice)
+            violation("V-06", where, f"{what} {versions} contains no valid version", advice)
         for struct, path in struct_paths(new).items():
             for field in struct.fields:
                 if field.tag is not None and field.flexible is None and not new.flexible.covers(field.tagged):
-                    # The loader refuses this as E-44; definitions may also be made by code.
+                    # E-44 when a definition is read; a Message can also be made by code.
                     what = f"taggedVersions {field.tagged} is not within flexibleVersions {new.flexible}"
-                    refuse("V-07", f"{path}.{field.name}", what, "only flexible versions can have tagged fields")
+                    violation("V-07", f"{path}.{field.name}", what, "only flexible versions can have tagged fields")
         everywhere = self.released.all
         self.struct(old.struct, new.struct, everywhere, everywhere, self.offered, name)
 
     def valid_versions(self) -> None:
         """V-04, V-05, V-53."""
-        old, new, name, refuse = self.offered, self.new.valid, self.new.name, self.report.refuse
+        old, new, name, violation = self.offered, self.new.valid, self.new.name, self.report.violation
         if not old:
             return
         if not new:
             what = f"{versions_are(old)} removed; no version remains"
-            refuse("V-04", name, what, "peers that use them cannot connect any more: this needs a KIP")
+            violation("V-04", name, what, "peers that use them cannot connect any more: this needs a KIP")
             return
         if new.highest < old.highest:
-            gone = Versions(max(new.highest + 1, old.lowest), old.highest)
-            refuse("V-04", name, f"{versions_are(gone)} removed from the top", "keep released versions")
+            lost = Versions(max(new.highest + 1, old.lowest), old.highest)
+            violation("V-04", name, f"{versions_are(lost)} removed from the top", "keep released versions")
         if new.lowest > old.lowest:
-            gone = Versions(old.lowest, min(new.lowest - 1, old.highest))
+            lost = Versions(old.lowest, min(new.lowest - 1, old.highest))
             advice = "dropping released versions needs a KIP; with one, --allow V-53"
-            refuse("V-53", name, f"{versions_are(gone)} dropped", advice)
+            violation("V-53", name, f"{versions_are(lost)} dropped", advice)
         if new.lowest < self.old.valid.lowest:
             back = Versions(new.lowest, self.old.valid.lowest - 1)
-            refuse("V-05", name, f"{versions_are(back)} restored", f"start at {self.old.valid.lowest} as before")
+            violation("V-05", name, f"{versions_are(back)} restored", f"start at {self.old.valid.lowest} as before")
         if self.new.latest_version_unstable and new.highest == old.highest:
             what = f"version {old.highest} is now unstable: brokers do not enable it by default"
             self.report.note("V-26", name, what)
 
     def flexible_versions(self) -> None:
-        """V-03, V-42, V-47: flexible versions, and the headers that follow from them or are given."""
+        """V-03, V-42, V-47: flexible versions, and header versions, explicit or derived from them."""
         report, name = self.report, self.new.name
         was, now = self.fields.old_flexible, self.fields.new_flexible
         lost, gained = was & ~now, now & ~was
         what = f"flexibleVersions {self.old.flexible} becomes {self.new.flexible}"
         if lost:
-            report.refuse("V-03", name, f"{what}: {report.of(lost)} no longer flexible", FREEZE, lost)
+            report.violation("V-03", name, f"{what}: {report.of(lost)} no longer flexible", FREEZE, lost)
         if gained:
             advice = "make a new version flexible instead"
-            report.refuse("V-42", name, f"{what}: {report.of(gained)} flexible now", advice, gained)
+            report.violation("V-42", name, f"{what}: {report.of(gained)} flexible now", advice, gained)
         if (self.old.kind, self.old.api_key) == (self.new.kind, self.new.api_key):
             same = self.released.all & ~lost & ~gained
             headers = 0
@@ -140,7 +140,7 @@ class _Comparison:
                 if self.old.header_version(version) != self.new.header_version(version):
                     headers |= mask
             if headers:
-                report.refuse("V-47", name, f"{report.of(headers)} under another header version", FREEZE, headers)
+                report.violation("V-47", name, f"{report.of(headers)} under another header version", FREEZE, headers)
 
     # Structs
 
@@ -160,7 +160,7 @@ class _Comparison:
         self.tags(old, new, matched.pairs, matched.added, around, path)
         for a, b in matched.pairs:
             where = f"{path}.{b.name}"
-            if not a.versions.intersect(around):  # known from an unstable version at most: as good as new
+            if not a.versions.intersect(around):  # in unstable versions at most, so it counts as new
                 self.fields.added(b, here, matched.same, where)
                 continue
             if a.name != b.name:
@@ -185,7 +185,7 @@ class _Comparison:
         self.report.scope = outer
 
     def order(self, pairs: Sequence[Pair], new: Struct, here: int, path: str) -> None:
-        """V-48, among fields that stand side by side in a released version; tagged ones have no place."""
+        """V-48: the order of fields that are both positional in a released version."""
         places = {field.name: i for i, field in enumerate(new.fields)}
         beside: list[tuple[int, int, Field]] = []
         for a, b in pairs:
@@ -201,7 +201,7 @@ class _Comparison:
                 if crossed and (i < j) != (place < other):
                     what = f"moved {'after' if place > other else 'before'} {neighbour.name}"
                     advice = "move it back; existing fields keep their order, new ones may be anywhere"
-                    self.report.refuse("V-48", f"{path}.{field.name}", what, advice, crossed)
+                    self.report.violation("V-48", f"{path}.{field.name}", what, advice, crossed)
                     break
 
     # Tags
@@ -209,7 +209,7 @@ class _Comparison:
     def tags(
         self, old: Struct, new: Struct, pairs: Sequence[Pair], added: Sequence[Field], around: Versions, path: str
     ) -> None:
-        """V-43 and V-44: what the numbers stand for."""
+        """V-43 and V-44: reused and changed tags."""
         owners = {f.tag: f for f in old.fields if f.tag is not None and f.tagged.intersect(around)}
         for a, b in (*pairs, *((None, field) for field in added)):
             if b.tag is None:
@@ -221,10 +221,10 @@ class _Comparison:
             if use is not None:
                 what = f"tag {b.tag} was used by {use.name} ({use.type}) in {use.source}"
                 advice = "use a tag that was never used"
-                self.report.refuse("V-43", where, what, advice, self.released.tagged(b))
+                self.report.violation("V-43", where, what, advice, self.released.tagged(b))
             elif a is not None and a.tag is not None and owners.get(a.tag) is a:
                 what, advice = f"tag {a.tag} becomes {b.tag}", f"keep {a.tag}: peers identify the field by it"
-                self.report.refuse("V-44", where, what, advice, self.released.tagged(a) & self.released.tagged(b))
+                self.report.violation("V-44", where, what, advice, self.released.tagged(a) & self.released.tagged(b))
 
     def former_use(self, old: Struct, new: Struct, field: Field) -> TagUse | None:
         """Return another use of the field's tag in an older definition."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from kwire.schema.evolution.report import Report
 from kwire.schema.model import ENCODABLE, STRUCT_DEFAULTS, Default, Field, Message
-from kwire.schema.versions import Versions
+from kwire.schema.versions import MAX_VERSION, Versions
 from kwire.schema.wire_forms import WireForms
 
 FREEZE: Final = "make the change in a new version"
@@ -38,9 +38,9 @@ class FieldChanges:
             self.report.note("V-23", where, what, mask=kept)
         if positional:
             what = f"removed, but {self.report.of(positional)} still valid"
-            self.report.refuse("V-23", where, what, f"keep it; {self.capped(field)}", positional)
+            self.report.violation("V-23", where, what, f"keep it; {self.capped(field)}", positional)
         elif tagged:
-            self.tag_goes(field, tagged, where)
+            self.tag_removed(field, tagged, where)
 
     def added(self, field: Field, here: int, same: int, where: str) -> None:
         """Check a field that the old definition does not have; arguments as in `removed`."""
@@ -52,8 +52,8 @@ class FieldChanges:
         if positional:
             what = f"added to {self.report.ranges(positional)}"
             advice = f"add it in a new version, {self.next_version}, or make it a tagged field"
-            self.report.refuse("V-21", where, what, advice, positional)
-        self.tag_joins(field, tagged, where)
+            self.report.violation("V-21", where, what, advice, positional)
+        self.tag_added(field, tagged, where)
 
     def changed(self, a: Field, b: Field, here: int, filled: int, same: int, where: str) -> int:
         """Check a released field in both definitions. Returns the blocks in which both have it, at one position or tag.
@@ -66,13 +66,13 @@ class FieldChanges:
         if was & now_tagged:
             what = f"would become tagged in {self.report.ranges(was & now_tagged)}"
             advice = f"make it tagged from a new version on, {self.next_version}"
-            self.report.refuse("V-47", where, what, advice, was & now_tagged)
+            self.report.violation("V-47", where, what, advice, was & now_tagged)
         if was_tagged & now:
             what = f"would no longer be tagged in {self.report.ranges(was_tagged & now)}"
-            self.report.refuse("V-44", where, what, FREEZE, was_tagged & now)
+            self.report.violation("V-44", where, what, FREEZE, was_tagged & now)
         if was_tagged & ~now & ~now_tagged:
-            self.tag_goes(a, was_tagged & ~now & ~now_tagged, where)
-        self.tag_joins(b, now_tagged & ~was & ~was_tagged, where)
+            self.tag_removed(a, was_tagged & ~now & ~now_tagged, where)
+        self.tag_added(b, now_tagged & ~was & ~was_tagged, where)
         positional, tagged = was & now, was_tagged & now_tagged
         comparable = self.type(a, b, positional, tagged, where)
         self.nullability(a, b, positional, tagged, where)
@@ -91,47 +91,44 @@ class FieldChanges:
             advice = f"keep it: old and new peers would fill in different values in {self.report.ranges(absent)}"
         else:
             advice = "keep it: all released versions send it, but code that does not set it would send another value"
-        self.report.refuse("V-50", where, what, advice, absent)
+        self.report.violation("V-50", where, what, advice, absent)
 
     # Presence
 
     def presence(self, a: Field, b: Field, lost: int, gained: int, where: str) -> None:
         """V-12, V-13, V-47: positional in blocks that now lack it, or that lacked it."""
-        ranges, what = self.report.ranges, f"versions {a.versions} becomes {b.versions}"
-        below = self.released.below(lost, b.versions.lowest) if b.versions else 0
-        above = lost & ~below
-        if above:
-            self.report.refuse("V-12", where, f"{what}: {ranges(above)} would lack it", self.capped(a), above)
-        if below:
-            self.report.refuse(
-                "V-13", where, f"{what}: {ranges(below)} would lack it", "keep the lowest version", below
-            )
-        below = self.released.below(gained, a.versions.lowest)
-        above = gained & ~below
-        if below:
-            self.report.refuse(
-                "V-13", where, f"{what}: {ranges(below)} would have it", "keep the lowest version", below
-            )
-        if above:
-            self.report.refuse("V-47", where, f"{what}: {ranges(above)} would have it", FREEZE, above)
+        what = f"versions {a.versions} becomes {b.versions}"
+        start = ("V-13", "keep the lowest version")
+        lowest = b.versions.lowest if b.versions else 0
+        self.shifted(lost, lowest, where, f"{what}: %s would lack it", start, ("V-12", self.capped(a)))
+        self.shifted(gained, a.versions.lowest, where, f"{what}: %s would have it", start, ("V-47", FREEZE))
+
+    def shifted(
+        self, mask: int, lowest: int, where: str, what: str, below: tuple[str, str], above: tuple[str, str]
+    ) -> None:
+        """Refuse the blocks of mask below and above a version, by a rule and its advice each; %s in what names them."""
+        under = self.released.below(mask, lowest)
+        for part, (rule, advice) in ((mask & ~under, above), (under, below)):
+            if part:
+                self.report.violation(rule, where, what % self.report.ranges(part), advice, part)
 
     def capped(self, field: Field) -> str:
         """Return the remedy for a removed field: cap its versions."""
         highest = max(self.old.valid.highest, field.versions.lowest)
         return f'a new version may omit it ("versions": "{Versions(field.versions.lowest, highest)}")'
 
-    def tag_joins(self, field: Field, tagged: int, where: str) -> None:
-        """V-40, V-41: a tagged field appears in blocks that did not have it."""
+    def tag_added(self, field: Field, tagged: int, where: str) -> None:
+        """V-40, V-41: a tagged field is added to blocks that did not have it."""
         rigid, joined = tagged & ~self.old_flexible, tagged & self.old_flexible
         if rigid:
             what = f"tag {field.tag} added to {self.report.ranges(rigid)}, which are not flexible"
-            self.report.refuse("V-41", where, what, "only flexible versions can have tagged fields", rigid)
+            self.report.violation("V-41", where, what, "only flexible versions can have tagged fields", rigid)
         if joined:
             what = f"tag {field.tag} added to {self.report.ranges(joined)}; old readers skip it"
             self.report.note("V-40", where, what, mask=joined)
 
-    def tag_goes(self, field: Field, mask: int, where: str) -> None:
-        """V-46."""
+    def tag_removed(self, field: Field, mask: int, where: str) -> None:
+        """V-46: a tagged field is removed from blocks that had it."""
         what = f"tag {field.tag} of {field.name} removed from {self.report.ranges(mask)}"
         advice = "never use the tag for another field; --history checks that"
         self.report.note("V-46", where, what, advice, mask)
@@ -151,7 +148,7 @@ class FieldChanges:
             for rule, mask in (("V-55", changed & positional), ("V-44", changed & tagged)):
                 if mask:
                     encodings = f"encoding {self.report.encodings(a, mask)} becomes {self.report.encodings(b, mask)}"
-                    self.report.refuse(rule, where, f"{encodings} in {self.report.ranges(mask)}", FREEZE, mask)
+                    self.report.violation(rule, where, f"{encodings} in {self.report.ranges(mask)}", FREEZE, mask)
             return True
         if not both:
             self.report.note("V-51", where, f"{what}; no released version of both definitions sends it")
@@ -164,7 +161,7 @@ class FieldChanges:
                 return True
             narrow = self.report.encodings(a, changed) or a.type
             advice = f"keep {a.type_text}, or give released versions the encoding {narrow}"
-            self.report.refuse(rule, where, what, advice, changed)
+            self.report.violation(rule, where, what, advice, changed)
             return False
         differ = tagged | self.values_differ(a, b, positional)
         if not differ:
@@ -177,7 +174,7 @@ class FieldChanges:
                 advice = "structs of flexible versions end with a tag section (T-23): add a new field instead"
             else:
                 advice = f"in released versions the struct must have a single {boxed} that is never null"
-        self.report.refuse(rule, where, what, advice, differ)
+        self.report.violation(rule, where, what, advice, differ)
         return False
 
     def values_differ(self, a: Field, b: Field, mask: int) -> int:
@@ -188,36 +185,29 @@ class FieldChanges:
     # Null and form
 
     def nullability(self, a: Field, b: Field, positional: int, tagged: int, where: str) -> None:
-        """V-14, V-15, V-47; V-44 where it is tagged."""
-        ranges, what = self.report.ranges, f"nullableVersions {a.nullable} becomes {b.nullable}"
+        """V-14, V-15, V-47; V-44 if it is tagged."""
+        what = f"nullableVersions {a.nullable} becomes {b.nullable}"
         was, now = self.released.mask(a.nullable), self.released.mask(b.nullable)
-        lost, gained = positional & was & ~now, positional & now & ~was
-        below = self.released.below(lost, b.nullable.lowest) if now else 0
-        above = lost & ~below
-        if above:
-            self.report.refuse("V-14", where, f"{what}: {ranges(above)} would no longer accept null", FREEZE, above)
-        if below:
-            self.report.refuse("V-15", where, f"{what}: {ranges(below)} would no longer accept null", FREEZE, below)
-        below = self.released.below(gained, a.nullable.lowest) if was else gained
-        above = gained & ~below
-        if below:
-            self.report.refuse("V-15", where, f"{what}: {ranges(below)} would accept null", FREEZE, below)
-        if above:
-            self.report.refuse("V-47", where, f"{what}: {ranges(above)} would accept null", FREEZE, above)
+        start = ("V-15", FREEZE)
+        lowest = b.nullable.lowest if now else 0
+        text = f"{what}: %s would no longer accept null"
+        self.shifted(positional & was & ~now, lowest, where, text, start, ("V-14", FREEZE))
+        lowest = a.nullable.lowest if was else MAX_VERSION + 1
+        self.shifted(positional & now & ~was, lowest, where, f"{what}: %s would accept null", start, ("V-47", FREEZE))
         changed = (was ^ now) & tagged
         if changed:
-            self.report.refuse("V-44", where, what, "the nullability of a tagged field cannot change", changed)
+            self.report.violation("V-44", where, what, "the nullability of a tagged field cannot change", changed)
 
     def compact_form(self, a: Field, b: Field, both: int, where: str) -> None:
-        """V-16, V-47: a field's own flexibleVersions; what the message's do is reported once, for the message."""
+        """V-16, V-47: a field's own flexibleVersions; those of the message are reported once, for the message."""
         was, now = self.released.flexible(self.old, a), self.released.flexible(self.new, b)
         own = both & (was ^ now) & ~(self.old_flexible ^ self.new_flexible)
         if own & was:
-            self.report.refuse(
+            self.report.violation(
                 "V-16", where, f"{self.report.ranges(own & was)} would no longer be compact", FREEZE, own & was
             )
         if own & now:
-            self.report.refuse(
+            self.report.violation(
                 "V-47", where, f"{self.report.ranges(own & now)} would become compact", FREEZE, own & now
             )
 

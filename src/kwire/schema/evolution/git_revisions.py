@@ -16,9 +16,9 @@ MAX_BLOB_BYTES = 8 << 20
 
 
 def read_revision(source: str) -> tuple[list[tuple[str, str]], bool]:
-    """The definitions at `REV:path`: ([(name for errors, text), ...], whether path is a file).
+    """Read the definitions at `REV:path`: ([(name for errors, text), ...], whether path is a file).
 
-    Raises OptionError: no git, no repository, no such revision, no such path in it.
+    Raises OptionError if git, the repository, the revision or the path is missing.
     """
     rev, path = _split(source)
     commit = _commit(rev)
@@ -41,9 +41,9 @@ def read_revision(source: str) -> tuple[list[tuple[str, str]], bool]:
 
 
 def read_past_revisions(source: str) -> list[tuple[str, str]]:
-    """Every state that definitions at or below path ever had up to REV: [(name, text), ...], newest first.
+    """Read all past states, up to REV, of the definitions at or below path: [(name, text), ...], newest first.
 
-    Raises OptionError as read_revision, and for a shallow clone, whose past is cut off.
+    Raises OptionError like read_revision, and for a shallow clone, whose history is incomplete.
     """
     rev, path = _split(source)
     commit = _commit(rev)
@@ -53,14 +53,14 @@ def read_past_revisions(source: str) -> list[tuple[str, str]]:
     arguments = ("--format=%h", "--raw", "--no-abbrev", "--no-renames", "--diff-filter=AM", "-z")
     log = _git("log", *arguments, commit, "--", below)
     blobs: dict[str, str] = {}
-    at, after = "", iter((log or b"").decode("utf-8", "surrogateescape").split("\0"))
-    for part in after:
+    at, parts = "", iter((log or b"").decode("utf-8", "surrogateescape").split("\0"))
+    for part in parts:
         line = part.lstrip("\n")
         if not line.startswith(":"):
             at = line or at
             continue
         _, mode, _, blob, _ = line[1:].split(" ")
-        name = next(after)
+        name = next(parts)
         if mode.startswith("100") and name.endswith(".json"):
             blobs.setdefault(blob, f"{at}:{name}")
     if not blobs:
@@ -83,7 +83,7 @@ def _commit(rev: str) -> str:
 
 
 def _texts(blobs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """(name, text) of (object id, name); what is too big or no UTF-8 is refused."""
+    """Yield (name, text) of each (object id, name). Raises OptionError for a large file or invalid UTF-8."""
     if not blobs:
         return
     out = _git("cat-file", "--batch", given="".join(f"{blob}\n" for blob, _ in blobs).encode()) or b""

@@ -23,10 +23,10 @@ Pair = tuple[Field, Field]
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The fields of two structs, matched.
+    """The matched fields of two structs.
 
     pairs: in the old order. same: the blocks in which the positional fields are the same bytes.
-    moved: fields in the same place there, one of them inside a plain struct: wrapped, or taken out.
+    moved: fields at the same position in those blocks, of which one is inside a plain struct.
     """
 
     pairs: list[Pair]
@@ -64,14 +64,14 @@ class Pairing:
         )
 
     def same_bytes(self, old: Struct, new: Struct, here: int) -> dict[int, list[tuple[Place, Place]]]:
-        """Block -> which field is which, for the blocks in which two structs' positional fields are the same bytes."""
+        """Pair positional fields, by block, in the blocks in which those of the two structs are the same bytes."""
         found: dict[int, list[tuple[Place, Place]]] = {}
         for mask, version in self.released.split(here):
             beside = self.forms.in_step(self.old, old, self.new, new, version)
             if beside is None:
                 continue
             names = {a[-1].name for a, _ in beside}, {b[-1].name for _, b in beside}
-            # A name that another place has: two alike fields that swapped are the same bytes and mean something else.
+            # A name at another position: two swapped fields of one type are the same bytes with another meaning.
             if not any(
                 a[-1].name != b[-1].name and (a[-1].name in names[1] or b[-1].name in names[0]) for a, b in beside
             ):
@@ -79,9 +79,9 @@ class Pairing:
         return found
 
     def renamed_in_place(self, places: dict[int, list[tuple[Place, Place]]], here: int) -> dict[str, Field]:
-        """Old name -> new field of fields in the same place in every block that has either.
+        """Map old names to new fields that are at the same position in every block with either.
 
-        Blocks in which another field would have to be renamed are taken out of places.
+        Blocks in which another field would have to be renamed are removed from places.
         """
         while True:
             beside = {(a[0], b[0]) for a, b in chain(*places.values()) if len(a) == len(b) == 1}
@@ -105,7 +105,7 @@ class Pairing:
                 del places[block]
 
     def renamed(self, old: Struct, new: Struct, partner: dict[str, Field], here: int) -> dict[str, Field]:
-        """Old name -> new field of the fields that were renamed."""
+        """Map old names to the new fields of renamed ones."""
         places = {field.name: i for i, field in enumerate(new.fields)}
         taken = {field.name for field in partner.values()}
         positional = [f for f in old.fields if f.name in partner and self.released.positional(f) & here]
@@ -135,7 +135,7 @@ class Pairing:
         return found
 
     def alike(self, old: Field, new: Field, here: int) -> bool:
-        """One thing on the wire in every block of here; only the names, and names of structs, may differ."""
+        """Whether two fields have one wire form in every block of here, apart from names of fields and structs."""
         released = self.released
         on = released.mask(old.versions) & here
         tagged = released.tagged(old) & here
@@ -157,12 +157,12 @@ class Pairing:
             return old.type == new.type or self.same_fields(old.struct, new.struct, on)
         if old.type == new.type or (old.type in ENCODABLE and new.type in ENCODABLE):
             return not self.released.encodings_differ(old, new, on)
-        return {old.type, new.type} == {"bytes", "records"}  # one form, two types: V-51 says the rest
+        return {old.type, new.type} == {"bytes", "records"}  # two types with one form; V-51 reports the type
 
     def same_fields(self, old: Struct, new: Struct, on: int) -> bool:
-        """The fields of two structs are alike, one by one."""
+        """Whether the fields of two structs are alike, one by one."""
         key = (old, new, on)
-        if key not in self._same:  # common structs within common structs would be looked at again and again
+        if key not in self._same:  # nested common structs would be compared many times
             self._same[key] = self._same_fields(old, new, on)
         return self._same[key]
 
@@ -173,8 +173,8 @@ class Pairing:
 
 
 def in_order(places: Sequence[int]) -> list[int]:
-    """Indexes of a longest run of increasing places: the fewest others have moved."""
-    tails: list[int] = []  # index of the smallest last place of a run of each length, and that place
+    """Return the indexes of a longest increasing subsequence: the smallest number of other fields has moved."""
+    tails: list[int] = []  # for each length, the index of the smallest last place; lasts: that place
     lasts: list[int] = []
     before: list[int] = []
     for i, place in enumerate(places):

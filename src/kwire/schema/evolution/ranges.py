@@ -1,4 +1,4 @@
-"""V-06: ranges of a field that have nothing in common with the message's valid versions."""
+"""V-06: ranges of a field without any of the message's valid versions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kwire.schema.versions import Versions
 
 
 def dead_ranges(new: Message, old: Message) -> Iterator[tuple[str, str, Versions]]:
-    """(path, attribute, range) of each such range in new which old does not have already, so that it can be mended.
+    """Yield (path, attribute, range) of each such range in new that is not in old, whose own can stay.
 
-    A message without versions is gone as a whole and has none. A field's flexibleVersions may well be `none` (T-22).
+    A message without valid versions has been removed and is ignored. A field's flexibleVersions may be `none` (T-22).
     """
     if not new.valid:
         return

@@ -1,4 +1,4 @@
-"""Where definitions to compare come from: a file, a directory, a jar, a revision of a git repository."""
+"""Sources of definitions to compare: a file, a directory, a jar, a revision of a git repository."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Definitions by name. is_file: it is a single definition, so others are not missing."""
+    """Definitions by name. is_file: it is a single definition, so other messages do not count as removed."""
 
     name: str
     definitions: dict[str, Definition]
@@ -32,10 +32,10 @@ class Source:
 
 
 def read_source(source: str, *, dialect: Dialect = "strict") -> Source:
-    """The definitions of a file, a directory, a jar or `REV:path`; other .json files are ignored.
+    """Read the definitions of a file, a directory, a jar or `REV:path`; other .json files are ignored.
 
-    dialect: as in `load`; a jar is read as "kafka", since it holds Kafka's own.
-    Raises OptionError if it is missing or empty, ExceptionGroup of SchemaError with all errors.
+    dialect: as in `load`; a jar is read as "kafka".
+    Raises OptionError if the source is missing or has no definitions, ExceptionGroup of SchemaError with all errors.
     """
     texts, is_file, is_jar = _texts(source)
     definitions: dict[str, Definition] = {}
@@ -59,10 +59,10 @@ def read_source(source: str, *, dialect: Dialect = "strict") -> Source:
 
 
 def read_history(sources: Iterable[str]) -> dict[str, list[Message]]:
-    """Older definitions by message name, for the tags that they used; `REV:path` stands for its whole past.
+    """Read older definitions by message name, for their tags; `REV:path` means its whole history.
 
-    What cannot be read as a definition, or only in part, gives the tags that can be made out: history cannot be mended.
-    Raises OptionError if it is missing.
+    Of an invalid definition, the valid part counts, since history cannot be corrected.
+    Raises OptionError if a source is missing.
     """
     found: dict[str, list[Message]] = {}
     for source in sources:
@@ -79,7 +79,7 @@ def _is_revision(source: str) -> bool:
 
 
 def _texts(source: str) -> tuple[list[tuple[str, str]], bool, bool]:
-    """([(name, text), ...], whether it is one file, whether it is a jar)."""
+    """Return ([(name, text), ...], whether it is one file, whether it is a jar)."""
     path = Path(source)
     if _is_revision(source):
         texts, is_file = read_revision(source)
@@ -89,7 +89,7 @@ def _texts(source: str) -> tuple[list[tuple[str, str]], bool, bool]:
     if path.is_dir():
         return [(str(file), _read(file)) for file in sorted(path.rglob("*.json"))], False, False
     if not path.exists():
-        raise OptionError(f"No such file, directory, jar or REV:path: {source}")
+        raise OptionError(f"{source}: no such file, directory, jar or REV:path")
     if path.suffix in (".jar", ".zip"):
         return list(jar_texts(path)), False, True
     return [(source, _read(path))], True, False

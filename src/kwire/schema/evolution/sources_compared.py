@@ -1,4 +1,4 @@
-"""The definitions of two sources, matched and compared, each finding with the file and line to look at."""
+"""Compare the definitions of two sources: findings with their file and line."""
 
 from __future__ import annotations
 
@@ -92,20 +92,20 @@ def _matched(old: Source, new: Source) -> list[tuple[Definition | None, Definiti
     if old.is_file and new.is_file:
         return [(next(iter(old.definitions.values())), next(iter(new.definitions.values())))]
     pairs: list[tuple[Definition | None, Definition | None]] = []
-    left = {name: d for name, d in old.definitions.items() if name not in new.definitions}
-    came = {name: d for name, d in new.definitions.items() if name not in old.definitions}
-    by_key = {_key(d.message): name for name, d in came.items() if d.message.api_key is not None}
+    removed = {name: d for name, d in old.definitions.items() if name not in new.definitions}
+    added = {name: d for name, d in new.definitions.items() if name not in old.definitions}
+    by_key = {_key(d.message): name for name, d in added.items() if d.message.api_key is not None}
     for name, a in old.definitions.items():
         b = new.definitions.get(name)
         if b is None and _key(a.message) in by_key:
-            b = came.pop(by_key.pop(_key(a.message)))
-            del left[name]
+            b = added.pop(by_key.pop(_key(a.message)))
+            del removed[name]
         if b is not None:
             pairs.append((a, b))
     if not new.is_file:
-        pairs += [(a, None) for a in left.values()]
+        pairs += [(a, None) for a in removed.values()]
     if not old.is_file:
-        pairs += [(None, b) for b in came.values()]
+        pairs += [(None, b) for b in added.values()]
     return sorted(pairs, key=lambda pair: next(d.message.name for d in pair if d is not None))
 
 

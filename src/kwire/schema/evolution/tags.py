@@ -29,8 +29,7 @@ class TagUse:
 
 
 class UsedTags:
-    """The tags of older definitions of one message, struct by struct. The message's own
-    struct has the empty name here."""
+    """The tags in older definitions of one message, by struct; the name of the message's own struct is empty here."""
 
     def __init__(self, history: Iterable[Message]) -> None:
         self.used: dict[tuple[str, int], dict[TagUse, None]] = {}
