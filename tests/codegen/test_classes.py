@@ -126,9 +126,9 @@ def test_a_message_may_share_a_name_with_an_import_of_its_module(
 @pytest.mark.requirement("T-09")
 def test_names_that_are_not_valid_module_names_are_rejected() -> None:
     for name in ("Any", "getattr", "globals", "list", "str"):
-        with pytest.raises(SchemaError, match=f"^{name}: the generated package has this name itself"):
+        with pytest.raises(SchemaError, match=f"^{name}: the generated package itself needs this name"):
             package_files([schema.parse(message(name=name))])
-    with pytest.raises(SchemaError, match=r"^FOO: Foo would be the same module, foo.py \[T-09\]"):
+    with pytest.raises(SchemaError, match=r"^FOO: module foo.py is already that of Foo \[T-09\]"):
         package_files([schema.parse(message(name=name)) for name in ("Foo", "FOO")])
 
 

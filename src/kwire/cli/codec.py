@@ -14,7 +14,7 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, add_command
-from kwire.cli.options import FormatOption
+from kwire.cli.options import FormatOption, MessageName, Release
 from kwire.cli.rows import Format, Row, write_rows
 from kwire.errors import EncodeError, OptionError, render_path
 from kwire.pages.escaping import json_line, printable
@@ -35,12 +35,8 @@ COLOURS = ("\x1b[36m", "\x1b[33m", "\x1b[32m", "\x1b[35m", "\x1b[34m")
 DIM, ERROR, PLAIN = "\x1b[2m", "\x1b[31m", "\x1b[0m"
 STRUCTURE = frozenset({"count", "count of tagged fields", "presence", "frame length"})
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Message name, or definition file.")]
 Version = Annotated[int, typer.Option("--version", metavar="N", help="API version of the bytes.")]
 Input = Annotated[str, typer.Argument(metavar="FILE|-", help="Input file; - is standard input.")]
-Release = Annotated[
-    str | None, typer.Option("--kafka", metavar="RELEASE", help="Definition of this Kafka release, such as 3.9.1.")
-]
 Lenient = Annotated[bool, typer.Option("--lenient", help="Accept what Kafka accepts although the protocol forbids it.")]
 
 
@@ -65,7 +61,7 @@ def register(app: typer.Typer) -> None:
 
 
 def decode(
-    name: Name,
+    name: MessageName,
     version: Version,
     file: Input = "-",
     hexadecimal: Annotated[
@@ -113,7 +109,7 @@ def _suggest_release(cls: Any, data: bytes, version: int) -> None:
 
 
 def encode(
-    name: Name,
+    name: MessageName,
     version: Version,
     file: Input = "-",
     into: Annotated[
@@ -198,7 +194,7 @@ def read_input(file: str) -> bytes:
     try:
         return Path(file).read_bytes()
     except OSError as error:
-        raise OptionError(f"{file}: {error.strerror}") from None
+        raise OptionError(f"{file}: cannot be read: {error.strerror}") from None
 
 
 # Output

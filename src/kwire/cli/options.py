@@ -16,8 +16,10 @@ __all__ = [
     "FormatOption",
     "History",
     "LogPath",
+    "MessageName",
     "Offsets",
     "Partitions",
+    "Release",
     "Since",
     "Topics",
     "Until",
@@ -45,6 +47,10 @@ ConfigValues = Annotated[
         metavar="NAME=VALUE",
         help="Config by Kafka's name, such as delete.retention.ms=0. Repeatable.",
     ),
+]
+MessageName = Annotated[str, typer.Argument(metavar="NAME", help="Message name, or definition file.")]
+Release = Annotated[
+    str | None, typer.Option("--kafka", metavar="RELEASE", help="Definition of this Kafka release, such as 3.9.1.")
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
 History = Annotated[bool, typer.Option("--history", help="All records instead of the resulting state, in log order.")]

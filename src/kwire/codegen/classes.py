@@ -1,6 +1,6 @@
 """Generate the Python source of a message's classes. Classes only: the codec is the plan.
 
-    class FetchTopic(base.Struct, kw_only=True):        one class a struct, all versions inside, inner ones first
+    class FetchTopic(base.Struct, kw_only=True):        one class per struct, all versions inside, inner ones first
         topic: str = ""
         \"\"\"string; versions 0-12; ignorable.\"\"\"     type, versions, tag, nullability, default
         ...
@@ -110,7 +110,7 @@ def _head(message: Message) -> str:
     key = {"request": "api key", "response": "api key"}.get(message.kind, "record type")
     facts = [message.kind if message.api_key is None else f"{message.kind}, {key} {message.api_key}"]
     facts.append(f"versions {message.valid}")
-    facts.append(f"flexible {_clipped(message.flexible, message.valid)}")
+    facts.append(f"flexible {versions_text(message.flexible, message.valid)}")
     if message.deprecated:
         facts.append(f"deprecated {message.deprecated}")
     if message.latest_version_unstable:
@@ -120,13 +120,9 @@ def _head(message: Message) -> str:
     return f"{message.name}: {'; '.join(facts)}."
 
 
-def _clipped(versions: Versions, valid: Versions) -> str:
-    return versions_text(versions, valid)
-
-
 def struct_source(struct: Struct, message: Message, names: _Names, former: Sequence[FormerName] = ()) -> str:
     """Generate the class of a nested struct."""
-    versions = _clipped(struct.versions, message.valid)
+    versions = versions_text(struct.versions, message.valid)
     lines = [*_decorator(struct, names), f"class {struct.name}({names.module('base')}.Struct, kw_only=True):"]
     lines.append(f'    """{"Common struct; v" if struct.is_common else "V"}ersions {versions}."""\n')
     if struct.map_keys:
@@ -234,15 +230,15 @@ def _default(field: Field, names: _Names) -> str:
 
 
 def _doc(field: Field, message: Message) -> str:
-    facts = [field.type_text, f"versions {_clipped(field.versions, message.valid)}"]
-    facts += [f"{name} in {_clipped(versions, message.valid)}" for versions, name in field.encodings]
+    facts = [field.type_text, f"versions {versions_text(field.versions, message.valid)}"]
+    facts += [f"{name} in {versions_text(versions, message.valid)}" for versions, name in field.encodings]
     if field.tag is not None:
         everywhere = field.tagged.intersect(message.valid) == field.versions.intersect(message.valid)
-        facts.append(f"tag {field.tag}" + ("" if everywhere else f" in {_clipped(field.tagged, message.valid)}"))
+        facts.append(f"tag {field.tag}" + ("" if everywhere else f" in {versions_text(field.tagged, message.valid)}"))
     if field.nullable:
         both = field.versions.intersect(message.valid)
         everywhere = field.nullable.intersect(message.valid).covers(both)
-        facts.append("nullable" + ("" if everywhere else f" in {_clipped(field.nullable, message.valid)}"))
+        facts.append("nullable" + ("" if everywhere else f" in {versions_text(field.nullable, message.valid)}"))
     if field.flexible is not None:
         facts.append("never compact" if field.flexible == NONE else f"compact in {field.flexible}")
     default = render_default(field)

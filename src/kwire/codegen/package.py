@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 '''
 _USED_BY_INIT = frozenset({"Any", "AttributeError", "dict", "getattr", "globals", "list", "str"})
-_MADE_HERE = b"by kwire.codegen; change the generator."
+_GENERATED_MARK = b"by kwire.codegen; change the generator."
 HEAD_BYTES = 1000
-"""Characters of a module that are searched for the mark of generated ones."""
+"""Bytes at the start of a module in which the mark of generated modules is searched."""
 INIT_TAIL = """
 
 def __getattr__(name: str) -> Any:
@@ -44,7 +44,7 @@ def __dir__() -> list[str]:
 def package_files(messages: Iterable[Message], title: str = "Message classes.") -> dict[str, str]:
     """Generate the files of a package for these messages, by name, as `kwire schema generate` writes them.
 
-    Raises SchemaError (T-09) when two messages would be one module, or a name is one that the package itself needs.
+    Raises SchemaError (T-09) if two messages have the same module, or the package itself needs the name of one.
     """
     modules: dict[str, str] = {}
     files: dict[str, str] = {}
@@ -52,9 +52,9 @@ def package_files(messages: Iterable[Message], title: str = "Message classes.") 
         name = f"{module_name(message)}.py"
         if name in files:
             other = next(known for known, module in modules.items() if f"{module}.py" == name)
-            raise SchemaError(f"{other} would be the same module, {name}", "T-09", message.file, message.name)
+            raise SchemaError(f"module {name} is already that of {other}", "T-09", message.file, message.name)
         if message.name in _USED_BY_INIT:
-            raise SchemaError("the generated package has this name itself", "T-09", message.file, message.name)
+            raise SchemaError("the generated package itself needs this name", "T-09", message.file, message.name)
         modules[message.name] = module_name(message)
         files[name] = message_source(message, "")
     files["__init__.py"] = init_source(title, modules)
@@ -85,7 +85,7 @@ def _import(module: str, name: str) -> str:
 def write_files(files: Mapping[str, str], into: StrPath) -> list[Path]:
     """Write the changed files below a directory. Returns the paths of all files.
 
-    Raises UnsafePath for a name that leads outside, OptionError where a file cannot be written.
+    Raises UnsafePath for a name outside of the directory, OptionError if a file cannot be written.
     """
     paths = []
     for name, text in sorted(files.items()):
@@ -101,20 +101,17 @@ def write_files(files: Mapping[str, str], into: StrPath) -> list[Path]:
 
 
 def stale_files(files: Mapping[str, str], into: StrPath) -> dict[str, str]:
-    """List what write_files would change below a directory: path and reason, sorted.
-
-    Modules that an earlier run made of definitions that are gone count, too; other files do not.
-    """
+    """List the files that write_files would change, and generated modules without a definition: path and reason."""
     found: dict[str, str] = {}
     for name, text in files.items():
         path = Path(path_inside(into, name))
         if not path.is_file():
             found[str(path)] = "missing"
         elif path.read_bytes() != text.encode():
-            found[str(path)] = "not what its definition gives"
+            found[str(path)] = "out of date"
     for path in Path(into).glob("*.py"):
-        if path.name not in files and _MADE_HERE in path.read_bytes()[:HEAD_BYTES]:
-            found[str(path)] = "no definition has this module; remove it"
+        if path.name not in files and _GENERATED_MARK in path.read_bytes()[:HEAD_BYTES]:
+            found[str(path)] = "no definition for this module; remove it"
     return dict(sorted(found.items()))
 
 

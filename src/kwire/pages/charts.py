@@ -13,7 +13,18 @@ from dataclasses import dataclass
 from kwire.pages.markup import Child, Markup, element, join
 from kwire.pages.quantities import count_text, duration_text, percent_text
 
-__all__ = ["Bar", "Part", "nice_ceiling", "ranked_bars", "sparkline", "stacked_bar", "strip", "time_bars"]
+__all__ = [
+    "Bar",
+    "Part",
+    "nice_ceiling",
+    "ranked_bars",
+    "rect",
+    "sparkline",
+    "stacked_bar",
+    "strip",
+    "svg",
+    "time_bars",
+]
 
 HEIGHT = 100  # of every viewBox: heights are percentages
 
@@ -37,21 +48,23 @@ class Part:
     tip: str
 
 
-def _svg(width: float, title: str, *marks: Child, class_: str, height: float = HEIGHT) -> Markup:
+def svg(width: float, title: str, *marks: Child, class_: str) -> Markup:
+    """Return marks as an image, width by HEIGHT, that is stretched to its place."""
     return element(
         "svg",
         element("title", title),
         *marks,
-        viewBox=f"0 0 {_number(width)} {_number(height)}",
+        viewBox=f"0 0 {_number(width)} {HEIGHT}",
         preserveAspectRatio="none",
         role="img",
         class_=class_,
     )
 
 
-def _rect(x: float, y: float, width: float, height: float, tip: str, class_: str = "mark", **more: Child) -> Markup:
+def rect(x: float, y: float, width: float, height: float, tip: str, class_: str = "mark") -> Markup:
+    """Return a mark with a tooltip."""
     sides = {"x": _number(x), "y": _number(y), "width": _number(width), "height": _number(height)}
-    return element("rect", element("title", tip), **sides, class_=class_, **more)
+    return element("rect", element("title", tip), **sides, class_=class_)
 
 
 def _number(value: float) -> str:
@@ -76,7 +89,7 @@ def time_bars(bars: Sequence[Bar], width_ms: int, title: str, unit: str) -> Mark
         if bar.value:
             height = max(bar.value / top * HEIGHT, 0.8)  # a single record stays visible
             span = f"{_moment(bar.start_ms, width_ms)} (+{duration_text(width_ms)})"
-            marks.append(_rect(i * step + 0.6, HEIGHT - height, step - 1.2, height, f"{span}: {bar.tip}"))
+            marks.append(rect(i * step + 0.6, HEIGHT - height, step - 1.2, height, f"{span}: {bar.tip}"))
     lines = [element("line", x1=0, x2=_number(total), y1=y, y2=y, class_="grid") for y in (0, HEIGHT // 2, HEIGHT)]
     ticks = (top, top / 2, 0)
     labels = [element("span", count_text(int(t)) if t == int(t) else f"{t:g}") for t in ticks]
@@ -88,7 +101,7 @@ def time_bars(bars: Sequence[Bar], width_ms: int, title: str, unit: str) -> Mark
         "div",
         element("div", unit, class_="axis-unit"),
         element("div", *labels, class_="axis-y"),
-        _svg(total, title, *lines, *marks, class_="bars"),
+        svg(total, title, *lines, *marks, class_="bars"),
         element("div", *times, class_="axis-x"),
         element("div", f"time in UTC{day} · one bar is {duration_text(width_ms)}", class_="axis-name"),
         class_="plot",
@@ -102,7 +115,7 @@ def sparkline(values: Sequence[int], title: str) -> Markup:
         element("rect", x=i * 10 + 1, y=_number(HEIGHT - h), width=8, height=_number(h), class_="mark")
         for i, h in ((i, max(v / top * HEIGHT, 4)) for i, v in enumerate(values) if v)
     ]
-    return _svg(10 * max(len(values), 1), title, *marks, class_="spark")
+    return svg(10 * max(len(values), 1), title, *marks, class_="spark")
 
 
 def stacked_bar(parts: Sequence[Part], title: str, class_: str = "stack") -> Markup:
@@ -115,9 +128,9 @@ def stacked_bar(parts: Sequence[Part], title: str, class_: str = "stack") -> Mar
     for part in shown:
         width = least + part.value / total * 100 * scale
         tip = f"{part.label}: {part.tip} ({percent_text(part.value / total)})"
-        marks.append(_rect(x, 0, width, HEIGHT, tip, class_=f"part {part.kind}"))
+        marks.append(rect(x, 0, width, HEIGHT, tip, class_=f"part {part.kind}"))
         x += width
-    return _svg(100, title, *marks, class_=class_)
+    return svg(100, title, *marks, class_=class_)
 
 
 def strip(cells: Sequence[tuple[int, int, int]], title: str, describe: Callable[[int, int, int], str]) -> Markup:
@@ -134,9 +147,9 @@ def strip(cells: Sequence[tuple[int, int, int]], title: str, describe: Callable[
             runs.append([start, end, filled, shade, 1])
     marks, x = [], 0
     for start, end, filled, shade, n in runs:
-        marks.append(_rect(x, 0, n, HEIGHT, describe(start, end, filled), class_=f"mark d{shade}"))
+        marks.append(rect(x, 0, n, HEIGHT, describe(start, end, filled), class_=f"mark d{shade}"))
         x += n
-    return _svg(max(len(cells), 1), title, *marks, class_="strip")
+    return svg(max(len(cells), 1), title, *marks, class_="strip")
 
 
 def _shade(filled: int, of: int) -> int:
@@ -152,7 +165,7 @@ def ranked_bars(rows: Sequence[tuple[Child, int, str]], title: str) -> Markup:
     lines = [
         join(
             element("div", label, class_="rank-label"),
-            _svg(100, text, _rect(0, 0, max(value / top * 100, 0.6), HEIGHT, text), class_="rank-bar"),
+            svg(100, text, rect(0, 0, max(value / top * 100, 0.6), HEIGHT, text), class_="rank-bar"),
             element("div", text, class_="rank-value"),
         )
         for label, value, text in rows

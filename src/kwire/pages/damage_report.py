@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from kwire.log.damage import Damage, Severity
 from kwire.log.verify import DirectoryFindings, PartitionFindings
-from kwire.pages.charts import HEIGHT
+from kwire.pages.charts import HEIGHT, rect, svg
 from kwire.pages.document import document, made_by, page_head, tiles
-from kwire.pages.markup import Child, Markup, element, join
-from kwire.pages.quantities import bytes_text, count_text
+from kwire.pages.markup import Markup, element, join
+from kwire.pages.quantities import bytes_text, count_text, plural
 
 __all__ = ["render_damage"]
 
@@ -112,7 +112,7 @@ def _strip(found: PartitionFindings, damages: Sequence[Damage]) -> Markup:
         width = share * room
         base = segment.segment.base_offset
         tip = f"from offset {base}, {bytes_text(segment.size_bytes)}"
-        blocks.append(_rect(x, 0, max(width, 0.3), HEIGHT, tip, "segment"))
+        blocks.append(rect(x, 0, max(width, 0.3), HEIGHT, tip, "segment"))
         stem = f"{segment.segment.base_offset:020d}"
         for each in damages:
             name = each.name
@@ -122,33 +122,17 @@ def _strip(found: PartitionFindings, damages: Sequence[Damage]) -> Markup:
                 at = x + each.position / segment.size_bytes * width
                 span = max((each.size_bytes or 0) / segment.size_bytes * width, MIN_MARK)
                 at = min(at, max(x + width - span, x))
-                marks.append(_rect(at, 0, span, HEIGHT, f"{name}: {each.cause}", f"hit s{each.severity.value}"))
+                marks.append(rect(at, 0, span, HEIGHT, f"{name}: {each.cause}", f"hit s{each.severity.value}"))
             else:
                 span = max(width, MIN_MARK)
-                marks.append(_rect(x, 78, span, 22, f"{name}: {each.cause}", f"hit s{each.severity.value}"))
+                marks.append(rect(x, 78, span, 22, f"{name}: {each.cause}", f"hit s{each.severity.value}"))
         x += width + gap
     title = f"{found.log.topic}-{found.log.partition}: {len(damages)} findings in {len(found.segments)} segments"
-    picture = element(
-        "svg",
-        element("title", title),
-        *blocks,
-        *marks,
-        viewBox=f"0 0 100 {HEIGHT}",
-        preserveAspectRatio="none",
-        role="img",
-        class_="segments",
-    )
-    n = "1 finding" if len(damages) == 1 else f"{count_text(len(damages))} findings"
     return join(
         element("div", f"{found.log.topic}-{found.log.partition}", class_="name"),
-        picture,
-        element("div", n, class_="many"),
+        svg(100, title, *blocks, *marks, class_="segments"),
+        element("div", plural(len(damages), "finding"), class_="many"),
     )
-
-
-def _rect(x: float, y: float, width: float, height: float, tip: str, class_: str) -> Markup:
-    sides: dict[str, Child] = {"x": f"{x:.3f}", "y": f"{y:.3f}", "width": f"{width:.3f}", "height": f"{height:.3f}"}
-    return element("rect", element("title", tip), **sides, class_=class_)
 
 
 def _damages(damages: Sequence[Damage], root: str) -> Markup:
@@ -197,11 +181,10 @@ def _badge(severity: Severity) -> Markup:
 def _notes(notes: Sequence[Damage], root: str) -> Markup | None:
     if not notes:
         return None
-    title = "1 note" if len(notes) == 1 else f"{count_text(len(notes))} notes"
     shown = [_finding(each, root) for each in notes[:MAX_ROWS]]
     return element(
         "section",
-        element("h2", title),
+        element("h2", plural(len(notes), "note")),
         element("p", "Not damage: traces of an unclean shutdown or of unfinished work.", class_="sub"),
         element("details", element("summary", "Show"), element("div", *shown, class_="findings"), class_="more"),
     )

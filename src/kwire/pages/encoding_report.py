@@ -106,8 +106,8 @@ def _notes() -> Markup:
         element(
             "ul",
             element("li", "Tagged fields count only where they were sent: a default is never on the wire."),
-            element("li", "The best encoding has the width of the field. A narrower one saves the same here, and "
-                          "refuses values that these messages happen not to have."),
+            element("li", "The best encoding has the width of the field. A narrower one would save the same, but "
+                          "reject values that do not occur in these messages."),
             element("li", join("Unsigned packing (", _code("upacked"), ") gives every negative number its maximum "
                                "length: 5 bytes for 32 bits, 10 for 64.")),
         ),

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from kwire.maintenance.statistics import TopicStatistics
 from kwire.pages.charts import sparkline, stacked_bar
 from kwire.pages.document import document, made_by, page_head, tiles
-from kwire.pages.markup import Child, Markup, element, join
-from kwire.pages.quantities import bytes_text, count_text, percent_text, ratio_text, time_text
+from kwire.pages.markup import Child, Markup, element, join, listed
+from kwire.pages.quantities import bytes_text, count_text, percent_text, plural, ratio_text, time_text
 from kwire.pages.topic_section import codec_parts, topic_section
 
 __all__ = ["render_report"]
@@ -46,7 +46,7 @@ def _damage(topics: Sequence[TopicStatistics]) -> Markup | None:
         return None
     shown = [element("li", line) for line in lines[:20]]
     more = element("li", f"… and {count_text(len(lines) - 20)} more") if len(lines) > 20 else None
-    title = "1 unreadable part" if len(lines) == 1 else f"{count_text(len(lines))} unreadable parts"
+    title = plural(len(lines), "unreadable part")
     return element(
         "section",
         element("h2", title),
@@ -103,9 +103,8 @@ def _overview(topics: Sequence[TopicStatistics], anchors: dict[str, str]) -> Mar
     nothing = None
     if empty:
         names = [join(element("code", t.topic), f" ({len(t.partitions)})") for t in empty[:40]]
-        listed = join(*(join(", " if i else "", name) for i, name in enumerate(names)))
         more = f" and {count_text(len(empty) - 40)} more" if len(empty) > 40 else ""
-        nothing = element("p", "Topics without records (partitions): ", listed, more, class_="quiet")
+        nothing = element("p", "Topics without records (partitions): ", listed(names), more, class_="quiet")
     table = element("table", element("thead", element("tr", *heads)), element("tbody", *rows), class_="overview")
     return element(
         "section",

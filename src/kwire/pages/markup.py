@@ -7,10 +7,11 @@ is valid XML too (every element closed, attributes quoted), so tests can parse i
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable
 
 from kwire.pages.escaping import printable
 
-__all__ = ["Child", "Markup", "element", "join"]
+__all__ = ["Child", "Markup", "element", "join", "listed"]
 
 
 class Markup(str):
@@ -21,7 +22,6 @@ class Markup(str):
 
 Child = str | int | float | None
 
-_VOID = {"meta", "link", "br", "hr"}
 # HTML requires a closing tag for these, even if they are empty
 _NEVER_SELF_CLOSING = {"div", "span", "td", "th", "p", "section", "dd", "title", "a", "figure", "style", "code"}
 
@@ -45,6 +45,11 @@ def element(name: str, /, *children: Child, **attributes: Child) -> Markup:
 def join(*children: Child) -> Markup:
     """Concatenate children. They are escaped unless Markup; None is omitted."""
     return Markup("".join(c if isinstance(c, Markup) else _escaped(c) for c in children if c is not None))
+
+
+def listed(children: Iterable[Child]) -> Markup:
+    """Join children with commas."""
+    return Markup(", ".join(map(join, children)))
 
 
 def _escaped(value: Child) -> str:

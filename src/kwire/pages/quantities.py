@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 
-__all__ = ["bytes_text", "count_text", "duration_text", "percent_text", "ratio_text", "time_text"]
+__all__ = ["bytes_text", "count_text", "duration_text", "percent_text", "plural", "ratio_text", "time_text"]
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -23,6 +23,11 @@ def bytes_text(n: int | float) -> str:
 def count_text(n: int) -> str:
     """Return n with thin spaces between groups of three: `20 001`."""
     return f"{n:,}".replace(",", "\u202f")
+
+
+def plural(number: int, what: str) -> str:
+    """Return `1 field`, `2 fields`."""
+    return f"{count_text(number)} {what}{'' if number == 1 else 's'}"
 
 
 def percent_text(share: float) -> str:

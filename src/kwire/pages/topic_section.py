@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from kwire.maintenance.statistics import MAX_KEYS, CodecCount, PartitionStatistics, TopicStatistics
 from kwire.pages.charts import Bar, Part, ranked_bars, stacked_bar, strip, time_bars
 from kwire.pages.markup import Child, Markup, element, join
-from kwire.pages.quantities import bytes_text, count_text, duration_text, percent_text, ratio_text, time_text
+from kwire.pages.quantities import bytes_text, count_text, duration_text, percent_text, plural, ratio_text, time_text
 
 __all__ = ["codec_parts", "topic_section"]
 
@@ -23,7 +23,7 @@ def topic_section(topic: TopicStatistics, anchor: str) -> Markup:
     span = ""
     if topic.timeline.first_ms is not None and topic.timeline.last_ms is not None:
         span = f" · {duration_text(topic.timeline.last_ms - topic.timeline.first_ms)} of records"
-    partitions = "1 partition" if len(topic.partitions) == 1 else f"{count_text(len(topic.partitions))} partitions"
+    partitions = plural(len(topic.partitions), "partition")
     return element(
         "section",
         element("h2", topic.topic),

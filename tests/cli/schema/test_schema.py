@@ -143,16 +143,16 @@ def test_generate_check_fails_when_files_are_stale(kwire: Call, orders: Path, tm
     assert (fresh.code, fresh.out, fresh.err) == (0, "", "kwire: all files are up to date\n")
     (orders / "Order.json").write_text(message(field(), field("string", "Note")))
     stale = kwire(*command)
-    assert (stale.code, stale.out) == (1, f"{out}/order.py: not what its definition gives\n")
+    assert (stale.code, stale.out) == (1, f"{out}/order.py: out of date\n")
     (orders / "Order.json").rename(orders / "Bill.json")
     (orders / "Bill.json").write_text(message(name="Bill"))
     before = sorted((path, path.read_bytes()) for path in out.iterdir())
     gone = kwire(*command, "--format", "json")
     assert gone.code == 1
     assert {Path(row["path"]).name: row["problem"].partition(":")[0] for row in json.loads(gone.out)} == {
-        "__init__.py": "not what its definition gives",
+        "__init__.py": "out of date",
         "bill.py": "missing",
-        "order.py": "no definition has this module; remove it",
+        "order.py": "no definition for this module; remove it",
     }
     assert sorted((path, path.read_bytes()) for path in out.iterdir()) == before
 

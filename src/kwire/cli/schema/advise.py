@@ -15,10 +15,10 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE
-from kwire.cli.options import FormatOption
+from kwire.cli.options import FormatOption, MessageName, Release
 from kwire.cli.rows import Column, Format, write_rows
 from kwire.cli.schema.definitions import message_of
-from kwire.cli.schema.options import Dialect, DialectOption, Name, Release
+from kwire.cli.schema.options import Dialect, DialectOption
 from kwire.cli.schema.size import cost_of
 from kwire.errors import Malformed, OptionError
 from kwire.wire.integer_encoding import FORMS
@@ -51,7 +51,7 @@ COLUMNS = (
 
 
 def advise(
-    name: Name,
+    name: MessageName,
     version: Version,
     bodies: Bodies,
     into: Page = None,
@@ -67,9 +67,7 @@ def advise(
     from kwire.plan.encoding_advice import advice_row
     from kwire.plan.integer_columns import count_fields, integer_fields
 
-    message = message_of(name, kafka, dialect)
-    if version not in message.valid:
-        raise OptionError(f"{message.name}: no version {version}; versions are {message.valid}")
+    message = message_of(name, kafka, dialect, version)
     found = [body for path in bodies for body in _bodies(path, message.name, version)]
     if not found:
         raise OptionError(f"{', '.join(map(str, bodies))}: no bodies of {message.name} version {version}")
@@ -84,7 +82,7 @@ def advise(
         terminal.warn(f"{len(found)} bodies of {total} bytes; the best encodings save {saved} bytes ({share})")
         if len(counts) < len(fields):
             left = ", ".join(each.path for each in fields if each.path not in counts)
-            terminal.warn(f"not counted, as they are inside several nullable structs: {left}")
+            terminal.warn(f"not counted, because they are inside several nullable structs: {left}")
     if into is not None:
         from kwire.pages.encoding_report import render_encodings
 
@@ -103,7 +101,7 @@ def _bodies(path: Path, name: str, version: int) -> Iterator[bytes]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise OptionError(f"{path}: {error.strerror}") from None
+        raise OptionError(f"{path}: cannot be read: {error.strerror}") from None
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
         yield data
         return

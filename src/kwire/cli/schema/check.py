@@ -6,10 +6,11 @@ from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.options import FormatOption
 from kwire.cli.rows import Format, Row, write_rows
-from kwire.cli.schema.definitions import count_of, existing_paths
+from kwire.cli.schema.definitions import existing_paths
 from kwire.cli.schema.options import Dialect, DialectOption, Paths
 from kwire.errors import OptionError, SchemaError
 from kwire.pages.escaping import printable
+from kwire.pages.quantities import plural
 
 __all__ = ["check"]
 
@@ -28,8 +29,8 @@ def check(paths: Paths, dialect: DialectOption = Dialect.STRICT, format: FormatO
         for error in errors:
             print(printable(str(error)))
         broken = {error.file for error in errors}
-        where = f" in {count_of(len(broken), 'file')}" if broken else ""
-        terminal.warn(f"{count_of(len(messages), 'definition')}, {count_of(len(errors), 'error')}{where}")
+        where = f" in {plural(len(broken), 'file')}" if broken else ""
+        terminal.warn(f"{plural(len(messages), 'definition')}, {plural(len(errors), 'error')}{where}")
     else:
         write_rows(map(_error_row, errors), (), format)
     return FOUND if errors else FINE

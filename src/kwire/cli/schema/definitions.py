@@ -11,11 +11,12 @@ from kwire.cli.rows import Format
 from kwire.cli.schema.options import Dialect
 from kwire.errors import OptionError
 from kwire.pages.escaping import json_line, printable
+from kwire.pages.quantities import plural
 
 if TYPE_CHECKING:
     from kwire.schema import Message
 
-__all__ = ["count_of", "existing_paths", "message_of", "say_written", "sound_definitions"]
+__all__ = ["existing_paths", "message_of", "report_written", "valid_definitions"]
 
 
 def existing_paths(paths: list[Path]) -> list[Path]:
@@ -26,19 +27,26 @@ def existing_paths(paths: list[Path]) -> list[Path]:
     return paths
 
 
-def message_of(name: str, kafka: str | None, dialect: Dialect = Dialect.STRICT) -> Message:
-    """Return the message of that name or definition file. Raises OptionError, SchemaError."""
+def message_of(name: str, kafka: str | None, dialect: Dialect, version: int | None) -> Message:
+    """Return the message of that name or definition file.
+
+    Raises OptionError for an unknown name or version, SchemaError for an invalid definition.
+    """
     from kwire.schema import load
 
     if name.endswith(".json") or Path(name).is_file():
         existing_paths([Path(name)])
-        return load(name, dialect=dialect.value)
-    from kwire.messages import registry
+        message = load(name, dialect=dialect.value)
+    else:
+        from kwire.messages import registry
 
-    return registry.get(name, kafka).SPEC
+        message = registry.get(name, kafka).SPEC
+    if version is not None and version not in message.valid:
+        raise OptionError(f"{message.name}: no version {version}; versions are {message.valid}")
+    return message
 
 
-def sound_definitions(paths: list[Path], dialect: Dialect) -> list[Message] | None:
+def valid_definitions(paths: list[Path], dialect: Dialect) -> list[Message] | None:
     """Return the definitions of files and directories, or None after printing their errors.
 
     Raises OptionError for a missing path or a directory without definitions.
@@ -55,15 +63,10 @@ def sound_definitions(paths: list[Path], dialect: Dialect) -> list[Message] | No
     return messages
 
 
-def say_written(paths: list[Path], format: Format) -> int:
+def report_written(paths: list[Path], format: Format) -> int:
     """Print the written files. Returns the exit code."""
     if format is Format.TABLE:
-        terminal.warn(f"{count_of(len(paths), 'file')} written")
+        terminal.warn(f"{plural(len(paths), 'file')} written")
     else:
         print(json_line([str(path) for path in paths]))
     return FINE
-
-
-def count_of(number: int, what: str) -> str:
-    """Return `1 file`, `2 files`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

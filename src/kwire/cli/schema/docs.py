@@ -10,7 +10,7 @@ import typer
 from kwire.cli.command import FOUND
 from kwire.cli.options import FormatOption
 from kwire.cli.rows import Format
-from kwire.cli.schema.definitions import say_written, sound_definitions
+from kwire.cli.schema.definitions import report_written, valid_definitions
 from kwire.cli.schema.options import Dialect, DialectOption, Output
 
 __all__ = ["docs"]
@@ -35,10 +35,10 @@ def docs(
     from kwire.pages.site.render import render_site
 
     if paths:
-        messages = sound_definitions(paths, dialect)
+        messages = valid_definitions(paths, dialect)
         if messages is None:
             return FOUND
         protocol = of_definitions(messages)
     else:
         protocol = kafka()
-    return say_written(write_files(render_site(protocol), into), format)
+    return report_written(write_files(render_site(protocol), into), format)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +12,11 @@ from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.options import FormatOption
 from kwire.cli.rows import Format, write_rows
-from kwire.cli.schema.definitions import count_of, existing_paths, say_written, sound_definitions
+from kwire.cli.schema.definitions import existing_paths, report_written, valid_definitions
 from kwire.cli.schema.options import Dialect, DialectOption, Output, Paths
 from kwire.errors import OptionError
 from kwire.pages.escaping import printable
+from kwire.pages.quantities import plural
 
 __all__ = ["generate", "import_"]
 
@@ -32,15 +34,15 @@ def generate(
     """Generate Python classes from definitions: a package with one module per message."""
     from kwire.codegen import package_files, stale_files, write_files
 
-    messages = sound_definitions(paths, dialect)
+    messages = valid_definitions(paths, dialect)
     if messages is None:
         return FOUND
-    twice = {m.name for m in messages if sum(other.name == m.name for other in messages) > 1}
-    if twice:
-        raise OptionError(f"duplicate definitions: {', '.join(sorted(twice))}")
+    duplicates = sorted(name for name, count in Counter(m.name for m in messages).items() if count > 1)
+    if duplicates:
+        raise OptionError(f"duplicate definitions: {', '.join(duplicates)}")
     files = package_files([m for m in messages if m.valid])
     if not check:
-        return say_written(write_files(files, into), format)
+        return report_written(write_files(files, into), format)
     stale = stale_files(files, into)
     if format is not Format.TABLE:
         write_rows(({"path": path, "problem": problem} for path, problem in stale.items()), (), format)
@@ -48,7 +50,7 @@ def generate(
         for path, problem in stale.items():
             print(printable(f"{path}: {problem}"))
         terminal.warn(
-            f"{count_of(len(stale), 'file')} not up to date; generate again" if stale else "all files are up to date"
+            f"{plural(len(stale), 'file')} not up to date; generate again" if stale else "all files are up to date"
         )
     return FOUND if stale else FINE
 
@@ -57,13 +59,13 @@ def import_(
     sources: Annotated[list[Path], typer.Argument(metavar="JAR|DIR", help="Kafka jars or source directories.")],
     into: Output,
     base: Annotated[
-        Path | None, typer.Option("--base", metavar="DIR", help="Other release: only the differences from it are kept.")
+        Path | None, typer.Option("--base", metavar="DIR", help="Base release; only the differences from it are kept.")
     ] = None,
     format: FormatOption = Format.TABLE,
 ) -> int:
     """Import the definitions of Kafka's jars or sources, without comments.
 
-    With several sources, each gets a directory of its own.
+    Several sources are written to separate directories.
     """
     from kwire.schema import import_definitions
     from kwire.schema.catalogue import keep_differences, module_name
@@ -82,4 +84,4 @@ def import_(
         written += found
     if base is not None:
         written = keep_differences(into, base)
-    return say_written(written, format)
+    return report_written(written, format)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Dialect", "DialectOption", "Name", "Output", "Paths", "Release"]
+__all__ = ["Dialect", "DialectOption", "Output", "Paths"]
 
 
 class Dialect(enum.StrEnum):
@@ -20,10 +20,6 @@ class Dialect(enum.StrEnum):
 
 
 Paths = Annotated[list[Path], typer.Argument(metavar="PATH", help="Definition files or directories.")]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Message name, or definition file.")]
-Release = Annotated[
-    str | None, typer.Option("--kafka", metavar="RELEASE", help="Definition of this Kafka release, such as 3.9.1.")
-]
 DialectOption = Annotated[
     Dialect,
     typer.Option(

@@ -9,14 +9,13 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE
-from kwire.cli.options import FormatOption
+from kwire.cli.options import FormatOption, MessageName, Release
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.cli.schema.definitions import message_of
-from kwire.cli.schema.options import Dialect, DialectOption, Name, Release
-from kwire.errors import OptionError
+from kwire.cli.schema.options import Dialect, DialectOption
 
 if TYPE_CHECKING:
-    from kwire.schema import Field, Message, Struct
+    from kwire.schema import Message, Struct
     from kwire.schema.layout import Slot
 
 __all__ = ["show"]
@@ -25,16 +24,14 @@ Version = Annotated[int | None, typer.Option("--version", metavar="N", help="Wir
 
 
 def show(
-    name: Name,
+    name: MessageName,
     version: Version = None,
     kafka: Release = None,
     dialect: DialectOption = Dialect.STRICT,
     format: FormatOption = Format.TABLE,
 ) -> int:
     """Show the fields of a message in all versions, or the wire layout of one version."""
-    message = message_of(name, kafka, dialect)
-    if version is not None and version not in message.valid:
-        raise OptionError(f"{message.name}: no version {version}; versions are {message.valid}")
+    message = message_of(name, kafka, dialect, version)
     if format is Format.TABLE:
         for line in _title(message, version):
             print(line)
@@ -78,7 +75,7 @@ def _title(message: Message, version: int | None) -> Iterator[str]:
 
 
 def _field_rows(message: Message, struct: Struct, depth: int, path: str) -> Iterator[Row]:
-    from kwire.schema.rendering import render_default, versions_text
+    from kwire.schema.rendering import field_notes, render_default, versions_text
 
     for field in struct.fields:
         here = f"{path}.{field.attr}" if path else field.attr
@@ -93,19 +90,10 @@ def _field_rows(message: Message, struct: Struct, depth: int, path: str) -> Iter
             "tagged": versions_text(field.tagged, message.valid) if field.tag is not None else None,
             "nullable": versions_text(field.nullable, message.valid) if field.nullable else None,
             "default": default,
-            "notes": _notes(field),
+            "notes": field_notes(field, message.valid),
         }
         if field.struct is not None:
             yield from _field_rows(message, field.struct, depth + 1, here)
-
-
-def _notes(field: Field) -> list[str]:
-    notes = [word for word, is_so in (("map key", field.map_key), ("ignorable", field.ignorable)) if is_so]
-    notes += [field.entity_type] if field.entity_type != "unknown" else []
-    if field.flexible is not None:
-        notes.append(f"compact in {field.flexible}")
-    notes += [f"{name} in {versions}" for versions, name in field.encodings]
-    return notes
 
 
 def _wire_rows(message: Message, version: int) -> Iterator[Row]:

@@ -11,11 +11,11 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.codec import read_input
 from kwire.cli.command import FINE
-from kwire.cli.options import FormatOption
+from kwire.cli.options import FormatOption, MessageName, Release
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.cli.schema.definitions import message_of
-from kwire.cli.schema.options import Dialect, DialectOption, Name, Release
-from kwire.errors import EncodeError, OptionError
+from kwire.cli.schema.options import Dialect, DialectOption
+from kwire.errors import EncodeError
 from kwire.wire.integer_encoding import ENCODINGS, FORMS
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ Version = Annotated[
 
 
 def size(
-    name: Name,
+    name: MessageName,
     values: Values = None,
     version: Version = None,
     kafka: Release = None,
@@ -45,9 +45,7 @@ def size(
     With values: the size of that message in each version; with --version, the bytes of each field, and of its integers
     in the other encodings of KIP-625.
     """
-    message = message_of(name, kafka, dialect)
-    if version is not None and version not in message.valid:
-        raise OptionError(f"{message.name}: no version {version}; versions are {message.valid}")
+    message = message_of(name, kafka, dialect, version)
     if values is None:
         versions = message.valid if version is None else [version]
         write_rows((_smallest_row(message, each) for each in versions), SMALLEST, format)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwire.pages.markup import Child, Markup, element, join
-from kwire.pages.site.frame import name_link, plural, table, version_strip
+from kwire.pages.quantities import plural
+from kwire.pages.site.frame import legend, name_link, table, version_strip
 from kwire.pages.site.protocol import Entry, Protocol, slug
 from kwire.schema.model import Field, Message, Struct
-from kwire.schema.rendering import render_default, versions_text
+from kwire.schema.rendering import field_notes, render_default, versions_text
 from kwire.schema.versions import Versions
 
 __all__ = ["field_section"]
@@ -26,16 +27,7 @@ def field_section(protocol: Protocol, entry: Entry) -> Markup:
         element("div", table(HEADS, rows, "fields"), class_="scroll")
         if rows
         else element("p", "None.", class_="quiet"),
-        element(
-            "div",
-            *(
-                element("span", element("i", " ", class_=f"key {kind}"), text)
-                for kind, text in (("there", "present"), ("null", "nullable"), ("tagged", "tagged"))
-            ),
-            class_="legend",
-        )
-        if rows
-        else None,
+        legend(("there", "present"), ("null", "nullable"), ("tagged", "tagged")) if rows else None,
         id="fields",
     )
 
@@ -99,10 +91,6 @@ def _versions(message: Message, field: Field, versions: Versions) -> Markup:
 
 
 def _notes(field: Field, message: Message) -> Markup | None:
-    notes = [word for word, is_so in (("map key", field.map_key), ("ignorable", field.ignorable)) if is_so]
-    notes += [field.entity_type] if field.entity_type != "unknown" else []
-    if field.flexible is not None:
-        notes.append("never compact" if not field.flexible else f"compact in {field.flexible}")
-    notes += [f"{name} in {versions_text(versions, message.valid)}" for versions, name in field.encodings]
+    notes = field_notes(field, message.valid)
     about = element("span", field.about, class_="about") if field.about else None
     return join(", ".join(notes), " " if notes and about else None, about) if notes or about else None

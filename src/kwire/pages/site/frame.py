@@ -10,7 +10,7 @@ from kwire.pages.markup import Child, Markup, element, join
 from kwire.pages.site.protocol import Entry, Protocol, slug
 from kwire.schema.versions import Versions
 
-__all__ = ["entry_link", "kind_text", "name_link", "page", "plural", "table", "version_strip"]
+__all__ = ["entry_link", "kind_text", "legend", "name_link", "page", "table", "version_strip"]
 
 PAGES = (("index.html", "Messages"), ("versions.html", "Versions"), ("names.html", "Names"))
 
@@ -93,9 +93,10 @@ def name_link(kind: str, name: str, text: Child, root: str = "") -> Markup:
     return element("a", text, href=f"{root}names.html#{kind}-{slug(name)}")
 
 
-def plural(number: int, what: str) -> str:
-    """Return `1 field`, `2 fields`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def legend(*entries: tuple[str, str]) -> Markup:
+    """Return a legend of colors. entries: (CSS class, text)."""
+    spans = (element("span", element("i", " ", class_=f"key {kind}"), text) for kind, text in entries)
+    return element("div", *spans, class_="legend")
 
 
 def table(heads: Sequence[str], rows: Iterable[Markup], class_: str) -> Markup:

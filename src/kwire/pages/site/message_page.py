@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kwire.pages.markup import Child, Markup, element, join
+from kwire.pages.markup import Child, Markup, element, join, listed
+from kwire.pages.quantities import plural
 from kwire.pages.site.diagram import NARROW, WIDE, draw, width_text
 from kwire.pages.site.fields import field_section
-from kwire.pages.site.frame import entry_link, kind_text, name_link, page, plural, version_strip
+from kwire.pages.site.frame import entry_link, kind_text, legend, name_link, page, version_strip
 from kwire.pages.site.protocol import Entry, Protocol
 from kwire.schema.layout import Layout, Mark, Marked, Run, compare, layouts
 from kwire.schema.versions import Versions
@@ -95,17 +96,14 @@ def _versions(protocol: Protocol, entry: Entry, runs: Sequence[Run]) -> Markup:
     chips = [
         element("a", str(run.versions), href=f"#v{run.versions.lowest}", title=_run_title(run, entry)) for run in runs
     ]
-    legend = [
-        element("span", element("i", " ", class_=f"key {kind}"), text)
-        for kind, text in (
-            ("new", "+ new"),
-            ("changed", "~ changed"),
-            ("gone", "− gone"),
-            ("head", "length, count, presence"),
-            ("tag", "tag and size"),
-            ("value", "value; pale: optional"),
-        )
-    ]
+    key = legend(
+        ("new", "+ new"),
+        ("changed", "~ changed"),
+        ("gone", "− gone"),
+        ("head", "length, count, presence"),
+        ("tag", "tag and size"),
+        ("value", "value; pale: optional"),
+    )
     blocks: list[Markup] = []
     drawn = 0
     for i in range(len(runs) - 1, -1, -1):
@@ -120,7 +118,7 @@ def _versions(protocol: Protocol, entry: Entry, runs: Sequence[Run]) -> Markup:
         element("h2", "On the wire"),
         element("p", _frame_text(entry), class_="sub"),
         element("nav", *chips, class_="chips", aria_label="Versions") if len(chips) > 1 else None,
-        element("div", *legend, class_="legend") if runs else element("p", "This message has no versions."),
+        key if runs else element("p", "This message has no versions."),
         *blocks,
         id="wire",
     )
@@ -227,8 +225,8 @@ def _changes(before: Layout | None, run: Run, marked: Sequence[Marked]) -> Itera
         if len(paths) > 3 and what.endswith(("as varint, was int16", "as varint, was int32")):
             lines.append(element("li", f"{plural(len(paths), 'field')}: {what}", class_="changed"))
             continue
-        names = join(*(join(", " if i else "", element("code", path)) for i, path in enumerate(paths)))
-        lines.append(element("li", names, f": {what}", class_="changed"))
+        names = (element("code", path) for path in paths)
+        lines.append(element("li", listed(names), f": {what}", class_="changed"))
     if lines:
         yield element("ul", *lines, class_="changes")
     else:
@@ -252,7 +250,7 @@ def _structs(protocol: Protocol, entry: Entry) -> Markup | None:
             )
             for other, theirs in others.items()
         ]
-        shown = join(*(join(", " if i else "", link) for i, link in enumerate(links[:8])))
+        shown = listed(links[:8])
         more = join(", ", name_link("struct", struct.name, f"{len(links) - 8} more", "../")) if len(links) > 8 else None
         rows.append(
             element(
@@ -261,9 +259,7 @@ def _structs(protocol: Protocol, entry: Entry) -> Markup | None:
                 element(
                     "span",
                     "type of ",
-                    join(*(join(", " if i else "", element("code", p)) for i, p in enumerate(here)))
-                    if here
-                    else "not used",
+                    listed(element("code", path) for path in here) if here else "not used",
                 ),
                 element("span", "elsewhere: ", shown, more) if links else None,
                 id=f"s-{struct.name}" if struct.name.isascii() and struct.name.isalnum() else None,

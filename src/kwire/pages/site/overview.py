@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kwire.pages.markup import Child, Markup, element, join
-from kwire.pages.site.frame import entry_link, page, plural, table, version_strip
+from kwire.pages.quantities import plural
+from kwire.pages.site.frame import entry_link, legend, page, table, version_strip
 from kwire.pages.site.protocol import Api, Entry, Place, Protocol, slug
 from kwire.schema.model import Message
 from kwire.schema.rendering import versions_text
@@ -88,13 +89,9 @@ def _api_table(protocol: Protocol) -> Markup | None:
                 class_="past" if gone else None,
             )
         )
-    legend = [
-        element("span", element("i", " ", class_=f"key {kind}"), text)
-        for kind, text in (("there", "version"), ("flexible", "flexible version"))
-    ]
     return join(
         table(("Key", "API", "Request", "Response", "Flexible"), rows, "apis"),
-        element("div", *legend, class_="legend"),
+        legend(("there", "version"), ("flexible", "flexible version")),
     )
 
 
@@ -180,7 +177,7 @@ def versions_page(protocol: Protocol) -> str:
         ("Records of the metadata log", [(e.message.api_key, e.name, e) for e in protocol.of_kind("metadata")]),
         ("Headers and other data", [(None, e.name, e) for kind in ("header", "data") for e in protocol.of_kind(kind)]),
     ]
-    legend = (
+    key = legend(
         ("there", "unchanged"),
         ("added", "new in that release"),
         ("dropped", "dropped"),
@@ -205,13 +202,7 @@ def versions_page(protocol: Protocol) -> str:
             element("h1", "APIs and releases" if releases else "Versions"),
             element("p", f"{what}; one cell per version, from 0.", class_="sub"),
             _changes_summary(protocol) if releases else None,
-            element(
-                "div",
-                *(element("span", element("i", " ", class_=f"key {kind}"), text) for kind, text in legend),
-                class_="legend",
-            )
-            if releases
-            else None,
+            key if releases else None,
         ),
         *body,
         title="APIs and releases" if releases else "Versions",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kwire.errors import OptionError
+from kwire.pages.quantities import plural
 from kwire.schema.merging import merge
 from kwire.schema.model import Field, Message, Struct
 from kwire.schema.versions import Versions
@@ -185,8 +186,8 @@ def of_definitions(messages: Sequence[Message]) -> Protocol:
         pages.add(page.lower())
         folder = Path(message.file or "").parent.name
         entries.append(Entry(message=message, module=folder, page=page, releases={}))
-    count = "1 definition" if len(entries) == 1 else f"{len(entries)} definitions"
-    return Protocol(title="Message definitions", origin=count, releases=(), entries=tuple(entries))
+    origin = plural(len(entries), "definition")
+    return Protocol(title="Message definitions", origin=origin, releases=(), entries=tuple(entries))
 
 
 def slug(name: str) -> str:
