@@ -59,7 +59,7 @@ SEND_BYTES = 1024 * 1024
 JOINED_BYTES = 64 * 1024
 """Pieces of files up to this size are read and sent with the bytes around them."""
 SMALL_FRAME_BYTES = 4096
-"""Frames up to this size are accepted before authentication, whatever sasl.server.max.receive.size says."""
+"""Frames up to this size are accepted before authentication, regardless of sasl.server.max.receive.size."""
 EXEMPT_APIS = frozenset({17, 27, 36})
 """SaslHandshake, WriteTxnMarkers, SaslAuthenticate: their time does not count towards the request_percentage quota."""
 

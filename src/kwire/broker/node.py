@@ -82,7 +82,7 @@ class Node:
         self.faults = faults or Faults()
         self.requests = RequestLog(0) if requests is None else requests
 
-        # The metadata: what the metadata log says of topics, configs, brokers, ACLs, ...
+        # The cluster: topics, configs, brokers, ACLs and everything else in the metadata log
         self.files.make_directory(str(directory))
         stored = read_metadata(directory / f"{METADATA_TOPIC}-0")
         self.cluster = ClusterState()
@@ -92,7 +92,7 @@ class Node:
         self.settings = dynamic_settings(self)
 
         with contextlib.ExitStack() as undo:
-            # The logs, and the right to change the metadata
+            # The logs, and the leadership of the metadata log
             self.log_manager = startup.open_logs(directory, self.settings, self.topics, self.files, clock.now_ms())
             undo.callback(self.log_manager.close, clean=False)
             self.node_id, self.cluster_id = self.log_manager.node_id, self.log_manager.cluster_id
@@ -115,7 +115,7 @@ class Node:
             undo.pop_all()
             undo.callback(startup.unregister, self)
 
-            # What serves clients
+            # The services for clients
             self.security = Security(self)
             self.throttling = Throttling(self)
             self.client_metrics = ClientMetrics(self)

@@ -178,7 +178,7 @@ class ClusterState:
             yield record, version
 
     def keep(self, record: Message, version: int, *about: Hashable) -> None:
-        """Put a record into effect, in place of the one of its kind with the same identity (about)."""
+        """Store a record for snapshots, replacing the one of its kind about the same object (about: its key)."""
         self.records[type(record).__name__, *about] = record, version
 
     def drop(self, kind: str, *about: Hashable) -> None:

@@ -44,18 +44,18 @@ class LogEnds:
 
     def of(self, topic: str, partition: int) -> int | None:
         """Return a log end offset; None if the log is missing or unreadable."""
-        place = (topic, partition)
-        if place not in self._known:
-            self._known[place] = None
-            if place in self._logs:
+        partition_key = (topic, partition)
+        if partition_key not in self._known:
+            self._known[partition_key] = None
+            if partition_key in self._logs:
                 with contextlib.suppress(LogError, DecodeError):
-                    self._known[place] = self._logs[place].log_end_offset
-        return self._known[place]
+                    self._known[partition_key] = self._logs[partition_key].log_end_offset
+        return self._known[partition_key]
 
 
 def group_row(group: Group, ends: LogEnds) -> Row:
     """Return the row of a group. lag: of all its partitions, None if the log of one is missing."""
-    lags = [_lag(ends.of(*place), committed.offset) for place, committed in group.offsets.items()]
+    lags = [_lag(ends.of(*partition_key), committed.offset) for partition_key, committed in group.offsets.items()]
     known = [lag for lag in lags if lag is not None]
     return {
         "group": group.group_id,

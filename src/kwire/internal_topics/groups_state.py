@@ -11,7 +11,7 @@ A group is of one of four kinds. Each record changes one part:
     17 - 23  streams     group epoch, member, epoch and members of the target assignment, current tasks, topology
 
 Offsets committed in a transaction become valid with its COMMIT marker and are dropped with ABORT. A plain commit that
-follows them stays. A group without members, group record and offsets is removed.
+follows them is kept. A group without members, group record and offsets is removed.
 Source: GroupCoordinatorShard.replay, GroupMetadataManager, OffsetMetadataManager of 3.9.1 and 4.x.
 """
 
@@ -143,8 +143,8 @@ class Group:
         parts = (self.members, self.offsets, self.pending_offsets, self.regexes, self.topic_names)
         return numbered or any(parts) or bool(self.share_partitions) or self.topology is not None
 
-    def forget(self) -> None:
-        """Apply the tombstone of the group's own record; committed offsets have their own records and stay."""
+    def clear(self) -> None:
+        """Apply the tombstone of the group's own record; committed offsets have their own records and are kept."""
         self.kind, self.epoch, self.assignment_epoch, self.state_timestamp = CLASSIC, -1, -1, -1
         self.protocol_type, self.protocol, self.leader, self.topology = "", None, None, None
         self.members, self.regexes, self.share_partitions = {}, {}, {}
@@ -231,10 +231,10 @@ Change = Callable[["Group", Any, Any, TypedRecord], None]
 def _offset_commit(
     group: Group, key: m.OffsetCommitKey, value: m.OffsetCommitValue | None, record: TypedRecord
 ) -> None:
-    place = (key.topic, key.partition)
+    topic_partition = (key.topic, key.partition)
     if value is None:
-        group.offsets.pop(place, None)
-        for pending in [each for each in group.pending_offsets if each[1:] == place]:
+        group.offsets.pop(topic_partition, None)
+        for pending in [each for each in group.pending_offsets if each[1:] == topic_partition]:
             del group.pending_offsets[pending]
         return
     committed = CommittedOffset(
@@ -251,15 +251,15 @@ def _offset_commit(
         producer_id=record.producer_id if record.is_transactional else -1,
     )
     if record.is_transactional:
-        group.pending_offsets[(record.producer_id, *place)] = committed
+        group.pending_offsets[(record.producer_id, *topic_partition)] = committed
     else:
-        group.offsets[place] = committed
+        group.offsets[topic_partition] = committed
 
 
 def _classic(group: Group, key: m.GroupMetadataKey, value: m.GroupMetadataValue | None, record: TypedRecord) -> None:
     if value is None:
         if group.kind == CLASSIC:
-            group.forget()
+            group.clear()
         return
     group.kind, group.epoch = CLASSIC, value.generation
     group.protocol_type, group.protocol, group.leader = value.protocol_type, value.protocol, value.leader
@@ -271,7 +271,7 @@ def _group_epoch(kind: str) -> Change:
     def change(group: Group, key: object, value: EpochValue | None, record: TypedRecord) -> None:
         if value is None:
             if group.kind == kind:
-                group.forget()
+                group.clear()
             return
         group.kind, group.epoch = kind, value.epoch
 

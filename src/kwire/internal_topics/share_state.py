@@ -94,22 +94,22 @@ class ShareState:
         if record.key is None:
             return
         key = cast("m.ShareSnapshotKey | m.ShareUpdateKey", record.key)
-        place = (key.group_id, key.topic_id, key.partition)
+        partition_key = (key.group_id, key.topic_id, key.partition)
         if record.value is None:
-            self.partitions.pop(place, None)
+            self.partitions.pop(partition_key, None)
             return
         if record.kind == "ShareSnapshot":
-            self.partitions[place] = _from_snapshot(place, record)
-        elif place in self.partitions:
-            _update(self.partitions[place], record)
+            self.partitions[partition_key] = _from_snapshot(partition_key, record)
+        elif partition_key in self.partitions:
+            _update(self.partitions[partition_key], record)
 
 
-def _from_snapshot(place: tuple[str, UUID, int], record: TypedRecord) -> SharePartition:
+def _from_snapshot(partition_key: tuple[str, UUID, int], record: TypedRecord) -> SharePartition:
     value = cast("m.ShareSnapshotValue", record.value)
     return SharePartition(
-        group_id=place[0],
-        topic_id=place[1],
-        partition=place[2],
+        group_id=partition_key[0],
+        topic_id=partition_key[1],
+        partition=partition_key[2],
         state_partition=record.partition,
         snapshot_epoch=value.snapshot_epoch,
         state_epoch=value.state_epoch,
@@ -159,8 +159,8 @@ def merge_ranges(ranges: Iterable[DeliveredRange], start_offset: int = UNSET) ->
     merged: list[DeliveredRange] = []
     active: list[tuple[int, int]] = []
     for border, end in itertools.pairwise(borders):  # at the last one everything has ended
-        for gone in closing.get(border, ()):
-            active.remove(gone)
+        for ended in closing.get(border, ()):
+            active.remove(ended)
         active += opening.get(border, ())
         if not active:
             continue

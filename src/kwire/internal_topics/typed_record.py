@@ -1,4 +1,4 @@
-"""A record of an internal topic with its key and value as messages, or with the error that prevents it.
+"""A record of an internal topic with its key and value as messages, or with the error of decoding them.
 
     key and value decoded          key, value: messages; error: None
     a tombstone                    key; is_tombstone; value: None
@@ -9,7 +9,7 @@
     a control record               kind COMMIT, ABORT, LEADER_CHANGE...; value: a message where Kafka has one
     an unreadable batch            kind "damage": the error; offset is that of the first lost record
 
-Whatever the bytes are, reading yields rows and raises nothing.
+Malformed bytes yield records with errors; reading them raises nothing.
 Source: CoordinatorRecordSerde, MetadataRecordSerde, which skip or reject the records with errors.
 """
 
@@ -153,7 +153,7 @@ def decode_control(typed: TypedRecord, record: Record) -> None:
     if name is None:
         return
     cls, data = registry.get(name), control.value or b""
-    # each begins with its own version; one that is not known begins with the fields of the last that is
+    # each begins with its version; unknown versions begin with the fields of the newest known one
     version = min(max(int.from_bytes(data[:2], "big", signed=True), 0), cls.VALID_VERSIONS.highest)
     try:
         typed.value, _ = cls.decode_from(data, 0, version=version)

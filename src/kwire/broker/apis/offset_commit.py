@@ -61,7 +61,7 @@ def commit(node: Node, context: RequestContext, request: OffsetCommitRequest, co
         version=context.api_version,
         transactional=False,
     )
-    node.groups.commit_heard_of(group, request.member_id)
+    node.groups.restart_session(group, request.member_id)
     node.groups.offsets.commit(request.group_id, commits)
 
 

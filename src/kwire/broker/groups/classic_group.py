@@ -30,7 +30,7 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 __all__ = ["ClassicGroup", "ClassicMember", "ClassicState", "Protocols"]
 
 Protocols = tuple[tuple[str, bytes], ...]
-"""What a member offers, in its order of preference: (protocol's name, the member's metadata for it)."""
+"""The protocols of a member in its order of preference, each with the member's metadata."""
 
 
 class ClassicState(enum.StrEnum):
@@ -48,7 +48,7 @@ class ClassicMember:
 
     awaiting_join, awaiting_sync: receive the response of the member's open request, None without one.
     is_new: the member joined and waits for its first generation. Until then a longer timer guards its session, because
-    a client that died in between never comes back for its member id.
+    a client that dies in between never uses its member id.
     """
 
     member_id: str

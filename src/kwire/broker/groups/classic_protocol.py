@@ -23,9 +23,9 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 __all__ = ["MEMBER_ID_REQUIRED_VERSION", "ClassicProtocol", "protocols_of"]
 
 MEMBER_ID_REQUIRED_VERSION = 4
-"""From this version of JoinGroup on, a member without an id is given one and has to come back with it (KIP-394)."""
+"""From this version of JoinGroup on, a member without an id gets one and has to join again with it (KIP-394)."""
 SKIP_ASSIGNMENT_VERSION = 9
-"""From this version on, the response tells a returning static leader not to assign again (KIP-814)."""
+"""From this version on, a static leader that joins again is told to skip the assignment (KIP-814)."""
 
 
 def protocols_of(request: JoinGroupRequest) -> Protocols:
@@ -130,12 +130,12 @@ class ClassicProtocol:
             group.new_member_added = True
         group.add(member)
         self.rebalance.restart_session(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS)
-        self.rebalance.prepare_or_complete(group, f"{member_id} joins; it says: {request.reason or 'nothing'}")
+        self.rebalance.prepare_or_complete(group, f"{member_id} joins: {request.reason or 'no reason'}")
 
     def _join_again(
         self, group: ClassicGroup, member: ClassicMember, request: JoinGroupRequest, respond: JoinCallback
     ) -> None:
-        """Let a known member join again. A settled group rebalances only for a change, or for its leader."""
+        """Let a known member join again. A stable group rebalances only for a change, or for its leader."""
         unchanged = member.protocols == protocols_of(request)
         is_leader = group.leader == member.member_id
         if group.state is ClassicState.COMPLETING_REBALANCE and unchanged:
@@ -147,7 +147,7 @@ class ClassicProtocol:
         else:
             self._update(member, request, respond)
             self.rebalance.prepare_or_complete(
-                group, f"{member.member_id} joins again; it says: {request.reason or 'nothing'}"
+                group, f"{member.member_id} joins again: {request.reason or 'no reason'}"
             )
 
     @staticmethod
@@ -166,7 +166,7 @@ class ClassicProtocol:
         new_id: str,
         respond: JoinCallback,
     ) -> None:
-        """Let an instance come back without its member id (KIP-345); a settled group does not rebalance."""
+        """Replace the member of an instance that joins without its id (KIP-345); a stable group does not rebalance."""
         assert request.group_instance_id is not None
         leader_before, old = group.leader, group.members[old_id]
         self.store.timers.cancel(("session", group.group_id, old_id))
@@ -192,23 +192,23 @@ class ClassicProtocol:
                 response.leader = leader_before or ""
             group.complete_join(member, response)
         elif group.state in (ClassicState.STABLE, ClassicState.COMPLETING_REBALANCE):
-            self.rebalance.prepare(group, f"static member {new_id} comes back, and the group has to change for it")
+            self.rebalance.prepare(group, f"static member {new_id} joins with other protocols")
         else:
             self.rebalance.complete_if_all_joined(group)
 
     # --- SyncGroup ---
 
     def sync(self, group: ClassicGroup, request: SyncGroupRequest, respond: SyncCallback) -> None:
-        """Request the assignment of this generation; the leader brings it. Raises BrokerError."""
+        """Request the assignment of this generation; the leader submits it. Raises BrokerError."""
         group.check_member(request.member_id, request.group_instance_id)
         if request.generation_id != group.generation_id:
             raise refusal(ErrorCode.ILLEGAL_GENERATION, f"generation is {group.generation_id}")
-        for said, is_ in (
+        for sent, expected in (
             (request.protocol_type, group.protocol_type),
             (request.protocol_name, group.protocol_name),
         ):
-            if said is not None and is_ is not None and said != is_:
-                raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"member sent {said}, group has {is_}")
+            if sent is not None and expected is not None and sent != expected:
+                raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"member sent {sent}, group has {expected}")
         member = group.members[request.member_id]
         if group.state is ClassicState.PREPARING_REBALANCE:
             raise refusal(ErrorCode.REBALANCE_IN_PROGRESS, "group is rebalancing")

@@ -6,7 +6,7 @@
                                      rebalance timeout
     members to join again            the group's rebalance timeout        missing members are removed; static ones stay
     a pending member id to join      its session timeout                  the id is removed
-    a new member's first generation  five minutes                         the member is removed: nobody is waiting
+    a new member's first generation  five minutes                         the member is removed
     members to send SyncGroup        the group's rebalance timeout        missing members are removed, rebalance
     a heartbeat                      the member's session timeout         the member is removed, rebalance
 
@@ -69,14 +69,14 @@ class ClassicRebalance:
 
     def _start_join_timeout(self, group: ClassicGroup) -> None:
         self.store.timers.start(
-            ("join", group.group_id), group.rebalance_timeout_ms, lambda: self._if_there(group, self.complete_join)
+            ("join", group.group_id), group.rebalance_timeout_ms, lambda: self._if_exists(group, self.complete_join)
         )
 
     def _start_initial_delay(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
         self.store.timers.start(
             ("join", group.group_id),
             delay_ms,
-            lambda: self._if_there(group, lambda group: self._end_initial_delay(group, delay_ms, remaining_ms)),
+            lambda: self._if_exists(group, lambda group: self._end_initial_delay(group, delay_ms, remaining_ms)),
         )
 
     def _end_initial_delay(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
@@ -87,7 +87,7 @@ class ClassicRebalance:
         else:
             self.complete_join(group)
 
-    def _if_there(self, group: ClassicGroup, act: Callable[[ClassicGroup], object]) -> None:
+    def _if_exists(self, group: ClassicGroup, act: Callable[[ClassicGroup], object]) -> None:
         """Act on a group unless it was deleted or upgraded since."""
         if self.store.classic.get(group.group_id) is group:
             act(group)
@@ -110,7 +110,7 @@ class ClassicRebalance:
             if member.awaiting_join is None and member.instance_id is None:
                 self.remove(group, member.member_id)
         if not group.elect_joined_leader() and group.members:
-            log.warning("group %s: no member joined again", group.group_id)  # static ones are all away: wait on
+            log.warning("group %s: no member joined again", group.group_id)  # only static members are left: wait again
             self._start_join_timeout(group)
             return
         group.begin_generation(self.store.clock.now_ms())
@@ -126,7 +126,7 @@ class ClassicRebalance:
         self.store.timers.start(
             ("sync", group.group_id),
             group.rebalance_timeout_ms,
-            lambda: self._if_there(group, self._expire_sync),
+            lambda: self._if_exists(group, self._expire_sync),
         )
 
     def _write_emptied(self, group: ClassicGroup) -> None:
@@ -141,7 +141,7 @@ class ClassicRebalance:
         if missing and group.state in (ClassicState.COMPLETING_REBALANCE, ClassicState.STABLE):
             for member_id in missing:
                 self.remove(group, member_id)
-            self.prepare(group, f"no SyncGroup came from {', '.join(missing)}")
+            self.prepare(group, f"no SyncGroup from {', '.join(missing)}")
 
     # --- assignments ---
 
@@ -170,7 +170,7 @@ class ClassicRebalance:
         self.store.timers.start(
             ("session", group.group_id, member_id),
             timeout_ms,
-            lambda: self._if_there(group, lambda group: self._expire_session(group, member_id)),
+            lambda: self._if_exists(group, lambda group: self._expire_session(group, member_id)),
         )
 
     def _expire_session(self, group: ClassicGroup, member_id: str) -> None:

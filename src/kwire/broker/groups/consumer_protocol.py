@@ -58,7 +58,7 @@ ASSIGNORS: dict[str, assignors.Assignor] = {
     "range": assignors.assign_ranges,
 }
 CLIENT_MADE_MEMBER_ID_VERSION = 1
-"""From this version on, members bring an id that they made themselves, so a lost response leaves no dead member."""
+"""From this version on, members generate their own ids, so a lost response leaves no dead member."""
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ log = logging.getLogger(__name__)
 class Step:
     """A member's change in progress: the member before and after it, and the records to write.
 
-    replaces: the member id whose place the member takes, its own unless an instance came back with a new one. moved:
+    replaces: the member id that the member replaces: its own, or the former one of an instance with a new id. moved:
     whether step 4 changed the member.
     """
 
@@ -149,7 +149,7 @@ class ConsumerProtocol:
         member_id = request.member_id or render_uuid(new_uuid())
         self.check_size(group, member_id)
         owned = None if request.topic_partitions is None else to_assignment(request.topic_partitions)
-        step = self._take_in(group, member_id, request, owned, written_before)
+        step = self._find_member(group, member_id, request, owned, written_before)
         names = frozenset(request.subscribed_topic_names or ())
         keeps_names = request.subscribed_topic_names is None or names == frozenset(step.member.subscribed_topics)
         step.member = replace(
@@ -164,7 +164,7 @@ class ConsumerProtocol:
             subscribed_regex=(
                 step.member.subscribed_regex
                 if request.subscribed_topic_regex is None
-                else request.subscribed_topic_regex or None  # an empty one takes it back
+                else request.subscribed_topic_regex or None  # empty: no regex
             ),
             client_id=context.client_id,
             client_host=context.client_host,
@@ -178,9 +178,11 @@ class ConsumerProtocol:
             member_epoch=member.epoch,
             heartbeat_interval_ms=self.store.settings.group_consumer_heartbeat_interval_ms,
         )
-        tells_all = request.rebalance_timeout_ms != -1 and owned is not None
-        tells_all = tells_all and (request.subscribed_topic_names is not None or bool(request.subscribed_topic_regex))
-        if request.member_epoch == 0 or tells_all or member.assigned != step.before.assigned:
+        reports_all = request.rebalance_timeout_ms != -1 and owned is not None
+        reports_all = reports_all and (
+            request.subscribed_topic_names is not None or bool(request.subscribed_topic_regex)
+        )
+        if request.member_epoch == 0 or reports_all or member.assigned != step.before.assigned:
             response.assignment = ConsumerGroupHeartbeatResponse.Assignment(
                 topic_partitions=[
                     AssignedPartitions(topic_id=topic_id, partitions=sorted(partitions))
@@ -200,7 +202,7 @@ class ConsumerProtocol:
 
     # --- 1. the member ---
 
-    def _take_in(
+    def _find_member(
         self,
         group: ConsumerGroup,
         member_id: str,
@@ -270,12 +272,12 @@ class ConsumerProtocol:
         epoch, target_epoch = group.epoch, group.assignment_epoch
         target = target_of(group, member)
         is_checked = group.group_id in self.store.checked and step.before.member_id in group.members
-        looks = names_changed or regex_changed or not is_checked
-        if not looks and epoch == target_epoch:
+        checks_topics = names_changed or regex_changed or not is_checked
+        if not checks_topics and epoch == target_epoch:
             return self._finish(group, step, target_epoch, target, owned)
         after = {m.member_id: m for m in group.members.values() if m.member_id != step.replaces}
         after[member.member_id] = member
-        if looks:
+        if checks_topics:
             regexes = self._resolve(group, after, step.records, may_see)
             topics = topics_metadata(
                 group_topics(after.values(), regexes), self.store.topics, self.store.settings.broker_rack or None
@@ -325,7 +327,7 @@ class ConsumerProtocol:
             found = frozenset(name for name in matching if may_see(name))
             if known is None or known.topics != found:
                 now_ms = self.store.clock.now_ms()
-                known = ResolvedRegex(topics=found, version=0, timestamp_ms=now_ms)  # 0: a Kafka is to look itself
+                known = ResolvedRegex(topics=found, version=0, timestamp_ms=now_ms)  # 0: Kafka resolves it again
                 written.append(records.regex(group.group_id, pattern, known))
             regexes[pattern] = known
         written.extend(records.regex_tombstone(group.group_id, p) for p in group.regexes if p not in regexes)
@@ -410,9 +412,9 @@ class ConsumerProtocol:
         """Remove members from the group, and raise its epoch. Raises BrokerError if the log cannot be written."""
         if len(members) == 1 and self.downgrade(group, members[0].member_id):
             return
-        gone = {member.member_id for member in members}
-        written = [record for member_id in sorted(gone) for record in self.departure(group.group_id, member_id)]
-        after = {m.member_id: m for m in group.members.values() if m.member_id not in gone}
+        removed = {member.member_id for member in members}
+        written = [record for member_id in sorted(removed) for record in self.departure(group.group_id, member_id)]
+        after = {m.member_id: m for m in group.members.values() if m.member_id not in removed}
         used = {m.subscribed_regex for m in after.values()}
         kept = {pattern: resolved for pattern, resolved in group.regexes.items() if pattern in used}
         written.extend(records.regex_tombstone(group.group_id, p) for p in group.regexes if p not in kept)
@@ -423,7 +425,7 @@ class ConsumerProtocol:
             written.append(records.subscription_metadata(group.group_id, topics))
         written.append(records.group_epoch(group.group_id, group.epoch + 1))
         self.store.write(group.group_id, written)
-        for member_id in gone:
+        for member_id in removed:
             self.cancel_timers(group.group_id, member_id)
 
     # --- timers ---
@@ -453,7 +455,7 @@ class ConsumerProtocol:
         self.store.timers.start(name, member.rebalance_timeout_ms, late)
 
     def expire(self, group_id: str, member_id: str, why: str, epoch: int | None = None) -> None:
-        """Remove a member whose timer expired, unless it is gone already. epoch: if it is still at this epoch."""
+        """Remove a member whose timer expired, unless it has left. epoch: only if it is still at this epoch."""
         group = self.store.find(group_id)
         if group is None or isinstance(group, ClassicGroup):
             return
@@ -464,7 +466,7 @@ class ConsumerProtocol:
         try:
             self.fence(group, [member])
         except BrokerError as error:
-            log.warning("group %s: member %s stays for now: %s", group_id, member_id, error)
+            log.warning("group %s: member %s could not be removed: %s", group_id, member_id, error)
             self.start_session(group_id, member_id, self.store.settings.group_consumer_session_timeout_ms)
 
     def cancel_timers(self, group_id: str, member_id: str) -> None:

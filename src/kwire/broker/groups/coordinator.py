@@ -93,7 +93,7 @@ class GroupCoordinator:
 
         self.store.timers.start(("expire",), self.store.settings.offsets_retention_check_interval_ms, expire)
 
-    # --- what happens elsewhere ---
+    # --- events ---
 
     def topics_changed(self) -> None:
         """Let consumer groups check their topics again at the next heartbeat."""
@@ -102,9 +102,9 @@ class GroupCoordinator:
     def topics_deleted(self, names: Iterable[str]) -> None:
         """Delete all offsets of deleted topics."""
         try:
-            self.offsets.forget_topics(names)
+            self.offsets.delete_topics(names)
         except BrokerError as error:
-            log.warning("offsets of deleted topics stay: %s", error)
+            log.warning("offsets of deleted topics could not be deleted: %s", error)
         self.topics_changed()
 
     def complete_transaction(self, producer_id: int, commit: bool, partitions: Iterable[int] | None = None) -> None:
@@ -201,7 +201,7 @@ class GroupCoordinator:
             self.migration.upgraded(existing)
         return response
 
-    # --- groups as such ---
+    # --- groups ---
 
     def delete(self, group_id: str) -> None:
         """Delete a group without members, with its offsets.
@@ -221,20 +221,18 @@ class GroupCoordinator:
 
         Empty filters match all groups. Case is ignored.
         """
-        wanted_states = {state.strip().lower() for state in states}
-        wanted_types = {kind.lower() for kind in types}
+        state_filter = {state.strip().lower() for state in states}
+        type_filter = {kind.lower() for kind in types}
         found = []
         for group in self.store.groups():
             classic = isinstance(group, ClassicGroup)
             kind = "classic" if classic else "consumer"
             protocol = (group.protocol_type or "") if isinstance(group, ClassicGroup) else "consumer"
-            if (not wanted_states or group.state.lower() in wanted_states) and (
-                not wanted_types or kind in wanted_types
-            ):
+            if (not state_filter or group.state.lower() in state_filter) and (not type_filter or kind in type_filter):
                 found.append((group.group_id, protocol, str(group.state), kind))
         return found
 
-    def commit_heard_of(self, group: ClassicGroup | ConsumerGroup, member_id: str) -> None:
+    def restart_session(self, group: ClassicGroup | ConsumerGroup, member_id: str) -> None:
         """Restart the session of a member of a classic group that committed offsets."""
         if isinstance(group, ClassicGroup) and group.state in (ClassicState.STABLE, ClassicState.PREPARING_REBALANCE):
             member = group.members.get(member_id)

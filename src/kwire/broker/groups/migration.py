@@ -76,16 +76,18 @@ class Migration:
 
         Raises BrokerError: GROUP_ID_NOT_FOUND if the group cannot be upgraded.
         """
-        stays = refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {classic.group_id} is not a consumer group.")
+        rejected = refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {classic.group_id} is not a consumer group.")
         too_many = len(classic.members) > self.store.settings.group_consumer_max_size
         if not self._allows("upgrade") or not classic.uses_consumer_protocol or too_many:
-            raise stays
+            raise rejected
         group = new_group(classic.group_id, epoch=classic.generation_id)
         try:
             for member in classic.members.values():
                 self._upgrade_member(group, classic, member)
         except DecodeError as error:
-            raise refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"{stays.what} Its members are unreadable: {error}") from error
+            raise refusal(
+                ErrorCode.GROUP_ID_NOT_FOUND, f"{rejected.what} Its members are unreadable: {error}"
+            ) from error
         group_id = group.group_id
         members = list(group.members.values())
         written = [records.group_metadata_tombstone(group_id)]
@@ -232,7 +234,7 @@ class Migration:
             raise refusal(
                 ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"member subscription is unreadable: {error}"
             ) from error
-        step = self._take_in(group, member_id, instance_id, is_new)
+        step = self._find_member(group, member_id, instance_id, is_new)
         step.member = replace(
             step.member,
             instance_id=instance_id or step.member.instance_id,
@@ -263,7 +265,7 @@ class Migration:
             )
         )
 
-    def _take_in(self, group: ConsumerGroup, member_id: str, instance_id: str | None, is_new: bool) -> Step:
+    def _find_member(self, group: ConsumerGroup, member_id: str, instance_id: str | None, is_new: bool) -> Step:
         known = group.members.get(member_id) or Member(member_id=member_id, epoch=0)
         if instance_id is not None:
             static = static_member(group, instance_id)

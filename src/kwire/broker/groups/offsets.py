@@ -162,17 +162,17 @@ class GroupOffsets:
         partitions = self.store.state.offsets_of(group_id).keys() | self.store.state.pending_partitions(group_id)
         return [records.offset_tombstone(group_id, *partition) for partition in sorted(partitions)]
 
-    def forget_topics(self, names: Iterable[str]) -> None:
+    def delete_topics(self, names: Iterable[str]) -> None:
         """Delete all offsets of deleted topics. Raises BrokerError."""
-        gone = frozenset(names)
+        deleted = frozenset(names)
         for group_id in [group.group_id for group in self.store.groups()]:
             partitions = self.store.state.offsets_of(group_id).keys() | self.store.state.pending_partitions(group_id)
-            self.delete(group_id, sorted(each for each in partitions if each[0] in gone))
+            self.delete(group_id, sorted(each for each in partitions if each[0] in deleted))
 
-    # --- forgetting ---
+    # --- expiring ---
 
     def expire(self) -> None:
-        """Remove expired offsets and groups; a group that cannot be written stays."""
+        """Remove expired offsets and groups; failed writes are retried at the next check."""
         for group in self.store.groups():
             group_id = group.group_id
             expired = self._expired(group)
@@ -226,7 +226,7 @@ def subscription(group: Group) -> Callable[[str], bool]:
 
 
 def is_empty(group: Group) -> bool:
-    """Return whether a group has no members and nobody is joining."""
+    """Return whether a group has no members and no pending joins."""
     if isinstance(group, ClassicGroup):
         return group.state is ClassicState.EMPTY
     return not group.members

@@ -1,7 +1,7 @@
 """A member's next step from its assignment to its target assignment.
 
 Partitions in both stay. Partitions that are not in the target are revoked first, at the old epoch. Then the member gets
-those that nobody owns, with the new epoch, and waits for those that others still own.
+free partitions, at the new epoch, and waits for those that other members still own.
 
 Source: KIP-848; org.apache.kafka.coordinator.group.modern.consumer.CurrentAssignmentBuilder.
 """
@@ -54,11 +54,11 @@ def reconcile(
             return _next(member, target_epoch, target_epoch, target, is_owned, owned)
 
 
-def _owns_any(owned: Assignment | None, given_up: Assignment) -> bool:
+def _owns_any(owned: Assignment | None, revoked: Assignment) -> bool:
     """Return whether the member still owns any of these partitions; a member that does not report is assumed to."""
     if owned is None:
         return True
-    return any(not partitions.isdisjoint(given_up.get(topic_id, NONE)) for topic_id, partitions in owned.items())
+    return any(not partitions.isdisjoint(revoked.get(topic_id, NONE)) for topic_id, partitions in owned.items())
 
 
 def _next(
@@ -72,20 +72,20 @@ def _next(
     """Return the step of a member at an epoch."""
     waits = False
     kept: dict[UUID, frozenset[int]] = {}
-    to_give_up: dict[UUID, frozenset[int]] = {}
-    to_get: dict[UUID, frozenset[int]] = {}
+    to_revoke: dict[UUID, frozenset[int]] = {}
+    to_assign: dict[UUID, frozenset[int]] = {}
     now = to_assignment(member.assigned)
     for topic_id in dict.fromkeys((*now, *target)):
-        wanted, has = target.get(topic_id, NONE), now.get(topic_id, NONE)
-        missing = wanted - has
+        expected, current = target.get(topic_id, NONE), now.get(topic_id, NONE)
+        missing = expected - current
         free = frozenset(partition for partition in missing if not is_owned(topic_id, partition))
         waits = waits or len(free) < len(missing)
-        for into, partitions in ((kept, has & wanted), (to_give_up, has - wanted), (to_get, free)):
+        for into, partitions in ((kept, current & expected), (to_revoke, current - expected), (to_assign, free)):
             if partitions:
                 into[topic_id] = partitions
-    if to_give_up and _owns_any(owned, to_give_up):
-        return _moved(member, MemberState.UNREVOKED_PARTITIONS, epoch, kept, to_give_up)
-    assigned = {t: kept.get(t, NONE) | to_get.get(t, NONE) for t in dict.fromkeys((*kept, *to_get))}
+    if to_revoke and _owns_any(owned, to_revoke):
+        return _moved(member, MemberState.UNREVOKED_PARTITIONS, epoch, kept, to_revoke)
+    assigned = {t: kept.get(t, NONE) | to_assign.get(t, NONE) for t in dict.fromkeys((*kept, *to_assign))}
     state = MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE
     return _moved(member, state, target_epoch, assigned, {})
 

@@ -1,10 +1,10 @@
 """Regular expressions matched in time linear in the text: all states are walked in parallel (Thompson).
 
-    state  effect                                                     next states
-    CHARS  consumes one character of a set                            one
-    PLACE  continues only at a position: begin, end, word boundary    one
-    FORK   continues in every direction                               any number
-    END    the pattern has matched
+    state      effect                                                     next states
+    CHARS      consumes one character of a set                            one
+    ASSERTION  continues only at a position: begin, end, word boundary    one
+    FORK       continues in every direction                               any number
+    END        the pattern has matched
 
 Sets of states are cached, so similar names cost one look-up per character. The work for new sets is counted and ends at
 MAX_STEPS: a pattern that was made to be expensive costs half a second.
@@ -17,17 +17,28 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Iterable
 
-__all__ = ["CHARS", "END", "FORK", "MAX_STATES", "PLACE", "PLACES", "WORD", "Machine", "Place", "TooExpensive"]
+__all__ = [
+    "ASSERTION",
+    "ASSERTIONS",
+    "CHARS",
+    "END",
+    "FORK",
+    "MAX_STATES",
+    "WORD",
+    "Assertion",
+    "Machine",
+    "TooExpensive",
+]
 
 MAX_STATES = 5_000
 MAX_STEPS = 500_000
 
-CHARS, PLACE, FORK, END = range(4)
+CHARS, ASSERTION, FORK, END = range(4)
 WORD = frozenset(string.ascii_letters + string.digits + "_")
 
-Place = Callable[[bool, bool, bool], bool]
+Assertion = Callable[[bool, bool, bool], bool]
 """A zero-width assertion: (at the beginning, at the end, at a word boundary) -> whether it holds."""
-PLACES: dict[str, Place] = {
+ASSERTIONS: dict[str, Assertion] = {
     "A": lambda begin, end, border: begin,
     "z": lambda begin, end, border: end,
     "b": lambda begin, end, border: border,
@@ -46,7 +57,7 @@ class Machine:
     def __init__(self) -> None:
         self._kinds: list[int] = []
         self._characters: list[frozenset[str]] = []
-        self._places: list[Place | None] = []
+        self._assertions: list[Assertion | None] = []
         self._nexts: list[list[int]] = []
         self._start = 0
         self._steps = 0
@@ -58,7 +69,7 @@ class Machine:
         kind: int,
         *,
         characters: frozenset[str] = NO_CHARACTERS,
-        place: Place | None = None,
+        assertion: Assertion | None = None,
         nexts: Iterable[int] = (),
     ) -> int:
         """Add a state and return its number. Raises TooExpensive."""
@@ -66,7 +77,7 @@ class Machine:
             raise TooExpensive(f"it needs more than {MAX_STATES} states")
         self._kinds.append(kind)
         self._characters.append(characters)
-        self._places.append(place)
+        self._assertions.append(assertion)
         self._nexts.append(list(nexts))
         return len(self._kinds) - 1
 
@@ -106,8 +117,8 @@ class Machine:
             if state in reached:
                 continue
             reached.add(state)
-            place = self._places[state]
-            if self._kinds[state] == FORK or (place is not None and place(at_begin, at_end, at_border)):
+            assertion = self._assertions[state]
+            if self._kinds[state] == FORK or (assertion is not None and assertion(at_begin, at_end, at_border)):
                 waiting.extend(self._nexts[state])
         self._count(len(reached))
         self._reached[key] = frozenset(reached)

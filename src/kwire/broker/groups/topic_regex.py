@@ -22,11 +22,11 @@ import unicodedata
 from collections.abc import Iterable
 
 from kwire.broker.groups.regex_machine import (
+    ASSERTION,
+    ASSERTIONS,
     CHARS,
     END,
     FORK,
-    PLACE,
-    PLACES,
     WORD,
     Machine,
     TooExpensive,
@@ -104,8 +104,8 @@ class TopicRegex:
         state = self._machine.add(FORK)
         return state, [state]
 
-    def _place(self, name: str) -> Fragment:
-        state = self._machine.add(PLACE, place=PLACES[name])
+    def _assertion(self, name: str) -> Fragment:
+        state = self._machine.add(ASSERTION, assertion=ASSERTIONS[name])
         return state, [state]
 
     def _characters(self, characters: Iterable[str]) -> Fragment:
@@ -232,9 +232,9 @@ class TopicRegex:
             case ".":
                 return self._characters(self._alphabet)
             case "^":
-                return self._place("A")
+                return self._assertion("A")
             case "$":
-                return self._place("z")
+                return self._assertion("z")
             case "\\":
                 return self._escape()
             case "*" | "+" | "?":
@@ -275,8 +275,8 @@ class TopicRegex:
 
     def _escape(self) -> Fragment:
         character = self._next()
-        if character in PLACES:
-            return self._place(character)
+        if character in ASSERTIONS:
+            return self._assertion(character)
         if character == "Q":
             end = self._pattern.find("\\E", self._pos)
             text = self._pattern[self._pos : end if end >= 0 else None]

@@ -20,7 +20,7 @@ from kwire.internal_topics.enums import PatternType, Permission
 
 __all__ = ["Authorizer"]
 
-EVERYBODY = "User:*"
+ANY_USER = "User:*"
 IMPLIED_BY = {
     Operation.DESCRIBE: frozenset(
         {Operation.DESCRIBE, Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER}
@@ -57,7 +57,7 @@ class Authorizer:
         for acl in self._acls:
             if (
                 acl.resource_type == kind
-                and acl.principal in (principal, EVERYBODY)
+                and acl.principal in (principal, ANY_USER)
                 and acl.host in (host, WILDCARD)
                 and acl.operation in (operation, Operation.ALL)
             ):
@@ -80,7 +80,7 @@ class Authorizer:
 
 def applies(acl: Acl, principal: str, host: str, operation: Operation) -> bool:
     """Return whether an ACL of a resource applies to an operation."""
-    if acl.principal not in (principal, EVERYBODY) or acl.host not in (host, WILDCARD):
+    if acl.principal not in (principal, ANY_USER) or acl.host not in (host, WILDCARD):
         return False
     if acl.operation in (Operation.ALL, operation):
         return True

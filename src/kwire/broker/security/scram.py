@@ -1,4 +1,4 @@
-"""The server side of SCRAM: both sides prove that they know the password, and nobody sends it.
+"""The server side of SCRAM: both sides prove that they know the password without sending it.
 
     client-first   gs2-header "," n=user "," r=client nonce
     server-first   r=both nonces "," s=salt "," i=iterations
@@ -10,8 +10,8 @@ of y or p), and so is its claim in the client's last message, which Kafka does n
 
 With the extension tokenauth=true the user name is the id of a delegation token, and the token's owner logs in.
 
-An unknown user gets the same messages as a known one, with a salt that stays the same for the name, and fails at the
-proof: neither messages nor timing reveal which users exist. Kafka fails at the name instead.
+An unknown user gets the same messages as a known one, with a constant salt for each name, and fails at the proof:
+neither messages nor timing reveal which users exist. Kafka fails at the name instead.
 
 Source: RFC 5802, RFC 7677; org.apache.kafka.common.security.scram.internals.ScramSaslServer, ScramMessages.
 """
@@ -120,7 +120,7 @@ class ScramServer:
                 self._owner = token.owner.partition(":")[2]
         else:
             found = self._find(self._name)
-        self._credential = found or self._nobody()
+        self._credential = found or self._unknown_user()
         self._header = match["header"]
         self._nonce = match["nonce"] + self._own_nonce
         salt = base64.b64encode(self._credential.salt).decode()
@@ -145,7 +145,7 @@ class ScramServer:
         self.user = self._owner if self.is_token_authenticated else self._name
         return b"v=" + base64.b64encode(hmac.digest(credential.server_key, signed, algorithm))
 
-    def _nobody(self) -> ScramCredential:
+    def _unknown_user(self) -> ScramCredential:
         """Return a credential that no password matches, with the same salt each time for a name."""
         salt = hmac.digest(self._pepper, self._name.encode(), "sha256")[:NONCE_BYTES]
         key = secrets.token_bytes(hashlib.new(self._mechanism.algorithm).digest_size)

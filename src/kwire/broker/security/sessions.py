@@ -122,7 +122,7 @@ class SaslSession:
             if renews:
                 raise AuthenticationFailed(what, is_silent=True)
             raise refusal(ErrorCode.UNSUPPORTED_SASL_MECHANISM, what)
-        if renews and mechanism != self._mechanism:  # noticed when the first token comes, as Kafka does
+        if renews and mechanism != self._mechanism:  # reported with the first token, as in Kafka
             self._problem = AuthenticationFailed(
                 f"SASL mechanism '{mechanism}' requested by client is not supported for re-authentication of mechanism "
                 f"'{self._mechanism}'",
@@ -150,7 +150,7 @@ class SaslSession:
         try:
             if self._problem is not None:
                 raise self._problem
-            answer = server.step(token)
+            response = server.step(token)
             lifetime_ms = 0 if server.user is None else self._log_in(f"User:{server.user}", server)
         except AuthenticationFailed as error:
             self._server = None
@@ -160,7 +160,7 @@ class SaslSession:
             raise AuthenticationFailed(
                 f"Authentication failed during {again} due to invalid credentials with SASL mechanism {self._mechanism}"
             ) from None
-        return Step(answer, lifetime_ms)
+        return Step(response, lifetime_ms)
 
     @property
     def _is_renewal(self) -> bool:

@@ -33,7 +33,7 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 
 __all__ = ["may_end", "may_end_bumping"]
 
-COMMITTED: dict[int, bool] = {TransactionState.PREPARE_COMMIT: True, TransactionState.PREPARE_ABORT: False}
+PREPARED: dict[int, bool] = {TransactionState.PREPARE_COMMIT: True, TransactionState.PREPARE_ABORT: False}
 COMPLETED: dict[int, bool] = {TransactionState.COMPLETE_COMMIT: True, TransactionState.COMPLETE_ABORT: False}
 
 
@@ -50,7 +50,7 @@ def may_end(transaction: Transaction, producer: ProducerIdAndEpoch, commit: bool
         return True
     if COMPLETED.get(state) == commit:
         return False
-    if COMMITTED.get(state) == commit:
+    if PREPARED.get(state) == commit:
         raise concurrent(transaction)
     raise invalid_state(transaction, commit)
 
@@ -78,10 +78,10 @@ def may_end_bumping(transaction: Transaction, producer: ProducerIdAndEpoch, comm
         if is_retry or commit:
             raise invalid_state(transaction, commit)
         return True
-    if state in COMMITTED:
+    if state in PREPARED:
         if transaction.producer_epoch != epoch + 1:
             raise fenced(transaction, producer)
-        raise concurrent(transaction) if COMMITTED[state] == commit else invalid_state(transaction, commit)
+        raise concurrent(transaction) if PREPARED[state] == commit else invalid_state(transaction, commit)
     if not is_current:
         raise fenced(transaction, producer)
     if state == TransactionState.EMPTY and commit:

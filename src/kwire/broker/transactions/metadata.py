@@ -126,7 +126,7 @@ def prepared(
 ) -> Transaction:
     """Transition to a decided transaction: from here on it ends this way.
 
-    The last epoch stays when aborting: only fencing reaches it, and the next producer gets a new id.
+    An abort keeps the last epoch: only fencing reaches it, and the next producer gets a new id.
     """
     epoch, epochs = transaction.producer_epoch, {}
     if bumps_epoch(client_transaction_version):

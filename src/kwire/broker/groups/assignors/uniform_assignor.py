@@ -2,7 +2,7 @@
 
 When all members subscribe to the same topics, each gets the same number of partitions, give or take one. It keeps its
 partitions up to that number, and the remaining ones go to members with fewer. Otherwise partitions are assigned one at
-a time to the member with fewest, and then moved until no move brings two members closer to each other.
+a time to the member with the fewest, and then moved until no move makes the assignment more even.
 
 Where several choices are equally even, Kafka's depends on the order of a hash table. Here the extra partition stays
 with a member that had it; otherwise the order of members and topics decides, so assignments are reproducible.
@@ -41,14 +41,14 @@ def _kept(group: GroupToAssign, taken: set[TopicIdPartition]) -> dict[str, list[
     """Return the partitions that members keep, each with its first owner; collect them in taken."""
     kept: dict[str, list[TopicIdPartition]] = {}
     for member_id, member in group.members.items():
-        mine = [
+        partitions = [
             (topic_id, partition)
             for topic_id in member.topic_ids
             for partition in sorted(member.target.get(topic_id, ()))
             if partition < group.partition_counts[topic_id] and (topic_id, partition) not in taken
         ]
-        taken.update(mine)
-        kept[member_id] = mine
+        taken.update(partitions)
+        kept[member_id] = partitions
     return kept
 
 
@@ -84,15 +84,15 @@ class _Mixed:
                 self.subscribers[topic_id].append(member_id)
         taken: set[TopicIdPartition] = set()
         self.owned = {member_id: set(partitions) for member_id, partitions in _kept(group, taken).items()}
-        self.owner = {partition: member_id for member_id, mine in self.owned.items() for partition in mine}
+        self.owner = {partition: member_id for member_id, partitions in self.owned.items() for partition in partitions}
         self.rank = {member_id: index for index, member_id in enumerate(group.members)}
 
     def assign(self) -> dict[str, list[TopicIdPartition]]:
-        """Place what is free, then even out."""
-        order = self._hardest_first()
+        """Assign the free partitions, then balance."""
+        order = self._scarcest_first()
         for partition in order:
             if partition not in self.owner:
-                self._give(partition, self._least_loaded(partition))
+                self._assign(partition, self._least_loaded(partition))
         moved = True
         while moved:
             moved = False
@@ -100,18 +100,18 @@ class _Mixed:
                 owner, other = self.owner[partition], self._least_loaded(partition)
                 if len(self.owned[owner]) > len(self.owned[other]) + 1:
                     self.owned[owner].discard(partition)
-                    self._give(partition, other)
+                    self._assign(partition, other)
                     moved = True
-        return {member_id: sorted(mine) for member_id, mine in self.owned.items()}
+        return {member_id: sorted(partitions) for member_id, partitions in self.owned.items()}
 
-    def _give(self, partition: TopicIdPartition, member_id: str) -> None:
+    def _assign(self, partition: TopicIdPartition, member_id: str) -> None:
         self.owned[member_id].add(partition)
         self.owner[partition] = member_id
 
     def _least_loaded(self, partition: TopicIdPartition) -> str:
         return min(self.subscribers[partition[0]], key=lambda member: (len(self.owned[member]), self.rank[member]))
 
-    def _hardest_first(self) -> list[TopicIdPartition]:
+    def _scarcest_first(self) -> list[TopicIdPartition]:
         """Return all partitions, those of topics with most partitions per subscriber first."""
         counts = self.group.partition_counts
         topics = sorted(
