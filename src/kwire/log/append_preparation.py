@@ -1,6 +1,7 @@
 """Check produced records and assign their offsets, before anything is written.
 
-Preparation reads a topic's configs and the log's end only, so any thread may do it while other records are appended.
+Preparation reads a topic's configs and the log's end only, so any thread may do it while other records are appended. A
+small batch may decompress to 100 MB or contain millions of records: `is_quick` estimates the work from its header.
 Source: kafka.log.UnifiedLog.append; rules A-01 to A-26.
 """
 
@@ -10,21 +11,36 @@ from dataclasses import dataclass, replace
 
 from kwire.log.log_config import LogConfig
 from kwire.log.to_write import Data
-from kwire.records import AppendOrigin, Compression, TimestampType, ValidatedRecords, validate_and_assign_offsets
+from kwire.records import (
+    AppendOrigin,
+    Compression,
+    TimestampType,
+    ValidatedRecords,
+    section_scan,
+    validate_and_assign_offsets,
+)
 from kwire.records.append_checks import analyze_append
 from kwire.records.append_error import AppendErrorCode, TooMuchWork
 from kwire.records.append_settings import AppendOptions
-from kwire.records.append_work import is_quick, quick_bytes
+from kwire.records.attributes import CODEC_MASK
+from kwire.records.batch_header import DEFAULT_HEADER, MAGIC_POSITION
 from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.request_magic import PRODUCE_ZSTD_VERSION, check_produced
 from kwire.records.whole_batch import WholeBatch, WholeBatchConfig, take_whole_batch
 
-__all__ = ["AppendPreparation", "Prepared"]
+__all__ = ["AppendPreparation", "Prepared", "is_quick", "quick_bytes"]
 
 FAST_PATH_ORIGINS = (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR)
 VERSIONS_WITHOUT_ZSTD = range(3, PRODUCE_ZSTD_VERSION)
 """Versions of Produce whose batches are checked for their codec as well."""
 TIMESTAMP_TYPES = {kind.text: kind for kind in (TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME)}
+QUICK_COMPRESSED_BYTES = 16 * 1024
+"""Maximum size of a compressed batch that is processed in the event loop."""
+QUICK_REBUILT_BYTES, QUICK_REBUILT_RECORDS = 4096, 50
+"""Maximum size of a batch that is rebuilt in the event loop: 20 us per record, and gzip 30 us per kilobyte."""
+QUICK_RECORDS, QUICK_RECORDS_COMPILED = 1000, 100_000
+QUICK_BYTES, QUICK_BYTES_COMPILED = 64 * 1024, 1024 * 1024
+"""Maximum decompressed size of a batch that is validated in the event loop."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -139,3 +155,29 @@ class AppendPreparation:
             options["max_decompressed_bytes"] = max_decompressed_bytes
             prepared.checked = validate_and_assign_offsets(data, first_offset, **options)
         return prepared
+
+
+def quick_bytes() -> int:
+    """Return the number of bytes that records may decompress to in the event loop."""
+    return QUICK_BYTES_COMPILED if section_scan.is_compiled() else QUICK_BYTES
+
+
+def is_quick(data: bytes | bytearray | memoryview, *, magic: int, codec: Compression | None) -> bool:
+    """Return whether records can be checked in about a millisecond, unless they decompress to more than quick_bytes().
+
+    magic, codec: the topic's format, and its codec if it has one.
+    """
+    if len(data) < DEFAULT_HEADER.size:
+        return True
+    if data[MAGIC_POSITION] != 2 or magic != 2:
+        return len(data) <= QUICK_REBUILT_BYTES
+    fields = DEFAULT_HEADER.unpack_from(data)
+    batch_codec, count = fields[5] & CODEC_MASK, fields[-1]
+    if codec is not None and codec != batch_codec:
+        return len(data) <= QUICK_REBUILT_BYTES and count <= QUICK_REBUILT_RECORDS
+    if batch_codec and len(data) > QUICK_COMPRESSED_BYTES:
+        return False
+    compiled = section_scan.is_compiled()
+    if not batch_codec and not compiled and count > 1 and len(data) > QUICK_BYTES:
+        return False
+    return bool(count <= (QUICK_RECORDS_COMPILED if compiled else QUICK_RECORDS))

@@ -5,16 +5,16 @@ from __future__ import annotations
 import gzip
 
 import pytest
-from tests.records.building import record
 
 from kwire import records
+from kwire.log.append_preparation import is_quick, quick_bytes
 from kwire.records import section_scan
-from kwire.records.append_work import is_quick, quick_bytes
 from kwire.records.attributes import Compression, TimestampType
 from kwire.records.default_writer import BatchFields, join_batch
 from kwire.records.section_scan import load_compiled_scan, scan_plain
 from kwire.records.validation import validate_and_assign_offsets
 from kwire.records.whole_batch import WholeBatchConfig, take_whole_batch
+from tests.records.building import record
 
 TIME = 1_760_000_000_000
 CODECS = [Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ4]
