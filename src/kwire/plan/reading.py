@@ -292,34 +292,33 @@ class Reader:
 
         return read
 
-    def _count(self, number: int, elements: str, least: int) -> Callable[[Buffer, int, int], tuple[int, int]]:
-        """Make a reader of (count of an array, position after it); -1 is null.
-
-        elements: their description for errors; least: minimum bytes of each.
-        """
+    def _count(self, number: int) -> Callable[[Buffer, int, int], tuple[int, int]]:
+        """Make a reader of (count of an array, position after it); -1 is null."""
         length, name, recorder = self._length(number, "array", wide=True), self.plan.attribute(number), self.recorder
+        if recorder is None:
+            return length
+        note = recorder.note
 
         def read(buf: Buffer, pos: int, end: int) -> tuple[int, int]:
             n, after = length(buf, pos, end)
-            if recorder:
-                recorder.note(pos, after, "count", None if n < 0 else n, name)
-            if n * least > end - after:
-                raise Truncated(f"array of {n} {elements}, {end - after} left", pos, (name,))
+            note(pos, after, "count", None if n < 0 else n, name)
             return n, after
 
         return read
 
     def _list(self, number: int) -> Step:
         _, _, code, width, *_ = self.plan.rows[number]
-        name, recorder = self.plan.attribute(number), self.recorder
+        count, name, recorder = self._count(number), self.plan.attribute(number), self.recorder
         [word] = r.fixed_words([code], self.plan.fields[number])
-        count = self._count(number, f"{word} of {width} bytes", width)
 
         def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
+            start = pos
             n, pos = count(buf, pos, end)
             if n < 0:
                 values.append(None)
                 return pos
+            if n * width > end - pos:
+                raise Truncated(f"array of {n} {word} of {width} bytes, {end - pos} left", start, (name,))
             mine = list(struct.unpack_from(f">{n}{r.FORMATS[code]}", buf, pos)) if code != r.UUID else [
                 bytes(buf[pos + 16 * i : pos + 16 * i + 16]) for i in range(n)
             ]  # fmt: skip
@@ -334,14 +333,17 @@ class Reader:
 
     def _varlist(self, number: int) -> Step:
         encoding = ENCODINGS[r.PACKED_NAMES[self.plan.rows[number][2]]]
-        name, recorder = self.plan.attribute(number), self.recorder
-        count = self._count(number, f"{encoding.name} of at least 1 byte", 1)
+        count, name, recorder = self._count(number), self.plan.attribute(number), self.recorder
 
         def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
+            start = pos
             n, pos = count(buf, pos, end)
             if n < 0:
                 values.append(None)
                 return pos
+            if n > end - pos:
+                what = f"array of {n} {encoding.name} of at least 1 byte, {end - pos} left"
+                raise Truncated(what, start, (name,))
             mine: Values = []
             values.append(mine)
             for i in range(n):
@@ -356,15 +358,18 @@ class Reader:
 
     def _array(self, number: int) -> Step:
         least = self.plan.rows[number][3]
-        name, recorder = self.plan.attribute(number), self.recorder
-        count = self._count(number, f"elements of at least {least} bytes", least)
+        count, name, recorder = self._count(number), self.plan.attribute(number), self.recorder
         element, _ = self._value(number + 1)
 
         def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
+            start = pos
             n, pos = count(buf, pos, end)
             if n < 0:
                 values.append(None)
                 return pos
+            if n * least > end - pos:
+                what = f"array of {n} elements of at least {least} bytes, {end - pos} left"
+                raise Truncated(what, start, (name,))
             mine: Values = []
             values.append(mine)
             try:

@@ -190,7 +190,7 @@ class Writer:
             if value is None:
                 write_null(out, flags, 4, (name,))
                 return ()
-            elements = sequence(value, name)
+            elements = value if type(value) is list else sequence(value, name)
             write_size(out, flags, 4, len(elements))
             return elements
 
@@ -203,6 +203,8 @@ class Writer:
 
         def write(out: bytearray, values: Values) -> None:
             elements = write_count(out, values[index])
+            if not elements:
+                return
             if code != r.UUID and set(map(type, elements)) <= expected:
                 try:
                     out += struct.pack(f">{len(elements)}{r.FORMATS[code]}", *elements)
