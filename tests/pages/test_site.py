@@ -238,7 +238,7 @@ def test_a_box_shows_name_type_and_size_and_marks_changes() -> None:
     assert first["Id"] == ({"box", "same"}, ["Id", "uuid · 16 bytes"], 16)
     assert first["Name"] == ({"box", "same"}, ["Name", "string · 2 + n bytes"], 2 + 6)
     assert second["Name"] == ({"box", "changed"}, ["~ Name", "string or null · 1-3 + n bytes"], 3 + 6)
-    assert second["Old"][:2] == ({"box", "gone"}, ["− Old", "int32 · 4 bytes"])
+    assert second["Old"][:2] == ({"box", "removed"}, ["− Old", "int32 · 4 bytes"])
     assert second["Ids"] == ({"box", "new"}, ["+ Ids", "[]int64 · 1-5 + n × 8 bytes"], 5 + 8 + 6)
     assert second["Tagged0"] == ({"box", "new"}, ["+ Tagged0", "tag 0 · int32 · 4 bytes"], 2 + 4 + 4)
     section = second["tag section of message"]
@@ -254,7 +254,7 @@ def test_a_version_lists_its_changes(pages: dict[str, ElementTree.Element]) -> N
             said[block.attrib["id"]] = [text_of(item) for item in block.iter("li")]
     assert said["v13"] == ["new: ErrorCode, int16"]
     assert said["v12"] == ["Topics.Name: may be null"]
-    assert said["v11"] == ["gone: ClusterAuthorizedOperations"]
+    assert said["v11"] == ["removed: ClusterAuthorizedOperations"]
     assert said["v9"] == [
         "flexible since this version: varint lengths and counts, a tag section in every struct",
         "header 1, was 0",

@@ -229,7 +229,7 @@ def test_a_change_is_reported_by_its_type() -> None:
     assert changes(versions[0], versions[1]) == {
         "Name": ("changed", ("length as varint, was int16",)),
         "Ids": ("changed", ("count as varint, was int32",)),
-        "Old": ("gone", ()),
+        "Old": ("removed", ()),
         "Items": ("changed", ("count as varint, was int32",)),
         "Items.*": ("new", ()),
         "*": ("new", ()),
@@ -237,7 +237,7 @@ def test_a_change_is_reported_by_its_type() -> None:
     }
     assert changes(versions[1], versions[2]) == {
         "Name": ("changed", ("may be null",)),
-        "Old2": ("gone", ()),
+        "Old2": ("removed", ()),
         "Items.B": ("new", ()),
         "Extra": ("new", ()),
     }
@@ -246,7 +246,7 @@ def test_a_change_is_reported_by_its_type() -> None:
 
 def test_a_tagged_field_missing_from_a_later_definition_leaves_its_section() -> None:
     old, new = (parse(message(tagged(0), *more)) for more in ([tagged(1)], []))
-    assert changes(layout(old, 1), layout(new, 1)) == {"Tagged1": ("gone", ())}
+    assert changes(layout(old, 1), layout(new, 1)) == {"Tagged1": ("removed", ())}
 
 
 def test_fields_of_a_new_tag_section_are_marked_as_new() -> None:
@@ -258,7 +258,12 @@ def test_fields_of_a_new_tag_section_are_marked_as_new() -> None:
 def test_removed_fields_keep_their_position() -> None:
     spec = parse(message(field(name="A"), field(name="B", versions="0"), field(name="C")))
     marked = compare(layout(spec, 0), layout(spec, 1))
-    assert [(m.slot.name, m.mark.value) for m in marked] == [("A", "same"), ("B", "gone"), ("C", "same"), ("", "new")]
+    assert [(m.slot.name, m.mark.value) for m in marked] == [
+        ("A", "same"),
+        ("B", "removed"),
+        ("C", "same"),
+        ("", "new"),
+    ]
 
 
 def test_the_first_version_marks_no_changes() -> None:

@@ -48,7 +48,7 @@ class _Compiler:
     depth: int = 0
     # Adjacent fields, which become one row, or one run of rows, before any other row.
     run: list[tuple[int, Field]] = field(default_factory=list)
-    lacking: list[tuple[Field | None, bytes]] = field(default_factory=list)
+    absent_fields: list[tuple[Field | None, bytes]] = field(default_factory=list)
 
     def body(self, message: Message, version: int) -> None:
         if version not in message.valid:
@@ -66,7 +66,7 @@ class _Compiler:
     def emit(self, op: int, *operands: int, fields: tuple[Field, ...] = ()) -> int:
         """Append a row, after the rows of pending fields; return its number."""
         self.flush_run()
-        self.flush_lacking()
+        self.flush_absent()
         return self.append(op, *operands, fields=fields)
 
     def append(self, op: int, *operands: int, fields: tuple[Field, ...] = ()) -> int:
@@ -77,7 +77,7 @@ class _Compiler:
 
     def next_row(self) -> int:
         self.flush_run()
-        self.flush_lacking()
+        self.flush_absent()
         return len(self.plan.rows)
 
     def patch(self, number: int, operand: int, value: int) -> None:
@@ -102,13 +102,13 @@ class _Compiler:
             else:
                 self.append(r.FIXED, codes, len(part), sum(r.WIDTHS[code] for code, _ in part), fields=fields)
 
-    def flush_lacking(self, trailing: bool = False) -> tuple[int, bytes]:
+    def flush_absent(self, trailing: bool = False) -> tuple[int, bytes]:
         """Emit the pending ABSENT rows as one run. Returns their number and their constants, joined."""
-        lacking, self.lacking = self.lacking, []
-        together = b"".join(data for _, data in lacking)
+        run, self.absent_fields = self.absent_fields, []
+        together = b"".join(data for _, data in run)
         offset = self.constant(together)
-        floats = any(absent is not None and has_floats(absent) for absent, _ in lacking)
-        for i, (absent, data) in enumerate(lacking):
+        floats = any(absent is not None and has_floats(absent) for absent, _ in run)
+        for i, (absent, data) in enumerate(run):
             self.append(
                 r.ABSENT,
                 offset,
@@ -116,12 +116,12 @@ class _Compiler:
                 int(absent is not None and absent.ignorable),
                 int(floats),
                 len(together) if i == 0 else 0,
-                len(lacking) if i == 0 else 0,
+                len(run) if i == 0 else 0,
                 int(trailing and i == 0),
                 fields=(absent,) if absent is not None else (),
             )
             offset += len(data)
-        return len(lacking), together
+        return len(run), together
 
     def push(self) -> None:
         self.depth += 1
@@ -175,8 +175,8 @@ class _Compiler:
             for f in tagged:
                 self.absent(f, elsewhere=f in elsewhere)
             self.flush_run()
-            self.lacking.append((None, EMPTY_ARRAY))
-            trailing, _ = self.flush_lacking(trailing=not elsewhere)
+            self.absent_fields.append((None, EMPTY_ARRAY))
+            trailing, _ = self.flush_absent(trailing=not elsewhere)
             if not elsewhere:
                 self.patch(head, 2, count - trailing)
         if elsewhere:
@@ -193,7 +193,7 @@ class _Compiler:
         if elsewhere:
             self.emit(r.SKIP, fields=(f,))
             return
-        self.lacking.append((f, _pack(default_value(f))))
+        self.absent_fields.append((f, _pack(default_value(f))))
 
     def value(self, f: Field) -> None:
         flags = r.COMPACT if f.is_flexible(self.message, self.version) else 0
@@ -207,7 +207,7 @@ class _Compiler:
         elif f.type in ("bytes", "records"):
             self.emit(r.BYTES, flags, fields=(f,))
         else:
-            self.flush_lacking()
+            self.flush_absent()
             code = self.code(f)
             if self.run and (self.run[-1][0] in r.PACKED_NAMES) != (code in r.PACKED_NAMES):
                 self.flush_run()
@@ -247,7 +247,7 @@ class _Compiler:
 
     def tags(self, struct: Struct, tagged: tuple[Field, ...], head: int, trim: bool) -> None:
         """Emit TAGS, TAG_STEP, an ENTRY per field tagged in any version, and the rows of those tagged in this one."""
-        trailing, prefix = self.flush_lacking(trailing=trim)
+        trailing, prefix = self.flush_absent(trailing=trim)
         constants = [_pack(default_value(f)) for f in tagged]
         together = b"".join(constants) + EMPTY_ARRAY
         count = len(struct.fields) + 1

@@ -81,8 +81,8 @@ def arrow_type(field: Field, version: int | None) -> pa.DataType:
 
 
 def _struct_type(struct: Struct, version: int | None) -> pa.StructType:
-    there = (f for f in struct.fields if version is None or version in f.versions)
-    return pa.struct([pa.field(f.attr, arrow_type(f, version)) for f in there])
+    fields = (f for f in struct.fields if version is None or version in f.versions)
+    return pa.struct([pa.field(f.attr, arrow_type(f, version)) for f in fields])
 
 
 def message_bounds(messages: pa.Array) -> tuple[Bytes, Int64Array]:
@@ -166,27 +166,27 @@ class NestedReader:
 
     def read_bounds(self, data: Bytes, bounds: Int64Array, *, permissive: bool = False) -> pa.StructArray:
         """Read messages at [bounds[i, 0], bounds[i, 1]) of data; one with a negative start is null."""
-        left = np.array(bounds, np.int64, order="C")
-        there = left[:, 0] >= 0
-        if (there & ((left[:, 1] < left[:, 0]) | (left[:, 1] > len(data)))).any():
+        spans = np.array(bounds, np.int64, order="C")
+        present = spans[:, 0] >= 0
+        if (present & ((spans[:, 1] < spans[:, 0]) | (spans[:, 1] > len(data)))).any():
             raise OptionError("bounds of a message lie outside the data")
         counters = np.zeros((3, len(self._levels)), np.int64)
         counters[2] = NO_LIMIT
-        if self._run(data, left, [], counters, filling=False) and not permissive:
-            raise self._error(data, bounds, int(np.flatnonzero(there & (left[:, 0] < 0))[0]))
-        rows = [len(left), *counters[0, 1:].tolist()]
+        if self._run(data, spans, [], counters, filling=False) and not permissive:
+            raise self._error(data, bounds, int(np.flatnonzero(present & (spans[:, 0] < 0))[0]))
+        rows = [len(spans), *counters[0, 1:].tolist()]
         if max(rows) > MAX_ARROW_OFFSET:
             raise OptionError(
                 f"{max(rows)} elements in one column, {MAX_ARROW_OFFSET} at most; read fewer messages per call"
             )
-        there = left[:, 0] >= 0
-        whole = bool(there.all())
+        present = spans[:, 0] >= 0
+        whole = bool(present.all())
         arrays = [self._allocate(column, rows[column.level], whole) for column in self._columns]
         counters[0], counters[2] = 0, rows
-        failed = self._run(data, left, arrays, counters, filling=True)
+        failed = self._run(data, spans, arrays, counters, filling=True)
         assert not failed, "a message was read once and not again"
         children = [self._array(node, arrays, rows, data) for node in self._nodes]
-        return pa.Array.from_buffers(self.type, len(left), [None if whole else bits(there)], children=children)
+        return pa.Array.from_buffers(self.type, len(spans), [None if whole else bits(present)], children=children)
 
     def _run(
         self, data: Bytes, bounds: Int64Array, arrays: list[ColumnArray], counters: Int64Array, *, filling: bool
@@ -248,8 +248,8 @@ class NestedReader:
 
     def _struct(self, struct: Struct, path: tuple[str, ...], level: int, name: str, optional: bool) -> list[_Node]:
         """Return the nodes of a struct's fields. optional: the struct may be missing from messages."""
-        there = (f for f in struct.fields if self.version in f.versions)
-        return [self._field(f, path, level, name + f.attr, optional or self.version in f.tagged) for f in there]
+        fields = (f for f in struct.fields if self.version in f.versions)
+        return [self._field(f, path, level, name + f.attr, optional or self.version in f.tagged) for f in fields]
 
     def _field(self, f: Field, path: tuple[str, ...], level: int, name: str, optional: bool) -> _Node:
         if f.struct is not None and not f.is_array:

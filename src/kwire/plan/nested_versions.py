@@ -39,11 +39,11 @@ class VersionsReader:
         permissive: null also for unreadable messages and unknown versions. Otherwise the first of these in the lowest
         version raises DecodeError or UnsupportedVersion, with its row.
         """
-        there = bounds[:, 0] >= 0
+        present = bounds[:, 0] >= 0
         pieces: list[pa.StructArray] = []
         places = np.full(len(bounds), -1, np.int64)
-        for version in np.unique(versions[there]).tolist():
-            mine = there & (versions == version)
+        for version in np.unique(versions[present]).tolist():
+            mine = present & (versions == version)
             if version not in self.spec.valid:
                 if permissive:
                     continue
@@ -85,19 +85,19 @@ class PrefixedReader:
     def read_bounds(self, data: Bytes, bounds: Int64Array, *, permissive: bool = False) -> pa.StructArray:
         """Read like VersionsReader.read_bounds. Also raises Truncated, or Malformed for another number."""
         bounds = np.array(bounds, np.int64)
-        there = bounds[:, 0] >= 0
-        short = there & (bounds[:, 1] - bounds[:, 0] < PREFIX_BYTES)
+        present = bounds[:, 0] >= 0
+        short = present & (bounds[:, 1] - bounds[:, 0] < PREFIX_BYTES)
         if short.any() and not permissive:
             row = int(np.flatnonzero(short)[0])
             left = int(bounds[row, 1] - bounds[row, 0])
             raise Truncated(f"version of 2 bytes, {left} left, in row {row} of {self.spec.name}", 0)
         bounds[short, 0] = -1
-        there &= ~short
-        starts = bounds[there, 0]
+        present &= ~short
+        starts = bounds[present, 0]
         numbers = np.full(len(bounds), -1, np.int64)
-        numbers[there] = (data[starts].astype(np.int64) << 8 | data[starts + 1]).astype(np.int16)
-        bounds[there, 0] += PREFIX_BYTES
-        if self._number is not None and (other := there & (numbers != self._number)).any():
+        numbers[present] = (data[starts].astype(np.int64) << 8 | data[starts + 1]).astype(np.int16)
+        bounds[present, 0] += PREFIX_BYTES
+        if self._number is not None and (other := present & (numbers != self._number)).any():
             if not permissive:
                 row = int(np.flatnonzero(other)[0])
                 raise Malformed(f"number {numbers[row]}, not {self._number}, in row {row} of {self.spec.name}", 0)

@@ -68,7 +68,7 @@ class NestedWriter:
         columns.append([()] * len(array))
         rows: list[Any] = list(zip(*columns, strict=True))
         if array.null_count:
-            rows = [row if there else None for row, there in zip(rows, array.is_valid().to_pylist(), strict=True)]
+            rows = [row if present else None for row, present in zip(rows, array.is_valid().to_pylist(), strict=True)]
         return rows
 
     def _values(self, array: pa.Array, f: Field, where: str) -> list[object]:
@@ -82,7 +82,9 @@ class NestedWriter:
         elements = self._elements(array.values.slice(first, last - first), f, where)
         lists: list[Any] = [elements[start - first : end - first] for start, end in pairwise(edges)]
         if array.null_count:
-            lists = [each if there else None for each, there in zip(lists, array.is_valid().to_pylist(), strict=True)]
+            lists = [
+                each if present else None for each, present in zip(lists, array.is_valid().to_pylist(), strict=True)
+            ]
         return lists
 
     def _elements(self, array: pa.Array, f: Field, where: str) -> list[object]:

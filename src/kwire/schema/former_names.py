@@ -49,7 +49,7 @@ def _renamed(
 def _same_fields(
     forms: WireForms, old: Message, was: Struct, new: Message, now: Struct, version: int
 ) -> Iterator[tuple[Field, Field]]:
-    for a, b in forms.in_step(old, was, new, now, version) or ():
+    for a, b in forms.pair(old, was, new, now, version) or ():
         if len(a) == len(b) == 1:  # the JSON form shows plain structs, so a field is not moved into one or out of it
             yield a[0], b[0]
     by_tag = {field.tag: field for field in now.fields if field.tag is not None and version in field.tagged}

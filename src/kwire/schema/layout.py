@@ -2,7 +2,7 @@
 
     layout(message, 9)           Layout: the slots of version 9 in wire order
     layouts(message)             runs of versions with the same layout, each with it
-    compare(before, after)       the later layout with each slot marked: same, new, changed or gone
+    compare(before, after)       the later layout with each slot marked: same, new, changed or removed
 
 A slot is a field, or the tag section after the fields of a flexible struct. Its bytes, in order:
 
@@ -247,14 +247,14 @@ class Mark(StrEnum):
     SAME = "same"
     NEW = "new"
     CHANGED = "changed"
-    GONE = "gone"
+    REMOVED = "removed"
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
     """A slot compared with the previous version's. what: the changes of its own bytes, in words.
 
-    inner: the slots inside; below a field that is new or gone they are marked as same.
+    inner: the slots inside; below a field that is new or removed they are marked as same.
     """
 
     slot: Slot
@@ -288,7 +288,7 @@ def _compare(before: Sequence[Slot], after: Sequence[Slot]) -> tuple[Marked, ...
         _mark_section(old, before, slot, kept) if slot.field is None else _mark(old.get(slot.name), slot)
         for slot in after
     ]
-    return tuple(_with_gone(before, marked, kept))
+    return tuple(_with_removed(before, marked, kept))
 
 
 def _with_tagged(slots: Sequence[Slot]) -> Iterator[Slot]:
@@ -311,17 +311,17 @@ def _mark_section(old: dict[str, Slot], before: Sequence[Slot], new: Slot, kept:
     if "" not in old:
         return Marked(new, Mark.NEW, (), tuple(inner))
     section = next(slot for slot in before if slot.field is None)
-    return Marked(new, Mark.SAME, (), tuple(_with_gone(section.slots, inner, kept)))
+    return Marked(new, Mark.SAME, (), tuple(_with_removed(section.slots, inner, kept)))
 
 
-def _with_gone(before: Sequence[Slot], marked: list[Marked], kept: set[str]) -> list[Marked]:
+def _with_removed(before: Sequence[Slot], marked: list[Marked], kept: set[str]) -> list[Marked]:
     """Return marked with each removed slot after the slot that it followed."""
     for at, slot in enumerate(before):
         if slot.name in kept:
             continue
         left = {previous.name for previous in before[:at]}
         place = max((i + 1 for i, m in enumerate(marked) if m.slot.name in left), default=0)
-        marked.insert(place, _unmarked(slot, Mark.GONE))
+        marked.insert(place, _unmarked(slot, Mark.REMOVED))
     return marked
 
 

@@ -6,7 +6,7 @@ Two versions are compatible if their bytes are the same, whatever their definiti
     a plain struct                        its fields, one after the other; in a flexible version a tag section follows
     an array of structs of one primitive  an array of that primitive, where no tag section follows each struct
 
-Names of fields and structs are not on the wire. Tagged fields have no place among the positional ones; they are
+Names of fields and structs are not on the wire. Tagged fields are not among the positional ones; they are
 compared by their numbers.
 """
 
@@ -18,12 +18,12 @@ from kwire.schema.model import Field, Message, Struct
 
 _MEASURED = ("string", "bytes", "records")  # types with their length in front
 
-Place = tuple[Field, ...]
-"""A positional field as the path to it: plain structs around it, outermost first, and the field itself."""
+FieldPath = tuple[Field, ...]
+"""The path of a positional field: the plain structs around it, outermost first, and the field."""
 
 
-def places(message: Message, struct: Struct, version: int, around: Place = ()) -> list[Place]:
-    """The positional fields of a struct in a version, in wire order."""
+def positional(message: Message, struct: Struct, version: int, around: FieldPath = ()) -> list[FieldPath]:
+    """Return the positional fields of a struct in a version, in wire order."""
     return [
         (*around, field)
         for field in struct.fields
@@ -44,29 +44,29 @@ class WireForms:
         self._numbers: dict[tuple[Hashable, ...], int] = {}
         self._structs: dict[tuple[Struct, int], tuple[Hashable, ...]] = {}
 
-    def in_step(
+    def pair(
         self, old: Message, a: Struct, new: Message, b: Struct, version: int
-    ) -> list[tuple[Place, Place]] | None:
-        """The positional fields of two structs side by side, plain structs taken apart where they have to be.
+    ) -> list[tuple[FieldPath, FieldPath]] | None:
+        """Pair the positional fields of two structs with the same bytes, expanding plain structs where necessary.
 
-        None where the two are not the same bytes.
+        Returns None if the bytes differ.
         """
-        mine, other = places(old, a, version)[::-1], places(new, b, version)[::-1]
-        found: list[tuple[Place, Place]] = []
+        mine, other = positional(old, a, version)[::-1], positional(new, b, version)[::-1]
+        found: list[tuple[FieldPath, FieldPath]] = []
         while mine or other:
             if mine and other and self.form(old, mine[-1][-1], version) == self.form(new, other[-1][-1], version):
                 found.append((mine.pop(), other.pop()))
                 continue
-            if not any([_take_apart(old, mine, version), _take_apart(new, other, version)]):
+            if not any([_expand(old, mine, version), _expand(new, other, version)]):
                 return None
         return found
 
     def form(self, message: Message, field: Field, version: int) -> Hashable:
-        """A positional field with null and with the width of the length in front of it."""
+        """Return the form of a positional field, with nullability and the width of its length."""
         return version in field.nullable, self._is_compact(message, field, version), self.value(message, field, version)
 
     def value(self, message: Message, field: Field, version: int) -> Hashable:
-        """A field without either: what is the same unless its type or encoding changes."""
+        """Return the form of a field apart from those two: it changes only with the type or the encoding."""
         if field.struct is not None:
             inner = self._number(self._struct(message, field.struct, version))
             return ("array", inner) if field.is_array else inner
@@ -84,7 +84,7 @@ class WireForms:
         key = (struct, version)
         if key not in self._structs:
             forms: list[Hashable] = []
-            for (field,) in places(message, struct, version):
+            for (field,) in positional(message, struct, version):
                 if is_plain(message, field, version):
                     assert field.struct is not None
                     forms += self._struct(message, field.struct, version)
@@ -97,11 +97,11 @@ class WireForms:
         return self._numbers.setdefault(form, len(self._numbers))
 
 
-def _take_apart(message: Message, waiting: list[Place], version: int) -> bool:
-    """Put the fields of a plain struct in its place, if one is next. waiting: the next one last."""
+def _expand(message: Message, waiting: list[FieldPath], version: int) -> bool:
+    """Replace the next field, if it is a plain struct, with the fields in it. waiting: the next one last."""
     if not waiting or not is_plain(message, waiting[-1][-1], version):
         return False
-    place = waiting.pop()
-    assert place[-1].struct is not None
-    waiting += places(message, place[-1].struct, version, place)[::-1]
+    path = waiting.pop()
+    assert path[-1].struct is not None
+    waiting += positional(message, path[-1].struct, version, path)[::-1]
     return True

@@ -6,8 +6,8 @@ Every box has the field's name, its type and size, and a strip with one cell per
     head         count, length or presence; the optional bytes of a varint are pale
     value        optional bytes of a varint are pale, unbounded values fade out
 
-Differences from the previous version have a color and a sign (+ new, ~ changed, − gone). Each diagram is drawn for one
-width, because scaled to a phone it could not be read: a page has a wide and a narrow one and shows one of them.
+Differences from the previous version have a color and a sign (+ new, ~ changed, − removed). Each diagram is drawn for a
+wide and for a narrow page, because a scaled one could not be read on a phone; the page shows one of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NAME_LINE, SUB_LINE = 15, 13
 CELL, STRIP_HEIGHT = 7, 7
 FADE = 6  # cells of an unbounded value
 WHOLE_ROW = 0.6  # rows filled more than this are stretched to the full width
-SIGNS = {Mark.SAME: "", Mark.NEW: "+ ", Mark.CHANGED: "~ ", Mark.GONE: "− "}
+SIGNS = {Mark.SAME: "", Mark.NEW: "+ ", Mark.CHANGED: "~ ", Mark.REMOVED: "− "}
 
 
 def draw(slots: Sequence[Marked], width: int, title: str) -> Markup:
@@ -226,7 +226,7 @@ def _tip(marked: Marked) -> str:
     if slot.field is None:
         return f"tag section of {name}: {slot.form}"
     tag = f", tag {slot.tag}" if slot.tag is not None else ""
-    change = {Mark.NEW: " (new)", Mark.GONE: " (gone)"}.get(
+    change = {Mark.NEW: " (new)", Mark.REMOVED: " (removed)"}.get(
         marked.mark, f" ({'; '.join(marked.what)})" if marked.what else ""
     )
     return f"{name}: {_type_text(slot)}{tag}, {width_text(slot.width)}, {slot.form}{change}"

@@ -99,7 +99,7 @@ def _versions(protocol: Protocol, entry: Entry, runs: Sequence[Run]) -> Markup:
     key = legend(
         ("new", "+ new"),
         ("changed", "~ changed"),
-        ("gone", "− gone"),
+        ("removed", "− removed"),
         ("head", "length, count, presence"),
         ("tag", "tag and size"),
         ("value", "value; pale: optional"),
@@ -149,7 +149,7 @@ def _run(
     counts = {mark: sum(1 for top in marked for m in top.walk() if m.mark is mark) for mark in Mark}
     badges = [
         element("span", f"{sign}{counts[mark]}", class_=f"count {mark.value}", title=f"{counts[mark]} {mark.value}")
-        for mark, sign in ((Mark.NEW, "+"), (Mark.CHANGED, "~"), (Mark.GONE, "−"))
+        for mark, sign in ((Mark.NEW, "+"), (Mark.CHANGED, "~"), (Mark.REMOVED, "−"))
         if counts[mark]
     ]
     facts = [width_text(run.layout.width), "flexible" if run.layout.is_flexible else None]
@@ -217,8 +217,8 @@ def _changes(before: Layout | None, run: Run, marked: Sequence[Marked]) -> Itera
         path = ".".join(m.slot.path)
         if m.mark is Mark.NEW:
             lines.append(element("li", "new: ", element("code", path), f", {m.slot.field.type_text}", class_="new"))
-        elif m.mark is Mark.GONE:
-            lines.append(element("li", "gone: ", element("code", path), class_="gone"))
+        elif m.mark is Mark.REMOVED:
+            lines.append(element("li", "removed: ", element("code", path), class_="removed"))
         for what in m.what:
             shared.setdefault(what, []).append(path)
     for what, paths in shared.items():

@@ -16,7 +16,7 @@ from itertools import chain
 
 from kwire.schema.evolution.released import Released
 from kwire.schema.model import ENCODABLE, Field, Message, Struct
-from kwire.schema.wire_forms import Place, WireForms
+from kwire.schema.wire_forms import FieldPath, WireForms
 
 Pair = tuple[Field, Field]
 
@@ -63,11 +63,11 @@ class Pairing:
             moved=[(a[-1], b[-1]) for a, b in dict.fromkeys(chain(*places.values())) if len(a) > 1 or len(b) > 1],
         )
 
-    def same_bytes(self, old: Struct, new: Struct, here: int) -> dict[int, list[tuple[Place, Place]]]:
+    def same_bytes(self, old: Struct, new: Struct, here: int) -> dict[int, list[tuple[FieldPath, FieldPath]]]:
         """Pair positional fields, by block, in the blocks in which those of the two structs are the same bytes."""
-        found: dict[int, list[tuple[Place, Place]]] = {}
+        found: dict[int, list[tuple[FieldPath, FieldPath]]] = {}
         for mask, version in self.released.split(here):
-            beside = self.forms.in_step(self.old, old, self.new, new, version)
+            beside = self.forms.pair(self.old, old, self.new, new, version)
             if beside is None:
                 continue
             names = {a[-1].name for a, _ in beside}, {b[-1].name for _, b in beside}
@@ -78,7 +78,7 @@ class Pairing:
                 found[mask] = beside
         return found
 
-    def renamed_in_place(self, places: dict[int, list[tuple[Place, Place]]], here: int) -> dict[str, Field]:
+    def renamed_in_place(self, places: dict[int, list[tuple[FieldPath, FieldPath]]], here: int) -> dict[str, Field]:
         """Map old names to new fields that are at the same position in every block with either.
 
         Blocks in which another field would have to be renamed are removed from places.
