@@ -7,8 +7,8 @@ from typing import Any
 from tests.plan.definitions import compiled, field
 
 from kwire import plan
-from kwire.plan.field_sizes import bytes_by_field
 from kwire.plan.integer_columns import count_fields, integer_fields
+from kwire.plan.notes import bytes_by_field
 from kwire.schema.encoding_costs import count_integers
 
 Order: Any = compiled(

@@ -111,7 +111,7 @@ def message_bounds(messages: pa.Array) -> tuple[Bytes, Int64Array]:
 class _Column:
     """An array that the kernel fills, of one level. op: of its row in the plan. code: of numbers, alone or in a list.
 
-    optional: the kernel may skip elements, which then are `initial`, as it does at level 0 for null messages.
+    optional: the kernel may skip elements, which keep `initial`. At level 0, it also skips those of null messages.
     """
 
     op: int

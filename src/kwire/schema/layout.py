@@ -23,13 +23,14 @@ from enum import StrEnum
 from kwire.schema.model import Field, Message, Struct, blocks
 from kwire.schema.versions import Versions
 from kwire.schema.wire_size import FIXED_BYTES
+from kwire.wire.integer_encoding import ENCODINGS
 
 __all__ = ["Layout", "Mark", "Marked", "Piece", "Run", "Slot", "Width", "compare", "layout", "layouts"]
 
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """From least to most bytes; most is None where only the frame bounds it."""
+    """A range of sizes in bytes; most is None if only the frame limits it."""
 
     least: int
     most: int | None
@@ -48,12 +49,11 @@ NOTHING = Width(0, 0)
 ONE = Width(1, 1)
 VARINT = Width(1, 5)
 SHORT_VARINT = Width(1, 3)  # a string has at most 32767 bytes, so its length + 1 takes no more
-_VARINT_MOST = {"16": 3, "32": 5, "64": 10}
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some bytes of a slot. what: count, length, presence, content (of a string or bytes) or value."""
+    """A part of a slot. what: count, length, presence, content (of a string or bytes) or value."""
 
     what: str
     width: Width
@@ -61,10 +61,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """A field of a version, or a tag section (field is None). path: names from the message down; see the module.
+    """A field of a version, or a tag section (field is None). path: names from the message down.
 
-    compact: a varint counts or measures it. encoding: that of KIP-625, None for the type's own form; of an array it is
-    that of its elements.
+    compact: its count or length is a varint. encoding: of KIP-625, or None for the fixed encoding of the type; that of
+    an array is of its elements. head, body, slots: see the module.
     """
 
     field: Field | None
@@ -94,7 +94,7 @@ class Slot:
 
     @property
     def element(self) -> Width:
-        """Bytes of the part after the head, once: one element, the struct's fields or the value."""
+        """Bytes after the head, of one element, the struct's fields or the value."""
         return sum((piece.width for piece in self.body), sum((_in_struct(slot) for slot in self.slots), NOTHING))
 
     @property
@@ -157,7 +157,7 @@ class Layout:
 
 
 def layout(message: Message, version: int) -> Layout:
-    """The slots of a version, which must be one of the message's."""
+    """Return the layout of a valid version."""
     has_header = message.kind in ("request", "response")
     return Layout(
         version=version,
@@ -168,7 +168,7 @@ def layout(message: Message, version: int) -> Layout:
 
 
 def _struct_slots(message: Message, struct: Struct, version: int, path: tuple[str, ...]) -> Iterator[Slot]:
-    """The positional fields in order, then the tag section."""
+    """Yield the positional fields in order, then the tag section."""
     here = [field for field in struct.fields if version in field.versions]
     for field in here:
         if version not in field.tagged:
@@ -208,11 +208,9 @@ def _slot(message: Message, field: Field, version: int, path: tuple[str, ...]) -
 
 
 def _value(type_: str, compact: bool, encoding: str | None) -> tuple[Piece, ...]:
-    """A value of a primitive type, its length included."""
+    """Return the parts of a value of a primitive type: its length, if it has one, and the value."""
     if encoding is not None:
-        form, bits = encoding[:-2], encoding[-2:]
-        least = int(bits) // 8 if form == "fixed" else 1
-        return (Piece("value", Width(least, least if form == "fixed" else _VARINT_MOST[bits])),)
+        return (Piece("value", Width(ENCODINGS[encoding].least_bytes, ENCODINGS[encoding].most_bytes)),)
     if type_ in FIXED_BYTES:
         return (Piece("value", Width(FIXED_BYTES[type_], FIXED_BYTES[type_])),)
     if type_ == "string":
@@ -229,7 +227,7 @@ class Run:
 
 
 def layouts(message: Message) -> list[Run]:
-    """The message's versions, lowest first, those with one layout together."""
+    """Return the runs of versions with the same layout, lowest first."""
     runs: list[Run] = []
     for versions in blocks(message.valid, message):
         new = layout(message, versions.lowest)
@@ -252,9 +250,9 @@ class Mark(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A slot compared with the previous version's. what: the changes of its own bytes, in words.
+    """A slot compared with that of the previous version. what: the changes of its bytes, as phrases.
 
-    inner: the slots inside; below a field that is new or removed they are marked as same.
+    inner: the slots inside; those of a new or removed field are marked as same.
     """
 
     slot: Slot
@@ -270,7 +268,7 @@ class Marked:
 
 
 def compare(before: Layout | None, after: Layout) -> tuple[Marked, ...]:
-    """Mark the slots of after; removed slots of before keep their places. before: None for nothing to compare."""
+    """Mark the slots of after; removed slots of before keep their positions. before: None for the first version."""
     if before is None:
         return tuple(_unmarked(slot) for slot in after.slots)
     return _compare(before.slots, after.slots)
@@ -292,7 +290,7 @@ def _compare(before: Sequence[Slot], after: Sequence[Slot]) -> tuple[Marked, ...
 
 
 def _with_tagged(slots: Sequence[Slot]) -> Iterator[Slot]:
-    """A struct's fields wherever they are, and its tag section."""
+    """Yield the fields of a struct, positional and tagged, and its tag section."""
     for slot in slots:
         yield slot
         if slot.field is None:

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kwire.cli.internal.moment import Moment, matching, parse_moment, require_topic, shown_time, warn_of_problems
+from kwire.cli.internal.moment import (
+    Moment,
+    matching,
+    matching_records,
+    parse_moment,
+    require_topic,
+    shown_time,
+    warn_of_problems,
+)
 from kwire.cli.internal.record_table import write_history
 from kwire.cli.log.directories import open_directory
 from kwire.cli.options import AtOffset, AtTime, FormatOption, History
@@ -16,7 +24,6 @@ from kwire.errors import OptionError
 
 if TYPE_CHECKING:
     from kwire.internal_topics.groups_state import Group, GroupsState
-    from kwire.internal_topics.typed_record import TypedRecord
     from kwire.log import LogDirectory
 
 __all__ = ["group"]
@@ -46,6 +53,7 @@ def group(
         raise OptionError("--offsets, --members and --history are mutually exclusive")
     moment = parse_moment(at_offset, at_time)
     directory = open_directory(path)
+    from kwire.internal_topics.groups_state import group_of
     from kwire.internal_topics.names import GROUPS_TOPIC
     from kwire.log.internal import read_group_records, replay_groups
 
@@ -54,7 +62,7 @@ def group(
         raise OptionError(f"--at-offset applies to one partition of {count}; name a GROUP or a partition directory")
     if history:
         records = read_group_records(directory, at_offset=moment.at_offset, at_time=moment.at_time)
-        return write_history(_about(records, name), format)
+        return write_history(matching_records(records, name, group_of), format)
     state = replay_groups(directory, at_offset=moment.at_offset, at_time=moment.at_time)
     chosen = [state.groups[each] for each in matching(list(state.groups), name, "group")]
     if members:
@@ -64,17 +72,6 @@ def group(
     else:
         write_rows(_groups(directory, state, moment), GROUP_COLUMNS, format)
     return warn_of_problems(state.problems)
-
-
-def _about(records: Iterator[TypedRecord], pattern: str | None) -> Iterator[TypedRecord]:
-    """Yield the records of groups that match pattern; all without one."""
-    import fnmatch
-
-    from kwire.internal_topics.groups_state import group_of
-
-    for record in records:
-        if pattern is None or ((about := group_of(record)) is not None and fnmatch.fnmatchcase(about, pattern)):
-            yield record
 
 
 def _groups(directory: LogDirectory, state: GroupsState, moment: Moment) -> Iterator[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,16 @@ if TYPE_CHECKING:
     from kwire.internal_topics.typed_record import Problems, TypedRecord
     from kwire.log import LogDirectory
 
-__all__ = ["Moment", "matching", "parse_moment", "require_topic", "shown_time", "warn_of_problem", "warn_of_problems"]
+__all__ = [
+    "Moment",
+    "matching",
+    "matching_records",
+    "parse_moment",
+    "require_topic",
+    "shown_time",
+    "warn_of_problem",
+    "warn_of_problems",
+]
 
 MAX_WARNINGS = 20
 
@@ -59,6 +69,15 @@ def matching(names: list[str], pattern: str | None, what: str) -> list[str]:
         available = ", ".join(sorted(names))[:500] or "none"
         raise OptionError(f"no {what} matches {pattern!r}; available: {available}")
     return found
+
+
+def matching_records(
+    records: Iterable[TypedRecord], pattern: str | None, name_of: Callable[[TypedRecord], str | None]
+) -> Iterator[TypedRecord]:
+    """Yield the records whose name matches a pattern; all without a pattern."""
+    for record in records:
+        if pattern is None or ((name := name_of(record)) is not None and fnmatch.fnmatchcase(name, pattern)):
+            yield record
 
 
 def warn_of_problems(problems: Problems) -> int:

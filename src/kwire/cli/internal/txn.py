@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kwire.cli.internal.moment import matching, parse_moment, require_topic, shown_time, warn_of_problems
+from kwire.cli.internal.moment import (
+    matching,
+    matching_records,
+    parse_moment,
+    require_topic,
+    shown_time,
+    warn_of_problems,
+)
 from kwire.cli.internal.record_table import write_history
 from kwire.cli.log.directories import open_directory
 from kwire.cli.options import AtOffset, AtTime, FormatOption, History
@@ -17,7 +22,7 @@ from kwire.errors import OptionError
 from kwire.pages.quantities import duration_text
 
 if TYPE_CHECKING:
-    from kwire.internal_topics.typed_record import TypedRecord
+    pass
 
 __all__ = ["txn"]
 
@@ -53,18 +58,12 @@ def txn(
         raise OptionError(f"--at-offset applies to one partition of {count}; name an ID or a partition directory")
     if history:
         records = read_transaction_records(directory, at_offset=moment.at_offset, at_time=moment.at_time)
-        return write_history(_about(records, name), format)
+        chosen_records = matching_records(records, name, lambda record: getattr(record.key, "transactional_id", None))
+        return write_history(chosen_records, format)
     state = replay_transactions(directory, at_offset=moment.at_offset, at_time=moment.at_time)
     chosen = [state.transactions[each] for each in matching(list(state.transactions), name, "transactional id")]
     write_rows((transaction_row(each) for each in chosen if each.is_open or not open_only), COLUMNS, format)
     return warn_of_problems(state.problems)
-
-
-def _about(records: Iterator[TypedRecord], pattern: str | None) -> Iterator[TypedRecord]:
-    for record in records:
-        about = getattr(record.key, "transactional_id", None)
-        if pattern is None or (about is not None and fnmatch.fnmatchcase(about, pattern)):
-            yield record
 
 
 def _partitions(row: Row) -> str | None:

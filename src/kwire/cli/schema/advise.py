@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from kwire.cli import terminal
+from kwire.cli.codec import read_input
 from kwire.cli.command import FINE
 from kwire.cli.options import FormatOption, MessageName, Release
 from kwire.cli.rows import Column, Format, write_rows
@@ -98,10 +99,7 @@ def _bodies(path: Path, name: str, version: int) -> Iterator[bytes]:
     if path.name.endswith((".pcap", ".pcapng")):
         yield from _captured(path, name, version)
         return
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise OptionError(f"{path}: cannot be read: {error.strerror}") from None
+    data = read_input(str(path))
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
         yield data
         return

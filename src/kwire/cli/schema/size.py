@@ -19,7 +19,7 @@ from kwire.errors import EncodeError
 from kwire.wire.integer_encoding import ENCODINGS, FORMS
 
 if TYPE_CHECKING:
-    from kwire.plan.field_sizes import FieldBytes
+    from kwire.plan.notes import FieldBytes
     from kwire.schema import Message, Struct
 
 __all__ = ["cost_of", "size"]
@@ -151,7 +151,7 @@ def _version_row(message: Message, version: int, content: Any) -> Row:
 
 def _field_rows(message: Message, version: int, content: Any) -> tuple[list[Row], int]:
     from kwire import plan, schema
-    from kwire.plan.field_sizes import bytes_by_field
+    from kwire.plan.notes import bytes_by_field
 
     cls = schema.compile(message)
     data = cls.from_json(content, version=version).encode(version=version)

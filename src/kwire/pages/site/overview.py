@@ -69,29 +69,27 @@ def _api_table(protocol: Protocol) -> Markup | None:
     newest = protocol.releases[-1] if protocol.releases else None
     rows = []
     for api in protocol.apis:
-        gone = newest is not None and not any(_has_versions(entry, newest) for entry in api.entries)
-        state = _last_release(protocol, api) if gone else None
-        rows.append(
-            element(
-                "tr",
-                element("td", api.key, class_="n"),
-                element(
-                    "th",
-                    entry_link(api.entries[0], text=api.name),
-                    element("small", state) if state else None,
-                    scope="row",
-                ),
-                *(
-                    element("td", *_range(entry), data_label=label)
-                    for label, entry in (("request", api.first), ("response", api.second))
-                ),
-                element("td", _flexible(api.entries), data_label="flexible"),
-                class_="past" if gone else None,
-            )
-        )
+        removed = newest is not None and not any(_has_versions(entry, newest) for entry in api.entries)
+        state = _last_release(protocol, api) if removed else None
+        flexible = element("td", _flexible(api.entries), data_label="flexible")
+        rows.append(_pair_row(api, ("request", "response"), flexible, state=state))
     return join(
         table(("Key", "API", "Request", "Response", "Flexible"), rows, "apis"),
         legend(("there", "version"), ("flexible", "flexible version")),
+    )
+
+
+def _pair_row(pair: Api, labels: tuple[str, str], *cells: Markup, state: str | None = None) -> Markup:
+    """Return the row of two messages. state: the end of a removed API."""
+    note = element("small", state) if state else None
+    messages = zip(labels, (pair.first, pair.second), strict=True)
+    return element(
+        "tr",
+        element("td", pair.key, class_="n"),
+        element("th", entry_link(pair.entries[0], text=pair.name), note, scope="row"),
+        *(element("td", *_range(entry), data_label=label) for label, entry in messages),
+        *cells,
+        class_="past" if state else None,
     )
 
 
@@ -129,18 +127,7 @@ def _record_tables(protocol: Protocol) -> Markup | None:
         modules.setdefault(record.entries[0].module, []).append(record)
     blocks = []
     for module, records in modules.items():
-        rows = [
-            element(
-                "tr",
-                element("td", record.key, class_="n"),
-                element("th", entry_link(record.entries[0], text=record.name), scope="row"),
-                *(
-                    element("td", *_range(entry), data_label=label)
-                    for label, entry in (("key", record.first), ("value", record.second))
-                ),
-            )
-            for record in records
-        ]
+        rows = [_pair_row(record, ("key", "value")) for record in records]
         blocks.append(join(element("h3", module), table(("Type", "Record", "Key", "Value"), rows, "apis")))
     return join(*blocks) if blocks else None
 
