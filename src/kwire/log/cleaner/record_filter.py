@@ -141,7 +141,7 @@ class RecordFilter:
         is_copy = (kept == counts) & ((tombstones == 0) | has_horizon)
         anew = np.where(weights[:, k.IS_CANONICAL] != 0, k.REBUILD, k.LOOK)
         verdicts = np.where(kept == 0, k.DROP, np.where(is_copy, k.COPY, anew))
-        self._count(counts.sum(), weights.sum(axis=0))
+        self._count(int(counts.sum()), weights.sum(axis=0))
         self._stats.batches_rewritten += int((verdicts >= k.REBUILD).sum())
         starts = np.concatenate(([0], np.cumsum(counts)))
         places: Table = np.empty((len(rows), e.TABLE_COLUMNS), np.int64)
