@@ -54,4 +54,5 @@ def as_printed(rows: list[Row]) -> list[tuple[int, int, str, str]]:
 
 
 def hexed(data: bytes | None) -> str:
+    """Render bytes as the Java consumer prints them: "x" and hexadecimal digits, or "-" for null."""
     return "-" if data is None else "x" + data.hex()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.interop.booted_logs import hexed
 from tests.log.expected import consumed
 from tools import kafka
 
@@ -45,10 +46,6 @@ def repaired(source: Path, folder: Path, mode: Mode, *, in_place: bool) -> Path:
     else:
         repair_into(plan, str(data))
     return data
-
-
-def hexed(data: bytes | None) -> str:
-    return "-" if data is None else "x" + data.hex()
 
 
 def expected_lines(unclean: Path, mode: Mode) -> list[str]:

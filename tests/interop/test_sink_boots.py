@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from tests.interop.booted_logs import hexed
 from tests.interop.test_broker_takeover import read, send, transact
 from tests.interop.test_written_logs import LOGGING, dump_problems
 from tools import kafka
@@ -66,10 +67,6 @@ class Row(NamedTuple):
         headers = "".join(f"{name}={hexed(value)}," for name, value in self.headers)
         place = f"{self.topic} {self.partition} {self.offset} {self.timestamp_type} {self.timestamp}"
         return f"{place} {hexed(self.key)} {hexed(self.value)} {headers}"
-
-
-def hexed(data: bytes | None) -> str:
-    return "-" if data is None else "x" + data.hex()
 
 
 def rows_with_offsets() -> list[Row]:

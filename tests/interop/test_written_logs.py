@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.interop.booted_logs import hexed
 from tests.waiting import HANG_S
 from tools import kafka
 
@@ -103,10 +104,6 @@ class Expected:
         self.all.setdefault((log.topic, log.partition), []).extend(lines)
         if not aborted:
             self.committed.setdefault((log.topic, log.partition), []).extend(lines)
-
-
-def hexed(data: bytes | None) -> str:
-    return "-" if data is None else "x" + data.hex()
 
 
 def lines_of(printed: list[str], which: dict[tuple[str, int], list[str]]) -> list[str]:

@@ -7,6 +7,9 @@ import shutil
 from pathlib import Path
 
 from kwire.log import LogDirectory
+from kwire.log.verify import verify_directory
+from kwire.maintenance.repair_mode import Mode
+from kwire.maintenance.repair_plan import Plan, make_plan
 
 # A log of each kind: transactions, small segments, compaction, idempotence, append time, the three formats.
 LOGS = (
@@ -77,3 +80,9 @@ def damage(file: Path, chance: random.Random) -> None:
 def tree(directory: Path) -> dict[str, bytes]:
     """Every file below a directory with its bytes."""
     return {str(p.relative_to(directory)): p.read_bytes() for p in sorted(directory.rglob("*")) if p.is_file()}
+
+
+def plan_for(data: Path, mode: Mode = Mode.SALVAGE) -> Plan:
+    """Verify a directory and return the plan of its repair."""
+    directory = LogDirectory(data)
+    return make_plan(directory, verify_directory(directory), mode)

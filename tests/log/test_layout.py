@@ -11,11 +11,9 @@ import pytest
 
 from kwire.log import Damage, LogDirectory, Severity
 from kwire.log.damage import Kind
-from kwire.log.verify import verify_directory
 from kwire.maintenance.repair import repair_in_place, repair_into
 from kwire.maintenance.repair_mode import Mode
-from kwire.maintenance.repair_plan import Plan, make_plan
-from tests.log.damaging import batches_of, flip, key_of, tree
+from tests.log.damaging import batches_of, flip, key_of, plan_for, tree
 from tests.storage.faults import Stopped, StoppingFileSystem
 
 Copied = Callable[[str, str], Path]
@@ -35,11 +33,6 @@ def with_kinds(folder: Path, base: int, number: int, all_kinds: bool) -> list[tu
 def found_in(data: Path, name: str) -> list[Damage]:
     """What is wrong in one partition, notes left out."""
     return [each for each in LogDirectory(data).verify() if not each.is_harmless and each.key == key_of(name)]
-
-
-def plan_for(data: Path, mode: Mode = Mode.SALVAGE) -> Plan:
-    directory = LogDirectory(data)
-    return make_plan(directory, verify_directory(directory), mode)
 
 
 def check_repaired(data: Path, name: str, wanted: dict[tuple[int, int], bytes], target: Path) -> None:

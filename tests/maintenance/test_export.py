@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import resource
-import signal
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +19,6 @@ from kwire.records.columns import COLUMNS, arrow_schema
 from kwire.storage.file_system import FileSystem
 from tests import golden
 from tests.log.expected import ISOLATIONS, consumed, read_objects, rows_of
-
-
-@pytest.fixture
-def modern(kafka_logs: dict[str, Path]) -> LogDirectory:
-    return LogDirectory(kafka_logs["modern"] / "data")
 
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
@@ -134,19 +127,11 @@ def test_damage_leaves_no_complete_looking_file(copied: Any, tmp_path: Path) -> 
     assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
 
 
-@pytest.fixture
-def full_disk() -> Iterator[None]:
-    """No file may grow beyond 20 kB."""
-    old = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, old[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, old)
-    signal.signal(signal.SIGXFSZ, handler)
-
-
 @pytest.mark.parametrize("shape", ["parquet", "arrow", "jsonl"])
-def test_a_full_disk_is_a_log_error(shape: Any, modern: LogDirectory, tmp_path: Path, full_disk: None) -> None:
+def test_a_full_disk_is_a_log_error(
+    shape: Any, modern: LogDirectory, tmp_path: Path, limit_file_size: Callable[[], None]
+) -> None:
+    limit_file_size()
     with pytest.raises(LogError, match=r"records\.\w+\.part: cannot be written"):
         export_logs([modern["orders", 0]], str(tmp_path / "out"), shape=shape, as_base64=True)
     assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file()]

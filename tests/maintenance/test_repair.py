@@ -21,10 +21,10 @@ from kwire.log.verify import verify_directory
 from kwire.maintenance.quarantine import Quarantine
 from kwire.maintenance.repair import repair_in_place, repair_into
 from kwire.maintenance.repair_mode import Mode
-from kwire.maintenance.repair_plan import Plan, make_index_plan, make_plan
+from kwire.maintenance.repair_plan import make_index_plan, make_plan
 from kwire.storage.directory_lock import DirectoryLock
 from kwire.storage.file_system import FileSystem
-from tests.log.damaging import LOGS, batches_of, copy_of, damage, flip, key_of, tree
+from tests.log.damaging import LOGS, batches_of, copy_of, damage, flip, key_of, plan_for, tree
 from tests.log.expected import consumed, read_objects
 from tests.storage.faults import Stopped, StoppingFileSystem
 
@@ -32,11 +32,6 @@ Copied = Callable[[str, str], Path]
 QUICK = settings(
     max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-
-
-def plan_for(data: Path, mode: Mode = Mode.SALVAGE) -> Plan:
-    directory = LogDirectory(data)
-    return make_plan(directory, verify_directory(directory), mode)
 
 
 def real(data: Path) -> list[str]:

@@ -30,6 +30,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.spark)
 
 
+@pytest.fixture(scope="session")
+def modern(kafka_logs: dict[str, Path]) -> Path:
+    """The log directory of a real broker."""
+    return kafka_logs["modern"] / "data"
+
+
 def need_java() -> None:
     """Raise Unavailable where Spark cannot run."""
     home = os.environ.get("JAVA_HOME")

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.log.damaging import tree
 
 from kwire.cli.main import run
 from kwire.log import LogDirectory
@@ -20,10 +21,6 @@ def source(kafka_logs: dict[str, Path], tmp_path: Path) -> Path:
         if file.is_file() or file.name == "txn-0":
             (shutil.copy2 if file.is_file() else shutil.copytree)(file, target / file.name)
     return target
-
-
-def tree(path: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
 def test_a_dry_run_changes_nothing_and_reports_the_loss(source: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
-import resource
 import shutil
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,6 +20,7 @@ from kwire.maintenance.convert import LossRefused, TargetFormat, convert_directo
 from kwire.records import Compression
 from kwire.records.columns import COLUMNS
 from kwire.storage.checkpoints import parse_offset_checkpoint
+from tests.log.damaging import tree
 from tests.log.expected import ISOLATIONS, read_objects
 from tests.storage.faults import Stopped, StoppingFileSystem
 
@@ -148,10 +147,6 @@ def test_an_existing_target_is_unchanged(some: LogDirectory, tmp_path: Path) -> 
     assert len(LogDirectory(target)) == len(SOME)
 
 
-def tree(path: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
-
-
 def test_an_interrupted_run_resumes(some: LogDirectory, tmp_path: Path) -> None:
     convert_directory(some, str(tmp_path / "whole"), ZSTD, list(some), whole=True, now_ms=NOW)
     expected = tree(tmp_path / "whole")
@@ -214,20 +209,10 @@ def test_parallel_processes_give_the_same_result(some: LogDirectory, tmp_path: P
     assert sum(told) == sum(log.size_bytes for key, log in some.items() if key[0] != "__cluster_metadata")
 
 
-@pytest.fixture
-def full_disk() -> Iterator[Callable[[], None]]:
-    """Call it, and no file may grow beyond 20 kB from then on."""
-    old = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    yield lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, old[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, old)
-    signal.signal(signal.SIGXFSZ, handler)
-
-
 def test_a_full_disk_is_a_log_error_without_an_output_directory(
-    some: LogDirectory, tmp_path: Path, full_disk: Callable[[], None]
+    some: LogDirectory, tmp_path: Path, limit_file_size: Callable[[], None]
 ) -> None:
-    full_disk()
+    limit_file_size()
     with pytest.raises(LogError, match=r"new\.part/.*: cannot be (written|resized)"):
         convert_directory(
             some, str(tmp_path / "new"), TargetFormat(codec=Compression.NONE), list(some), whole=True, now_ms=NOW

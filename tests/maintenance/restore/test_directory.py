@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-import resource
-import signal
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +26,6 @@ from tests.storage.faults import Stopped, StoppingFileSystem
 
 NOW = 1_770_000_000_000
 KEYS = [("orders", 1), ("txn", 0), ("compacted", 0), ("trimmed", 0), ("logappend", 1), ("orders.recompressed", 0)]
-
-
-@pytest.fixture(scope="module")
-def modern(kafka_logs: dict[str, Path]) -> LogDirectory:
-    return LogDirectory(kafka_logs["modern"] / "data")
 
 
 @pytest.fixture(scope="module")
@@ -294,20 +287,10 @@ def test_an_interruption_at_any_step_leaves_no_directory_or_a_whole_one(rows: li
         assert not target.exists() or read_objects(LogDirectory(target)["t", 1]) == rows[:99]
 
 
-@pytest.fixture
-def full_disk() -> Iterator[Callable[[], None]]:
-    """Call it, and no file may grow beyond 20 kB from then on."""
-    old = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    yield lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, old[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, old)
-    signal.signal(signal.SIGXFSZ, handler)
-
-
-def test_a_full_disk_is_a_log_error(exported: Path, tmp_path: Path, full_disk: Callable[[], None]) -> None:
+def test_a_full_disk_is_a_log_error(exported: Path, tmp_path: Path, limit_file_size: Callable[[], None]) -> None:
     with pytest.raises(LogError, match=r"orders-1: .*exceeds the maximum configured segment size"):
         restore([exported], tmp_path / "new", segment_bytes=100_000)
-    full_disk()
+    limit_file_size()
     with pytest.raises(LogError, match=r"cannot be (written|resized)"):
         restore([exported], tmp_path / "new")
     assert not list(tmp_path.glob("new*"))

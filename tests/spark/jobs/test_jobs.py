@@ -63,11 +63,6 @@ def done_here(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return ran
 
 
-@pytest.fixture(scope="module")
-def modern(kafka_logs: dict[str, Path]) -> Path:
-    return kafka_logs["modern"] / "data"
-
-
 @pytest.fixture
 def own(modern: Path, tmp_path: Path) -> Path:
     """A copy of some partitions, to be damaged."""

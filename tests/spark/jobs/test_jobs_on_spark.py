@@ -19,11 +19,6 @@ ROOT = Path(__file__).parents[3]
 CAPTURES = ROOT / "tests" / "data" / "captures"
 
 
-@pytest.fixture(scope="module")
-def modern(kafka_logs: dict[str, Path]) -> Path:
-    return kafka_logs["modern"] / "data"
-
-
 @pytest.mark.slow
 def test_the_pages_examples_on_spark(
     spark: SparkSession, modern: Path, kafka_logs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -32,11 +32,6 @@ EVERYTHING = PushedFilters()
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@pytest.fixture(scope="session")
-def modern(kafka_logs: dict[str, Path]) -> Path:
-    return kafka_logs["modern"] / "data"
-
-
 def tasks(path: Path | str, filters: PushedFilters = EVERYTHING, **options: object) -> list[list[Any]]:
     parsed = parse_options({"path": str(path), **{k: str(v) for k, v in options.items()}})
     return [list(task.splits) for task in plan_batch(parsed, filters)]

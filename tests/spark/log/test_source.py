@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 SWITCH = "spark.sql.python.filterPushdown.enabled"
 
 
-@pytest.fixture(scope="session")
-def modern(kafka_logs: dict[str, Path]) -> Path:
-    return kafka_logs["modern"] / "data"
-
-
 def load(spark: SparkSession, path: Path | str | list[str], **options: object) -> DataFrame:
     texts = {key: str(value) for key, value in options.items()}
     return spark.read.format("kafka-log").options(**texts).load(path if isinstance(path, list) else str(path))
