@@ -1,4 +1,4 @@
-"""The bytes that real Kafka wrote (tests/data), as Python objects. Their layout: tests/data/README.md."""
+"""Bytes that real Kafka wrote (tests/data) as Python objects; tests/data/README.md describes the files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Line = dict[str, Any]
 
 
 def lines(name: str) -> Iterator[Line]:
-    """The JSON objects of one .jsonl or .jsonl.gz file below tests/data."""
+    """Return the JSON objects of a .jsonl or .jsonl.gz file below tests/data."""
     path = DATA / name
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as stream:
@@ -27,17 +27,17 @@ def lines(name: str) -> Iterator[Line]:
 
 @functools.cache
 def cached(name: str) -> tuple[Line, ...]:
-    """lines(name), read once a process."""
+    """Return lines(name), read once per process."""
     return tuple(lines(name))
 
 
 def unpack(text: str | None) -> bytes | None:
-    """base64 to bytes; null stays null."""
+    """Decode base64; null stays null."""
     return None if text is None else base64.b64decode(text)
 
 
 def extract(name: str, into: Path) -> Path:
-    """Unpack tests/data/logs/NAME.tar.gz below `into` (once) and return that folder."""
+    """Unpack tests/data/logs/NAME.tar.gz below `into` once and return the folder."""
     target = into / name
     if not target.exists():
         staging = into / f".{name}.part"
@@ -50,22 +50,22 @@ def extract(name: str, into: Path) -> Path:
 
 
 def record_sets() -> tuple[Line, ...]:
-    """records.jsonl.gz: record sets that Kafka reads, with the batches and records it sees in them."""
+    """Return records.jsonl.gz: record sets with the batches and records that Kafka reads from them."""
     return cached("records.jsonl.gz")
 
 
 def reads_of_invalid_bytes() -> tuple[Line, ...]:
-    """The `read` cases of invalid.jsonl.gz: what Kafka's reader makes of bytes that are off in some way."""
+    """Return the `read` cases of invalid.jsonl.gz: the results of Kafka's reader for invalid bytes."""
     return tuple(line for line in cached("invalid.jsonl.gz") if line["op"] == "read")
 
 
 def case_name(line: Line) -> str:
-    """A line's name for parametrize: five-1-gzip, v2-codec-id-5."""
+    """Return the name of a line for parametrize: five-1-gzip, v2-codec-id-5."""
     return "-".join(str(line[key]) for key in ("case", "magic", "codec") if key in line)
 
 
 def record_fields(record: Line) -> tuple[Any, ...]:
-    """A record of these files: (offset, timestamp, type's name, key, value, headers as pairs, sequence)."""
+    """Return a record of these files as (offset, timestamp, type, key, value, headers, sequence)."""
     return (
         record["offset"],
         record["timestamp"],

@@ -1,4 +1,4 @@
-"""S3 over HTTP on loopback, for the tests that read from an object store."""
+"""An S3 server on loopback for tests that read from an object store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
 
 @dataclass(slots=True)
 class ObjectStore:
-    """A running server. options: for fsspec; requests: of all clients in this process, method and path each."""
+    """A running server. options: for fsspec; requests: method and path of all clients in this process."""
 
     endpoint: str
     requests: list[str] = field(default_factory=list)
@@ -33,7 +33,7 @@ class ObjectStore:
         return fsspec.filesystem("s3", **self.options)
 
     def upload(self, folder: Path, target: str) -> None:
-        """Copy a folder; target: bucket and prefix."""
+        """Upload a folder. target: bucket and prefix."""
         for path in sorted(folder.rglob("*")):
             if path.is_file():
                 self.fs.pipe_file(f"{target}/{path.relative_to(folder)}", path.read_bytes())
@@ -41,7 +41,7 @@ class ObjectStore:
 
 @contextmanager
 def serve_object_store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
-    """An empty store. Skips where moto or s3fs is missing."""
+    """Serve an empty store. Skips if moto or s3fs is missing."""
     moto = pytest.importorskip("moto.server", reason="needs moto[server] for S3 on loopback")
     pytest.importorskip("s3fs", reason="needs kwire[s3]")
     from aiobotocore.httpsession import AIOHTTPSession  # type: ignore[import-untyped]

@@ -1,4 +1,4 @@
-"""The package table of docs/design.md, held against the imports of the code."""
+"""The package table of docs/design.md, compared with the imports of the code."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ OWNERS = {
 
 
 def imports(path: Path) -> set[str]:
-    """Absolute dotted names that a module imports, relative imports resolved, imports inside functions included."""
+    """Return the absolute names that a module imports, including relative imports and imports inside functions."""
     module = path.relative_to(SOURCE).with_suffix("").parts
     package = module[:-1]
     found: set[str] = set()

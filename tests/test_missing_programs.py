@@ -1,4 +1,4 @@
-"""A test that lacks a program is skipped, and nobody overlooks it."""
+"""Tests of missing programs are skipped and listed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fixture in a project that knows nothing but its name."""
+"""The fixture in another project."""
 
 from __future__ import annotations
 

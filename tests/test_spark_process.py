@@ -1,4 +1,4 @@
-"""Spark in a new process, as users start it, and not in the session that tests/spark shares."""
+"""Spark in a new process, as users start it, instead of the shared session of tests/spark."""
 
 from __future__ import annotations
 

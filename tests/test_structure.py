@@ -69,7 +69,7 @@ def _without_type_checking(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _definitions(node: ast.AST, path: str) -> Iterator[tuple[str, Function | ast.ClassDef, bool]]:
-    """(dotted path, definition, whether it is inside a function) of all functions and classes below node."""
+    """Return (dotted path, definition, whether it is inside a function) of all functions and classes below node."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Function | ast.ClassDef):
             name = f"{path}.{child.name}"
@@ -189,7 +189,7 @@ def test_every_public_name_has_a_docstring(hand_written: list[Module]) -> None:
 
 
 def _is_documented(node: Function | ast.ClassDef) -> bool:
-    """Whether a definition has a docstring, or needs none.
+    """Return whether a definition has a docstring, or needs none.
 
     Overrides, overloads and setters share another's. Declarations of a Protocol, `def size(self) -> int: ...`, are
     described by its docstring.
@@ -205,7 +205,7 @@ def _is_documented(node: Function | ast.ClassDef) -> bool:
 
 
 def _documented_protocols(modules: list[Module]) -> list[set[str]]:
-    """The methods of each Protocol, if all have docstrings. A class that defines them all implements the Protocol."""
+    """Return the methods of each Protocol whose methods all have docstrings. A class with all of them implements it."""
     found = []
     for module in modules:
         for _, node, _ in _definitions(module.tree, module.name):
@@ -217,7 +217,7 @@ def _documented_protocols(modules: list[Module]) -> list[set[str]]:
 
 
 def _members(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> set[str]:
-    """Names of a class's methods and attributes, with those of its base classes. classes: by name."""
+    """Return the names of a class's methods and attributes, including base classes. classes: by name."""
     found = {each.name for each in node.body if isinstance(each, Function)}
     for each in ast.walk(node):
         if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):

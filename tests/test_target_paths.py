@@ -1,4 +1,4 @@
-"""Names that come from outside stay inside the folder asked for."""
+"""Untrusted names stay inside the target folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wait for events in tests. No result may depend on how long something takes."""
+"""Waiting for events in tests; no result may depend on a duration."""
 
 from __future__ import annotations
 

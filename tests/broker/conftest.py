@@ -1,4 +1,4 @@
-"""Brokers for tests, one a module, stopped cleanly."""
+"""Brokers for tests: one per module, stopped cleanly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recorded conversations of real clients with real brokers, held again with ours.
+"""Recorded conversations of real clients with real brokers, replayed to ours.
 
 The requests go out in the order of the capture, each on a connection that stands for the recorded one; what the first
 broker had made up (topic ids, fetch session ids) is exchanged for what ours has. The answers come back as JSON, without
@@ -27,7 +27,7 @@ FEATURES = {"supportedFeatures", "finalizedFeatures", "finalizedFeaturesEpoch"}
 
 
 def frames(folder: Path, name: str) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """(what Kafka decoded, bytes) of every frame, in the order of the capture."""
+    """Return (decoded by Kafka, bytes) of every frame, in the order of the capture."""
     with (
         gzip.open(folder / f"{name}.frames.jsonl.gz", "rt") as wire,
         gzip.open(folder / f"{name}.decoded.jsonl.gz", "rt") as decoded,
@@ -37,14 +37,14 @@ def frames(folder: Path, name: str) -> Iterator[tuple[dict[str, Any], bytes]]:
 
 
 def read_answer(sock: socket.socket) -> bytes:
-    """One frame with its length."""
+    """Read one frame with its length."""
     head = sock.recv(4, socket.MSG_WAITALL)
     assert len(head) == 4, "the broker closed the connection"
     return head + sock.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
 
 
 class Replay:
-    """A conversation with the broker at an address. skip: which requests (as decoded) are not sent."""
+    """A conversation with the broker at an address. skip: predicate of decoded requests that are not sent."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.address = address
@@ -81,7 +81,7 @@ class Replay:
         return codec.encode((header, cls.from_json(as_json, version=decoded["apiVersion"])))
 
     def receive(self, decoded: dict[str, Any], wire: bytes) -> tuple[Any, Any]:
-        """(recorded answer, our answer) as JSON."""
+        """Return (recorded response, our response) as JSON."""
         api_key, version = decoded["apiKey"], decoded["apiVersion"]
         if api_key == API_VERSIONS and decoded["body"]["errorCode"] == 35:
             version = 0
@@ -105,7 +105,7 @@ class Replay:
 
 
 def comparable(value: Any, names: dict[str, str]) -> Any:
-    """JSON without what differs between any two brokers; topic ids by name, sessions by whether there is one."""
+    """Return JSON without values that differ between brokers; topic ids become names, session ids become flags."""
     if isinstance(value, list):
         found = [comparable(each, names) for each in value]
         for key in ("partitionIndex", "index"):  # some answers follow the order of a Java map
@@ -127,9 +127,9 @@ def comparable(value: Any, names: dict[str, str]) -> Any:
 
 
 def as_converted(data: bytes) -> list[Any]:
-    """Records that a broker compressed, by what is in them: no two compressors give the same bytes. Else nothing.
+    """Return the contents of records that a broker compressed, since the bytes differ, or an empty list.
 
-    The size of the whole counts all the same: it is announced before anything is compressed (U-15).
+    The list includes the total size, which is announced before anything is compressed (U-15).
     """
     batches = list(records.read_batches(data))
     if all(batch.magic == 2 or not batch.compression for batch in batches):

@@ -32,7 +32,7 @@ def produce(broker: Broker, topic: str, values: list[bytes], **settings: Any) ->
 
 
 def consume(broker: Broker, topic: str, count: int, **settings: Any) -> list[bytes]:
-    """The first records of partition 0."""
+    """Return the first records of partition 0."""
     given = {"bootstrap.servers": broker.bootstrap_servers, "group.id": "reader", **QUIET, **settings}
     consumer = Consumer(given)
     consumer.assign([TopicPartition(topic, 0, 0)])

@@ -43,7 +43,7 @@ def fetches(topic: str, offset: int = 0, *, wait_ms: int = 0, max_bytes: int = 1
 
 @pytest.fixture
 def still_serves(broker: Broker) -> Iterator[Broker]:
-    """A broker that still responds to others after the test."""
+    """A broker that must still respond to other clients after the test."""
     yield broker
     with RawClient(broker) as client:
         assert client.ask(asks(), 12).brokers

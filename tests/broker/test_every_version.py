@@ -1,4 +1,4 @@
-"""Every version of the APIs here answers: what a version has no place for is not put there."""
+"""Every version of these APIs has a response with the fields of that version only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOPIC = "versions"
 
 
 def batch(magic: int) -> bytes:
-    """Two records."""
+    """Return a batch of two records."""
     builder = records.BatchBuilder(magic=magic)
     builder.append(b"k", b"v", timestamp=1_760_000_000_000 if magic else -1)
     builder.append(None, b"w", timestamp=1_760_000_000_001 if magic else -1)
@@ -190,7 +190,7 @@ REQUESTS = [
 
 
 def error_codes(value: Any) -> set[int]:
-    """Every error code in an answer's JSON."""
+    """Return every error code in the JSON of a response."""
     if isinstance(value, list):
         return set().union(*(error_codes(each) for each in value)) if value else set()
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Broken on demand, as the clients people use see it; and what was asked, time that jumps, a broker made new."""
+"""Injected faults as common clients see them, the request log, the manual clock and resets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def broker(running: Broker) -> Iterator[Broker]:
 
 
 def write(broker: Broker, value: bytes = b"v", **settings: Any) -> list[KafkaError | None]:
-    """Produce one record; the errors reported."""
+    """Produce one record and return the reported errors."""
     errors: list[KafkaError | None] = []
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0, **settings})
     producer.produce("t", value, on_delivery=lambda error, _: errors.append(error))
@@ -211,7 +211,7 @@ def test_a_stop_reaches_coordinators_created_meanwhile(resets: int) -> None:
 
 
 def test_advancing_the_clock_expires_old_data(broker: Broker) -> None:
-    """Retention of a week, in a moment."""
+    """A week of retention passes by advancing the clock."""
     cls: Any = registry.get("CreateTopicsRequest")
     config = cls.CreatableTopicConfig(name="retention.ms", value="604800000")
     with Client(broker.bootstrap_servers) as client:

@@ -1,4 +1,4 @@
-"""What a fetch gives: limits, waiting, transactions, old formats."""
+"""Fetch: limits, waiting, transactions, old formats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FOR_EVER_MS = 2 * HANG_MS
 
 
 def produce(client: RawClient, topic: str, value: bytes = bytes(VALUE_BYTES), compression: str = "none") -> int:
-    """One record in a batch of its own; returns the error code."""
+    """Produce one record in its own batch and return the error code."""
     cls = messages.ProduceRequest
     builder = records.BatchBuilder(compression=compression)
     builder.append(b"k", value, timestamp=TIME)
@@ -31,7 +31,7 @@ def produce(client: RawClient, topic: str, value: bytes = bytes(VALUE_BYTES), co
 
 
 def create(client: RawClient, topic: str, **configs: str) -> None:
-    """A topic of two partitions with such settings."""
+    """Create a topic of two partitions with these configs."""
     cls = messages.CreateTopicsRequest
     given = [cls.CreatableTopicConfig(name=name.replace("_", "."), value=value) for name, value in configs.items()]
     made = client.ask(
@@ -41,7 +41,7 @@ def create(client: RawClient, topic: str, **configs: str) -> None:
 
 
 def fetch(client: RawClient, topic: str, version: int = 11, offset: int = 0, *, wait_ms: int = 0, **limits: int) -> Any:
-    """The answer about partition 0."""
+    """Fetch and return the response for partition 0."""
     cls = messages.FetchRequest
     partition = cls.FetchPartition(
         partition=0,
@@ -60,7 +60,7 @@ def fetch(client: RawClient, topic: str, version: int = 11, offset: int = 0, *, 
 
 @pytest.fixture(scope="module")
 def filled(broker: Broker) -> str:
-    """A topic with five batches."""
+    """Create a topic with five batches."""
     with RawClient(broker) as client:
         create(client, "filled")
         for _ in range(BATCHES):
@@ -155,7 +155,7 @@ ASKED = {0: 1, 1: 3, 2: 11}  # magic -> a version of Fetch that carries no later
 
 
 def set_format(client: RawClient, topic: str, magic: int, **more: str) -> None:
-    """Give a topic another record format for what comes next, and other settings."""
+    """Change the record format of a topic, and other configs."""
     cls = messages.IncrementalAlterConfigsRequest
     settings = {"message.format.version": FORMATS[magic], **{name.replace("_", "."): more[name] for name in more}}
     configs = [cls.AlterableConfig(name=name, config_operation=0, value=value) for name, value in settings.items()]
@@ -165,7 +165,7 @@ def set_format(client: RawClient, topic: str, magic: int, **more: str) -> None:
 
 @pytest.fixture
 def sent_files(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The sizes that os.sendfile was called with."""
+    """The sizes passed to os.sendfile."""
     sizes: list[int] = []
     original = os.sendfile
 
@@ -184,7 +184,7 @@ def sent_files(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_files_are_sent_unless_a_stored_batch_is_of_a_later_format(
     broker: Broker, sent_files: list[int], stored: int, configured: int, asked: int
 ) -> None:
-    """A topic whose format was raised, or lowered, after its records were written."""
+    """The format of the topic is raised or lowered after its records are written."""
     topic = f"zero-copy-{stored}-{configured}-{asked}"
     with RawClient(broker) as client:
         create(client, topic, message_format_version=FORMATS[stored])

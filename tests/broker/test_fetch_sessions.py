@@ -1,4 +1,4 @@
-"""Fetch sessions, as KIP-227 has them."""
+"""Fetch sessions (KIP-227)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sessions() -> FetchSessions:
 
 
 def begun(sessions: FetchSessions, *indexes: int) -> int:
-    """A session whose client has been told of all partitions."""
+    """Create a session whose client has received all partitions."""
     view = sessions.view(request(NO_SESSION, 0, *indexes), VERSION)
     for partition in view.partitions:
         assert view.has_changed(partition, answer(partition.index))

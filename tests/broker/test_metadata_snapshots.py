@@ -29,7 +29,7 @@ SMALL = {"metadata_log_max_record_bytes_between_snapshots": 1, "metadata_max_ret
 
 
 def comparable(records: list[tuple[Message, int]]) -> dict[str, Any]:
-    """Records with their versions, in an order of their own; features of brokers are a hash map in Kafka."""
+    """Return records with their versions in a fixed order, since features of brokers are a hash map in Kafka."""
     for record, _ in records:
         if isinstance(record, messages.RegisterBrokerRecord):
             record.features.sort(key=lambda each: each.name)
@@ -109,7 +109,7 @@ def test_an_incomplete_snapshot_is_ignored_if_the_log_has_its_records(tmp_path: 
 
 
 def test_a_snapshot_keeps_the_tagged_fields_of_a_newer_release(tmp_path: Path) -> None:
-    """An older broker writes the snapshot: what it does not know is in it, field by field and in nested structs."""
+    """The snapshot of an older broker has all unknown fields, nested structs included."""
     ids: dict[str, Any] = {"topic_id": UUID(int=7), "partition_id": 0}
     endpoint = messages.RegisterBrokerRecord.BrokerEndpoint(name="A", port=1, unknown_tagged_fields=[UNKNOWN_TAG])
     entity = messages.ClientQuotaRecord.EntityData(
@@ -189,7 +189,7 @@ def change_much(broker: Broker) -> None:
 
 
 def take_snapshot(node: Node) -> None:
-    """A snapshot, with all that it replaces removed: the segment before it, too."""
+    """Take a snapshot and remove everything that it replaces, the preceding segment included."""
     node.metadata_log.log.roll(node.clock.now_ms())
     node.metadata_log.maintain()
 

@@ -1,4 +1,4 @@
-"""Rates and token buckets of quotas, held against values that Kafka's own classes computed."""
+"""Rates and token buckets of quotas, compared with values of Kafka's own classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What real clients asked real brokers, asked again: our answers are theirs, record for record."""
+"""Recorded requests of real clients, replayed to our broker, get the recorded responses."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SETTINGS = {
     "k391": {"log_retention_ms": -1},
     "k282": {"log_retention_ms": -1, "node_id": 0},
 }
-"""What the recorded brokers had been told."""
+"""Create the state that the recorded brokers had."""
 
 
 def is_asked(name: str, decoded: dict[str, Any]) -> bool:
-    """Whether a recorded request is sent to ours."""
+    """Return whether a recorded request is replayed."""
     body, api_key = decoded["body"], decoded["apiKey"]
     if api_key not in WITHOUT_SESSIONS_OF_OTHERS or TRANSACTIONAL_TOPIC in str(body.get("topicData")):
         return False
@@ -33,14 +33,14 @@ def is_asked(name: str, decoded: dict[str, Any]) -> bool:
 
 
 def without_settings(answer: dict[str, Any]) -> dict[str, Any]:
-    """Topics made, without the settings that they have: those are another release's."""
+    """Return CreateTopics responses without configs, which depend on the release."""
     for topic in answer["topics"]:
         topic.pop("configs", None)
     return answer
 
 
 def with_shared_settings(theirs: dict[str, Any], ours: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Topics made, with the settings that both releases have: ours are those of a later one."""
+    """Return CreateTopics responses with the configs that both releases have."""
     for mine, other in zip(ours["topics"], theirs["topics"], strict=True):
         for one, another in ((mine, other), (other, mine)):
             known = {config["name"] for config in another.get("configs") or ()}

@@ -1,4 +1,4 @@
-"""Real Kafka goes on with a directory that our broker left, and ours with what Kafka made of it."""
+"""Real Kafka continues on our broker's directory, and our broker on the result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def produce(address: str, topic: str, values: list[str]) -> None:
 
 
 def consume(address: str, group: str, topics: list[str], count: int) -> list[str]:
-    """What a group has not read yet; its offsets are committed."""
+    """Consume what a group has not read yet, and commit its offsets."""
     consumer = Consumer({"bootstrap.servers": address, "group.id": group, "auto.offset.reset": "earliest", **QUIET})
     consumer.subscribe(topics)
     found: list[str] = []

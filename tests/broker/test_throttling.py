@@ -49,7 +49,7 @@ def produce_request(size_bytes: int, acks: int = 1) -> messages.ProduceRequest:
 
 
 def produce(broker: Broker, client_id: str, size_bytes: int = 50_000) -> tuple[int, int]:
-    """The throttle time of a first produce request, and the bytes that count."""
+    """Return the throttle time of a first produce request, and the counted bytes."""
     with RawClient(broker, client_id) as client:
         request = produce_request(size_bytes)
         counted = len(client.protocol.send(request, version=9)) - 4
@@ -82,7 +82,7 @@ def fetched_bytes(response: Any) -> int:
 
 
 def is_silent(client: RawClient, others: Broker) -> bool:
-    """Whether a client gets nothing while another one is served."""
+    """Return whether a client gets no response while another one is served."""
     with RawClient(others, "other") as other:
         for _ in range(5):
             other.ask(messages.MetadataRequest(topics=[]), 9)
@@ -129,7 +129,7 @@ def test_the_throttle_time_brings_the_rate_down_to_the_quota(broker: Broker) -> 
 
 
 def test_the_most_specific_quota_applies(broker: Broker) -> None:
-    """Set one after the other, each more specific than the ones before; those of a user go before those of a client."""
+    """Quotas are set from the least to the most specific; user quotas take precedence over client quotas."""
     quotas: list[tuple[float, list[tuple[str, str | None]]]] = [
         (4000, [("client-id", None)]),
         (4100, [("client-id", "{}")]),
@@ -210,7 +210,7 @@ def test_a_throttled_fetch_session_is_created_later(broker: Broker) -> None:
 
 
 def mutate(broker: Broker, request: Any, version: int) -> tuple[int, list[int]]:
-    """Throttle time and error codes, on a connection of its own."""
+    """Return throttle time and error codes, on a separate connection."""
     with RawClient(broker, "m") as client:
         response = client.ask(request, version)
     results = getattr(response, "topics", None) or getattr(response, "responses", None) or response.results

@@ -1,4 +1,4 @@
-"""Running the command line inside the test's process, and small log directories made by hand."""
+"""Fixtures to run commands in the test's process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kwire.cli.main import run
 
 @dataclass(frozen=True)
 class Result:
-    """What a command left behind."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -22,7 +22,7 @@ class Result:
 
 @pytest.fixture
 def kwire(capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    """kwire("log", "ls", path) -> its exit code and output."""
+    """Function that runs a command: kwire("log", "ls", path) -> Result."""
 
     def call(*arguments: str | Path) -> Result:
         capsys.readouterr()

@@ -1,4 +1,4 @@
-"""Log directories made by hand, for what real brokers do not write: hostile names and keys, damage, odd sizes."""
+"""Hand-made log directories with data that real brokers do not write: hostile names and keys, damage, odd sizes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MARKUP = "<script>alert('x')</script>&amp;\"'[bold red]hello[/]"
 
 
 def segment(folder: Path, *batches: bytes, base_offset: int = 0) -> Path:
-    """A partition directory's segment with these batches."""
+    """Write a segment with these batches to a partition directory."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{base_offset:020}.log"
     file.write_bytes(b"".join(batches))
@@ -24,7 +24,7 @@ def segment(folder: Path, *batches: bytes, base_offset: int = 0) -> Path:
 
 
 def hostile_log(data: Path) -> Path:
-    """A log directory whose topic names, keys, values and headers try to break out."""
+    """Write a log directory with hostile topic names, keys, values and headers."""
     text, markup = HOSTILE.encode(), MARKUP.encode()
     records = (
         record(0, 0, text, markup, [(text, text), (markup, b"\xff\xfe"), (b"", None)]),
@@ -37,7 +37,7 @@ def hostile_log(data: Path) -> Path:
 
 
 def policy(page: ElementTree.Element) -> str:
-    """The Content-Security-Policy of a page, which has one and has it before anything that it governs."""
+    """Return the Content-Security-Policy of a page; it must precede everything it governs."""
     head = page.find("head")
     assert head is not None
     metas = [each for each in head if each.attrib.get("http-equiv") == "Content-Security-Policy"]

@@ -1,4 +1,4 @@
-"""How commands start and end: help, versions, exit codes, pipes, terminals."""
+"""Help, version, exit codes, pipes and terminals of commands."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_colours_are_for_terminals_and_no_color_disables_them(
 
 
 def test_progress_goes_to_the_terminal_and_rows_to_the_file(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
-    """The bar's library takes standard output over unless told not to, and the rows with it."""
+    """By default, the library of the progress bar redirects standard output, rows included."""
     log = str(kafka_logs["modern"] / "data" / "ids-0")
     rows = tmp_path / "rows.jsonl"
     shown = on_terminal("log", "dump", log, "--deep", "--format", "jsonl", output=rows)

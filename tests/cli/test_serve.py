@@ -1,4 +1,4 @@
-"""`kwire serve` as a process: what it prints, how it stops, what it keeps."""
+"""`kwire serve` as a process: its output, shutdown and data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kwire.messages import registry
 
 
 def serve(*arguments: str, **environment: str) -> tuple[subprocess.Popen[str], str]:
-    """The process and its bootstrap servers."""
+    """Start the process and return it with its bootstrap servers."""
     process = subprocess.Popen(
         [sys.executable, "-m", "kwire.cli", "serve", "--port", "0", *arguments],
         stdout=subprocess.PIPE,
@@ -142,5 +142,5 @@ def test_users_of_a_jaas_configuration_authenticate(tmp_path: Path) -> None:
 
 
 def process_warning() -> str:
-    """What `kwire serve` prints without --data-dir."""
+    """Return the warning that `kwire serve` prints without --data-dir."""
     return "kwire: the data is in a temporary directory and is deleted at exit; keep it with --data-dir\n"

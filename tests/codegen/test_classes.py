@@ -1,4 +1,4 @@
-"""Source of message classes: reproducible, fresh, typed."""
+"""Generated message classes: reproducible, up to date, typed."""
 
 from __future__ import annotations
 

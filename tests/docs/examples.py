@@ -1,4 +1,4 @@
-"""The examples of the documentation's pages, with files of a test in place of the reader's."""
+"""Examples of documentation pages, run on test files instead of the reader's."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def a_record(offset: int) -> records.Record:
 
 
 def names_of(page: str, data: Path) -> dict[str, Any]:
-    """What an example takes as given."""
+    """Return the names that an example assumes."""
     some = [a_record(offset) for offset in range(3)]
     table = pa.table({"offset": pa.array([0, 1], pa.int64()), "value": [b"a", b"b"]})
     appended = iter([True, False])
 
     class Builder(records.BatchBuilder):
-        """Full after one record, so that the loop of the page ends."""
+        """A builder that is full after one record, so that the example's loop ends."""
 
         def append(self, *arguments: Any, **more: Any) -> bool:
             return super().append(*arguments, **more) and next(appended)
@@ -69,7 +69,7 @@ def names_of(page: str, data: Path) -> dict[str, Any]:
 
 
 def in_place(source: str, data: Path, folder: Path) -> str:
-    """An example with the files of this test in place of the reader's."""
+    """Return an example with the paths of test files."""
     places = {
         "/var/lib/kafka/data": str(data),
         "/var/lib/kwire/data": str(folder / "written"),
@@ -93,7 +93,7 @@ def in_place(source: str, data: Path, folder: Path) -> str:
 
 
 def fill(page: str, folder: Path, kafka_logs: dict[str, Path]) -> Path:
-    """Put into a folder what a page's examples read; returns the log directory, which they may change."""
+    """Write the input files of a page's examples to a folder; return the log directory, which they may change."""
     if page == "capture.md":
         for capture in extract("wire", folder).rglob("*.pcap"):
             shutil.copy(capture, folder / capture.name)

@@ -1,4 +1,4 @@
-"""docs/transactions.md and docs/security.md: their examples run, their settings are there with those defaults."""
+"""docs/transactions.md and docs/security.md: examples run, and configs exist with the documented defaults."""
 
 from __future__ import annotations
 

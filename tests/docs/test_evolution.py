@@ -1,4 +1,4 @@
-"""docs/evolution.md says what is so: its example, its rules, its hook, its workflow."""
+"""docs/evolution.md: its example, rules, hook and workflow are correct."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGE = (ROOT / "docs" / "evolution.md").read_text("utf-8")
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], None]:
-    """A repository with Kafka's MetadataResponse in definitions/, committed; then called with what to replace in it."""
+    """A repository with a committed definition of MetadataResponse, and a function that replaces text in it."""
     nobody = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "definitions" / "MetadataResponse.json"

@@ -1,4 +1,4 @@
-"""Every page of the documentation: its Python runs, its commands exist with their options, its links lead somewhere."""
+"""Every documentation page: Python examples run, commands and options exist, links resolve."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ MESSAGE_MODULES = {"kwire.messages", "kwire.messages.metadata_response"}
 
 
 def find_command(words: list[str]) -> tuple[Any, list[str]]:
-    """The command that words of a command line name, and the words after it."""
+    """Return the command of a command line and the remaining words."""
     command: Any = typer.main.get_command(build())
     while words and hasattr(command, "commands"):
         assert words[0] in command.commands, f"kwire has no command {words[0]!r}"
@@ -70,7 +70,7 @@ def find_command(words: list[str]) -> tuple[Any, list[str]]:
 
 
 def command_lines(page: str) -> list[str]:
-    """`kwire ...` lines of blocks that are no Python, without what is explained behind them."""
+    """Return the `kwire ...` lines of blocks that are not Python, without comments."""
     lines = []
     for language, source in BLOCK.findall(PAGES[page].read_text("utf-8")):
         if language != "python":
@@ -96,7 +96,7 @@ def test_commands_exist_with_their_options(page: str) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """The ids of a page's headings, as GitHub makes them."""
+    """Return the ids of a page's headings, as GitHub generates them."""
     headings = re.findall(r"^#+ (.*)$", BLOCK.sub("", page.read_text("utf-8")), re.MULTILINE)
     texts = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower() for heading in headings)
     return {re.sub(r"[^\w\- ]", "", text).replace(" ", "-") for text in texts}

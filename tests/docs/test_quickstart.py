@@ -1,4 +1,4 @@
-"""docs/quickstart.md does what it says: its commands and programs run, and print what it shows."""
+"""docs/quickstart.md: commands and programs run and print the output that the page shows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOT_ACTIVATED = {
 
 
 def steps() -> list[tuple[str, str, str | None]]:
-    """(language, source, output it shows or None) of each block that is run."""
+    """Return (language, source, documented output or None) of each executable block."""
     found: list[tuple[str, str, str | None]] = []
     end = -1
     text = PAGE.read_text("utf-8")
@@ -55,7 +55,7 @@ def run(arguments: list[str], folder: Path, environment: dict[str, str] = ENVIRO
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that looks like a checkout as far as the page is concerned."""
+    """A folder with the files of a checkout that the page uses."""
     folder = tmp_path_factory.mktemp("quickstart")
     (folder / "tests").symlink_to(ROOT / "tests")
     return folder

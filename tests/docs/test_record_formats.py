@@ -1,4 +1,4 @@
-"""docs/record-formats.md: every dump is what the code writes."""
+"""docs/record-formats.md: every dump equals the bytes of the code."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def api_versions(unknown: list[tuple[int, bytes]]) -> bytes:
 
 
 def partition_state(version: int) -> bytes:
-    """A message with the fields of the page's definition."""
+    """Return a message with the fields of the page's definition."""
     (fields,) = re.findall(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     spec = schema.parse(
         '{ "type": "data", "name": "PartitionState", "validVersions": "0-1", "flexibleVersions": "1+", "fields": ['

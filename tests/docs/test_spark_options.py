@@ -1,4 +1,4 @@
-"""The option tables of the Spark pages, which tools/generate.py makes from the options that the code parses with."""
+"""The option tables of the Spark pages, which tools/generate.py generates from the parsed options."""
 
 from __future__ import annotations
 

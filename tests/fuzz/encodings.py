@@ -1,4 +1,4 @@
-"""Drawn definitions, their integers in drawn encodings: kernel, walker, columns and a third writer agree about bytes.
+"""Random definitions and integer encodings: kernel, walker, columns and a third writer give the same bytes.
 
 The third writer is `reference_bytes`: one function, made from the specification alone (docs/spec/messages.md, parts 3
 and 6), that shares no line with the package but the model of the definition. Then the bytes are changed, and kernel and
@@ -38,7 +38,7 @@ FIXED = {
 
 
 def reference_bytes(spec: Message, version: int, obj: Any) -> bytes:
-    """The message as the specification has it."""
+    """Encode a message as the specification defines it."""
     return _struct(spec, version, spec.struct, obj)
 
 
@@ -112,7 +112,7 @@ def _element(spec: Message, version: int, field: Field, value: Any) -> bytes:
 
 
 def drawn(draw: random.Random) -> list[Target]:
-    """A drawn definition: each of its versions, with a few messages as the reference writes them."""
+    """Draw a definition; return each version with a few messages that the reference encoded."""
     cls = schema.compile(schema.parse(json.dumps(Writer(draw, encodings=1.0).definition())))
     found = []
     for version in cls.VALID_VERSIONS:
@@ -133,7 +133,7 @@ def drawn(draw: random.Random) -> list[Target]:
 
 
 def check_columns(target: Target) -> None:
-    """The message's own integers and arrays of them as columns, flat and nested."""
+    """Check the integers of a message, and arrays of them, as flat and nested columns."""
     spec: Message = target.type.SPEC
     fields = [f for f in spec.struct.fields if f.type.startswith(("int", "uint"))]
     objects = [target.walker_decode(wire) for wire in target.wires]
@@ -147,7 +147,7 @@ def check_columns(target: Target) -> None:
 
 
 def run(inputs: int, seed: int) -> None:
-    """Check that many mutated inputs, 40 a definition. Raises AssertionError with the input."""
+    """Check this number of mutated inputs, 40 per definition. Raises AssertionError with the input."""
     draw = random.Random(seed)
     taken = made = 0
     while made < inputs:

@@ -1,6 +1,6 @@
-"""Nested columns of mutated messages that end where a page begins that may not be touched, beside the walker.
+"""Nested columns of mutated messages that end at a guard page, compared with the walker.
 
-Run in a process of its own: `python -m tests.fuzz.guarded_columns INPUTS SEED` (test_nested_columns.py does).
+Run in a separate process: `python -m tests.fuzz.guarded_columns INPUTS SEED` (test_nested_columns.py does).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kwire.plan.nested_columns import NestedReader
 
 
 def run(inputs: int, seed: int) -> None:
-    """A message is a null exactly if the walker refuses it, and nothing outside is touched."""
+    """Check that a message is null exactly if the walker rejects it, without access outside the buffers."""
     draw = random.Random(seed)
     source = Guarded(1 << 20)
     readers: dict[Target, NestedReader] = {}

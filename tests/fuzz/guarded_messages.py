@@ -1,6 +1,6 @@
-"""The kernels on memory that ends where a page begins that may not be touched: a step over an end kills the process.
+"""The kernels on memory that ends at a guard page: an access past the end kills the process.
 
-Run in a process of its own: `python -m tests.fuzz.guarded_messages INPUTS SEED` (tests/fuzz/test_messages.py does).
+Run in a separate process: `python -m tests.fuzz.guarded_messages INPUTS SEED` (tests/fuzz/test_messages.py does).
 Input, output, rows, constants and frames all end at such a page; so do the columns of the column kernel.
 """
 
@@ -25,7 +25,7 @@ PAGE = mmap.PAGESIZE
 
 
 class Guarded:
-    """`size` bytes, or any smaller number of them, right before a forbidden page; another one stands before them."""
+    """Up to `size` bytes between two guard pages, at the end."""
 
     def __init__(self, size: int) -> None:
         self.room = -(-size // PAGE) * PAGE
@@ -36,31 +36,31 @@ class Guarded:
             assert libc.mprotect(ctypes.c_void_p(page), ctypes.c_size_t(PAGE), NO_ACCESS) == 0
 
     def end(self, size: int) -> int:
-        """The address from which `size` bytes end at the forbidden page."""
+        """Return the address of `size` bytes that end at the guard page."""
         assert size <= self.room
         return self.base + PAGE + self.room - size
 
     def holding(self, data: bytes) -> int:
-        """The address of the data, placed there."""
+        """Copy data there and return its address."""
         address = self.end(len(data))
         ctypes.memmove(address, data, len(data))
         return address
 
 
 def words(numbers: Any) -> bytes:
-    """int64 in the machine's order."""
+    """Return the bytes of int64 in native order."""
     return np.array(numbers, np.int64).tobytes()
 
 
 class Bench:
-    """The guarded places, one of each."""
+    """One guarded buffer of each kind."""
 
     def __init__(self) -> None:
         self.source, self.out, self.rows = Guarded(1 << 20), Guarded(1 << 20), Guarded(1 << 20)
         self.pool, self.frames = Guarded(1 << 20), Guarded(1 << 20)
 
     def decode(self, target: Target, data: bytes, capacity: int, flags: int) -> bytes | int:
-        """What the kernel writes, or its code."""
+        """Return the output of the kernel, or its error code."""
         plan = target.codec.plan
         rows, pool = self.rows.holding(words(plan.rows)), self.pool.holding(plan.pool)
         out, frames = self.out.end(capacity), self.frames.end(plan.depth * decode.FRAME)
@@ -69,7 +69,7 @@ class Bench:
         return ctypes.string_at(out, n) if n >= 0 else n
 
     def encode(self, target: Target, packed: bytes, capacity: int) -> bytes | int:
-        """What the kernel writes, or its code."""
+        """Return the output of the kernel, or its error code."""
         plan = target.codec.plan
         rows, pool = self.rows.holding(words(plan.rows)), self.pool.holding(plan.pool)
         out, frames = self.out.end(capacity), self.frames.end(plan.depth * decode.FRAME)
@@ -77,7 +77,7 @@ class Bench:
         return ctypes.string_at(out, n) if n >= 0 else n
 
     def flatten(self, target: Target, data: bytes) -> int:
-        """The column kernel with no column wanted: it still walks, and checks, everything positional."""
+        """Run the column kernel without columns; it still scans and checks all positional fields."""
         plan = target.codec.plan
         rows, projection = self.rows.holding(words(plan.rows)), self.pool.holding(bytes(32 * len(plan.rows)))
         counts = self.out.holding(words([0] * MAX_LEVELS + [1] * MAX_LEVELS))
@@ -87,7 +87,7 @@ class Bench:
 
 
 def run(inputs: int, seed: int) -> None:
-    """Mutated inputs and spoilt objects, with just enough room and with too little of it."""
+    """Run mutated inputs and invalid objects, with buffers that are exactly large enough and too small."""
     draw = random.Random(seed)
     bench = Bench()
     all_targets = [*targets(("3.9.1",)), *(target for _ in range(60) for target in drawn(draw))]

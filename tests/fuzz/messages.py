@@ -1,4 +1,4 @@
-"""Kernel against walker on mutated messages: both take the same ones, read the same objects, write the same bytes.
+"""Kernel and walker on mutated messages: both accept the same ones, read the same objects, write the same bytes.
 
 `run(inputs, seed)` is what `./dev fuzz` calls; a short run is part of the test suite. Every input starts as bytes
 that Kafka wrote (tests/data) and is cut, flipped, stretched, or given hostile lengths, several times over. What both
@@ -75,7 +75,7 @@ ODD_VALUES: tuple[Any, ...] = (
 
 
 class Target:
-    """One version of a message, in both interpreters, with the bytes that Kafka wrote of it."""
+    """A version of a message in both interpreters, with bytes that Kafka wrote."""
 
     def __init__(self, cls: Any, version: int) -> None:
         self.name, self.version = cls.__name__, version
@@ -87,12 +87,12 @@ class Target:
         self.wires: list[bytes] = []
 
     def kernel_packed(self, data: bytes) -> bytes | None:
-        """What the kernel makes of the bytes, None when it refuses them."""
+        """Return the MessagePack of the kernel, or None if it rejects the bytes."""
         packed: bytes | None = entry.decode(data, self.address)
         return packed
 
     def kernel_decode(self, data: bytes) -> Any:
-        """The object, or None when the kernel, or msgspec behind it, refuses the bytes."""
+        """Return the object, or None if the kernel or msgspec rejects the bytes."""
         packed = self.kernel_packed(data)
         if packed is None:
             return None
@@ -102,7 +102,7 @@ class Target:
             return None
 
     def walker_decode(self, data: bytes) -> Any:
-        """The object, or the error."""
+        """Return the object, or the error."""
         try:
             tree, _ = self.reader.read(data, 0)
         except DecodeError as error:
@@ -113,7 +113,7 @@ class Target:
         return found
 
     def kernel_encode(self, obj: Any) -> bytes | None:
-        """The bytes, or None when msgspec or the kernel refuse the object."""
+        """Return the bytes, or None if msgspec or the kernel rejects the object."""
         try:
             packed = msgspec.msgpack.Encoder(uuid_format="bytes").encode(obj)
         except Exception:  # whatever msgspec raises for objects of other kinds
@@ -122,7 +122,7 @@ class Target:
         return made
 
     def check_bytes(self, data: bytes) -> bool:
-        """Both interpreters on one input; returns whether they took it."""
+        """Check both interpreters on one input; return whether they accepted it."""
         ours, reference = self.kernel_decode(data), self.walker_decode(data)
         if isinstance(reference, DecodeError):
             assert ours is None, f"{self}: the walker refuses {data.hex()} ({reference}), the kernel takes it"
@@ -136,7 +136,7 @@ class Target:
         return True
 
     def check_object(self, obj: Any) -> bool:
-        """Both interpreters on one object; returns whether the kernel took it."""
+        """Check both interpreters on one object; return whether the kernel accepted it."""
         ours = self.kernel_encode(obj)
         try:
             reference = self.writer.write(obj)
@@ -155,7 +155,7 @@ class Target:
 
 
 def targets(kafka: tuple[str, ...] = ("4.4.0", "3.9.1")) -> list[Target]:
-    """Every message and version that the golden files have."""
+    """Return every message and version of the golden files."""
     found: dict[tuple[str, int, str], Target] = {}
     for release in kafka:
         for line in golden.cached(f"messages-{release}.jsonl.gz"):
@@ -171,7 +171,7 @@ def targets(kafka: tuple[str, ...] = ("4.4.0", "3.9.1")) -> list[Target]:
 
 
 def mutate(wire: bytes, other: bytes, draw: random.Random) -> bytes:
-    """The bytes, changed in one to four places."""
+    """Return the bytes, changed at one to four positions."""
     data = bytearray(wire)
     for _ in range(draw.choice((1, 1, 1, 2, 3, 4))):
         at = draw.randrange(len(data) + 1)
@@ -200,7 +200,7 @@ def mutate(wire: bytes, other: bytes, draw: random.Random) -> bytes:
 
 
 def spoil(obj: Any, draw: random.Random) -> None:
-    """Give one attribute, somewhere in the object, a value that it should not have (or might)."""
+    """Set an attribute, at any depth of the object, to a value that may be invalid."""
     while True:
         name = draw.choice(obj.__struct_fields__)
         value = getattr(obj, name)
@@ -216,7 +216,7 @@ def spoil(obj: Any, draw: random.Random) -> None:
 
 
 def run(inputs: int, seed: int) -> None:
-    """Check that many mutated inputs: nine in ten are bytes, one an object. Raises AssertionError with the input."""
+    """Check this number of mutated inputs, nine in ten bytes, one an object. Raises AssertionError with the input."""
     draw = random.Random(seed)
     all_targets = targets()
     taken = 0

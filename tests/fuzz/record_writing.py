@@ -48,7 +48,7 @@ corpus = functools.cache(seeds)
 
 
 def random_field(source: random.Random) -> bytes | None:
-    """Null, empty, short, around the lengths where a varint grows, or long."""
+    """Draw a value: null, empty, short, at the lengths where a varint grows, or long."""
     kind = source.randrange(6)
     if kind == 0:
         return None
@@ -57,7 +57,7 @@ def random_field(source: random.Random) -> bytes | None:
 
 
 def random_rows(source: random.Random, *, headers: bool) -> list[Record]:
-    """Records as a writer may get them."""
+    """Draw records."""
     rows, offset = [], source.choice((0, 5, 2**40))
     for _ in range(source.choice((1, 2, 30, 200))):
         named = [(source.choice(("", "h", "ключ")), random_field(source)) for _ in range(source.choice((0, 0, 1, 3)))]
@@ -76,7 +76,7 @@ def random_rows(source: random.Random, *, headers: bool) -> list[Record]:
 
 
 def as_arrow(rows: list[Record], source: random.Random) -> pa.RecordBatch:
-    """The rows as columns, in one of the types that are taken, perhaps as a slice of more."""
+    """Return the rows as columns of an accepted type, sometimes as a slice."""
     before, after = source.choice((0, 0, 3)), source.choice((0, 0, 5))
     padded = [rows[0]] * before + rows + [rows[-1]] * after
     binary = source.choice((pa.binary(), pa.large_binary()))
@@ -102,7 +102,7 @@ def as_arrow(rows: list[Record], source: random.Random) -> pa.RecordBatch:
 
 
 def write_both(source: random.Random) -> None:
-    """Random rows through both writers and both readers."""
+    """Check random rows with both writers and both readers."""
     magic = source.choice((0, 1, 2, 2, 2))
     codec = source.choice([c for c in Compression if magic == 2 or c != Compression.ZSTD])
     rows = random_rows(source, headers=magic == 2)
@@ -128,12 +128,12 @@ def write_both(source: random.Random) -> None:
 
 
 def hostile(source: random.Random) -> bytes:
-    """A record set that once was good."""
+    """Draw a mutated record set."""
     return mutated(source.choice(corpus()), corpus(), source)
 
 
 def append_hostile(source: random.Random) -> None:
-    """A mutated record set through the append path; what is accepted can be read. Raises RejectedRecords."""
+    """Append a mutated record set; accepted records must be readable. Raises RejectedRecords."""
     data, first_offset = hostile(source), source.choice((0, 1000, 2**62))
     limited = source.random() < 0.3
     result = validate_and_assign_offsets(
@@ -154,7 +154,7 @@ def append_hostile(source: random.Random) -> None:
 
 
 def convert_hostile(source: random.Random) -> None:
-    """A mutated record set to another magic. Raises a KwireError."""
+    """Convert a mutated record set to another magic. Raises a KwireError."""
     data, magic = hostile(source), source.choice((0, 1, 2))
     if source.random() < 0.5:
         converted = up_convert(data, magic, max_decompressed_bytes=LIMIT)
@@ -166,7 +166,7 @@ def convert_hostile(source: random.Random) -> None:
 
 
 def scan_both(source: random.Random) -> None:
-    """Mutated records through both walkers."""
+    """Scan mutated records with both scanners."""
     data = hostile(source)
     section = memoryview(data)[61:] if len(data) > 61 else memoryview(data)
     count, base = source.choice((1, 2, 5, len(section))), source.choice((-1, 0, NOW, 2**63 - 1, -(2**63)))
@@ -176,7 +176,7 @@ def scan_both(source: random.Random) -> None:
 
 
 def run(inputs: int, seed: int, guarded: bool = False) -> int:
-    """Try so many inputs. Returns their number; an AssertionError or another exception is a finding."""
+    """Run this number of inputs and return it; an AssertionError or another exception is a finding."""
     limits = guard_pages() if guarded else contextlib.nullcontext()
     with limits:
         for number in range(inputs):
@@ -196,7 +196,7 @@ def run(inputs: int, seed: int, guarded: bool = False) -> int:
 
 @contextlib.contextmanager
 def guard_pages() -> Iterator[None]:
-    """Put every buffer that the encoder and the walker touch before forbidden pages."""
+    """Place every buffer of the encoder and the scanner before a guard page."""
     guard = GuardedMemory()
     originals = ColumnBuffers.address, ColumnEncoder.make_room, scans._scan
 

@@ -31,13 +31,13 @@ INTERESTING = (0, 1, 2, 0x7F, 0x80, 0xFE, 0xFF)
 
 
 def seeds() -> list[bytes]:
-    """The record sets that Kafka wrote, and the bad ones made of them."""
+    """Return the record sets that Kafka wrote, and the invalid ones made from them."""
     found = [golden.unpack(line["b64"]) or b"" for line in (*golden.record_sets(), *golden.reads_of_invalid_bytes())]
     return sorted({data for data in found if 0 < len(data) <= LONGEST_SEED})
 
 
 def mutated(data: bytes, others: list[bytes], source: random.Random) -> bytes:
-    """data with one to four changes, mostly with checksums that fit again, so that what is behind them is reached."""
+    """Return data with one to four changes, mostly with corrected checksums so that the fields are parsed."""
     out = bytearray(data)
     for _ in range(source.randint(1, 4)):
         kind = source.randrange(7)
@@ -63,7 +63,7 @@ def mutated(data: bytes, others: list[bytes], source: random.Random) -> bytes:
 
 
 def run(inputs: int, seed: int, guarded: bool = False) -> int:
-    """Try so many mutated inputs. Returns their number; an AssertionError or another exception is a finding."""
+    """Run this number of mutated inputs and return it; an AssertionError or another exception is a finding."""
     source = random.Random(seed)
     corpus = seeds()
     limits = guard_pages() if guarded else contextlib.nullcontext()
@@ -82,14 +82,14 @@ def run(inputs: int, seed: int, guarded: bool = False) -> int:
 
 
 class GuardedMemory:
-    """Memory that ends where a page begins that may neither be read nor written."""
+    """Memory that ends at a guard page, which can be neither read nor written."""
 
     def __init__(self) -> None:
         self.libc = ctypes.CDLL(None, use_errno=True)
         self.kept: list[Any] = []
 
     def allocate(self, n_bytes: int) -> Any:
-        """uint8[n_bytes] with the forbidden page behind it."""
+        """Return uint8[n_bytes] followed by a guard page."""
         page = mmap.PAGESIZE
         pages = (n_bytes + page - 1) // page
         whole = np.frombuffer(mmap.mmap(-1, (pages + 1) * page), np.uint8)
@@ -99,7 +99,7 @@ class GuardedMemory:
         return whole[pages * page - n_bytes : pages * page]
 
     def holding(self, data: bytes) -> memoryview:
-        """data in such memory."""
+        """Return data in guarded memory."""
         memory = self.allocate(len(data))
         memory[:] = np.frombuffer(data, np.uint8)
         return memoryview(memory)
@@ -107,7 +107,7 @@ class GuardedMemory:
 
 @contextlib.contextmanager
 def guard_pages() -> Iterator[GuardedMemory]:
-    """Put the output of kernels, and what they read of decompressed payloads, before forbidden pages as well."""
+    """Place the output of kernels, and decompressed payloads, before guard pages too."""
     guard = GuardedMemory()
     originals = ArrowColumns.allocate, ArrowColumns.shrunk, ColumnDecoder.decompress
 

@@ -18,7 +18,7 @@ def test_random_definitions_and_encodings_match_the_specification() -> None:
 
 
 def test_kernels_stay_within_their_buffers() -> None:
-    """In a process of its own: a step over the end of a buffer kills it."""
+    """In a separate process, since an access past the end of a buffer kills it."""
     command = [sys.executable, "-m", "tests.fuzz.guarded_messages", "6000", "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, f"exit code {done.returncode}: {done.stdout}{done.stderr}"

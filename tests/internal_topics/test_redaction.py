@@ -1,4 +1,4 @@
-"""What counts as a secret."""
+"""Configs and fields that are redacted."""
 
 from __future__ import annotations
 

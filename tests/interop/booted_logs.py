@@ -1,4 +1,4 @@
-"""Real Kafka on log directories that were made from its own, and what its consumer reads there."""
+"""Real Kafka on log directories made from its own, and the records that its consumer reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Place = tuple[str, int]
 def booted(
     directory: Path, *, version: str = kafka.VERSION, controller: str = MODERN
 ) -> Iterator[Callable[..., list[str]]]:
-    """Kafka on directory / "data"; gives read(isolation, *topics), the lines of what its consumer got.
+    """Run Kafka on directory / "data"; yield read(isolation, *topics), which returns the lines of its consumer.
 
     controller: host and port that the metadata log of the directory names as the only voter.
     """
@@ -41,7 +41,7 @@ def booted(
 
 
 def by_place(lines: list[str]) -> dict[Place, list[tuple[int, int, str, str]]]:
-    """(offset, timestamp, key, value) of LogPeer's lines by partition, in order."""
+    """Return (offset, timestamp, key, value) of LogPeer's lines by partition, in order."""
     found: dict[Place, list[tuple[int, int, str, str]]] = {}
     for line in lines:
         topic, partition, offset, timestamp, key, value = line.split(" ")

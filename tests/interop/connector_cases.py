@@ -1,4 +1,4 @@
-"""What Spark's own Kafka connector and `kafka-live` are both asked, over the topics of connector_topics."""
+"""Queries for Spark's Kafka connector and `kafka-live` on the topics of connector_topics."""
 
 from __future__ import annotations
 

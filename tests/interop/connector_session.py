@@ -1,4 +1,4 @@
-"""A Spark session that has Spark's own Kafka connector beside kwire's sources, in this process."""
+"""A Spark session with Spark's Kafka connector and kwire's sources, in this process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["session"]
 
 @contextmanager
 def session() -> Iterator[SparkSession]:
-    """On local[2], in a JVM of its own: no other test has the jars. Skips where there is no Java or no connector."""
+    """A session on local[2] in a separate JVM with the connector's jars. Skips without Java or the connector."""
     pytest.importorskip("pyspark")
     need_java()
     jars = ",".join(map(str, sorted(kafka.spark_connector_jars().glob("*.jar"))))
@@ -51,7 +51,7 @@ def session() -> Iterator[SparkSession]:
 
 
 def end_jvm() -> None:
-    """Stop the JVM that PySpark holds, if any: the next session starts one with class path of its own."""
+    """Stop PySpark's JVM, if any, so that the next session starts one with its own class path."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway

@@ -1,4 +1,4 @@
-"""Topics with everything a topic can hold, written by librdkafka: what two readers are compared over.
+"""Topics with every kind of record, written by librdkafka, to compare two readers.
 
 mixed       four partitions, number 2 empty: nulls, empty and binary values, headers, codecs, times out of order
 appended    LogAppendTime
@@ -52,13 +52,13 @@ TIMES = [0, 5_000, 3_000, 3_000, -FIRST_MS, 1 - FIRST_MS, 9_000, -86_400_000, 7_
 
 
 def settle(futures: dict[Any, Any]) -> None:
-    """Wait for what an admin client was asked."""
+    """Wait for the results of an admin client."""
     for future in futures.values():
         future.result(HANG_S)
 
 
 def create(servers: str, name: str, partitions: int = 1, **config: str) -> str:
-    """A new topic; config: dots as underscores."""
+    """Create a topic. config: configs with underscores for dots."""
     found = NewTopic(name, partitions, 1, config={key.replace("_", "."): value for key, value in config.items()})
     admin = AdminClient({"bootstrap.servers": servers})
     settle(admin.create_topics([found]))
@@ -67,7 +67,7 @@ def create(servers: str, name: str, partitions: int = 1, **config: str) -> str:
 
 
 def delete(servers: str, name: str) -> None:
-    """Delete a topic and wait until nobody is told of it."""
+    """Delete a topic and wait until Metadata no longer lists it."""
     admin = AdminClient({"bootstrap.servers": servers})
     settle(admin.delete_topics([name]))
     until(lambda: name not in admin.list_topics(timeout=HANG_S).topics)
@@ -80,14 +80,14 @@ def delete_before(servers: str, name: str, partition: int, offset: int) -> None:
 
 
 def add_partitions(servers: str, name: str, total: int) -> None:
-    """Give a topic so many partitions in all."""
+    """Increase a topic to this number of partitions."""
     admin = AdminClient({"bootstrap.servers": servers})
     settle(admin.create_partitions([NewPartitions(name, total)]))
     until(lambda: len(admin.list_topics(name, timeout=HANG_S).topics[name].partitions) >= total)
 
 
 def produce(servers: str, name: str, partition: int, values: list[str], *, first_ms: int = FIRST_MS) -> None:
-    """Records with a timestamp each, ms by ms."""
+    """Produce records with consecutive timestamps."""
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 5})
     for number, value in enumerate(values):
         producer.produce(name, value.encode(), b"k%d" % number, partition=partition, timestamp=first_ms + number)
@@ -95,7 +95,7 @@ def produce(servers: str, name: str, partition: int, values: list[str], *, first
 
 
 def consume(servers: str, name: str) -> list[Any]:
-    """Every message there is, committed or not."""
+    """Consume every message, committed or not."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -146,7 +146,7 @@ def send(producer: Producer, topic: str, partition: int, *values: str) -> None:
 
 
 def fill_transactions(servers: str, topic: str, *, leave_open: bool) -> list[Producer]:
-    """Transactions of two producers side by side; with leave_open a last one that is not ended."""
+    """Write interleaved transactions of two producers; with leave_open the last one stays open."""
     create(servers, topic, 2)
     first, second = (transactional(servers, f"{topic}-{number}") for number in range(2))
     plain = Producer({"bootstrap.servers": servers, "linger.ms": 0})
@@ -168,7 +168,7 @@ def fill_transactions(servers: str, topic: str, *, leave_open: bool) -> list[Pro
 
 
 def fill_compacted(servers: str) -> None:
-    """Keys again and again in small segments, until the cleaner has left gaps."""
+    """Write repeated keys in small segments until the cleaner has left gaps."""
     settings = {
         "cleanup_policy": "compact",
         "min_cleanable_dirty_ratio": "0.01",
@@ -200,7 +200,7 @@ def fill_compacted(servers: str) -> None:
 
 @contextmanager
 def topics(servers: str) -> Iterator[None]:
-    """All of them, as long as the context lasts: a transaction stays open."""
+    """Create all topics; a transaction stays open until the context ends."""
     fill_mixed(servers)
     create(servers, "appended", 2, message_timestamp_type="LogAppendTime")
     for partition in range(2):

@@ -1,4 +1,4 @@
-"""kwire as its users have it: a wheel, in an environment of its own, with nothing of the checkout in it.
+"""kwire as installed by users: a wheel in a separate environment without the checkout.
 
 build_wheel          what `pip` would get
 make_environment     a new virtual environment: the wheel as pip installs it, and links to those distributions that
@@ -24,14 +24,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def build_wheel(folder: Path) -> Path:
-    """The wheel of this checkout, in folder."""
+    """Build the wheel of this checkout in a folder."""
     run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], cwd=ROOT)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
 
 def make_environment(folder: Path, wheel: Path | None, *requirements: str, compiled: bool = True) -> Path:
-    """A virtual environment; returns its python.
+    """Create a virtual environment and return its python.
 
     wheel: what to install, None for nothing of kwire. requirements: what else, with all it needs: `pyspark[connect]`.
     compiled: whether pip compiles the modules, which takes ten seconds.
@@ -51,7 +51,7 @@ def make_environment(folder: Path, wheel: Path | None, *requirements: str, compi
 
 
 def wanted(of: Distribution, extras: Collection[str]) -> Iterator[str]:
-    """The requirements of a distribution on this machine, with those of its extras."""
+    """Return the requirements of an installed distribution, with those of its extras."""
     for line in of.requires or ():
         requirement = Requirement(line)
         if requirement.marker is None or any(requirement.marker.evaluate({"extra": e}) for e in ("", *extras)):
@@ -59,7 +59,7 @@ def wanted(of: Distribution, extras: Collection[str]) -> Iterator[str]:
 
 
 def closure(requirements: Collection[str]) -> dict[str, Distribution]:
-    """The installed distributions that these need, and they, and so on. Fails where a version does not fit."""
+    """Return the installed distributions that these require, transitively. Fails on a version conflict."""
     found: dict[str, Distribution] = {}
     todo, seen = [Requirement(line) for line in requirements], set()
     while todo:
@@ -75,7 +75,7 @@ def closure(requirements: Collection[str]) -> dict[str, Distribution]:
 
 
 def link(distributions: Collection[Distribution], packages: Path) -> None:
-    """Links to the files of distributions; a folder that belongs to one of them alone is one link."""
+    """Link the files of distributions; a folder of a single distribution is one link."""
     owners: dict[PurePosixPath, set[str]] = {}
     places: dict[PurePosixPath, Path] = {}
     for each in distributions:
@@ -98,7 +98,7 @@ def link(distributions: Collection[Distribution], packages: Path) -> None:
 
 
 def spark_home(folder: Path) -> Path:
-    """A SPARK_HOME with the scripts and jars of the installed PySpark."""
+    """Create a SPARK_HOME with the scripts and jars of the installed PySpark."""
     import pyspark
 
     folder.mkdir()
@@ -108,7 +108,7 @@ def spark_home(folder: Path) -> Path:
 
 
 def environment(python: Path, home: Path, **more: str) -> dict[str, str]:
-    """Variables for a process of that environment: none that leads to the checkout, and a home directory of its own."""
+    """Return environment variables without a reference to the checkout, and with a separate home directory."""
     kept = {name: os.environ[name] for name in ("JAVA_HOME", "LANG", "TZ") if name in os.environ}
     home.mkdir(exist_ok=True)
     return kept | {
@@ -122,7 +122,7 @@ def environment(python: Path, home: Path, **more: str) -> dict[str, str]:
 
 
 def as_others() -> list[str]:
-    """Words before a command that make modes of files count: they do not stop root."""
+    """Return a command prefix under which file modes apply, since root ignores them."""
     if os.getuid() != 0:
         return []
     found = shutil.which("setpriv")
@@ -130,24 +130,24 @@ def as_others() -> list[str]:
 
 
 def make_read_only(folder: Path) -> None:
-    """As an image's layers are to executors."""
+    """Make a folder read-only, like the layers of an image."""
     for path in (*folder.rglob("*"), folder):
         path.chmod(path.stat().st_mode & ~0o222)
 
 
 def make_writable(folder: Path) -> None:
-    """So that it can be removed."""
+    """Make a folder writable again, so that it can be removed."""
     for path in (folder, *folder.rglob("*")):
         path.chmod(path.stat().st_mode | 0o200)
 
 
 def run(words: list[str], *, timeout: float = 120, **more: object) -> str:
-    """What a command prints; fails with its errors."""
+    """Run a command and return its output; fail with its errors."""
     done = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False, **more)  # type: ignore[call-overload]
     assert done.returncode == 0, f"{words}: {done.stdout[-2000:]}\n{done.stderr[-6000:]}"
     return str(done.stdout)
 
 
 def results(printed: str) -> Mapping[str, object]:
-    """What a program of deployment_program says: a JSON object on its last line."""
+    """Return the JSON object in the last line of a program's output."""
     return json.loads(printed.splitlines()[-1])  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""OldPeer in Java clients of several releases: as a program that runs to its end, or in the background."""
+"""OldPeer with Java clients of several releases, in the foreground or background."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RELEASES = ("0.9.0.1", "0.10.2.2", "3.9.1", "4.4.0")
 
 @cache
 def class_path(version: str) -> str:
-    """OldPeer compiled against a release, and that release's jars."""
+    """Return the class path of OldPeer for a release."""
     jars = kafka.jars(version) if version == kafka.VERSION else kafka.client_jars(version)
     classes = kafka.BUILD / f"classes-old-peer-{version}"
     classes.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def command(version: str, words: tuple[object, ...]) -> list[str]:
 
 
 def run(version: str, *words: object) -> list[str]:
-    """What it prints; an error of the program is one of the test."""
+    """Run it and return its output; an error fails the test."""
     done = subprocess.run(command(version, words), capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.splitlines()
@@ -53,7 +53,7 @@ def run(version: str, *words: object) -> list[str]:
 
 @contextmanager
 def following(version: str, *words: object) -> Iterator[subprocess.Popen[str]]:
-    """A process that reads; `communicate` gives the lines. Killed with the block when it has not ended."""
+    """Start a consumer process; `communicate` returns its lines. It is killed at the end of the block."""
     with subprocess.Popen(
         command(version, words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -1,4 +1,4 @@
-"""The oldest and the newest Kafka boot on what we wrote: magic 0 and 1; repaired, compacted, restored directories."""
+"""The oldest and newest Kafka start on our logs: magic 0 and 1; repaired, compacted, restored directories."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TOPICS = ("events44", "logappend44", "compacted44", "txn44")
 def test_kafka_2_8_starts_on_our_magic_0_and_1_logs(
     magic: int, codec: Compression, kafka_logs: dict[str, Path], tmp_path: Path
 ) -> None:
-    """With its own ZooKeeper, which knows the topic; our logs take the places of the empty ones."""
+    """Its ZooKeeper knows the topic; our logs replace its empty ones."""
     source = LogDirectory(kafka_logs["legacy"] / "data")
     keys = [key for key in source if key[0] == "v2"]
     target = TargetFormat(magic=magic, codec=codec)
@@ -79,7 +79,7 @@ def test_kafka_2_8_starts_on_our_magic_0_and_1_logs(
 
 @pytest.fixture(scope="module")
 def source44(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the log directory that Kafka 4.4.0 wrote."""
+    """The log directory that Kafka 4.4.0 wrote."""
     return golden.extract("modern44", tmp_path_factory.mktemp("logs"))
 
 

@@ -21,7 +21,7 @@ PROGRAM = Path(__file__).parent / "go"
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built program; its modules come from the proxy on the first run."""
+    """Build the program; the first run downloads its modules."""
     go = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
     if go is None:
         raise Unavailable("go is not installed; on Debian or Ubuntu: apt-get install golang-go")

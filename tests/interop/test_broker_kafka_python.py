@@ -1,4 +1,4 @@
-"""kafka-python's own integration tests, as its source distribution has them, against our broker.
+"""kafka-python's integration tests, from its source distribution, on our broker.
 
 The distribution comes from PyPI in the version that the other tests use. It lacks the module that starts services;
 one class of that is needed where the broker runs already. Tests of SASL and TLS start brokers of their own from Kafka's

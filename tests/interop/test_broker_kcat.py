@@ -1,4 +1,4 @@
-"""kcat: librdkafka as every age of broker would be spoken to, and topics of every age."""
+"""kcat: librdkafka with the protocol of brokers of every age, and topics of every format."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def broker() -> Iterator[Broker]:
 
 
 def kcat(broker: Broker, age: str, *arguments: str, text: str = "", fails: bool = False) -> str:
-    """What kcat prints, as a client that takes the broker for one of that age."""
+    """Run kcat with the protocol of brokers of that age and return its output."""
     settings = [word for each in AGES[age] for word in ("-X", each)]
     command = [kafka.need("kcat", "kcat"), "-b", broker.bootstrap_servers, *settings, *arguments]
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=HANG_S, check=False)

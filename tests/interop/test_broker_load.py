@@ -1,4 +1,4 @@
-"""The broker as a process under clients that mean it ill, and on a disk that is full: the others are served."""
+"""A broker process with malicious clients, and on a full disk, serves other clients."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def make_topics(broker: BrokerProcess, *names: str) -> None:
 
 
 def write(broker: BrokerProcess, topic: str, values: list[str], **settings: object) -> list[KafkaError | None]:
-    """Results of the records, in their order."""
+    """Produce records and return their results in order."""
     results: list[KafkaError | None] = []
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, **QUIET, **settings})
     for value in values:
@@ -82,7 +82,7 @@ def resident_bytes(broker: BrokerProcess, what: str = "VmRSS") -> int:
 
 
 def test_a_thousand_bad_connections_cost_little_and_delay_no_one(served: BrokerProcess) -> None:
-    """Memory is bounded by what was sent, not by what was announced or asked for."""
+    """Memory is bounded by the received bytes, not by announced or requested sizes."""
     make_topics(served, "busy")
     big = ["x" * 200_000 + str(i) for i in range(100)]
     assert write(served, "busy", big, **{"linger.ms": 0}) == [None] * 100
@@ -133,7 +133,7 @@ def test_abandoned_transactions_block_readers_until_the_timeout(served: BrokerPr
 
 
 def limit_file_size(broker: BrokerProcess, size: int) -> None:
-    """A disk on which no file can be larger: writes beyond are cut or fail with an OSError, as on a full one."""
+    """Limit the size of files: larger writes are truncated or fail with an OSError, as on a full disk."""
     assert broker.process is not None
     resource.prlimit(broker.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
@@ -167,7 +167,7 @@ def test_a_full_disk_fails_only_requests_that_write(served: BrokerProcess) -> No
 
 
 def test_coordinators_on_a_full_disk_return_retriable_errors(served: BrokerProcess) -> None:
-    """Nothing is lost: what could not be written is written by the client's retries when there is room again."""
+    """Nothing is lost: the client's retries succeed once space is available."""
     make_topics(served, "tx")
     producer = Producer({"bootstrap.servers": served.bootstrap_servers, "transactional.id": "t", **QUIET})
     producer.init_transactions(HANG_S)

@@ -1,4 +1,4 @@
-"""Java clients of 0.9 to 4.4 at the broker, and KIP-31's way from magic 0 to 2 while they all read and write."""
+"""Java clients of 0.9 to 4.4, and KIP-31's migration from magic 0 to 2 while they produce and consume."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def make_topic(broker: Broker, name: str, **settings: str) -> AdminClient:
 
 
 def produce(broker: Broker, topic: str, word: str, count: int, codec: str) -> None:
-    """With librdkafka."""
+    """Produce with librdkafka."""
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "compression.type": codec, "log_level": 0})
     for i in range(count):
         producer.produce(topic, f"{word}{i}", f"k{i}", partition=0)
@@ -60,7 +60,7 @@ def produce(broker: Broker, topic: str, word: str, count: int, codec: str) -> No
 
 
 def consume(broker: Broker, topic: str, count: int) -> list[str]:
-    """With librdkafka; as OldPeer prints records, without timestamps."""
+    """Consume with librdkafka; return records as OldPeer prints them, without timestamps."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "-", "log_level": 0})
     consumer.assign([TopicPartition(topic, 0, 0)])
     lines: list[str] = []
@@ -74,7 +74,7 @@ def consume(broker: Broker, topic: str, count: int) -> list[str]:
 
 
 def magics(broker: Broker, topic: str) -> list[tuple[int, int]]:
-    """Offset and magic of the partition's batches, read from the disk."""
+    """Return offset and magic of the partition's batches on disk."""
     assert broker.data_dir is not None
     log = LogDirectory(broker.data_dir)[topic, 0]
     return [(batch.base_offset, batch.magic) for _, batch in log.batches()]
@@ -116,7 +116,7 @@ def test_every_release_reads_records_of_every_other(broker: Broker, format_versi
     "S31-22", "S31-28", "S31-29", "S31-30", "S31-32", "S31-35", "S31-37",
 )  # fmt: skip
 def test_a_topic_can_change_to_newer_formats_in_use(broker: Broker) -> None:
-    """KIP-31, Migration Plan: readers of every age stay connected while the stored format goes from 0 to 1 to 2."""
+    """KIP-31, Migration Plan: consumers of every age stay connected while the format changes from 0 to 1 to 2."""
     admin = make_topic(broker, "moved", message_format_version="0.9.0")
     servers = broker.bootstrap_servers
     batch, phases = 4, 3
@@ -189,7 +189,7 @@ def test_down_conversion_can_be_disabled_per_topic(broker: Broker) -> None:
 
 @pytest.mark.requirement("R-03", "S31-33")
 def test_the_log_of_a_converted_topic_reads_the_same_without_a_broker(broker: Broker, tmp_path: Path) -> None:
-    """After the migration test: the three formats lie in one log."""
+    """After the migration test, one log contains all three formats."""
     assert broker.data_dir is not None
     shutil.copytree(broker.data_dir / "moved-0", tmp_path / "moved-0")
     log = LogDirectory(tmp_path)["moved", 0]

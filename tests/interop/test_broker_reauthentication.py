@@ -1,4 +1,4 @@
-"""What happens to a connection that logs in again (KIP-368): the same here as in real Kafka, request by request."""
+"""Re-authentication (KIP-368): every request has the result of real Kafka."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ JAAS = (
 
 
 def steps(scene: str) -> list[str]:
-    """The names of a scene's requests."""
+    """Return the names of a scene's requests."""
     found: list[str] = []
     for word in scene.split():
         if found and f"{found[-1]} {word}" in REQUESTS:
@@ -92,7 +92,7 @@ def steps(scene: str) -> list[str]:
 
 
 def play(client: RawClient, scene: str) -> list[str]:
-    """What comes back for each request and for one more at the end: error codes, or that the connection has ended."""
+    """Return the results of each request and a final one: error codes, or that the connection was closed."""
     seen = []
     for name in (*steps(scene), "metadata"):
         try:
@@ -107,7 +107,7 @@ def play(client: RawClient, scene: str) -> list[str]:
 
 
 def outcomes(broker: Broker | KafkaBroker, let_pass: Callable[[], None]) -> dict[str, list[str]]:
-    """The outcome of every scene, before and after the sessions have ended."""
+    """Return the outcome of every scene, before and after the sessions expire."""
     found = {}
     for scene in IN_TIME:
         with RawClient(broker) as client:

@@ -1,4 +1,4 @@
-"""Spark's own Kafka connector reads from the broker and writes to it, in batches and as a stream."""
+"""Spark's Kafka connector reads and writes the broker's topics, in batch and streaming queries."""
 
 from __future__ import annotations
 

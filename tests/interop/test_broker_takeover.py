@@ -1,4 +1,4 @@
-"""Kafka 3.9 goes on with a directory whose broker was killed, in the middle of its work, and ours when Kafka was.
+"""Kafka 3.9 continues on the directory of our killed broker, and our broker on that of a killed Kafka.
 
 That it takes over what was stopped cleanly is in tests/broker: test_takeover, groups, transactions, security.
 """
@@ -46,7 +46,7 @@ def send(producer: Producer, topic: str, values: list[str]) -> None:
 
 
 def transact(servers: str, transactional_id: str, topic: str, *steps: str) -> Producer:
-    """One transaction a step, "commit", "abort" or "leave"; its value is the id and the step."""
+    """Run one transaction per step: "commit", "abort" or "leave"; its value is the id and the step."""
     producer = Producer({"bootstrap.servers": servers, "transactional.id": transactional_id, **QUIET})
     producer.init_transactions(HANG_S)
     for step in steps:
@@ -60,7 +60,7 @@ def transact(servers: str, transactional_id: str, topic: str, *steps: str) -> Pr
 
 
 def read(servers: str, topic: str, count: int, *, group: str = "-", commit: bool = False) -> list[str]:
-    """Committed records of partition 0; with a group those it has not read yet."""
+    """Return the committed records of partition 0; with a group, those it has not read yet."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -88,7 +88,7 @@ def read(servers: str, topic: str, count: int, *, group: str = "-", commit: bool
 
 
 def state(servers: str, *, acls: bool = True) -> dict[str, object]:
-    """What an administrator sees."""
+    """Return the state that an admin client sees."""
     admin = AdminClient({"bootstrap.servers": servers, **QUIET})
     topics = admin.list_topics(timeout=HANG_S).topics
     (described,) = admin.describe_configs([ConfigResource("topic", "plain")]).values()

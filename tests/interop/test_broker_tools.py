@@ -1,4 +1,4 @@
-"""The command line tools of Kafka 3.9 at the broker: what administrators and scripts do with a cluster."""
+"""The command line tools of Kafka 3.9 on the broker."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 
 def tool(name: str, *arguments: str, text: str = "", fails: bool = False) -> str:
-    """What a tool prints, errors and log included."""
+    """Run a tool and return its output, errors and log included."""
     command = [kafka.need("java", "openjdk-17-jdk-headless"), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
     command += ["-cp", f"{kafka.jars()}/*", name, *arguments]
     done = subprocess.run(
@@ -100,7 +100,7 @@ def test_the_console_producer_and_consumer_work(broker: Broker) -> None:
 
 
 def test_groups_are_described_reset_and_deleted(broker: Broker) -> None:
-    """The group that the console consumer has left."""
+    """Uses the group of the console consumer."""
     to = ("--bootstrap-server", broker.bootstrap_servers)
     name = TOOLS + "consumer.group.ConsumerGroupCommand"
     assert "console" in tool(name, *to, "--list").split()
@@ -164,7 +164,7 @@ def test_the_verifiable_clients_work(broker: Broker) -> None:
 
 
 def events(printed: str) -> dict[str, list[dict[str, object]]]:
-    """What the verifiable clients say, by name: a line of JSON each."""
+    """Return the JSON events of the verifiable clients, by name."""
     found: dict[str, list[dict[str, object]]] = {}
     for line in printed.splitlines():
         if line.startswith("{"):
@@ -174,7 +174,7 @@ def events(printed: str) -> dict[str, list[dict[str, object]]]:
 
 
 def test_transactions_are_listed_described_and_found(broker: Broker) -> None:
-    """The transactional id of the performance test."""
+    """Uses the transactional id of the performance test."""
     to = ("--bootstrap-server", broker.bootstrap_servers)
     name = TOOLS + "TransactionsCommand"
     (listed,) = [row for row in rows(tool(name, *to, "list")) if row[0] == "perf"]
@@ -229,7 +229,7 @@ def test_offsets_versions_log_dirs_and_delete_records_tools_work(broker: Broker,
 def test_the_dump_tool_reads_every_file(
     broker: Broker, partition: str, options: tuple[str, ...], expected: str
 ) -> None:
-    """The last of this file: the broker stops, or its indexes would have the room that they grow into."""
+    """Last test of this module: it stops the broker, since open indexes are preallocated."""
     assert broker.data_dir is not None
     broker.stop()
     folders = sorted(broker.data_dir.glob(partition))

@@ -1,4 +1,4 @@
-"""Kafka's log cleaner and ours, over copies of the same directories, leave the same batches; and Kafka boots on ours.
+"""Kafka's log cleaner and ours leave the same batches, and Kafka starts on our result.
 
 Kafka 3.9.1's own Cleaner is driven by tools/java/CleanLog.java. Since 4.0 the last batch of a range is kept, emptied
 (KAFKA-17076), as ours does: the one difference that is let pass.
@@ -42,7 +42,7 @@ pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
 
 class Case(NamedTuple):
-    """A log in two directories."""
+    """A log in two directories, one per cleaner."""
 
     seed: int
     theirs: Path
@@ -52,7 +52,7 @@ class Case(NamedTuple):
 
 
 def make_cases(root: Path) -> list[Case]:
-    """Logs of every magic, with maps that have room for all keys or for a few."""
+    """Return logs of every magic, with offset maps for all keys or for a few."""
     cases = []
     for seed in range(LOGS):
         draw = random.Random(seed)
@@ -74,7 +74,7 @@ def make_cases(root: Path) -> list[Case]:
 
 
 def run_kafka(cases: list[Case], tasks: Path) -> dict[Path, list[tuple[int, int]]]:
-    """Recover both directories, clean one: (end offset, first offset that cannot be cleaned) of each pass."""
+    """Recover both directories and clean one; return (end offset, first uncleanable offset) of each pass."""
     lines = []
     for case in cases:
         settings = ",".join(f"{name}={value}" for name, value in case.settings.items())
@@ -90,7 +90,7 @@ def run_kafka(cases: list[Case], tasks: Path) -> dict[Path, list[tuple[int, int]
 
 
 def run_ours(case: Case) -> list[tuple[int, int]]:
-    """The same passes by our cleaner."""
+    """Run the same passes with our cleaner."""
     files, directory = FileSystem(), case.ours.parent
     found = []
     for now_ms, start in PASSES:
@@ -135,7 +135,7 @@ def test_kafkas_cleaner_and_ours_leave_the_same_batches(tmp_path: Path) -> None:
 
 
 def consume(broker: kafka.KafkaBroker, topic: str, partition: int, isolation: str) -> list[str]:
-    """`offset key value` of every record that Kafka's console consumer gets; bytes as they are printed."""
+    """Return `offset key value` of every record that Kafka's console consumer prints."""
     printed = kafka.java(
         "org.apache.kafka.tools.consumer.ConsoleConsumer",
         "--bootstrap-server",

@@ -1,4 +1,4 @@
-"""Real Kafka boots on directories that were converted and restored, and its consumer reads what they should hold.
+"""Real Kafka starts on converted and restored directories, and its consumer reads the expected records.
 
 The directory is one that Kafka itself wrote (tests/data/logs/modern), with its metadata log, so the topics are known
 to the broker that boots on what we made of it.
@@ -32,7 +32,7 @@ ISOLATIONS = ("read_uncommitted", "read_committed")
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the log directory that Kafka wrote."""
+    """The log directory that Kafka wrote."""
     kafka.jars()
     kafka.need("javac", "openjdk-17-jdk-headless")
     return golden.extract("modern", tmp_path_factory.mktemp("logs"))
@@ -43,7 +43,7 @@ def partitions(source: Path) -> list[tuple[str, int]]:
 
 
 def check_as_before(read: Callable[..., list[str]], source: Path) -> None:
-    """The consumer gets what it got from the directory as Kafka wrote it."""
+    """Check that the consumer reads the same records as from Kafka's own directory."""
     for isolation in ISOLATIONS:
         found = by_place(read(isolation, *TOPICS))
         for topic, partition in partitions(source):

@@ -1,4 +1,4 @@
-"""Real Kafka 3.9.1, booted on a copy of the golden logs, tells of groups and transactions what kwire reads offline."""
+"""The tools of Kafka 3.9.1, on a copy of the golden logs, report the groups and transactions that kwire reads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def broker(kafka_logs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture
 def ours(kafka_logs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> Callable[..., list[dict]]:
-    """kwire's rows of the logs as they were before the broker started on the copy."""
+    """Return kwire's rows of the original logs."""
 
     def rows(command: str, *arguments: str) -> list[dict]:
         assert run([command, str(kafka_logs["modern"] / "data"), *arguments, "--format", "json"]) == 0
@@ -48,7 +48,7 @@ def ours(kafka_logs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> Cal
 
 
 def table(text: str) -> list[list[str]]:
-    """The lines of a tool's tables without headings."""
+    """Return the lines of a tool's tables without headings."""
     lines = (line.split() for line in text.splitlines() if line.strip() and "has no active members" not in line)
     return [line for line in lines if line[0] not in ("GROUP", "TransactionalId")]
 
@@ -59,7 +59,7 @@ GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 def test_kafka_consumer_groups_describes_the_same_members_offsets_and_lag(
     broker: kafka.KafkaBroker, ours: Callable[..., list[dict]]
 ) -> None:
-    """Members first: the coordinator gives them a session's time from its start, 45 s."""
+    """Members first: they expire after a session timeout, 45 s after the coordinator has started."""
 
     def told(*options: str) -> list[list[str]]:
         server = ("--bootstrap-server", broker.bootstrap_servers)

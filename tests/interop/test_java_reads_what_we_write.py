@@ -1,4 +1,4 @@
-"""Kafka's own classes read everything that kwire.records writes: every magic, codec and shape, by either path.
+"""Kafka's classes read everything that kwire.records writes: every magic, codec and shape, on both paths.
 
 One Java process reads all files. What it should find is put together from the records that were written, not by reading
 our own bytes.
@@ -37,7 +37,7 @@ NOW = 1_700_000_000_000
 
 
 class Case(NamedTuple):
-    """A file for Java. expected: its R lines. batch: what its B lines say behind the offsets, None if not compared."""
+    """A file for Java. expected: its R lines. batch: its B lines after the offsets, None if not compared."""
 
     name: str
     data: bytes
@@ -59,7 +59,7 @@ def record(
 
 
 def shapes() -> dict[str, list[Record]]:
-    """Records by what is special about them."""
+    """Return records by their special property."""
     source = random.Random(7)
     many = [
         record(i, b"key-%d" % (i % 50), b'{"id":%d,"text":"%s"}' % (i, b"ab" * source.randrange(40)), NOW + i % 97)
@@ -77,7 +77,7 @@ def shapes() -> dict[str, list[Record]]:
 
 
 def with_headers() -> list[Record]:
-    """For magic 2 alone."""
+    """Return records with headers, for magic 2 only."""
     return [
         record(0, b"k", b"v", NOW, ("", None), ("a", b""), ("a", b"1"), ("ключ \N{PILE OF POO}", b"\0\xff")),
         record(1, None, None, NOW),
@@ -86,7 +86,7 @@ def with_headers() -> list[Record]:
 
 
 def hexed(field: bytes | None) -> str:
-    """As CheckRecords.hex."""
+    """Render bytes like CheckRecords.hex."""
     if field is None:
         return "null"
     return field.hex() if len(field) <= 64 else f"{len(field)}:{zlib.crc32(field):x}"
@@ -95,7 +95,7 @@ def hexed(field: bytes | None) -> str:
 def lines_of(
     records: list[Record], magic: int, base_offset: int = 0, sequence: int = -1, time: int | None = None
 ) -> list[str]:
-    """What Java should print for records."""
+    """Return the expected output of Java for records."""
     lines = []
     for i, r in enumerate(records):
         headers = ",".join(f"{name.encode().hex()}={hexed(value)}" for name, value in r.headers)
@@ -125,7 +125,7 @@ def as_arrow(records: list[Record]) -> pa.RecordBatch:
 
 
 def written_cases() -> Iterator[Case]:
-    """Both paths, magics, codecs, shapes."""
+    """Return cases of both paths and all magics, codecs and shapes."""
     for magic in (0, 1, 2):
         everything = shapes() | ({"headers": with_headers()} if magic == 2 else {})
         for codec in codecs(magic):
@@ -150,7 +150,7 @@ def written_cases() -> Iterator[Case]:
 
 
 def level_cases() -> Iterator[Case]:
-    """The ends of each codec's levels."""
+    """Return cases of the lowest and highest level of each codec."""
     records = shapes()["many"]
     for codec, levels in {"gzip": (1, 9), "lz4": (1, 3, 9, 12, 17), "zstd": (-131072, -1, 1, 22)}.items():
         for level in levels:
@@ -158,7 +158,7 @@ def level_cases() -> Iterator[Case]:
 
 
 def feature_cases() -> Iterator[Case]:
-    """What magic 2 says beside its records, append times, gaps, what brokers make of batches."""
+    """Return cases of magic 2 header fields, append times, gaps and batches rewritten by brokers."""
     records = shapes()["nulls"]
     producer = {"producer_id": 77, "producer_epoch": 3, "base_sequence": 2**31 - 2}
     yield Case(
@@ -206,7 +206,7 @@ def feature_cases() -> Iterator[Case]:
 
 
 def converted_cases() -> Iterator[Case]:
-    """Down, up, and through a broker's append path into every magic and codec."""
+    """Return cases of down-conversion, up-conversion and appends to every magic and codec."""
     records = shapes()["many"][:300]
     for codec in codecs(0):
         source = write_batch(records, 2, codec, 41)
@@ -227,7 +227,7 @@ def converted_cases() -> Iterator[Case]:
 
 
 def read_by_java(directory: Path) -> dict[str, list[str]]:
-    """File name -> the lines behind its F line."""
+    """Return file name -> the lines after its F line."""
     classes = kafka.compile_java(JAVA)
     found: dict[str, list[str]] = {}
     name = ""

@@ -1,4 +1,4 @@
-"""`kafka-live` and Spark's own Kafka connector in one session: what both read, refuse and write, held side by side."""
+"""`kafka-live` and Spark's Kafka connector in one session: what both read, write and reject."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 class Read(NamedTuple):
-    """What a query gives. tasks: the offsets that each Spark task read."""
+    """The result of a query. tasks: the offsets that each Spark task read."""
 
     schema: Any
     rows: list[tuple[Any, ...]]
@@ -111,7 +111,7 @@ def test_both_sources_read_the_same_rows_in_the_same_tasks(spark: SparkSession, 
 
 
 def is_uncut(options: Options) -> bool:
-    """Whether Spark's source passes over maxRecordsPerPartition: batches are cut when minPartitions asks for more."""
+    """Return whether Spark's source ignores maxRecordsPerPartition, as in batch queries without minPartitions."""
     return "maxRecordsPerPartition" in options and int(options.get("minPartitions", "0")) <= len(MANY)
 
 
@@ -145,14 +145,14 @@ def test_both_sources_require_bootstrap_servers(spark: SparkSession) -> None:
 
 
 class Streamed(NamedTuple):
-    """What a query has done. batches: number, offsets before and after, rows, of each micro-batch that took any."""
+    """The progress of a query. batches: number, offsets before and after, and rows of each non-empty micro-batch."""
 
     batches: list[tuple[int, Any, Any, int]]
     rows: dict[int, list[tuple[Any, ...]]]
 
 
 class Running:
-    """A query that keeps the rows of each micro-batch. folder: where its checkpoint is; a source each."""
+    """A query that collects the rows of each micro-batch. folder: its checkpoint, one per source."""
 
     def __init__(
         self, spark: SparkSession, source: str, servers: str, folder: Path, options: Options, **trigger: Any
@@ -172,11 +172,11 @@ class Running:
         self.rows[number] = ordered(frame.collect())
 
     def reported(self) -> int:
-        """Rows of the micro-batches whose progress Spark has written, which it does behind them."""
+        """Return the rows of micro-batches with a progress report, which Spark writes after them."""
         return sum(each[3] for each in self.done().batches)
 
     def done(self) -> Streamed:
-        """What it has done so far."""
+        """Return its progress so far."""
         found = []
         for each in self.query.recentProgress:
             start, end = (offsets(each["sources"][0][edge]) for edge in ("startOffset", "endOffset"))
@@ -186,13 +186,13 @@ class Running:
 
 
 def offsets(found: Any) -> Any:
-    """Offsets by topic and partition; kafka-live also records ids, as names without partitions."""
+    """Return offsets by topic and partition, without the topic ids that kafka-live adds."""
     parsed = json.loads(found) if isinstance(found, str) else found
     return parsed and {topic: partitions for topic, partitions in parsed.items() if partitions}  # null: no start yet
 
 
 def stream(spark: SparkSession, source: str, servers: str, folder: Path, options: Options) -> Streamed:
-    """Run a query to the end of what is there."""
+    """Run a query until it has read all available records."""
     running = Running(spark, source, servers, folder, options)
     assert running.query.awaitTermination(int(HANG_S))
     return running.done()
@@ -456,7 +456,7 @@ def write(frame: DataFrame, source: str, servers: str, options: Options) -> None
 
 
 def landed(servers: str, topic: str) -> Landed:
-    """What is in a topic: partition, key, value, headers; partition by partition, in order."""
+    """Return partition, key, value and headers of a topic's records, by partition, in order."""
     found = connector_topics.consume(servers, topic)
     rows = [(each.partition(), each.key(), each.value(), each.headers()) for each in found]
     return sorted(rows, key=lambda row: row[0])
@@ -489,7 +489,7 @@ def test_both_sinks_write_the_same_records(spark: SparkSession, servers: str, na
 
 
 def codecs_of(servers: str, topic: str) -> set[str]:
-    """The codecs of a topic's batches."""
+    """Return the codecs of a topic's batches."""
     found = set()
     with Client(servers) as client:
         for partition in range(3):

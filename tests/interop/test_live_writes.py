@@ -1,4 +1,4 @@
-"""What `kafka-live` writes to the embedded broker it writes to Kafka as well: transactions, marks, refusals."""
+"""`kafka-live` writes to Kafka as to the embedded broker: transactions, commit marks, rejections."""
 
 from __future__ import annotations
 

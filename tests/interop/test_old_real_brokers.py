@@ -71,7 +71,7 @@ def test_records_that_kafka_0_10_cannot_store_are_rejected(broker: kafka.KafkaBr
 
 
 def test_kafka_0_9_is_rejected_with_a_clear_error(tmp_path: Path) -> None:
-    """It does not answer ApiVersions at all."""
+    """It does not support ApiVersions."""
     settings = {"default.api.timeout.ms": "1", "socket.connection.setup.timeout.ms": "2000"}
     with (
         kafka.KafkaBroker(tmp_path, version="0.9.0.1", heap="256m") as old,

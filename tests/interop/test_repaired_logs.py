@@ -1,4 +1,4 @@
-"""Real Kafka boots on repaired directories: it finds nothing to cut, and its consumer gets exactly what was whole."""
+"""Real Kafka starts on repaired directories, truncates nothing, and its consumer reads exactly the intact records."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ log4j.appender.out.layout.ConversionPattern=%p %m%n
 
 
 def repaired(source: Path, folder: Path, mode: Mode, *, in_place: bool) -> Path:
-    """A repaired copy of source, as the log directory that KafkaBroker boots in `folder`."""
+    """Repair a copy of source, as the log directory of a KafkaBroker in `folder`."""
     folder.mkdir()
     data = folder / "data"
     if in_place:
@@ -49,7 +49,7 @@ def repaired(source: Path, folder: Path, mode: Mode, *, in_place: bool) -> Path:
 
 
 def expected_lines(unclean: Path, mode: Mode) -> list[str]:
-    """What the consumer is to print: the recovered broker's records, and in salvage those behind bad batches."""
+    """Return the expected lines: the recovered broker's records and, in salvage, those after corrupt batches."""
     lines = []
     for partition in range(6):
         if mode is Mode.SALVAGE and partition in (1, 4):
@@ -65,7 +65,7 @@ def expected_lines(unclean: Path, mode: Mode) -> list[str]:
 
 
 def dump_problems(data: Path) -> Iterator[str]:
-    """What Kafka's DumpLogSegments finds wrong with logs and indexes."""
+    """Return the problems that Kafka's DumpLogSegments finds in logs and indexes."""
     logs = sorted(str(path) for path in data.glob("u-*/*.log"))
     indexes = sorted(str(path) for path in data.glob("u-*/*.*index") if path.suffix != ".txnindex")
     assert len(indexes) > 20

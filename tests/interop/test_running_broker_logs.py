@@ -1,4 +1,4 @@
-"""`verify`, `report` and `export` beside real Kafka that rolls, deletes and compacts under load: no false finding."""
+"""`verify`, `report` and `export` of a running Kafka that rolls, deletes and compacts: no false findings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SETTINGS: dict[str, str | int] = {
 
 @contextmanager
 def load(server: str) -> Iterator[None]:
-    """Records to all topics until the end of the block."""
+    """Produce to all topics until the end of the block."""
     stop = threading.Event()
 
     def produce() -> None:

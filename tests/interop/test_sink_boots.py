@@ -1,4 +1,4 @@
-"""A DataFrame written as a log directory boots: in kwire's broker, and in Kafka 2.8, 3.9 and 4.4 behind it.
+"""kwire's broker starts on a DataFrame written as a log directory, and Kafka 2.8, 3.9 and 4.4 after it.
 
 Kafka in KRaft mode knows of topics what its metadata log says, so kwire's broker takes the directory over first and
 writes one; Kafka 2.8 with ZooKeeper is told of the topics by an administrator, and finds their logs.
@@ -50,7 +50,7 @@ SCHEMA = (
 
 
 class Row(NamedTuple):
-    """A record as a DataFrame has it, and as a consumer should give it."""
+    """A record of a DataFrame, and the expected one of a consumer."""
 
     topic: str
     partition: int
@@ -63,14 +63,14 @@ class Row(NamedTuple):
 
     @property
     def line(self) -> str:
-        """As RowPeer prints it."""
+        """Render it like RowPeer."""
         headers = "".join(f"{name}={hexed(value)}," for name, value in self.headers)
         place = f"{self.topic} {self.partition} {self.offset} {self.timestamp_type} {self.timestamp}"
         return f"{place} {hexed(self.key)} {hexed(self.value)} {headers}"
 
 
 def rows_with_offsets() -> list[Row]:
-    """Segments that are full, gaps, a log that begins late, tombstones, headers, times back and forth, append times."""
+    """Return rows with full segments, gaps, a late log start, tombstones, headers, timestamps of every kind."""
     choose = random.Random(7)
     rows = []
     for partition in range(3):
@@ -93,7 +93,7 @@ def rows_with_offsets() -> list[Row]:
 
 
 def rows_without_offsets() -> list[Row]:
-    """What is numbered from 0 on, some of it where its key says."""
+    """Return rows that are numbered from 0, some partitioned by key."""
     keys = [b"key %d" % (n % 300) for n in range(3000)]
     by_key = partitions_of_keys(pa.array(keys, pa.binary()), 3).tolist()
     ends = [0, 0, 0]
@@ -107,7 +107,7 @@ def rows_without_offsets() -> list[Row]:
 
 
 def frame(spark: SparkSession, rows: list[Row], *, offsets: bool) -> Any:  # noqa: F811
-    """A DataFrame of the rows; without offsets in one partition, and every other row has no partition of its own."""
+    """Return a DataFrame of the rows; without offsets in one partition, every other row without a partition."""
     from pyspark.sql.functions import col, timestamp_millis
 
     given = [
@@ -132,7 +132,7 @@ CASES = {"exact-none": True, "exact-zstd": True, "exact-lz4": True, "fresh-gzip"
 
 
 class Written(NamedTuple):
-    """A directory that Spark wrote, and what should be in it."""
+    """A directory that Spark wrote, and its expected records."""
 
     data: Path
     rows: list[Row]
@@ -140,7 +140,7 @@ class Written(NamedTuple):
 
 @pytest.fixture(scope="module")
 def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Written]:  # noqa: F811
-    """A directory for each case; read only."""
+    """The directory of each case; read only."""
     kafka.jars()
     kafka.need("javac", "openjdk-17-jdk-headless")
     found = {}
@@ -159,7 +159,7 @@ def by_place(lines: list[str]) -> list[str]:
 
 
 def consumed(servers: str, topics: list[str]) -> list[str]:
-    """What Kafka's consumer prints, under either isolation level."""
+    """Return the output of Kafka's consumer for both isolation levels."""
     classes = kafka.compile_java(PEER)
     found = [
         by_place(kafka.java("RowPeer", servers, level, *topics, classes=classes).splitlines())
@@ -170,7 +170,7 @@ def consumed(servers: str, topics: list[str]) -> list[str]:
 
 
 def append(servers: str, rows: list[Row]) -> list[Row]:
-    """One more record in each partition; it is numbered on from the last one."""
+    """Append a record to each partition and check its offset."""
     last: dict[tuple[str, int], Row] = {(row.topic, row.partition): row for row in rows}
     producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True, **QUIET})
     placed: list[tuple[str, int, int]] = []
@@ -198,7 +198,7 @@ def create(servers: str, topics: list[NewTopic]) -> None:
 
 
 def forget_cluster(data: Path) -> None:
-    """ZooKeeper gives the cluster and its topics other ids."""
+    """Remove ids of cluster and topics, since ZooKeeper assigns new ones."""
     (data / "meta.properties").unlink()
     for path in data.glob("*/partition.metadata"):
         path.unlink()
@@ -206,7 +206,7 @@ def forget_cluster(data: Path) -> None:
 
 @contextmanager
 def booted(directory: Path, version: str) -> Iterator[str]:
-    """Kafka on directory / "data", with what it says in server.log."""
+    """Run Kafka on directory / "data", with its output in server.log."""
     (directory / "log4j.properties").write_text(LOGGING)
     with pytest.MonkeyPatch.context() as patch:
         if version != "4.4.0":  # which has another logger, and prints errors alone without its settings
@@ -218,7 +218,7 @@ def booted(directory: Path, version: str) -> Iterator[str]:
 
 
 def complaints(directory: Path) -> list[str]:
-    """Lines of Kafka's log that say that something is wrong with the directory."""
+    """Return the lines of Kafka's log that report problems of the directory."""
     wrong = re.compile(r"(?i)^ERROR|corrupt|recovering unflushed|stray|rebuilding ind|no clean shutdown")
     lines = (directory / "server.log").read_text(errors="replace").splitlines()
     # KRaft always recovers its own log
@@ -230,7 +230,7 @@ def problems(data: Path) -> list[Any]:
 
 
 def check_takes_it(directory: Path, version: str, rows: list[Row], *, is_new: bool = False) -> None:
-    """Kafka serves the rows, appends, stops, and does so once more. is_new: it has to be told of the topics."""
+    """Check that Kafka serves the rows and appends, twice. is_new: create the topics first."""
     topics = sorted({row.topic for row in rows})
     for _ in range(2):
         with booted(directory, version) as servers:
@@ -244,7 +244,7 @@ def check_takes_it(directory: Path, version: str, rows: list[Row], *, is_new: bo
 
 
 def taken_over(source: Path, directory: Path, rows: list[Row]) -> None:
-    """A copy of the directory as directory / "data", with the metadata log that kwire's broker writes."""
+    """Copy the directory to directory / "data", with the metadata log that kwire's broker writes."""
     shutil.copytree(source, directory / "data")
     topics = sorted({row.topic for row in rows})
     with Broker(data_dir=directory / "data") as broker:

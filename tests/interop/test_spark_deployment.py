@@ -1,4 +1,4 @@
-"""kwire from its wheel, with executors in processes of their own and through Spark Connect; docs/deployment.md.
+"""kwire from its wheel, with executors in separate processes and over Spark Connect (docs/deployment.md).
 
 The package is read only, as in an image, its kernels compiled when that was built. Programs: tests/interop/deployment.
 """
@@ -83,7 +83,7 @@ class Place:
 
     @property
     def package(self) -> Path:
-        """Where the cluster has kwire."""
+        """The location of kwire in the cluster."""
         (found,) = self.cluster.parents[1].glob("lib/*/site-packages/kwire")
         return found
 
@@ -122,7 +122,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, kafka_logs: dict[str, Path])
 
 
 def pages(place: Place, *names: str) -> dict[str, list[str]]:
-    """The examples of pages, with what is here in place of what they name."""
+    """Return the examples of pages with local paths and addresses."""
     found = {}
     for name in names:
         text = (ROOT / "docs" / f"{name}.md").read_text("utf-8")
@@ -133,7 +133,7 @@ def pages(place: Place, *names: str) -> dict[str, list[str]]:
 
 
 def run_checks(place: Place, python: Path, name: str, variables: Mapping[str, str], **given: object) -> dict[str, str]:
-    """Run deployment/main.py in an environment; what went wrong, by check, None where nothing did."""
+    """Run deployment/main.py in an environment; return errors by check, None for success."""
     folder = place.folder / name
     folder.mkdir()
     shutil.copytree(PROGRAMS, folder / "programs", ignore=shutil.ignore_patterns("__pycache__"))
@@ -147,14 +147,14 @@ def run_checks(place: Place, python: Path, name: str, variables: Mapping[str, st
 
 
 def chosen(request: pytest.FixtureRequest, checks: Sequence[str]) -> list[str]:
-    """Those checks that this run of pytest wants."""
+    """Return the checks selected for this run of pytest."""
     wanted = {item.name for item in request.session.items if item.path == request.path}
     return [each for each in checks if any(name.endswith(f"[{each}]") for name in wanted)]
 
 
 @pytest.fixture(scope="module")
 def on_a_cluster(place: Place, request: pytest.FixtureRequest) -> dict[str, str]:
-    """local-cluster starts executors as JVMs of their own, in folders of their own."""
+    """Errors of the checks on local-cluster, which starts executors as separate JVMs in separate folders."""
     home = installed.spark_home(place.folder / "spark-cluster")
     return run_checks(
         place,
@@ -207,7 +207,7 @@ def test_jobs_run_from_a_packed_environment(place: Place) -> None:
 
 @pytest.fixture(scope="module")
 def server(place: Place) -> Iterator[str]:
-    """A Spark Connect server, as its own script starts it; its URL."""
+    """Start a Spark Connect server with its script and return its URL."""
     home = installed.spark_home(place.folder / "spark-connect")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -234,7 +234,7 @@ def server(place: Place) -> Iterator[str]:
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Until the server takes connections."""
+    """Wait until the server accepts connections."""
     deadline = time.monotonic() + HANG_S
     while True:
         try:
@@ -247,7 +247,7 @@ def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def without_java(python: Path, home: Path) -> dict[str, str]:
-    """A client's variables: it has neither Java nor a SPARK_HOME."""
+    """Return environment variables of a client without Java and SPARK_HOME."""
     kept = installed.environment(python, home, PATH=str(python.parent))
     return {name: value for name, value in kept.items() if not name.startswith(("JAVA", "PYSPARK", "SPARK"))}
 

@@ -1,4 +1,4 @@
-"""Releases of Spark beside the one of the lock: 4.1 and 4.2 do what 4.3 does.
+"""Earlier releases of Spark: 4.1 and 4.2 give the results of 4.3.
 
 Each is installed from the package index into an environment of its own (pip keeps what it built), with kwire from its
 wheel. The environment is not activated: programs are run by its Python, and Spark finds that by `import kwire.spark`.
@@ -24,7 +24,7 @@ CHECKS = [name for name in EVERYWHERE if name.startswith(("sources.", "columns.m
 
 
 def environment_with(folder: Path, release: str) -> Path:
-    """The python of a new environment with kwire's wheel and the newest PySpark of a release."""
+    """Create an environment with kwire's wheel and the latest PySpark of a release; return its python."""
     need_java()
     python = installed.make_environment(folder / "environment", installed.build_wheel(folder / "wheel"), compiled=False)
     words = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", f"pyspark=={release}.*"]
@@ -33,7 +33,7 @@ def environment_with(folder: Path, release: str) -> Path:
 
 
 def not_activated(python: Path, home: Path) -> dict[str, str]:
-    """Variables of a shell that knows nothing of the environment."""
+    """Return variables of a shell in which the environment is not active."""
     variables = installed.environment(python, home, PATH="/usr/local/bin:/usr/bin:/bin")
     return {name: value for name, value in variables.items() if not name.startswith("PYSPARK")}
 

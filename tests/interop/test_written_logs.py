@@ -1,4 +1,4 @@
-"""Real Kafka boots on directories that LogManager wrote, and LogManager opens what Kafka left, in turns.
+"""Real Kafka and LogManager alternate on the same directories.
 
 Topics have to be in Kafka's metadata log, so Kafka creates them; then it stops, and its directory is written by us.
 """
@@ -55,7 +55,7 @@ class Peer:
 
     @contextmanager
     def boot(self) -> Iterator[kafka.KafkaBroker]:
-        """Kafka on the directory, with its log in server.log."""
+        """Run Kafka on the directory, with its log in server.log."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("JDK_JAVA_OPTIONS", f"-Dlog4j.configuration=file:{self.directory}/log4j.properties")
             with kafka.KafkaBroker(self.directory, **SETTINGS) as broker:
@@ -63,12 +63,12 @@ class Peer:
                 yield broker
 
     def run(self, broker: kafka.KafkaBroker, *arguments: object) -> list[str]:
-        """What LogPeer prints."""
+        """Run LogPeer and return its output."""
         words = [str(each) for each in arguments]
         return kafka.java("LogPeer", broker.bootstrap_servers, *words, classes=self.classes, timeout=120).splitlines()
 
     def new_log_lines(self, since: int) -> str:
-        """What the broker printed from a position of its log on."""
+        """Return the broker's output from a position of its log."""
         return (self.directory / "server.log").read_bytes()[since:].decode(errors="replace")
 
     def open(self) -> LogManager:
@@ -90,7 +90,7 @@ def values(first: int, count: int) -> list[Record]:
 
 
 class Expected:
-    """Records by partition as a consumer should print them: all, and committed ones."""
+    """Expected consumer output by partition: all records, and committed ones."""
 
     def __init__(self) -> None:
         self.all: dict[tuple[str, int], list[str]] = {}
@@ -107,7 +107,7 @@ class Expected:
 
 
 def lines_of(printed: list[str], which: dict[tuple[str, int], list[str]]) -> list[str]:
-    """Printed lines of the partitions in `which`, from the first expected offset on: Kafka's own come before."""
+    """Return the lines of these partitions from the first expected offset; Kafka's own records come before."""
     found = []
     for line in printed:
         topic, partition, offset = line.split()[:3]
@@ -127,7 +127,7 @@ def flat(which: dict[tuple[str, int], list[str]]) -> list[str]:
 
 
 def write_many(manager: LogManager, expected: Expected) -> None:
-    """Batches of every codec and several segments, an idempotent and a transactional producer with an abort."""
+    """Write batches of every codec, several segments, and an idempotent and a transactional producer with an abort."""
     log = manager.logs["plain", 0]
     leader_epoch = log.leader_epochs.latest or 0
     for i in range(60):
@@ -174,7 +174,7 @@ def check_consumed(peer: Peer, broker: kafka.KafkaBroker, expected: Expected) ->
 
 
 def produce(broker: kafka.KafkaBroker, topic: str, partition: int, data: bytes) -> tuple[int, int]:
-    """(error code, base offset) that one Produce request is answered with."""
+    """Send one Produce request and return (error code, base offset)."""
     version = 9
     request = ProduceRequest.from_json(
         {
@@ -202,7 +202,7 @@ def produce(broker: kafka.KafkaBroker, topic: str, partition: int, data: bytes) 
 
 
 def dump_problems(data: Path, *topics: str) -> Iterator[str]:
-    """What Kafka's DumpLogSegments finds wrong with the index files of some partitions."""
+    """Return the problems that Kafka's DumpLogSegments finds in the indexes of some partitions."""
     files = [str(path) for topic in topics for path in sorted(data.glob(f"{topic}-*/*index"))]
     logs = [str(path) for topic in topics for path in sorted(data.glob(f"{topic}-*/*.log"))]
     assert len(files) > 10
@@ -220,7 +220,7 @@ def dump_problems(data: Path, *topics: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def formatted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory that Kafka formatted and stopped cleanly: topics, and transactions of a Java producer."""
+    """A directory of a cleanly stopped Kafka, with topics and transactions of a Java producer."""
     directory = tmp_path_factory.mktemp("formatted")
     peer = Peer(directory)
     with peer.boot() as broker:
@@ -232,7 +232,7 @@ def formatted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def peer(formatted: Path, tmp_path: Path) -> Peer:
-    """A copy of that directory with Kafka's clients."""
+    """A copy of that directory, with Kafka's clients."""
     subprocess.run(["cp", "-a", f"{formatted}/.", str(tmp_path)], check=True)
     return Peer(tmp_path)
 

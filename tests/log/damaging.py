@@ -1,4 +1,4 @@
-"""Copies of real logs with something wrong in them, and what of them is still whole."""
+"""Damaged copies of real logs, and their intact batches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Batches = dict[tuple[int, int], bytes]
 
 
 def copy_of(source: Path, name: str, target: Path) -> Path:
-    """A log directory at target with one partition of source and the directory's own files."""
+    """Create a log directory at target with one partition of source and the directory's own files."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for file in source.iterdir():
@@ -32,13 +32,13 @@ def copy_of(source: Path, name: str, target: Path) -> Path:
 
 
 def key_of(name: str) -> tuple[str, int]:
-    """orders-0 -> ("orders", 0)."""
+    """Parse orders-0 as ("orders", 0)."""
     topic, _, partition = name.rpartition("-")
     return topic, int(partition)
 
 
 def batches_of(directory: Path, name: str) -> Batches:
-    """The bytes of every batch by its first and last offset; headers are followed from the start of each segment."""
+    """Return the bytes of every batch by its first and last offset, read from the start of each segment."""
     found = {}
     for segment in LogDirectory(directory)[key_of(name)].segments:
         data = Path(segment.url).read_bytes()
@@ -49,14 +49,14 @@ def batches_of(directory: Path, name: str) -> Batches:
 
 
 def flip(file: Path, at: int, bit: int) -> None:
-    """Change one bit of a file."""
+    """Flip one bit of a file."""
     data = bytearray(file.read_bytes())
     data[at] ^= 1 << bit
     file.write_bytes(data)
 
 
 def damage(file: Path, chance: random.Random) -> None:
-    """Change a file in one of the ways in which files break: bits, garbage, zeros, a lost end, lost or added bytes."""
+    """Damage a file at random: flipped bits, garbage, zeros, a lost end, lost or added bytes."""
     data = bytearray(file.read_bytes())
     if not data:
         return
@@ -78,7 +78,7 @@ def damage(file: Path, chance: random.Random) -> None:
 
 
 def tree(directory: Path) -> dict[str, bytes]:
-    """Every file below a directory with its bytes."""
+    """Return the bytes of every file below a directory."""
     return {str(p.relative_to(directory)): p.read_bytes() for p in sorted(directory.rglob("*")) if p.is_file()}
 
 

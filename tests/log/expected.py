@@ -1,4 +1,4 @@
-"""What Kafka's own consumer and tools made of the log directories below tests/data/logs."""
+"""Results of Kafka's own consumer and tools for the log directories below tests/data/logs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ISOLATIONS = ("read_uncommitted", "read_committed")
 
 
 class Row(NamedTuple):
-    """A record in the form that all ways of reading can be compared in."""
+    """A record in a form that is comparable between readers."""
 
     offset: int
     timestamp: int
@@ -30,13 +30,13 @@ class Row(NamedTuple):
 
 
 def row(record: Record) -> Row:
-    """A Record as a Row."""
+    """Convert a Record to a Row."""
     headers = tuple((key, value) for key, value in record.headers)
     return Row(record.offset, record.timestamp, int(record.timestamp_type), record.key, record.value, headers)
 
 
 def rows_of(batches: Any) -> list[Row]:
-    """Arrow record batches with all COLUMNS as Rows."""
+    """Convert Arrow record batches with all COLUMNS to Rows."""
     found = []
     for batch in batches:
         times = batch.column("timestamp").cast("int64").to_pylist()
@@ -50,17 +50,17 @@ def rows_of(batches: Any) -> list[Row]:
 
 
 def read_objects(log: PartitionLog, **options: Any) -> list[Row]:
-    """PartitionLog.read as Rows."""
+    """Return the records of PartitionLog.read as Rows."""
     return [row(record) for record in log.read(**options)]
 
 
 def read_arrow(log: PartitionLog, **options: Any) -> list[Row]:
-    """PartitionLog.read_arrow as Rows."""
+    """Return the records of PartitionLog.read_arrow as Rows."""
     return rows_of(log.read_arrow(columns=COLUMNS, **options))
 
 
 def consumed(folder: Path, topic: str, partition: int, isolation: str) -> tuple[list[Row], list[int | None]]:
-    """(rows, leader epochs) of a consumed/*.jsonl.gz file."""
+    """Return (rows, leader epochs) of a consumed/*.jsonl.gz file."""
     rows, leader_epochs = [], []
     with gzip.open(folder / "consumed" / f"{topic}-{partition}.{isolation}.jsonl.gz", "rt", encoding="utf-8") as lines:
         for line in lines:
@@ -81,7 +81,7 @@ def consumed(folder: Path, topic: str, partition: int, isolation: str) -> tuple[
 
 
 class Consumed(NamedTuple):
-    """One entry of offsets.json."""
+    """An entry of offsets.json."""
 
     topic: str
     partition: int
@@ -90,7 +90,7 @@ class Consumed(NamedTuple):
 
 
 def offsets(folder: Path) -> Iterator[Consumed]:
-    """The entries of consumed/offsets.json that are not errors."""
+    """Return the entries of consumed/offsets.json that are not errors."""
     for name, entry in json.loads((folder / "consumed" / "offsets.json").read_text()).items():
         if not name.endswith(" error"):
             directory, isolation = name.split(" ")
@@ -99,7 +99,7 @@ def offsets(folder: Path) -> Iterator[Consumed]:
 
 
 def dumped_indexes(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """(path below the log directory, DumpLogSegments' lines) of each index or snapshot file of dump/indexes."""
+    """Return (path, DumpLogSegments' lines) of each index or snapshot file of dump/indexes."""
     for path in sorted((folder / "dump" / "indexes").glob("*.txt.gz")):
         name, lines = "", list[str]()
         for line in gzip.decompress(path.read_bytes()).decode().splitlines():

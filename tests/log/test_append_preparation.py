@@ -1,4 +1,4 @@
-"""Which records are quick to check, and records that are numbered again before they are appended."""
+"""Cost estimates of validation, and records that are moved to other offsets before the append."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def empty_records(count: int) -> bytes:
 
 @pytest.fixture
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The walker in Python, as in a process that has just begun."""
+    """The scanner in Python, as in a new process."""
     monkeypatch.setattr(section_scan, "_scan", scan_plain)
 
 

@@ -1,4 +1,4 @@
-"""Reading in chunks: where they end does not show."""
+"""Reading in chunks: chunk boundaries do not affect the result."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_file_truncated_during_the_read_ends_early(tmp_path: Path) -> None:
 
 
 def emptied(log: PartitionLog) -> tuple[Path, bytes]:
-    """Empty the active segment, as if it had just been rolled; returns its path and what it held."""
+    """Empty the active segment, as if it had just been rolled; return its path and former contents."""
     path = Path(log.segments[-1].url)
     whole = path.read_bytes()
     for kind in (".index", ".timeindex"):
@@ -96,7 +96,7 @@ def emptied(log: PartitionLog) -> tuple[Path, bytes]:
 
 @pytest.mark.requirement("F-14")
 def test_every_size_of_a_growing_segment_gives_its_whole_batches(copied: Copied) -> None:
-    """Appended in pieces that know nothing of batches, or batch by batch into preallocated space."""
+    """The segment grows in arbitrary pieces, or batch by batch in preallocated space."""
     log = LogDirectory(copied("modern", "ids-0"))["ids", 0]
     truth, ends = read_objects(log), {h.position + h.size_bytes: h.last_offset + 1 for h in log.segments[-1].headers()}
     path, whole = emptied(log)
@@ -114,7 +114,7 @@ def test_every_size_of_a_growing_segment_gives_its_whole_batches(copied: Copied)
 
 
 def test_a_range_ending_inside_a_grown_batch_is_not_damage(kafka_logs: dict[str, Path]) -> None:
-    """The end of the file is looked up first and read later; by then a writer may have completed the last batch."""
+    """The file size is read first; by the time of the read a writer may have completed the last batch."""
     log = LogDirectory(kafka_logs["modern"] / "data")["ids", 0]
     closed, active = log.segments[0], log.segments[-1]
     reader = arrow.RangeReader(

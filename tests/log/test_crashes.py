@@ -1,4 +1,4 @@
-"""A crash at every step of a log's life: what was promised is there afterwards, and nothing that was never written.
+"""A crash at every step of a log's life keeps every guaranteed record and adds none.
 
 A process that ends keeps what it wrote; a machine without power keeps what was synced. Either way the next open finds a
 log whose records are those that were appended, in order, with no lie in its indexes, and which can be written again.
@@ -29,7 +29,7 @@ Values = dict[int, bytes | None]
 
 
 class Promises:
-    """What has to be there after a crash and what may be. written: survives the process; synced: the machine too.
+    """Records that must or may exist after a crash. written: survive a process crash; synced: a machine crash too.
 
     possible: values by offset that were ever appended there.
     """
@@ -65,7 +65,7 @@ class Promises:
 
 
 def life_of_a_log(directory: Path, files: FileSystem, told: Promises) -> None:
-    """Everything that changes a directory, once or more."""
+    """Run every operation that changes a directory."""
     manager = LogManager.open(directory, now_ms=NOW, file_system=files, default_config=CONFIG)
     log = manager.create("t", 0, now_ms=NOW)
 
@@ -133,12 +133,12 @@ def life_of_a_log(directory: Path, files: FileSystem, told: Promises) -> None:
 
 
 def reopened(directory: Path) -> LogManager:
-    """The directory opened without real syncs, which cost most of the time."""
+    """Open the directory without real syncs, which take most of the time."""
     return LogManager.open(directory, now_ms=NOW, default_config=CONFIG, file_system=StoppingFileSystem())
 
 
 def check(directory: Path, told: Promises, *, power_lost: bool, where: str) -> None:
-    """Open what a crash has left and hold it to what was told."""
+    """Open a directory after a crash and check it against the guarantees."""
     manager = reopened(directory)
     log = manager.logs.get(("t", 0))
     must = told.synced if power_lost else told.written
@@ -186,7 +186,7 @@ def stop_at(directory: Path, step: int, *, torn: bool) -> tuple[StoppingFileSyst
 
 @pytest.fixture(autouse=True)
 def let_go_of_locks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that has ended holds no lock; this one goes on."""
+    """Release locks, as the end of a process would."""
 
     class Forgetful(directory_lock.DirectoryLock):
         def __init__(self, path: str) -> None:
@@ -198,7 +198,7 @@ def let_go_of_locks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """In memory where there is such a place: a rename on a disk costs a millisecond."""
+    """A directory in memory if possible, since a rename on disk takes a millisecond."""
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as name:
         yield Path(name)

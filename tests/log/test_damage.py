@@ -1,4 +1,4 @@
-"""Damaged logs: what was readable is given, what was not is named, and nothing wrong is given."""
+"""Damaged logs: readable records are returned, damage is reported, and no wrong record is returned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Copied = Callable[[str, str], Path]
 
 
 def read_until_damage(log: PartitionLog, how: str, **options: Any) -> tuple[list[Row], CorruptBatch | None]:
-    """(rows, the CorruptBatch that ended the reading)."""
+    """Return (rows, the CorruptBatch that ended the read)."""
     rows: list[Row] = []
     try:
         if how == "read":
@@ -159,7 +159,7 @@ def test_a_batch_above_the_size_limit_is_rejected_with_the_option(kafka_logs: di
 @WAYS
 @pytest.mark.parametrize(("archive", "partition"), [("modern", "ids-0"), ("legacy", "v1-1"), ("modern", "compacted-0")])
 def test_an_out_of_order_offset_is_damage(copied: Copied, how: str, archive: str, partition: str) -> None:
-    """The offset is outside the checksum: without a look at the neighbours such rows would be wrong, silently."""
+    """Offsets are outside the checksum, so without comparing adjacent batches rows would silently be wrong."""
     data = copied(archive, partition)
     (key, log), *_ = LogDirectory(data).items()
     whole = read_arrow(log)
@@ -189,7 +189,7 @@ MODES = pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
 
 
 def by_splits(data: Path, mode: str, split_bytes: int = 1 << 27, isolation: Any = "read_uncommitted") -> Any:
-    """(rows, (offset, text) of the corrupt ones) by splits, with the `_corrupt` column."""
+    """Return (rows, (offset, text) of corrupt rows) by splits, with the `_corrupt` column."""
     rows, lost = [], []
     for split in plan_splits(LogDirectory(data), split_bytes=split_bytes, isolation=isolation):
         for batch in read_split(split, [*COLUMNS, "_corrupt"], mode=mode):  # type: ignore[arg-type]
@@ -292,7 +292,7 @@ def test_out_of_order_offsets_lose_the_conflicting_batches(copied: Copied, mode:
 
 @pytest.fixture(scope="module")
 def small(kafka_logs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """A log directory with some short logs to break, and their rows."""
+    """A log directory with short logs to damage, and their rows."""
     data = tmp_path_factory.mktemp("small") / "data"
     data.mkdir()
     found: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Which files of a directory count: what a starting broker decides by deleting and renaming."""
+"""Valid files of a directory: those that remain after a broker's startup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Directories with anything in them: opening and reading ends with an answer or an error of kwire, never another."""
+"""Hostile directories: opening and reading gives a result or a kwire error, never another error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROUNDS = 250
 
 @pytest.fixture
 def original(tmp_path: Path) -> Path:
-    """A directory with all kinds of files."""
+    """A directory with every kind of file."""
     with LogManager.open(tmp_path / "original", now_ms=NOW, default_config=SMALL) as manager:
         log = manager.create("t", 0, now_ms=NOW)
         for i in range(14):
@@ -45,7 +45,7 @@ def memory() -> Iterator[Path]:
 
 
 def harm(directory: Path, source: random.Random) -> None:
-    """Change a file or a name."""
+    """Damage a file or a name."""
     files = sorted(path for path in directory.rglob("*") if path.is_file())
     path = source.choice(files)
     data = bytearray(path.read_bytes())
@@ -73,7 +73,7 @@ def harm(directory: Path, source: random.Random) -> None:
 
 
 def use(directory: Path) -> bool:
-    """Open, read everything, write, close; whether all of that went well."""
+    """Open, read everything, write and close; return whether everything succeeded."""
     files = StoppingFileSystem()
     try:
         manager = LogManager.open(directory, now_ms=NOW, default_config=SMALL, file_system=files)

@@ -1,4 +1,4 @@
-"""Indexes as they grow: entries, limits, look-ups, truncation, sizes."""
+"""Index writers: entries, limits, lookups, truncation, sizes."""
 
 from __future__ import annotations
 

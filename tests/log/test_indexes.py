@@ -1,4 +1,4 @@
-"""Index and snapshot files against what Kafka's DumpLogSegments prints of them."""
+"""Index and snapshot files, compared with the output of Kafka's DumpLogSegments."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tests.log.expected import ARCHIVES, dumped_indexes
 
 
 def optional(offset: int) -> str:
-    """As Java prints an OptionalLong."""
+    """Render a value like Java's OptionalLong."""
     return f"OptionalLong[{offset}]" if offset >= 0 else "OptionalLong.empty"
 
 
 def render(path: Path) -> list[str]:
-    """The entries of an index or snapshot in DumpLogSegments' words."""
+    """Render the entries of an index or snapshot like DumpLogSegments."""
     match = SEGMENT_FILE.fullmatch(path.name)
     assert match is not None
     base = int(match["base"])

@@ -1,4 +1,4 @@
-"""Whole files that are wrong: segments twice there, under other names, missing. No good record goes out of sight."""
+"""Duplicate, misnamed and missing segments: every valid record is found."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def log_file(folder: Path, base: int) -> Path:
 
 
 def with_kinds(folder: Path, base: int, number: int, all_kinds: bool) -> list[tuple[Path, Path]]:
-    """(file of a segment, its name with another number): the log, and its indexes too."""
+    """Return (file of a segment, name with another base offset) for the log and its indexes."""
     kinds = ("log", "index", "timeindex") if all_kinds else ("log",)
     return [tuple(log_file(folder, n).with_suffix(f".{kind}") for n in (base, number)) for kind in kinds]  # type: ignore[misc]
 
 
 def found_in(data: Path, name: str) -> list[Damage]:
-    """What is wrong in one partition, notes left out."""
+    """Return the damage of one partition, without notes."""
     return [each for each in LogDirectory(data).verify() if not each.is_harmless and each.key == key_of(name)]
 
 
 def check_repaired(data: Path, name: str, wanted: dict[tuple[int, int], bytes], target: Path) -> None:
-    """Repair into a directory and in place: the same log, every wanted batch in it, and nothing left to do."""
+    """Repair to a directory and in place; check that both give the same undamaged log with every expected batch."""
     before = tree(data)
     repair_into(plan_for(data), str(target))
     assert tree(data) == before
@@ -54,7 +54,7 @@ def check_repaired(data: Path, name: str, wanted: dict[tuple[int, int], bytes], 
 def test_a_duplicate_segment_is_one_finding_without_loss(
     number: int, with_indexes: bool, copied: Copied, tmp_path: Path
 ) -> None:
-    """The true segment went into quarantine, the copy was cut at its name's offset: 15 records were in neither."""
+    """The valid segment was quarantined and the copy truncated at its name's offset: 15 records were lost."""
     data = copied("modern", "orders-0")
     wanted = batches_of(data, "orders-0")
     for source, target in with_kinds(data / "orders-0", 844, number, with_indexes):
@@ -150,7 +150,7 @@ def test_a_missing_segment_is_a_loss(base: int, copied: Copied) -> None:
 def test_the_metadata_log_decides_whether_a_gap_is_a_loss(
     kafka_logs: dict[str, Path], copied: Copied, tmp_path: Path
 ) -> None:
-    """Without it a gap is a note; a compacted topic has gaps anyway."""
+    """Without it a gap is a note; a compacted topic always has gaps."""
     data = copied("modern", "orders-0")
     for file in (data / "orders-0").glob("00000000000000002238.*"):
         file.unlink()
@@ -214,7 +214,7 @@ def test_an_empty_segment_inside_another_is_removed(base: int, copied: Copied, t
 
 
 def test_an_offset_too_large_for_the_active_segment_is_damage(copied: Copied, tmp_path: Path) -> None:
-    """Building its index again ended in an internal error."""
+    """Rebuilding its index failed with an internal error."""
     data = copied("modern", "orders-0")
     wanted = batches_of(data, "orders-0")
     segment = LogDirectory(data)["orders", 0].segments[-1]
@@ -245,7 +245,7 @@ def test_a_compacted_log_does_not_restore_old_files(kafka_logs: dict[str, Path],
 
 @pytest.mark.parametrize("seed", range(6))
 def test_damage_in_duplicate_or_misnamed_files_is_found(seed: int, copied: Copied, tmp_path: Path) -> None:
-    """Every batch that is whole in some file is in the repaired log."""
+    """Every batch that is intact in some file is in the repaired log."""
     data = copied("modern", "orders-0")
     folder = data / "orders-0"
     wanted = batches_of(data, "orders-0")

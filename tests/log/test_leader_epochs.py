@@ -1,4 +1,4 @@
-"""Leader epochs: assigned, truncated, asked."""
+"""Leader epochs: assignment, truncation, lookup."""
 
 from __future__ import annotations
 

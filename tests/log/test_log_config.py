@@ -1,4 +1,4 @@
-"""A topic's settings by Kafka's names."""
+"""Topic configs under Kafka's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole log directory: made, locked, checkpointed, closed and opened again."""
+"""A log directory: created, locked, checkpointed, closed and reopened."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_truncation_is_checkpointed_immediately(tmp_path: Path) -> None:
 
 
 def test_many_partitions_share_few_file_descriptors(tmp_path: Path) -> None:
-    """More files than this process may open: 40 partitions of three files each."""
+    """40 partitions of three files each, more than this process may open."""
     program = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))

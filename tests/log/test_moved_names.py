@@ -1,4 +1,4 @@
-"""Names that have moved to other packages still import from where they were, with a warning."""
+"""Names that moved to other packages still import from their former module, with a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PartitionLog against what Kafka's own consumer read from the same directories."""
+"""PartitionLog, compared with Kafka's own consumer on the same directories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An open partition: appending, rolling, reading, truncating, removing, replacing."""
+"""Partition writers: append, roll, fetch, truncate, delete, replace."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ LAST = (1 << 31) - 1
 
 
 class Data(NamedTuple):
-    """A data batch as ProducerStates sees it."""
+    """The fields of a data batch that ProducerStates uses."""
 
     base_offset: int
     base_sequence: int
@@ -54,7 +54,7 @@ def end(offset: int, *, producer_id: int = 1, producer_epoch: int = 0) -> Data:
 
 
 class States(ProducerStates):
-    """Producer states that are told of batches one at a time."""
+    """Producer states that are updated batch by batch."""
 
     def __init__(self) -> None:
         super().__init__("t-0", expiration_ms=500)

@@ -1,4 +1,4 @@
-"""Opening directories that a crash has left: what the real broker made of them, and rule by rule."""
+"""Recovery of directories after a crash, compared with a real broker and rule by rule."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_rebuilt_indexes_equal_kafkas_dump(kafka_logs: dict[str, Path], tmp_path
 
 
 def index_lines(path: Path) -> list[str]:
-    """An index file as DumpLogSegments prints it."""
+    """Render an index file like DumpLogSegments."""
     base = int(path.name.split(".")[0])
     with LocalFile(str(path)) as file:
         if path.suffix == ".index":

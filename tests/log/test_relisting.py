@@ -1,4 +1,4 @@
-"""Reading and verifying beside a running broker: files change between a listing and their opening."""
+"""Reading and verifying next to a running broker: files change after they were listed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROLLED = 7015 - 6304  # records of the last segment
 
 
 class ChangingStore(LocalStore):
-    """Changes a directory right after it was listed, once for each change."""
+    """A store that changes a directory right after it is listed, once for each change."""
 
     def __init__(self, root: str, changes: list[Change]) -> None:
         super().__init__(root)
@@ -55,7 +55,7 @@ def retention(folder: Path, *bases: int) -> Change:
 
 
 def compaction(folder: Path, first: int, second: int) -> Change:
-    """Two segments become one, under the first one's name; no record goes."""
+    """Two segments are merged under the first one's name, without loss of records."""
 
     def change() -> None:
         one, two = (folder / f"{base:020d}.log" for base in (first, second))
@@ -71,7 +71,7 @@ def compaction(folder: Path, first: int, second: int) -> Change:
 
 
 def rolled(folder: Path, base: int, keep: Path) -> Change:
-    """The last segment is taken away now; the change puts it back, as one that was rolled since."""
+    """Remove the last segment; the change restores it, like a segment that was rolled since."""
     keep.mkdir()
     for file in segment_files(folder, base):
         shutil.move(file, keep)
@@ -94,7 +94,7 @@ CHANGES: dict[str, Callable[[Path, Path], list[Change]]] = {
 
 @pytest.fixture(params=CHANGES)
 def changing(request: pytest.FixtureRequest, copied: Copied, tmp_path: Path) -> tuple[PartitionLog, Path]:
-    """A log whose directory changes behind its next listings, and that directory."""
+    """A log whose directory changes after its next listings, and that directory."""
     data = copied("modern", "orders-0")
     for file in data.glob("*checkpoint"):
         file.unlink()  # of the partitions that were not copied
@@ -107,7 +107,7 @@ def offsets(log: PartitionLog) -> list[int]:
 
 
 def test_a_log_that_changes_during_a_read_is_not_damaged(changing: tuple[PartitionLog, Path]) -> None:
-    """A running Kafka was blamed for 54 lost records in 7 of 8 runs."""
+    """Regression: 54 lost records were reported for a running Kafka in 7 of 8 runs."""
     log, _ = changing
     assert [str(each) for each in log.verify() if not each.is_harmless] == []
 
@@ -155,7 +155,7 @@ def test_a_topic_deleted_meanwhile_is_not_damage(copied: Copied) -> None:
 
 
 class GhostStore(LocalStore):
-    """Lists a file that cannot be opened."""
+    """A store that lists a file that cannot be opened."""
 
     def list(self, path: str) -> list[Entry]:
         ghost = Entry(name=f"{844:020d}.log", is_directory=False, size_bytes=1000)

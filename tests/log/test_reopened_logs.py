@@ -1,4 +1,4 @@
-"""A log whose writing failed is opened again by its manager: what was torn is cut off, and it is written on."""
+"""A log is reopened after a failed write: the torn tail is truncated, and appends continue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Data = bytes | bytearray | memoryview
 
 
 class FullFile(OpenFile):
-    """A log file that takes half of what is appended once the disk is full, and keeps it."""
+    """A log file that stores half of an append when the disk is full."""
 
     is_full = False
 

@@ -1,4 +1,4 @@
-"""What a real broker was sent, sent to our writer: every file comes out as the broker left it, byte for byte.
+"""A real broker's batches, appended with our writer, give the broker's files byte for byte.
 
 Logs, three kinds of indexes, producer snapshots, leader epochs, partition.metadata; five codecs, idempotent and
 transactional producers with aborted and open transactions, restarts in between.
@@ -31,7 +31,7 @@ CASES = [
 
 
 def send(log: PartitionWriter, batch: Batch) -> int:
-    """Append a batch of the broker's log the way it once got there; returns its first offset."""
+    """Append a batch like the original request; return its first offset."""
     if batch.is_control:
         marker = parse_control_record(next(batch.records()))
         assert marker.coordinator_epoch is not None

@@ -1,4 +1,4 @@
-"""Finding places in a segment: the index helps, and never decides."""
+"""Finding positions in a segment: indexes are only hints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CASES = [
 
 
 def truth(segment: Segment, offset: int) -> int:
-    """position_of by a walk from the start of the file."""
+    """Find a position by a scan from the start of the file."""
     with segment.open() as file:
         walk = HeaderWalk(file)
         for header in walk:
@@ -101,7 +101,7 @@ def test_missing_and_wrong_indexes_do_not_change_lookups(
 
 @pytest.mark.requirement("R-02", "R-38", "F-14")
 def test_the_log_end_follows_the_last_whole_batch(copied: Copied) -> None:
-    """Cut at every byte of the last batches: the end is that of the last batch that is still whole."""
+    """The file is truncated at every byte of the last batches."""
     data = copied("modern", "ids-0")
     log = LogDirectory(data)["ids", 0]
     segment = log.segments[-1]

@@ -1,4 +1,4 @@
-"""One segment as it grows: where index entries come, what is found by them, what a truncation leaves."""
+"""Segment writers: index entries, lookups, truncation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def segment(directory: Path, base_offset: int = 0, **options: object) -> Segment
 
 
 def add(one: SegmentWriter, offset: int, timestamp: int, size_bytes: int = 120) -> None:
-    """A batch of one record, renumbered."""
+    """Append a batch of one record at an offset."""
     data = bytearray(batch(b"x" * (size_bytes - len(batch(b""))), timestamp=timestamp))
     data[:8] = offset.to_bytes(8, "big")
     one.append([data], offset, timestamp, offset)

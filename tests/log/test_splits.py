@@ -1,4 +1,4 @@
-"""Splits: together they give every row once, and each works alone, elsewhere."""
+"""Splits: together they return every row once, and each can be read in another process."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_missing_segment_fails_its_split_in_every_mode(copied: Copied, mode: s
 
 
 def test_planning_imports_neither_numba_nor_pyarrow(kafka_logs: dict[str, Path]) -> None:
-    """A Spark planner is a new process for every query."""
+    """Spark starts a planner process for every query."""
     code = f"""
 import sys
 from kwire.log import LogDirectory, plan_splits

@@ -1,4 +1,4 @@
-"""Aborted and open transactions: from `.txnindex` and snapshots, from the log itself, and always the same."""
+"""Aborted and open transactions are the same from `.txnindex` and snapshots and from the log itself."""
 
 from __future__ import annotations
 

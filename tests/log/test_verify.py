@@ -1,4 +1,4 @@
-"""Verification: nothing is found in what brokers left, everything in what was damaged, and it goes on behind it."""
+"""Verification: no findings in brokers' directories, every damage is found, and checks continue after it."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ QUICK = settings(
 
 
 def real(damages: list[Damage]) -> list[Damage]:
-    """Without notes."""
+    """Return findings without notes."""
     return [each for each in damages if not each.is_harmless]
 
 
 def scan(log_file: Path) -> list[Good | Bad]:
-    """What a scan of one segment gives, its oddities left out."""
+    """Return the result of a segment scan, without anomalies."""
     segment = next(s for log in LogDirectory(log_file.parent).values() for s in log.segments if s.url == str(log_file))
     return [each for each in SegmentScan(segment) if isinstance(each, (Good, Bad))]
 
@@ -61,7 +61,7 @@ def test_a_killed_broker_leaves_notes_but_no_damage(kafka_logs: dict[str, Path])
 
 
 def test_a_new_segment_without_indexes_of_a_running_broker_is_not_damage(copied: Copied) -> None:
-    """Kafka makes the files with their first entries, so the active segment of a running broker may have none."""
+    """Kafka creates indexes with their first entries, so the active segment of a running broker may have none."""
     data = copied("unclean/killed", "u-plain-0")
     newest = max((data / "u-plain-0").glob("*.log"))
     for kind in ("index", "timeindex", "snapshot"):
@@ -149,7 +149,7 @@ def test_an_archive_is_verified_like_a_directory(kafka_logs: dict[str, Path], tm
 def test_a_flipped_bit_is_found_at_its_position(
     archive: str, name: str, kafka_logs: dict[str, Path], tmp_path: Path
 ) -> None:
-    """Outside the checksums stand only offset, length and leader epoch: see docs/repair.md for what cannot be told."""
+    """Only offset, length and leader epoch are outside the checksum; docs/repair.md lists what cannot be detected."""
     data = copy_of(kafka_logs[archive] / "data", name, tmp_path / "data")
     segment = max((data / name).glob("*.log"), key=lambda file: file.stat().st_size)
     whole = segment.read_bytes()
@@ -223,7 +223,7 @@ def test_a_wrong_offset_is_found_and_the_right_one_reported(copied: Copied) -> N
 @pytest.mark.requirement("R-05")
 @pytest.mark.parametrize("name", ["v1-2", "v0-2", "v1-3", "v0-3", "v1-0", "v0-0"])
 def test_a_wrong_offset_of_magic_0_and_1_is_found_at_its_position(name: str, copied: Copied, tmp_path: Path) -> None:
-    """Compressed messages have their last record's offset: indexes and neighbours were blamed for a flipped bit."""
+    """Regression: a flipped bit was blamed on indexes and adjacent messages, since wrappers have the last offset."""
     data = copied("legacy", name)
     segment = LogDirectory(data)[key_of(name)].segments[1]
     path, headers = Path(segment.url), list(segment.headers())
@@ -239,7 +239,7 @@ def test_a_wrong_offset_of_magic_0_and_1_is_found_at_its_position(name: str, cop
 
 @pytest.mark.parametrize("by_ms", [-(10**9), -1, 1, 10**9])
 def test_a_wrong_max_timestamp_is_reported_instead_of_the_time_index(by_ms: int, copied: Copied) -> None:
-    """Under a right checksum. The index was blamed, and repair built it again after the lie."""
+    """Regression: with a valid checksum the index was blamed, and repair rebuilt it from the wrong timestamp."""
     data = copied("modern", "orders-0")
     segment = LogDirectory(data)["orders", 0].segments[1]
     path = Path(segment.url)

@@ -1,4 +1,4 @@
-"""What tests of written logs need: batches as producers send them, and directories compared file by file."""
+"""Helpers for tests of written logs: producers' batches, and directories compared file by file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SMALL = LogConfig(index_interval_bytes=1024, segment_index_bytes=65536, segment_
 
 
 def record(value: bytes, timestamp: int = NOW, key: bytes | None = b"k") -> Record:
-    """A record to be sent."""
+    """Return a record."""
     return Record(
         offset=0,
         timestamp=timestamp,
@@ -26,25 +26,25 @@ def record(value: bytes, timestamp: int = NOW, key: bytes | None = b"k") -> Reco
 
 
 def batch(*values: bytes, timestamp: int = NOW, **fields: Any) -> bytes:
-    """A batch with these values, a millisecond between their times. fields: as write_batch has them."""
+    """Return a batch with these values, one millisecond apart. fields: arguments of write_batch."""
     return write_batch([record(value, timestamp + i) for i, value in enumerate(values)], **fields)
 
 
 def numbered(first: int, count: int, size_bytes: int = 20) -> bytes:
-    """A batch whose values say which offsets they are meant for."""
+    """Return a batch whose values are the expected offsets."""
     return batch(*(b"%d" % i + b"." * (size_bytes - len(b"%d" % i)) for i in range(first, first + count)))
 
 
 def open_log(
     directory: Path, config: LogConfig = SMALL, *, file_system: FileSystem | None = None, **options: Any
 ) -> PartitionWriter:
-    """A partition "t-0" below directory."""
+    """Open a partition "t-0" below a directory."""
     options.setdefault("now_ms", NOW)
     return PartitionWriter.open(file_system or FileSystem(), str(directory / "t-0"), "t", 0, config, **options)
 
 
 def records_of(log: PartitionWriter, offset: int | None = None, up_to: int | None = None) -> dict[int, bytes | None]:
-    """Values by offset that fetches from offset on give, as a consumer would see them; checksums are verified."""
+    """Return values by offset of fetches from an offset, like a consumer; checksums are verified."""
     at = log.log_start_offset if offset is None else offset
     found: dict[int, bytes | None] = {}
     while True:
@@ -61,12 +61,12 @@ def records_of(log: PartitionWriter, offset: int | None = None, up_to: int | Non
 
 
 def files_of(directory: Path) -> dict[str, bytes]:
-    """The files of a directory by name."""
+    """Return the files of a directory by name."""
     return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
 
 
 def differences(ours: Path, kafka: Path, ignored: Iterable[str] = ()) -> list[str]:
-    """What is not the same in two directories, in words."""
+    """Describe the differences of two directories."""
     mine, theirs = files_of(ours), files_of(kafka)
     skip = set(ignored)
     return (

@@ -1,4 +1,4 @@
-"""Exported files hold what Kafka's consumer got, whole or not at all."""
+"""Exported files contain the records of Kafka's consumer, and are complete or absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long writes ask for free space first: a disk without room is refused before anything is written."""
+"""Long writes check the free space first: a full disk is rejected before anything is written."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOW_MS = 1_790_000_000_000
 
 @pytest.fixture
 def source(copied: Copied, tmp_path: Path) -> Path:
-    """A directory with one damaged log, and that log as Parquet beside it."""
+    """A directory with one damaged log, and that log as Parquet."""
     data = copied("modern", "orders-0")
     export_logs(list(LogDirectory(data).values()), str(tmp_path / "parquet"), shape="parquet")
     flip(data / "orders-0" / f"{844:020d}.log", 500, 1)
@@ -37,7 +37,7 @@ def source(copied: Copied, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def full_disk(monkeypatch: pytest.MonkeyPatch, source: Path) -> None:
-    """1,000 bytes are free."""
+    """A disk with 1,000 bytes of free space."""
     monkeypatch.setattr(FileSystem, "free_bytes", lambda self, path: 1000)
 
 

@@ -1,4 +1,4 @@
-"""Repair: what was whole is kept, what was not is in quarantine, the original is as it was until the last moment."""
+"""Repair: intact data is kept, damaged data quarantined, and the original unchanged until the end."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ QUICK = settings(
 
 
 def real(data: Path) -> list[str]:
-    """Damage below data, as text."""
+    """Return the damage below data, as text."""
     return [str(each) for each in LogDirectory(data).verify() if not each.is_harmless]
 
 
 def put_back(quarantine: Path, manifest: dict, file: str) -> bytes:
-    """A quarantined entry's bytes, checked against the manifest."""
+    """Return the bytes of a quarantined entry, checked against the manifest."""
     entry = next(each for each in manifest["quarantined"] if each["file"] == file)
     data = (quarantine / file).read_bytes()
     assert (len(data), hashlib.sha256(data).hexdigest()) == (entry["size_bytes"], entry["sha256"])
@@ -81,7 +81,7 @@ def test_salvage_loses_only_the_corrupt_batches(damaged: Path, tmp_path: Path) -
 
 @pytest.mark.requirement("G-07", "G-08", "G-11")
 def test_truncate_gives_the_result_of_broker_recovery(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
-    """Compared with the records Kafka's consumer got after the recovery; partition 4 was below the recovery point."""
+    """Compared with Kafka's consumer after the recovery; partition 4 was below the recovery point."""
     unclean, target = kafka_logs["unclean"], tmp_path / "repaired"
     repair_into(plan_for(unclean / "damaged" / "data", Mode.TRUNCATE), str(target))
     assert real(target) == []
@@ -208,7 +208,7 @@ def test_a_single_partition_is_repaired_in_place(damaged: Path, tmp_path: Path) 
 
 
 def test_the_quarantine_of_one_partition_is_not_in_the_log_directory(damaged: Path) -> None:
-    """Kafka 3.9.1 loaded it as a partition of the topic u-plain-4.quarantine and then set it aside as a stray."""
+    """Kafka 3.9.1 loaded it as a partition of the topic u-plain-4.quarantine, then renamed it to -stray."""
     before = {path.name for path in damaged.iterdir() if path.is_dir()}
     quarantine = repair_in_place(plan_for(damaged / "u-plain-4"))
     assert {path.name for path in damaged.iterdir() if path.is_dir()} == before
@@ -227,7 +227,7 @@ def test_a_target_inside_a_log_directory_is_rejected(damaged: Path) -> None:
 def test_the_topic_id_is_read_from_the_metadata_log(
     alone: bool, kafka_logs: dict[str, Path], copied: Copied, tmp_path: Path
 ) -> None:
-    """The topic's only partition here: nothing but the metadata log has the id."""
+    """It is the topic's only partition in the directory, so only the metadata log has the id."""
     data = copied("modern", "orders-0")
     shutil.copytree(kafka_logs["modern"] / "data" / "__cluster_metadata-0", data / "__cluster_metadata-0")
     file = data / "orders-0" / "partition.metadata"
@@ -260,7 +260,7 @@ def test_a_symlinked_partition_is_not_changed_in_place(damaged: Path, tmp_path: 
 
 
 class FullDisk(FileSystem):
-    """Refuses to copy and to create after some files, as a disk without room does."""
+    """Fails to copy and create after some files, like a full disk."""
 
     left = 5
 
@@ -313,7 +313,7 @@ def test_a_wrong_offset_or_leader_epoch_is_repaired(copied: Copied, tmp_path: Pa
 @pytest.mark.requirement("F-10", "F-20", "F-30", "F-40", "G-05", "G-13")
 @pytest.mark.parametrize("name", ["txn-0", "ids-0", "orders-1"])
 def test_indexes_and_snapshots_are_rebuilt_identically(name: str, copied: Copied, tmp_path: Path) -> None:
-    """All of a log's: indexes need not be Kafka's bytes (an interval of another size), snapshots are."""
+    """All files of a log are rebuilt. Snapshots equal Kafka's bytes; indexes may have another interval."""
     data = copied("modern", name)
     folder = data / name
     bases = sorted(folder.glob("*.log"))[1:]

@@ -1,4 +1,4 @@
-"""Counting topics: against what Kafka's consumer received, and within its memory limits."""
+"""Statistics of topics, compared with Kafka's consumer, within memory limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def counted(data: Path, *topics: str) -> dict[str, TopicStatistics]:
 
 
 def consumed(folder: Path, topic: str, isolation: str = "read_uncommitted") -> list[dict]:
-    """What Kafka's consumer got from all partitions of a topic."""
+    """Return the records of Kafka's consumer from all partitions of a topic."""
     return [
         json.loads(line)
         for file in sorted(folder.glob(f"{topic}-[0-9]*.{isolation}.jsonl.gz"))

@@ -1,4 +1,4 @@
-"""The definition of docs/spec/messages.md 8.2, with which Kafka's own classes were tried out."""
+"""The definition of docs/spec/messages.md 8.2, which was run with Kafka's own classes."""
 
 from __future__ import annotations
 

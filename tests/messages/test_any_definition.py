@@ -1,4 +1,4 @@
-"""Drawn definitions and drawn values: source, classes, JSON and bytes agree about every one of them."""
+"""Random definitions and values: source, classes, JSON and bytes agree."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Writer:
         return item
 
     def encode(self, item: dict[str, Any], first: int, last: int | None) -> tuple[int, int]:
-        """Give an integer field, or an array, encodings in either notation; returns what fits all of them."""
+        """Add encodings in either notation to an integer field or array; return the range that fits all of them."""
         rng = self.rng
         array = "[]" if item["type"].startswith("[]") else ""
         bits = int(item["type"].removeprefix("[]int").removeprefix("int"))
@@ -100,7 +100,7 @@ class Writer:
 
 
 class Filler:
-    """Fills an object of a class with random values that a version can hold."""
+    """Fills an object with random values that are valid in a version."""
 
     def __init__(self, rng: random.Random, cls: Any, version: int) -> None:
         self.rng, self.cls, self.version = rng, cls, version
@@ -147,7 +147,7 @@ class Filler:
 
 
 def generated(spec: Message, name: str) -> Any:
-    """The class that the generated source of a definition makes."""
+    """Return the class of the generated source of a definition."""
     module = ModuleType(name)
     sys.modules[name] = module  # annotations are looked up there
     exec(compile(message_source(spec, ""), f"{name}.py", "exec"), module.__dict__)

@@ -1,4 +1,4 @@
-"""The surface of message classes, generated and compiled at run time."""
+"""The API of message classes, generated and compiled at run time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def topics(*names: str) -> list[MetadataResponseTopic]:
 
 
 def everything() -> list[type[Message]]:
-    """Every class there is: merged, and each release's own."""
+    """Return every class: merged ones, and those of each release."""
     found = {registry.get(name, kafka) for kafka in (None, *registry.RELEASES) for name in registry.names(kafka)}
     return sorted(found, key=lambda cls: (cls.__name__, cls.DEFINITION))
 
@@ -185,7 +185,7 @@ print("FetchResponse" in dir(package), hasattr(package, "Nonsense"))
 
 
 def test_the_merged_class_round_trips_golden_bytes() -> None:
-    """Versions that the merged class takes over from a release read that release's bytes."""
+    """Versions that the merged class takes from a release read that release's bytes."""
     seen = 0
     for line in golden.cached("messages-4.4.0.jsonl.gz"):
         cls, data = registry.get(line["message"]), golden.unpack(line["b64"])

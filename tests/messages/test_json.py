@@ -46,7 +46,7 @@ def test_kafkas_json_is_valid_for_the_standard_library() -> None:
 
 
 def test_the_merged_class_reads_keys_of_earlier_releases() -> None:
-    """Each body that 3.9.1's classes wrote, in 3.9.1's own JSON, wherever the merged class has the same version."""
+    """Each body and JSON of 3.9.1's classes, if the merged class has the same version."""
     renamed = set()
     for line in golden.cached("messages-3.9.1.jsonl.gz"):
         cls, version, data = registry.get(line["message"]), line["version"], golden.unpack(line["b64"])
@@ -72,7 +72,7 @@ def test_a_renamed_key_is_read_in_the_versions_that_had_it() -> None:
 
 
 def test_a_reused_name_is_read_as_its_earlier_field() -> None:
-    """acceptableRecoveryLag was an int32 in version 0, and is an int64 from version 1 on (Kafka 4.4)."""
+    """acceptableRecoveryLag is an int32 in version 0 and an int64 from version 1 (Kafka 4.4)."""
     cls: Any = registry.get("StreamsGroupHeartbeatResponse")
     old: Any = registry.get("StreamsGroupHeartbeatResponse", kafka="4.3")
     obj = old(acceptable_recovery_lag=600).to_json(version=0)

@@ -1,4 +1,4 @@
-"""Arrays with map keys: constant-time lookup, order kept."""
+"""Arrays with map keys: lookup in constant time, stable order."""
 
 from __future__ import annotations
 

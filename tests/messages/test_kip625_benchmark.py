@@ -1,4 +1,4 @@
-"""The message of KIP-625's benchmark: what its sizes are here, and why the KIP's own cannot be had."""
+"""The message of KIP-625's benchmark: its sizes in kwire, and why the KIP's sizes are impossible."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_fixed_message_is_kafkas_byte_for_byte(metadata: Any) -> None:
 
 @pytest.mark.requirement("I-51", "S625-02", "S625-03", "S625-04")
 def test_no_version_of_the_message_has_the_sizes_of_the_kip() -> None:
-    """The bound that `impossible` states, held against every version that the KIP may have meant."""
+    """The bound of `impossible`, checked for every version that the KIP may have used."""
     assert "at least 709 are int32; fixed, these take 3038 of the 3216 bytes and leave 178" in kip625.impossible()
     cls = registry.get("MetadataResponse")
     for version in range(10):

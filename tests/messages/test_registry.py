@@ -109,7 +109,7 @@ def test_custom_definitions_are_compiled_on_first_use(tmp_path: Path) -> None:
 
 
 def test_a_release_is_loaded_with_the_definitions_of_its_base() -> None:
-    """Kafka 3.8.1 is kept as what differs from 3.7.2, and that in the same way down to 2.8.2."""
+    """Kafka 3.8.1 is stored as its difference from 3.7.2, and so on down to 2.8.2."""
     loaded = registry.load(str(Path(__file__).parents[2] / "definitions" / "kafka-3.8.1"))
     assert loaded.names() == registry.names("3.8.1")
     assert loaded.get("FetchRequest") is registry.get("FetchRequest", "3.8.1")

@@ -1,4 +1,4 @@
-"""The command line, for tests of pages that a command writes."""
+"""The command line fixture, for tests of pages that a command writes."""
 
 from tests.cli.conftest import kwire
 

@@ -1,4 +1,4 @@
-"""The encoding report, by its present and its former name."""
+"""The encoding report, under its present and its former name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing that comes from data reaches the terminal as a command."""
+"""Data is escaped, so that it cannot control the terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kwire.pages.escaping import json_line, printable
 
 
 def is_harmless(text: str) -> bool:
-    """No control characters but the line break, and nothing that reorders or hides text."""
+    """Return whether text has no control characters but line breaks, and none that reorder or hide text."""
     acting = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
     return not any(
         (unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") and c != "\n") or unicodedata.bidirectional(c) in acting
@@ -79,7 +79,7 @@ def test_errors_escape_paths(kwire: Callable, tmp_path: Path) -> None:
 
 
 def on_terminal(*arguments: str, output: Path | None = None) -> bytes:
-    """What the command writes to a terminal as its standard output; as its standard error if output names a file."""
+    """Return what a command writes to a terminal: its standard output, or its standard error if output names a file."""
     ours, theirs = pty.openpty()
     with (
         open(output or os.devnull, "wb") as file,
@@ -113,6 +113,6 @@ def test_kafkas_lines_are_escaped_on_a_terminal_and_exact_in_a_pipe(kwire: Calla
 
 
 def test_invalid_utf_8_is_replaced_as_in_java(kwire: Callable, tmp_path: Path) -> None:
-    """An encoded surrogate is one bad sequence to Java, three bad bytes to Python."""
+    """An encoded surrogate is one invalid sequence in Java and three invalid bytes in Python."""
     out = kwire("log", "dump", "--like-kafka", "--deep", hostile_log(tmp_path / "data")).out
     assert "key: \ufffd\x00\ufffd payload: line" in out

@@ -1,4 +1,4 @@
-"""The HTML report: well-formed, self-contained, escaped, and with the right numbers in it."""
+"""The HTML report: well-formed, self-contained, escaped, with the right numbers."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ NOW = datetime.datetime(2026, 1, 2, 3, 4, tzinfo=datetime.UTC)
 
 
 def parsed(page: str) -> ElementTree.Element:
-    """The page as XML; raises where a tag is not closed or a quote is missing."""
+    """Parse a page as XML; raises an error if a tag is not closed or a quote is missing."""
     assert page.startswith("<!doctype html>\n")
     return ElementTree.fromstring(page.removeprefix("<!doctype html>\n"))
 
 
 def text_of(node: ElementTree.Element) -> str:
-    """All text of a node, numbers without their thin spaces."""
+    """Return the text of a node, with numbers without thin spaces."""
     return " ".join(" ".join(node.itertext()).replace("\u202f", "").split())
 
 
 @pytest.fixture
 def report(kwire: Callable, tmp_path: Path) -> Callable[..., str]:
-    """report(path) -> the page that `kwire log report` writes."""
+    """Function that returns the page of `kwire log report`."""
 
     def write(path: Path, *, code: int = 0) -> str:
         target = tmp_path / "report.html"
@@ -120,7 +120,7 @@ def test_records_without_a_timestamp_are_reported(report: Callable, kafka_logs: 
 
 
 def test_one_stray_timestamp_does_not_flatten_the_chart(report: Callable, tmp_path: Path) -> None:
-    """A record from 1970 among a thousand of one minute, as a producer with a broken clock sends it."""
+    """A record from 1970 among a thousand of one minute, as from a producer with a wrong clock."""
     records = b"".join(record(i, i * 60) for i in range(1000))
     stray = record(1000, -1_700_000_000_000)
     day = 1_700_000_000_000

@@ -1,4 +1,4 @@
-"""The site about message definitions: every page well-formed, every link leads somewhere, everything escaped."""
+"""The protocol site: every page is well-formed, links resolve, and everything is escaped."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def pages(site: Site) -> dict[str, ElementTree.Element]:
 
 
 def parsed(site: Site) -> dict[str, ElementTree.Element]:
-    """Every page as XML; raises where a tag is not closed or a quote is missing."""
+    """Parse every page as XML; raises an error if a tag is not closed or a quote is missing."""
     return {
         path: ElementTree.fromstring(text.removeprefix("<!doctype html>\n"))
         for path, text in site.items()
@@ -63,7 +63,7 @@ def links(root: ElementTree.Element) -> Iterator[str]:
 
 
 def broken_links(pages: dict[str, ElementTree.Element], site: Site) -> list[tuple[str, str]]:
-    """(page, link) of every reference that leads to no file or no place in it."""
+    """Return (page, link) of every broken reference."""
     ids = {path: {node.attrib["id"] for node in root.iter() if "id" in node.attrib} for path, root in pages.items()}
     broken = []
     for path, root in pages.items():
@@ -171,7 +171,7 @@ def test_every_version_has_a_wide_and_a_narrow_diagram(pages: dict[str, ElementT
 
 
 def boxes(drawing: ElementTree.Element) -> Iterator[tuple[ElementTree.Element, tuple[float, ...]]]:
-    """Every box's group with x, y, width and height."""
+    """Return every box's group with x, y, width and height."""
     for group in drawing.iter("g"):
         rect = group.find("rect")
         assert rect is not None
@@ -213,7 +213,7 @@ def check_inside(parent: ElementTree.Element, outer: tuple[float, ...]) -> None:
 
 
 def drawn(spec_text: str, version: int, width: int = WIDE) -> dict[str, tuple[set[str], list[str], int]]:
-    """Boxes of a version by their tooltip's name: classes, lines of text, cells of the strip."""
+    """Return the boxes of a version by tooltip: classes, lines of text, cells of the strip."""
     spec = parse(spec_text)
     before = layout(spec, version - 1) if version else None
     drawing = ElementTree.fromstring(draw(compare(before, layout(spec, version)), width, "x"))
@@ -334,7 +334,7 @@ FLAGS = (
 
 @pytest.fixture(scope="module")
 def opened(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """opened("index.html#q=isr") -> the page as a browser has it when its scripts are done, opened from a file."""
+    """Function that opens a page from the file system in a browser and returns it after its scripts have run."""
     if BROWSER is None:
         pytest.skip("no Chromium here")
     folder = tmp_path_factory.mktemp("site")
@@ -349,7 +349,7 @@ def opened(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Callable[[st
 
 
 def found(page: str, title: str) -> list[str]:
-    """The names that a search has listed below a title."""
+    """Return the search results below a title."""
     _, _, rest = page.partition(f"<h2>{title}<small>")
     items = re.findall(r"<li><a [^>]*>(.*?)</a>", re.sub(r'<ul class="places">.*?</ul>', "", rest.partition("<h2>")[0]))
     return [re.sub(r"<.*?>", "", item) for item in items]

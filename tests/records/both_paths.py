@@ -1,4 +1,4 @@
-"""The same bytes through the object path and the columnar path, in one shape, so that they can be compared."""
+"""The same bytes through the object path and the columnar path, in comparable form."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Row = tuple[Any, ...]  # (offset, timestamp in ms or None, type's number, key, v
 
 
 class Outcome(NamedTuple):
-    """The rows of the good batches, and what was said about the bad ones, in order."""
+    """The rows of valid batches and the errors of corrupt ones, in order."""
 
     rows: list[Row]
     errors: list[str]
 
 
 def through_objects(buf: bytes, **settings: Any) -> Outcome:
-    """By read_batches; a batch that turns out bad gives no rows."""
+    """Read with read_batches; a corrupt batch has no rows."""
     rows: list[Row] = []
     errors: list[str] = []
     try:
@@ -42,7 +42,7 @@ def through_objects(buf: bytes, **settings: Any) -> Outcome:
 
 
 def through_columns(buf: bytes | memoryview, position: int = 0, file: str | None = None, **settings: Any) -> Outcome:
-    """By ColumnReader, each record batch validated in full."""
+    """Read with ColumnReader, and validate each record batch."""
     rows: list[Row] = []
     errors: list[str] = []
     reader = ColumnReader(COLUMNS, on_corrupt=lambda error: errors.append(str(error)), **settings)
@@ -53,7 +53,7 @@ def through_columns(buf: bytes | memoryview, position: int = 0, file: str | None
 
 
 def rows_of(batch: Any) -> list[Row]:
-    """The rows of a record batch with COLUMNS."""
+    """Return the rows of a record batch with COLUMNS."""
     times = batch.column(3).cast("int64").to_pylist()
     headers = [[(h["key"], h["value"]) for h in row or []] for row in batch.column(5).to_pylist()]
     keys, values, offsets, types = (batch.column(i).to_pylist() for i in (0, 1, 2, 4))
@@ -62,12 +62,12 @@ def rows_of(batch: Any) -> list[Row]:
 
 
 def in_arrow(timestamp: int) -> int | None:
-    """A timestamp as the columns can hold it: null beyond what microseconds can tell."""
+    """Return a timestamp as in columns: null if microseconds do not fit."""
     return timestamp if -LARGEST_MS <= timestamp <= LARGEST_MS else None
 
 
 def through_both(buf: bytes, **settings: Any) -> Outcome:
-    """The outcome of both paths, which has to be one."""
+    """Return the outcome of both paths, which must be equal."""
     objects, columns = through_objects(buf, **settings), through_columns(buf, **settings)
     assert columns == objects
     return objects

@@ -1,4 +1,4 @@
-"""Batches for tests, written by hand: any field may be wrong, checksums are right unless told otherwise."""
+"""Hand-written batches for tests: any field may be wrong; checksums are valid by default."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Header = tuple[bytes, bytes | None]
 
 
 def field(data: bytes | None) -> bytes:
-    """A varint length and the bytes; None is -1."""
+    """Encode a varint length and the bytes; None is -1."""
     out = bytearray()
     write_varint(out, -1 if data is None else len(data))
     return bytes(out) + (data or b"")
@@ -33,7 +33,7 @@ def record(
     value: bytes | None = b"v",
     headers: list[Header] | None = None,
 ) -> bytes:
-    """A record of magic 2, its length in front."""
+    """Encode a record of magic 2 with its length."""
     body = bytearray(1)
     write_varlong(body, timestamp_delta)
     write_varint(body, offset_delta)
@@ -59,7 +59,7 @@ def batch(
     leader_epoch: int = -1,
     crc: int | None = None,
 ) -> bytes:
-    """A batch of magic 2 around `payload`, records that are compressed already if attributes say so."""
+    """Encode a batch of magic 2 with a payload of records, already compressed if the attributes have a codec."""
     delta = max(count - 1, 0) if last_offset_delta is None else last_offset_delta
     out = bytearray(
         HEADER.pack(
@@ -83,7 +83,7 @@ def message(
     tail: bytes = b"",
     crc: int | None = None,
 ) -> bytes:
-    """A message of magic 0 or 1, offset and size in front; compressed if attributes say so and value is."""
+    """Encode a message of magic 0 or 1; the value is already compressed if the attributes have a codec."""
     body = struct.pack(">bB", magic, attributes) + (struct.pack(">q", timestamp) if magic else b"")
     for data in (key, value):
         body += struct.pack(">i", -1 if data is None else len(data)) + (data or b"")
@@ -91,13 +91,13 @@ def message(
 
 
 def framed(body: bytes, offset: int = 0, crc: int | None = None) -> bytes:
-    """What a message of magic 0 or 1 has in front of its magic: offset, size, checksum."""
+    """Prepend offset, size and checksum to a message of magic 0 or 1."""
     checksum = zlib.crc32(body) if crc is None else crc
     return struct.pack(">qiI", offset, 4 + len(body), checksum) + body
 
 
 def with_right_checksums(data: bytes) -> bytes:
-    """Make the outer checksums of a record set fit its bytes again, as far as sizes can be followed."""
+    """Correct the outer checksums of a record set, as far as its sizes are valid."""
     out, pos = bytearray(data), 0
     while len(out) - pos >= 17:
         size = int.from_bytes(out[pos + 8 : pos + 12], "big", signed=True)

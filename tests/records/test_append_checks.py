@@ -1,4 +1,4 @@
-"""What a broker looks at before it numbers records."""
+"""Checks of a broker before it assigns offsets."""
 
 from __future__ import annotations
 

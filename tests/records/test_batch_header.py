@@ -1,4 +1,4 @@
-"""The layout of batch headers: the structs, the parser, the walk, and the kernels that read headers on their own."""
+"""The layout of batch headers: structs, parser, scan, and the kernels that read headers themselves."""
 
 from __future__ import annotations
 

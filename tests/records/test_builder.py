@@ -1,4 +1,4 @@
-"""Batches from records, one after another: bytes as Kafka writes them, limits, and what is refused."""
+"""Batch builders: Kafka's bytes, limits, rejected values."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ NOT_BY_KAFKA = {  # accepted by its reader all the same
 
 
 def own_records(source: Batch) -> list[Record]:
-    """The records with the times they have themselves, which an append time of the batch hides in magic 2."""
+    """Return the records with their own timestamps, which an append time overrides in magic 2."""
     if source.magic < 2:
         return list(source.records())
     open_times = bytearray(source.buffer)
@@ -95,7 +95,7 @@ def own_records(source: Batch) -> list[Record]:
 
 
 def rewritten(source: Batch) -> bytes:
-    """The batch written again from what its reader says."""
+    """Write a batch again from its decoded fields."""
     append_time = source.timestamp_type == TimestampType.LOG_APPEND_TIME
     common: dict[str, Any] = {
         "timestamp_type": source.timestamp_type,
@@ -131,7 +131,7 @@ def rewritten(source: Batch) -> bytes:
 
 
 def batches_by_kafka() -> list[tuple[str, Batch]]:
-    """Every batch that Kafka's own builder has written into the golden files."""
+    """Return every batch that Kafka's builder wrote to the golden files."""
     found = []
     for line in golden.record_sets():
         if line["case"].startswith(("foreign", "flushed")) or line["case"] in NOT_BY_KAFKA:
@@ -349,7 +349,7 @@ def test_written_records_are_read_back(rows: list[Any], codec: Compression, base
 
 @pytest.mark.requirement("R-30")
 def test_timestamps_more_than_64_bits_apart_round_trip() -> None:
-    """The delta of -1 and the largest timestamp does not fit 64 bits; it once was refused."""
+    """Regression: the delta between -1 and the largest timestamp does not fit 64 bits and was rejected."""
     records = [plain(0, None, None, -1), plain(1, None, None, 2**63 - 1)]
     (built,) = read_batches(write_batch(records))
     assert list(built.records()) == records

@@ -1,4 +1,4 @@
-"""Arrow columns to batches: the bytes of the object path, the types that are taken, and what is refused."""
+"""Arrow columns to batches: the bytes of the object path, accepted types, rejected values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value"
 
 
 def table(**columns: Any) -> pa.RecordBatch:
-    """A record batch of ready arrays or lists of bytes."""
+    """Return a record batch of arrays or lists of bytes."""
     arrays = {n: c if isinstance(c, pa.Array) else pa.array(c, pa.binary()) for n, c in columns.items()}
     return pa.RecordBatch.from_pydict(arrays)
 
@@ -54,7 +54,7 @@ def test_random_rows_give_the_bytes_of_the_object_path_and_round_trip(seed: int)
 
 
 def test_kernels_stay_inside_their_buffers() -> None:
-    """A step over the end of a buffer would kill the process, so it is one of its own."""
+    """In a separate process, since an access past the end of a buffer kills it."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.fuzz.record_writing", "guarded", "150"],
         capture_output=True,
@@ -244,7 +244,7 @@ def test_columns_of_the_wrong_type_are_reported(columns: dict[str, Any], setting
 
 
 def lying(ends: list[int], data: bytes) -> pa.Array:
-    """A binary column whose offsets point outside its data, as a damaged Arrow file may have it."""
+    """Return a binary column whose offsets point outside its data, as in a damaged Arrow file."""
     buffer = pa.py_buffer(b"".join(end.to_bytes(4, "little", signed=True) for end in ends))
     return pa.Array.from_buffers(pa.binary(), len(ends) - 1, [None, buffer, pa.py_buffer(data)])
 

@@ -1,4 +1,4 @@
-"""ColumnReader and to_arrow: schema, projection, ranges, grouping, bad batches, and what they leave alone."""
+"""ColumnReader and to_arrow: schema, projection, ranges, grouping, corrupt batches, imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payloads: what Kafka's decompressors take, where they stop, and that nothing grows beyond its limit."""
+"""Decompression: input that Kafka accepts, the end of streams, size limits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def refused(codec: Compression, payload: bytes, magic: int = 2) -> str:
 
 
 def member(data: bytes, flags: int = 0, extra: bytes = b"") -> bytes:
-    """A gzip member with these header flags and fields."""
+    """Return a gzip member with these header flags and fields."""
     deflate = zlib.compressobj(wbits=-15)
     body = deflate.compress(data) + deflate.flush()
     return b"\x1f\x8b\x08" + bytes((flags,)) + bytes(6) + extra + body + struct.pack("<II", zlib.crc32(data), len(data))

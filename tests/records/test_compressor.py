@@ -1,4 +1,4 @@
-"""Compressed payloads: what Kafka's readers insist on, levels, and the way back."""
+"""Compression: requirements of Kafka's readers, levels, round trips."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_higher_levels_make_smaller_payloads() -> None:
 
 
 def lz4_blocks(frame: bytes) -> list[tuple[int, bool]]:
-    """(size, stored) of each block; asserts the frame's outline."""
+    """Return (size, stored) of each block; check the frame."""
     blocks, pos = [], 7
     while size := struct.unpack_from("<I", frame, pos)[0]:
         stored = size & 0x8000_0000 != 0

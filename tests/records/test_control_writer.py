@@ -1,4 +1,4 @@
-"""Markers and control batches, byte for byte as Kafka writes them."""
+"""Markers and control batches equal Kafka's byte for byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Down as Kafka does it (tests/data/README.md), up without a loss."""
+"""Down-conversion equals Kafka's (tests/data/README.md), up-conversion loses nothing."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_the_error_code_gives_the_reason() -> None:
 
 
 def test_counts_of_lost_fields_pickle() -> None:
-    """Spark moves results between processes."""
+    """Spark sends results between processes."""
     converted = down_convert(write_batch([plain(0, None, b"v", 5, [("h", b"")])]), 0)
     again = pickle.loads(pickle.dumps(converted))
     assert again == converted

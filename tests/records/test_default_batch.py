@@ -1,4 +1,4 @@
-"""Magic 2: the header's fields, records, and every way a record can be wrong."""
+"""Magic 2: header fields, records, and every error of a record."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_an_unknown_codec_is_rejected(codec: int) -> None:
 
 
 def body(*parts: bytes) -> bytes:
-    """A record of these bytes, with the length they have."""
+    """Return a record of these bytes with its length."""
     joined = b"".join(parts)
     return varint(len(joined)) + joined
 

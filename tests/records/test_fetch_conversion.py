@@ -1,4 +1,4 @@
-"""Fetch answers in an older format, whose size is announced before they are converted."""
+"""Fetch responses in an older format, with a size announced before the conversion."""
 
 from __future__ import annotations
 

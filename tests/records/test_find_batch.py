@@ -1,4 +1,4 @@
-"""The search for a header reads nothing beyond its bytes and passes over none that fits."""
+"""The search for a header stays within its buffer and misses no valid header."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cut everywhere, one byte changed anywhere, mutated at random: rows or kwire errors, the same from both paths."""
+"""Truncated, changed and mutated record sets: both paths give the same rows or kwire errors."""
 
 from __future__ import annotations
 

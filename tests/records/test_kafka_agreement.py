@@ -1,4 +1,4 @@
-"""What Kafka's own reader accepts, refuses and sees, held against both paths. The bytes: tests/data/README.md."""
+"""Results of Kafka's reader, compared with both paths (tests/data/README.md)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kwire.records import Batch, TimestampType, read_batches
 
 
 def batch_fields(batch: Batch) -> dict[str, Any]:
-    """A batch as the golden files describe it."""
+    """Return a batch in the form of the golden files."""
     fields = {
         "baseOffset": batch.base_offset,
         "lastOffset": batch.last_offset,
@@ -73,7 +73,7 @@ def test_invalid_bytes_are_accepted_or_rejected_as_in_kafka(line: golden.Line) -
 
 
 def read_all(buf: bytes) -> None:
-    """Check and decode everything, as a consumer would."""
+    """Check and decode everything, like a consumer."""
     for batch in read_batches(buf):
         batch.check()
         for _ in batch.records():
@@ -81,7 +81,7 @@ def read_all(buf: bytes) -> None:
 
 
 def check_against(line: golden.Line, buf: bytes) -> None:
-    """Batches and records by objects, and the records that consumers see by columns, are those of the line."""
+    """Check batches and records of the object path, and records of the columnar path, against a line."""
     batches = list(read_batches(buf))
     for batch in batches:
         batch.check()

@@ -1,4 +1,4 @@
-"""Kernels alone: checksums against the libraries, and the memory they may touch."""
+"""Kernels: checksums compared with libraries, and memory safety."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_copies_write_at_most_their_slack(n: int, left: int) -> None:
 
 @pytest.mark.parametrize("bounds_check", ["0", "1"])
 def test_kernels_stay_within_their_memory(bounds_check: str, tmp_path: Path) -> None:
-    """Mutated inputs with forbidden pages behind every buffer; the second time array indexes are checked as well."""
+    """Mutated inputs with guard pages after every buffer; the second run also checks array indexes."""
     environment = os.environ | {"NUMBA_BOUNDSCHECK": bounds_check}
     if bounds_check == "1":
         environment["NUMBA_CACHE_DIR"] = str(tmp_path)

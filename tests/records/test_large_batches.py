@@ -1,4 +1,4 @@
-"""What one batch can ask for: many records, many headers, and control records that are malformed."""
+"""Expensive batches: many records, many headers, malformed control records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ZSTD, CONTROL = 4, 32
 
 
 def batch(payload: bytes, count: int, attributes: int = 0) -> bytes:
-    """A batch of magic 2 with right checksums."""
+    """Return a batch of magic 2 with valid checksums."""
     size = DEFAULT_HEADER.size - 12 + len(payload)
     head = DEFAULT_HEADER.pack(0, size, -1, 2, 0, attributes, max(count - 1, 0), 1000, 1000, -1, -1, -1, count)
     return with_right_checksums(head + payload)

@@ -22,7 +22,7 @@ WORKED = [
 
 
 def wrapper(inner: bytes, magic: int = 1, *, offset: int, attributes: int = GZIP, timestamp: int = 99) -> bytes:
-    """A message compressed with gzip around others."""
+    """Return a gzip wrapper message of other messages."""
     value = gzip.compress(inner, mtime=0)
     return message(magic, offset=offset, attributes=attributes, timestamp=timestamp, key=None, value=value)
 
@@ -128,7 +128,7 @@ def test_null_and_empty_differ() -> None:
 
 
 def raw(magic: int, rest: bytes, attributes: int = 0) -> bytes:
-    """A message with these bytes behind the attributes."""
+    """Return a message with these bytes after the attributes."""
     return framed(bytes((magic, attributes)) + rest)
 
 

@@ -1,4 +1,4 @@
-"""The LZ4 frame by Kafka's rules (C-03 to C-05): each rule broken once."""
+"""The LZ4 frame by Kafka's rules (C-03 to C-05): each rule is violated once."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_the_largest_block_size_is_allocated_only_if_used() -> None:
 
 
 def test_a_block_that_starts_like_a_content_size_is_a_block() -> None:
-    """cramjam took the first four bytes of a block for its size when the rest happened to decode."""
+    """Regression: cramjam read the first four bytes of a block as its size if the rest was decodable."""
     literals = bytes.fromhex("f01b") + bytes(range(42))
     for begin in (b"\xfe\0\1\0", b"\x2a\0\0\0", b"\0\0\1\0"):
         with pytest.raises(Malformed, match="does not decode"):

@@ -1,4 +1,4 @@
-"""Keys go where Java's clients send them."""
+"""Keys are partitioned as by Java's clients."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CASES = [
 
 
 def murmur2_by_hand(data: bytes) -> int:
-    """Another one, from the algorithm's description."""
+    """A second implementation, from the description of the algorithm."""
     mask, m = 0xFFFFFFFF, 0x5BD1E995
     h = 0x9747B28C ^ len(data)
     whole = len(data) // 4 * 4

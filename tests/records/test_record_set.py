@@ -1,4 +1,4 @@
-"""Where batches begin and end, and what makes a header unbelievable."""
+"""Boundaries of batches, and implausible headers."""
 
 from __future__ import annotations
 

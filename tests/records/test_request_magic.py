@@ -1,4 +1,4 @@
-"""Formats by request version, and produced sets that a version may not carry."""
+"""Formats by request version, and record sets that a version must not contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both walkers over the records of a batch: what they find, and that they find the same."""
+"""Both scanners of a batch's records give the same result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kwire.records.section_scan import SectionScan, load_compiled_scan, scan_pla
 
 
 def both(section: bytes, count: int, base_timestamp: int = 1000) -> SectionScan:
-    """The answer of both."""
+    """Return the result of both scanners, which must be equal."""
     plain = scan_plain(memoryview(section), count, base_timestamp)
     assert scan_compiled(memoryview(section), count, base_timestamp) == plain
     return plain

@@ -1,4 +1,4 @@
-"""The broker's append path, held against what Kafka's LogValidator made of the same bytes (tests/data/README.md)."""
+"""The broker's append path, compared with Kafka's LogValidator on the same bytes (tests/data/README.md)."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ BATCH_FIELDS = (
 
 
 def lines() -> list[golden.Line]:
-    """Every run of Kafka's validator that the golden files hold."""
+    """Return every run of Kafka's validator in the golden files."""
     files = ("conversions.jsonl.gz", "invalid.jsonl.gz")
     return [line for name in files for line in golden.cached(name) if line["op"] == "validate"]
 
 
 def run(line: golden.Line, **changes: Any) -> ValidatedRecords:
-    """The same run here."""
+    """Run the same validation with kwire."""
     buf = golden.unpack(line["from_b64"])
     assert buf is not None
     settings: dict[str, Any] = {
@@ -67,7 +67,7 @@ def run(line: golden.Line, **changes: Any) -> ValidatedRecords:
 
 
 def inner_bytes(batch: Batch) -> bytes:
-    """What was compressed."""
+    """Return the decompressed records."""
     if isinstance(batch, LegacyBatch):
         return bytes(batch.inner_payload())
     return bytes(batch.decompress(batch.buffer[DEFAULT_HEADER.size :]))
@@ -137,7 +137,7 @@ def many(n: int = 50, **settings: Any) -> bytes:
 
 
 def shares_memory(part: bytes | memoryview, whole: bytes) -> bool:
-    """Whether part is a view of whole, and not a copy."""
+    """Return whether part is a view of whole."""
     return isinstance(part, memoryview) and part.obj is whole
 
 

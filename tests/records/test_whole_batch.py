@@ -1,4 +1,4 @@
-"""The short way into a log against the long one: what it takes, the long one takes too, and makes the same of it."""
+"""The fast path of appends: the slow path accepts the same batches and gives the same result."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def both(
     origin: AppendOrigin = AppendOrigin.CLIENT,
     **topic: Any,
 ) -> WholeBatch | None:
-    """What the short way says; where it takes the batch, the long way does, and the bytes and the times agree."""
+    """Return the result of the fast path; if it accepts a batch, the slow path must give the same bytes and times."""
     settings = {"max_message_bytes": ROOM} | topic
     whole = take_whole_batch(
         data, first_offset, now_ms=now_ms, leader_epoch=leader_epoch, topic=WholeBatchConfig(**settings)
@@ -78,7 +78,7 @@ def both(
 
 
 def produced(compression: Compression = Compression.NONE, count: int = 3, **fields: Any) -> bytes:
-    """A batch as a producer sends it."""
+    """Return a batch as a producer sends it."""
     records = [
         Record(
             offset=0,

@@ -1,4 +1,4 @@
-"""Random definitions, and random steps of their evolution: legal ones, and illegal ones with the rule they break.
+"""Random definitions and changes of them: allowed ones, and forbidden ones with the violated rule.
 
 A draft is the JSON content of a definition. A step changes a draft in place; it is chosen among those that apply to it.
 """
@@ -31,7 +31,7 @@ def text(draft: Draft) -> str:
 
 @st.composite
 def drafts(draw: DrawFn) -> Draft:
-    """A valid definition with all its versions released."""
+    """A strategy of valid definitions whose versions are all released."""
     highest = draw(st.integers(0, 4))
     start = draw(st.integers(0, highest + 1))
     flexible = Versions(start, 32767) if start <= highest else Versions(0, -1)
@@ -84,7 +84,7 @@ def _fields(draw: DrawFn, names: Iterator[str], around: Versions, flexible: Vers
 
 @dataclass(frozen=True)
 class Place:
-    """A field of a draft: its neighbours and the released versions in which the struct around it is on the wire."""
+    """A field of a draft: its struct's fields, and the released versions in which the struct is on the wire."""
 
     siblings: list[Draft]
     index: int
@@ -112,7 +112,7 @@ class Place:
 
 
 def places(draft: Draft) -> list[Place]:
-    """Every field."""
+    """Return every field."""
     found: list[Place] = []
     waiting: list[tuple[list[Draft], Versions]] = [(draft["fields"], Versions.parse(draft["validVersions"]))]
     while waiting:
@@ -130,7 +130,7 @@ def highest(draft: Draft) -> int:
 
 
 def bump(draft: Draft) -> int:
-    """A new version, as the one before."""
+    """Add a new version that equals the previous one."""
     draft["validVersions"] = f"0-{highest(draft) + 1}"
     return highest(draft)
 
@@ -226,7 +226,7 @@ LEGAL: list[Callable[[Draft, DrawFn], object]] = [
 
 @st.composite
 def legal_steps(draw: DrawFn) -> tuple[str, str]:
-    """(old definition, new definition), one legal step apart."""
+    """A strategy of (old definition, new definition) with one allowed change."""
     old = draw(drafts())
     new = copy.deepcopy(old)
     draw(st.sampled_from(LEGAL))(new, draw)
@@ -371,7 +371,7 @@ ILLEGAL: list[Callable[[Draft, DrawFn], str | None]] = [
 
 @st.composite
 def illegal_steps(draw: DrawFn) -> tuple[str, str, str]:
-    """(old definition, new definition, rule), one illegal step apart."""
+    """A strategy of (old definition, new definition, rule) with one forbidden change."""
     old = draw(drafts())
     for step in draw(st.permutations(ILLEGAL)):
         new = copy.deepcopy(old)
@@ -383,7 +383,7 @@ def illegal_steps(draw: DrawFn) -> tuple[str, str, str]:
 
 @st.composite
 def wild_steps(draw: DrawFn) -> tuple[str, str]:
-    """(old definition, new definition), some steps of any kind apart."""
+    """A strategy of (old definition, new definition) with several changes of any kind."""
     old = draw(drafts())
     new = copy.deepcopy(old)
     for step in draw(st.lists(st.sampled_from([*LEGAL, *ILLEGAL]), min_size=1, max_size=3)):

@@ -1,8 +1,8 @@
-"""Kafka's own checker of definitions (MetadataSchemaCheckerTool), run from its published jars, and what it answered.
+"""Kafka's own checker of definitions (MetadataSchemaCheckerTool), run from its jars, and its recorded results.
 
-`python -m tests.schema.kafka_checker` records its answers again, to the cases of test_evolution_like_kafka and to drawn
-pairs. 4.0.0 is the first release whose jar has the checker; in 4.1.1 the structs of both definitions got registries of
-their own (T-19), so that later releases say more about definitions with structs.
+`python -m tests.schema.kafka_checker` records its results for the cases of test_evolution_like_kafka and for random
+pairs. 4.0.0 is the first release whose jar has the checker. Since 4.1.1 each definition has its own registry of structs
+(T-19), so later releases check more of definitions with structs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Pair = tuple[str, str]
 
 
 class Recorded(NamedTuple):
-    """Two definitions, and what the checker of each of RELEASES says of turning old into new."""
+    """Two definitions, and the result of the checker of each of RELEASES for the change from old to new."""
 
     old: str
     new: str
@@ -38,7 +38,7 @@ class Recorded(NamedTuple):
 
 
 def answers(pairs: list[Pair], release: str) -> list[str]:
-    """What Kafka's checker says of turning old into new: "passes", "refused: why", "never ends"."""
+    """Return the result of Kafka's checker: "passes", "refused: why" or "never ends"."""
     jars = kafka.generator_jars(release)
     classes = kafka.compile_java(PEER, folder=jars)
     asked = "".join(json.dumps(pair) + "\n" for pair in pairs)
@@ -46,12 +46,12 @@ def answers(pairs: list[Pair], release: str) -> list[str]:
 
 
 def recorded() -> list[Recorded]:
-    """The recording, in its order."""
+    """Return the recorded results, in order."""
     return [Recorded(line["old"], line["new"], line["answers"]) for line in golden.cached(RECORDING)]
 
 
 def drawn_pairs() -> list[Pair]:
-    """The same pairs every time, each some steps of evolution apart."""
+    """Return fixed random pairs of definitions, each several changes apart."""
     found: list[Pair] = []
 
     @settings(max_examples=DRAWN_PAIRS, derandomize=True, database=None, suppress_health_check=list(HealthCheck))

@@ -98,7 +98,7 @@ def test_releases_are_ordered_by_number() -> None:
 
 
 def merged(*texts: str) -> tuple[schema.Message, list[str]]:
-    """texts: newest first, of releases 9, 8 and so on."""
+    """Merge definitions of releases 9, 8 and so on. texts: newest first."""
     result, conflicts = schema.merge([(str(9 - i), schema.parse(text)) for i, text in enumerate(texts)])
     checked = schema.parse(schema.render(result))
     for version in result.valid:

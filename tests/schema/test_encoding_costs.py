@@ -1,4 +1,4 @@
-"""Counts of integers give exactly what writing each of them would."""
+"""Counts of integers give the exact size of writing each of them."""
 
 from __future__ import annotations
 

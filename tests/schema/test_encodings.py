@@ -1,4 +1,4 @@
-"""Definitions with KIP-625's encodings, in both notations: what they mean, and every way to get them wrong."""
+"""Definitions with KIP-625's encodings, in both notations: their meaning and every error."""
 
 from __future__ import annotations
 

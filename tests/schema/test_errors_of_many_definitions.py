@@ -1,4 +1,4 @@
-"""Rules that several definitions break together, and all errors of a directory at once."""
+"""Rules across definitions, and all errors of a directory."""
 
 from __future__ import annotations
 

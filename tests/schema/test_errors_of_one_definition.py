@@ -1,4 +1,4 @@
-"""Every rule that one definition can break, one way to break it at least (docs/spec/messages.md, part 2)."""
+"""Every rule for a single definition, with at least one violation (docs/spec/messages.md, part 2)."""
 
 from __future__ import annotations
 

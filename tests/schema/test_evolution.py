@@ -1,4 +1,4 @@
-"""Every evolution rule by its id (docs/spec/messages.md, part 5): what is refused, and its allowed neighbour.
+"""Every evolution rule by its id (docs/spec/messages.md, part 5): a rejected change and a similar allowed one.
 
 The definitions here have the versions 0-3, flexible from 1 on, unless they say otherwise.
 """
@@ -21,7 +21,7 @@ NEXT = {"validVersions": "0-4"}  # a definition with a new version
 
 
 def compared(old: str, new: str, **options: Any) -> list[tuple[str, str]]:
-    """(rule, field path below the message) of every violation."""
+    """Return (rule, field path below the message) of every violation."""
     found = schema.compare(schema.parse(old), schema.parse(new), **options)
     return [(violation.rule, violation.where.partition(".")[2]) for violation in found]
 
@@ -57,7 +57,7 @@ def test_a_type_of_message_must_not_change() -> None:
 
 @pytest.mark.requirement("V-02")
 def test_a_coordinator_key_with_a_new_type_is_one_finding() -> None:
-    """Kafka 4.0 did this: what was the key's version is its apiKey now, so keys and versions differ by the way."""
+    """As in Kafka 4.0: the former version of the key became its apiKey, so key and versions change as well."""
     old = message(A, validVersions="2", flexibleVersions="none")
     assert compared(old, coordinator_key(fields=[A], validVersions="0", apiKey=2)) == [("V-02", "")]
 
@@ -190,7 +190,7 @@ def test_tags_outside_the_flexible_versions_are_rejected_on_load_or_comparison()
 
 
 def _retagged(made: Message, versions: Versions) -> Message:
-    """A definition made by code, which no loader has checked."""
+    """Return a definition made by code, which no loader has checked."""
     fields = tuple(f if f.tag is None else replace(f, versions=versions, tagged=versions) for f in made.struct.fields)
     return replace(made, struct=replace(made.struct, fields=fields))
 
@@ -426,7 +426,7 @@ def test_a_default_must_not_become_null(type_: str) -> None:
     ],
 )
 def test_a_default_in_another_notation_is_the_same(type_: str, old: str, new: str | None) -> None:
-    """Kafka compares the texts and refuses."""
+    """Kafka compares the texts and rejects this."""
     assert compared(message(field(type_, default=old)), message(field(type_, default=new))) == []
 
 
@@ -509,7 +509,7 @@ def test_structs_of_one_primitive_may_become_it_without_a_tag_section() -> None:
 @pytest.mark.requirement("V-14", "T-19")
 @pytest.mark.parametrize(("old", "new"), [("0+", "0-2"), ("0+", None), ("2+", None), ("1-2", "1")])
 def test_a_released_version_must_stay_nullable(old: str, new: str | None) -> None:
-    """Kafka compares crosswise and lets a field that was nullable from version 0 lose it altogether."""
+    """Kafka compares the wrong pairs and accepts that a field nullable from version 0 loses nullability."""
     was, now = field("string", nullableVersions=old), field("string", nullableVersions=new)
     assert compared(message(was), message(now)) == [("V-14", "Amount")]
     assert compared(message(was), message(was, **NEXT)) == []
@@ -530,7 +530,7 @@ def test_the_lowest_nullable_version_must_not_change(old: str | None, new: str) 
 
 @pytest.mark.requirement("V-15", "T-19", "SDEF-57")
 def test_a_new_version_may_allow_null() -> None:
-    """Kafka refuses this: to it, a field that is never null is one that is null up to version -1."""
+    """Kafka rejects this, since it treats a field that is never null as nullable up to version -1."""
     assert compared(message(field("string")), message(field("string", nullableVersions="4+"), **NEXT)) == []
 
 
@@ -553,7 +553,7 @@ def test_the_flexible_versions_of_a_field_must_not_change() -> None:
 
 @pytest.mark.requirement("V-40", "V-27", "S482-13", "S482-48", "S482-98", "SDEF-62")
 def test_a_tagged_field_may_join_flexible_versions() -> None:
-    """Kafka's checker refuses this, against KIP-482."""
+    """Kafka's checker rejects this, against KIP-482."""
     assert noted(message(A), message(A, tagged(0))) == [("V-40", "Tagged0")]
     assert noted(message(struct(A)), message(struct(A, tagged(0)))) == [("V-40", "Items.Tagged0")]
     later = tagged(0, versions="3+", taggedVersions="3+")
@@ -628,7 +628,7 @@ def test_the_format_of_a_tagged_field_must_not_change(old: dict[str, Any], new: 
 
 @pytest.mark.requirement("V-44", "V-26", "S482-52")
 def test_a_tagged_field_must_keep_its_tag() -> None:
-    """Kafka does not look at tags at all."""
+    """Kafka does not compare tags."""
     old, new = message(A, tagged(0)), message(A, tagged(1, name="Tagged0"), tagged(0, name="New", type="string"))
     assert compared(old, new) == [("V-44", "Tagged0"), ("V-43", "New")]
 
@@ -800,7 +800,7 @@ def test_a_violation_reports_cause_location_and_remedy() -> None:
 
 
 def test_a_common_struct_is_compared_once_for_all_its_uses() -> None:
-    """Fifteen structs, each used twice by the next: 32,768 ways from the message to the last."""
+    """Fifteen structs, each used twice by the next: 32,768 paths from the message to the last."""
 
     def definition(suffix: str, last: str = "int32") -> str:
         structs = [common(f"S0{suffix}", field(last, "Last"))]

@@ -1,4 +1,4 @@
-"""Drawn definitions and drawn changes: no false alarm, no silence, and silence means the same bytes."""
+"""Random definitions and changes: no false or missing violations, and no violation means equal bytes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Kafka's own checker, answer by answer: docs/spec/messages.md, 5.1 and the outcomes of 8.4, and where ours is right.
+"""Results of Kafka's own checker (docs/spec/messages.md, 5.1 and 8.4), and the differences of ours.
 
-Its answers to the cases below, and to drawn pairs, were recorded from its published jar (kafka_checker).
+Its results for the cases below, and for random pairs, were recorded from its published jar (kafka_checker).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NEXT = {"validVersions": "0-4"}
 
 
 def kafka(old: str, new: str) -> list[str]:
-    """The rules by which Kafka's checker refuses."""
+    """Return the rules by which Kafka's checker rejects a change."""
     (before, _), (after, _) = (schema.check(text, dialect="kafka") for text in (old, new))
     assert before is not None
     assert after is not None
@@ -210,7 +210,7 @@ def test_a_removed_last_field_is_rejected_where_kafka_loops_forever() -> None:
 
 @pytest.mark.requirement("T-19", "V-28")
 def test_kafka_rejects_two_definitions_with_the_same_struct() -> None:
-    """One registry for both; later releases have two."""
+    """Both share one registry; later releases have two."""
     same = message(inline(A))
     assert kafka(same, same) == ["T-19"]
     shared = message(field("[]Item", "Items"), commonStructs=[common("Item", A)])
@@ -227,7 +227,7 @@ def test_kafka_looks_up_a_common_struct_by_the_name_of_a_single_field() -> None:
 
 @pytest.mark.requirement("V-28")
 def test_kafka_rejects_a_message_without_fields() -> None:
-    """It takes no fields for a struct defined elsewhere; metadata records without fields exist."""
+    """It treats a message without fields as a common struct, although metadata records without fields exist."""
     assert kafka(message(), message()) == ["V-28"]
     assert ours(message(), message()) == []
 

@@ -24,7 +24,7 @@ RELEASES = Path(__file__).parents[2] / "definitions"
 @pytest.mark.requirement("S482-21", "S482-22", "S482-97")
 @pytest.mark.parametrize("release", ["3.9.1", "4.4.0"])
 def test_every_request_and_response_of_kafka_has_a_flexible_version(release: str) -> None:
-    """But for two APIs: SaslHandshake and OffsetDelete have none to this day."""
+    """Except for two APIs: SaslHandshake and OffsetDelete."""
     rigid = {
         name
         for name, definition in read_source(str(RELEASES / f"kafka-{release}")).definitions.items()
@@ -37,7 +37,7 @@ def test_every_request_and_response_of_kafka_has_a_flexible_version(release: str
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """write("old", Order=text) -> a directory with Order.json."""
+    """Function that writes definitions: write("old", Order=text) -> a directory with Order.json."""
 
     def written(directory: str, **texts: str) -> Path:
         folder = tmp_path / directory
@@ -91,7 +91,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
 
 
 def found(old: Path | str, new: Path | str, **options: object) -> list[tuple[str, str]]:
-    """(rule, where) of every finding, notes in lower case."""
+    """Return (rule, location) of every finding, notes in lower case."""
     located = compare_sources(read_source(str(old)), read_source(str(new)), **options)  # type: ignore[arg-type]
     return [(_rule(item), item.finding.where) for item in located]
 

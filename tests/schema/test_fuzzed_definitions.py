@@ -1,4 +1,4 @@
-"""Hostile definitions: an error with a rule, or a message; nothing else, and no endless work."""
+"""Hostile definitions give an error with a rule or a message, in bounded time."""
 
 from __future__ import annotations
 

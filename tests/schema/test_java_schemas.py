@@ -1,4 +1,4 @@
-"""Kafka before 2.2 had its protocol in Java: the catalogue's facts of those releases are what its classes say."""
+"""Kafka before 2.2 defined its protocol in Java: the catalogue of those releases equals its classes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_version_equals_kafkas_java_schema(tmp_path: Path, release: str, p
 
 
 def as_tokens(form: Any) -> Any:
-    """A type as PrintSchemas prints it, in the form of `tokens`; no version is flexible."""
+    """Convert a type printed by PrintSchemas to the form of `tokens`; no version is flexible."""
     if isinstance(form, str):
         name, null = TYPES[form]
         return name, null, False

@@ -1,4 +1,4 @@
-"""Kafka's own history: every definition it ever had is read, and every change is judged as its bytes judge it.
+"""Kafka's history: every definition is read, and every change is judged by its bytes.
 
 tests/data/definitions-history.jsonl.gz has each distinct definition of Kafka's releases and of the commits between them
 as facts, and which of them followed which. What is compatible is decided here by the wire and by nothing else: two
@@ -73,7 +73,7 @@ def test_changes_in_kafkas_history_have_exactly_the_known_violations(
 
 
 def other_defaults(old: Message, new: Message) -> Iterator[bool]:
-    """Whether each field that both have, of one name at one depth of arrays, has another default."""
+    """Return whether common fields, by name and array depth, have different defaults."""
     then, now = dict(fields(old, old.struct, ())), dict(fields(new, new.struct, ()))
     for path in then.keys() & now.keys():
         was, will = then[path], now[path]

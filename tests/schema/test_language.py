@@ -1,4 +1,4 @@
-"""The definition language: what a definition may look like and what comes out of it."""
+"""The definition language: accepted definitions and the resulting model."""
 
 from __future__ import annotations
 

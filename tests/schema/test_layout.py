@@ -1,4 +1,4 @@
-"""What a version is on the wire: slots, widths, runs of equal versions, and what a version changed."""
+"""The wire layout of versions: slots, widths, runs of equal versions, changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kwire.wire.varint import read_unsigned_varint
 
 
 def slots(found: Layout) -> dict[str, Slot]:
-    """Every slot by its path; tag sections are `Path.*`."""
+    """Return every slot by its path; tag sections are `Path.*`."""
 
     def walk(inner: tuple[Slot, ...]) -> list[tuple[str, Slot]]:
         return [
@@ -30,7 +30,7 @@ def slots(found: Layout) -> dict[str, Slot]:
 
 
 def changes(before: Layout, after: Layout) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """What compare marks, by path; tag sections are `Path.*`."""
+    """Return the changes that compare marks, by path; tag sections are `Path.*`."""
 
     def walk(marked: tuple[Marked, ...]) -> list[tuple[str, tuple[str, tuple[str, ...]]]]:
         return [
@@ -108,7 +108,7 @@ def test_the_smallest_body_of_every_version_is_its_default_object() -> None:
 
 
 def read(slots: tuple[Slot, ...], buf: bytes, pos: int) -> int:
-    """The position behind a struct that is read by nothing but its slots; every part within its width."""
+    """Read a struct by its slots; return the position after it. Every part must be within its width."""
     for slot in slots:
         pos = read_tags(slot, buf, pos) if slot.field is None else read_slot(slot, buf, pos)
     return pos
@@ -151,7 +151,7 @@ def read_slot(slot: Slot, buf: bytes, pos: int) -> int:
 
 
 def read_body(slot: Slot, buf: bytes, pos: int) -> int:
-    """One element, or a value of one width."""
+    """Read an element, or a value of one width."""
     if len(slot.body) == 1:
         return pos + slot.body[0].width.least
     length, content = slot.body

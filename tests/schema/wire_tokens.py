@@ -1,4 +1,4 @@
-"""What a definition is on the wire in one version, in the plainest words; shares no code with the evolution rules.
+"""The wire form of a definition in one version, without code of the evolution rules.
 
 A plain struct is its fields where no tag section follows, bytes and records are one form, names mean nothing.
 """
@@ -11,7 +11,7 @@ from kwire.schema.model import Message, Struct
 
 
 def tokens(message: Message, struct: Struct, version: int) -> list[Any]:
-    """Positional fields in order; behind them, in a flexible version, the tagged ones by number."""
+    """Return positional fields in order, followed in a flexible version by the tagged ones by tag."""
     found: list[Any] = []
     tagged: dict[int, Any] = {}
     for field in struct.fields:
@@ -36,7 +36,7 @@ def tokens(message: Message, struct: Struct, version: int) -> list[Any]:
 
 
 def agree(old: Any, new: Any) -> bool:
-    """Equal, but for tags that only one of them knows, at any depth."""
+    """Return whether both are equal, except for tags of only one of them, at any depth."""
     if isinstance(old, dict) and isinstance(new, dict):
         return all(agree(old[tag], new[tag]) for tag in old.keys() & new.keys())
     if isinstance(old, list | tuple) and isinstance(new, list | tuple):

@@ -1,4 +1,4 @@
-"""Definitions as tests write them: a valid one, with what the test is about changed."""
+"""Definitions for tests: a valid one with some attributes replaced."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def message(*fields: dict[str, Any], **attributes: Any) -> str:
-    """A valid data message with these fields, then with these attributes; None takes an attribute away."""
+    """Return a valid data message with these fields and attributes; None removes an attribute."""
     content: dict[str, Any] = {
         "type": "data",
         "name": "Order",
@@ -20,7 +20,7 @@ def message(*fields: dict[str, Any], **attributes: Any) -> str:
 
 
 def field(type_: str = "int32", name: str = "Amount", versions: str | None = "0+", **attributes: Any) -> dict[str, Any]:
-    """A valid field; None takes an attribute away."""
+    """Return a valid field; None removes an attribute."""
     content = {"name": name, "type": type_, "versions": versions, **attributes}
     return {key: value for key, value in content.items() if value is not None}
 

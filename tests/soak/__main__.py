@@ -1,4 +1,4 @@
-"""Kill a broker, or a streaming query too, again and again while clients work, and check.
+"""Kill a broker, or a streaming query, repeatedly while clients work, and check the data.
 
 python -m tests.soak --minutes 30 --seed 7              clients of a broker
 python -m tests.soak streams --minutes 30 --seed 7      streaming queries, three minutes each, of all kinds in turn
@@ -21,7 +21,7 @@ STREAM_S = 180
 
 
 def main() -> None:
-    """Run one soak and print what it did; the directory of one that failed is kept and named."""
+    """Run one soak and print its report; the directory of a failed soak is kept and printed."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def soak_all_streams(directory: Path, seconds: float, seed: int) -> None:
-    """One kind of query after the other, kwire's broker and Kafka by turns, until the time is over."""
+    """Run each kind of query in turn, alternately with kwire's broker and Kafka, until the time is over."""
     from tests.soak.stream_query import VARIANTS
     from tests.soak.streams import RealKafka, remove, soak_streams
 

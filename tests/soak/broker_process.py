@@ -1,4 +1,4 @@
-"""`kwire serve` in a process of its own that is killed and started again on the same port and directory."""
+"""`kwire serve` in a separate process that is killed and restarted on the same port and directory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETTINGS = {
 
 
 class BrokerProcess:
-    """The broker. directory: its data in `data`, what it says in `broker.log`. settings: by Kafka's names."""
+    """The broker. directory: its data in `data`, its output in `broker.log`. settings: configs by Kafka's names."""
 
     def __init__(self, directory: Path, **settings: str | int) -> None:
         self.directory, self.data = directory, directory / "data"
@@ -35,7 +35,7 @@ class BrokerProcess:
         self.slowest_start_s = 0.0
 
     def start(self, *, kill_after_s: float | None = None) -> None:
-        """Start and wait until it serves. kill_after_s: kill it so long after its start instead, wherever it is then.
+        """Start and wait until it serves. kill_after_s: kill it this long after its start instead, at any stage.
 
         Raises RuntimeError when it ends by itself.
         """
@@ -57,17 +57,17 @@ class BrokerProcess:
         self.slowest_start_s = max(self.slowest_start_s, time.monotonic() - started)
 
     def kill(self) -> None:
-        """SIGKILL: nothing is written or closed any more."""
+        """Kill it with SIGKILL, so that nothing is written or closed."""
         self._end(signal.SIGKILL)
         self.kills += 1
 
     def stop(self) -> None:
-        """Stop cleanly; RuntimeError when it does not."""
+        """Stop it cleanly. Raises RuntimeError if it does not stop."""
         if self._end(signal.SIGTERM) not in (0, None):
             raise RuntimeError(f"the broker did not stop cleanly:\n{self.log_tail()}")
 
     def close(self) -> None:
-        """Kill it if it still runs."""
+        """Kill it if it is still running."""
         if self.process is not None:
             self._end(signal.SIGKILL)
 
@@ -82,5 +82,5 @@ class BrokerProcess:
         return code
 
     def log_tail(self) -> str:
-        """The last 3,000 characters it said."""
+        """Return the last 3,000 characters of its output."""
         return (self.directory / "broker.log").read_text(errors="replace")[-3000:]

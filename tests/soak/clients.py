@@ -1,4 +1,4 @@
-"""What the clients of a soak do: threads with librdkafka that write and read while the broker comes and goes.
+"""Clients of a soak: threads with librdkafka that write and read while the broker is killed and restarted.
 
 Every value says who wrote it and the how-manieth it is, so that a reader alone can tell what is lost, doubled or out of
 order:
@@ -40,7 +40,7 @@ PRODUCER = {
 
 
 class Worker(threading.Thread):
-    """A thread that works until told to finish. problem: what ended it otherwise."""
+    """A thread that works until `finish` is set. problem: the error that ended it."""
 
     def __init__(self, name: str, bootstrap_servers: str, seed: int) -> None:
         super().__init__(name=name, daemon=True)
@@ -56,11 +56,11 @@ class Worker(threading.Thread):
             self.problem = error
 
     def work(self) -> None:
-        """What the thread does until `finish` is set."""
+        """Work until `finish` is set."""
         raise NotImplementedError
 
     def end(self) -> None:
-        """Let it finish; raises what went wrong in it."""
+        """Wait for it to finish. Raises its error."""
         self.finish.set()
         self.join(GIVE_UP_S)
         if self.is_alive():
@@ -102,7 +102,7 @@ class PlainWriter(Worker):
 
 
 class Outcome(Enum):
-    """How a transaction ended, as far as its producer knows."""
+    """The outcome of a transaction, as far as its producer knows."""
 
     COMMITTED = "committed"
     ABORTED = "aborted"
@@ -110,7 +110,7 @@ class Outcome(Enum):
 
 
 class Transactions:
-    """A transactional producer that gets over everything. end() says how a transaction has ended."""
+    """A transactional producer that recovers from every error. end() returns the outcome of a transaction."""
 
     def __init__(self, settings: dict[str, Any], transactional_id: str) -> None:
         self._settings = {**settings, **PRODUCER, "transactional.id": transactional_id}
@@ -125,11 +125,11 @@ class Transactions:
                 return producer
 
     def replace(self) -> None:
-        """Another producer takes the transactional id over, as after a crash: what is open is aborted."""
+        """Replace the producer, as after a crash; an open transaction is aborted."""
         self.producer, self.replaced = self._new(), self.replaced + 1
 
     def end(self, *, commit: bool) -> Outcome:
-        """Commit or abort what was begun."""
+        """Commit or abort the transaction."""
         if commit:
             try:
                 again(self.producer.commit_transaction, 10)
@@ -147,7 +147,7 @@ class Transactions:
 
 
 def again(call: Any, *arguments: Any) -> None:
-    """Call until it works or fails in a way that calling again cannot mend."""
+    """Call until success or an error that is not retriable."""
     while True:
         try:
             return call(*arguments)
@@ -157,7 +157,7 @@ def again(call: Any, *arguments: Any) -> None:
 
 
 class TransactionalWriter(Worker):
-    """Transactions over several partitions. outcomes: by transaction, with its records by partition."""
+    """Writes transactions to several partitions. outcomes: by transaction, with its records by partition."""
 
     def __init__(self, name: str, bootstrap_servers: str, seed: int) -> None:
         super().__init__(name, bootstrap_servers, seed)
@@ -252,7 +252,7 @@ class Copier(Worker):
 
 
 def rewind(consumer: Consumer) -> None:
-    """Read on where the group's offsets are, which is where the last committed transaction has left them."""
+    """Continue at the committed offsets of the group, those of the last committed transaction."""
     while True:
         assigned = consumer.assignment()
         try:
@@ -265,7 +265,7 @@ def rewind(consumer: Consumer) -> None:
 
 
 class LiveReader(Worker):
-    """Reads a topic all the time. seen: value by partition and offset, which must still be so in the end."""
+    """Reads a topic continuously. seen: value by partition and offset, compared with the topic at the end."""
 
     def __init__(self, name: str, bootstrap_servers: str, seed: int, topic: str, group: str | None = None) -> None:
         super().__init__(name, bootstrap_servers, seed)

@@ -1,4 +1,4 @@
-"""A streaming query in a process of its own that is killed: the driver with its JVM, or Python workers. Linux only."""
+"""A streaming query in a separate process whose driver and JVM, or Python workers, are killed. Linux only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REST_S = 600  # on a machine that does other things too
 
 
 class QueryProcess:
-    """tests.soak.stream_query. folder: its checkpoint and files; what it says is in `query.log`. data: the broker's."""
+    """tests.soak.stream_query. folder: its checkpoint, files and output (`query.log`). data: the broker's directory."""
 
     def __init__(self, folder: Path, variant: str, servers: str, data: Path) -> None:
         self.folder, self.log = folder, folder / "query.log"
@@ -32,7 +32,7 @@ class QueryProcess:
         self._groups: set[int] = set()  # of its processes, when it was looked last
 
     def start(self, *, rest: bool = False) -> None:
-        """Start it. rest: it ends by itself when everything that is there was read."""
+        """Start it. rest: it ends when all available records have been read."""
         environment = environment_of_a_new_session() | {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
         command = [sys.executable, "-m", "tests.soak.stream_query", *self.arguments, *(["--rest"] if rest else [])]
         with self.log.open("ab") as log:
@@ -40,7 +40,7 @@ class QueryProcess:
         self.lost_a_worker = False
 
     def look(self) -> None:
-        """Start it again where it ended because it lost a worker; AssertionError where it ended otherwise."""
+        """Restart it if it ended because it lost a worker. Raises AssertionError if it ended otherwise."""
         if self.process is None or self.process.poll() is None:
             return
         if not self.lost_a_worker:
@@ -50,7 +50,7 @@ class QueryProcess:
         self.start()
 
     def aim(self) -> None:
-        """Look for its processes now, so that kill() meets them at once: to look takes longer than a commit."""
+        """Find its processes, so that kill() is immediate, since finding them takes longer than a commit."""
         assert self.process is not None
         self._groups = {self.process.pid}
         for pid in descendants(self.process.pid):
@@ -58,7 +58,7 @@ class QueryProcess:
                 self._groups.add(os.getpgid(pid))
 
     def kill(self, *, with_workers: bool = True) -> None:
-        """SIGKILL. Without its workers those find out by themselves, while the next run begins."""
+        """Kill it with SIGKILL. Its workers end by themselves while the next run starts."""
         assert self.process is not None
         if not self._groups:
             self.aim()
@@ -70,14 +70,14 @@ class QueryProcess:
         self.kills += 1
 
     def wait_for_workers(self, timeout_s: float) -> None:
-        """Until Spark has begun Python processes for tasks and the stream, or the time is over."""
+        """Wait until Spark has started Python processes for tasks and the stream, or until a timeout."""
         assert self.process is not None
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline and not any(works(pid) for pid in descendants(self.process.pid)):
             time.sleep(0.1)
 
     def kill_worker(self, choose: random.Random) -> None:
-        """SIGKILL one Python process of a task, of the stream's planner or of a commit, if there is one."""
+        """Kill one Python process of a task, the stream's planner or a commit, if any."""
         assert self.process is not None
         workers = [pid for pid in descendants(self.process.pid) if works(pid)]
         if workers:
@@ -87,7 +87,7 @@ class QueryProcess:
             self.worker_kills += 1
 
     def finish(self) -> None:
-        """Read and write what is left, undisturbed; AssertionError where that fails."""
+        """Process the remaining records without kills. Raises AssertionError if that fails."""
         self.start(rest=True)
         assert self.process is not None
         try:
@@ -98,18 +98,18 @@ class QueryProcess:
         self.process = None
 
     def close(self) -> None:
-        """Kill it if it still runs."""
+        """Kill it if it is still running."""
         if self.process is not None:
             self.kill()
 
     @property
     def batches(self) -> int:
-        """Micro-batches that it has committed, as its checkpoint says."""
+        """Return the micro-batches that are committed in its checkpoint."""
         commits = self.folder / "checkpoint" / "commits"
         return max((int(each.name) + 1 for each in commits.glob("[0-9]*") if each.name.isdecimal()), default=0)
 
     def wait_for_batch(self, timeout_s: float) -> None:
-        """Until a micro-batch has been begun whose end is not in the checkpoint, or the time is over."""
+        """Wait for a micro-batch that is started and not committed in the checkpoint, or until a timeout."""
         deadline = time.monotonic() + timeout_s
         offsets = self.folder / "checkpoint" / "offsets"
         while time.monotonic() < deadline:
@@ -118,7 +118,7 @@ class QueryProcess:
             time.sleep(0.01)
 
     def log_tail(self) -> str:
-        """The last 5,000 characters it said."""
+        """Return the last 5,000 characters of its output."""
         return self.log.read_text(errors="replace")[-5000:]
 
     def _reap(self) -> None:
@@ -130,7 +130,7 @@ class QueryProcess:
 
 
 def descendants(pid: int) -> list[int]:
-    """Every process below one, in no order."""
+    """Return every descendant of a process."""
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -144,7 +144,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def works(pid: int) -> bool:
-    """Whether it is a Python process that Spark's JVM has begun for a task or a stream."""
+    """Return whether a process is a Python process of Spark's JVM for a task or a stream."""
     with contextlib.suppress(OSError):
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
         return b"pyspark.worker" in command or b"streaming" in command

@@ -1,4 +1,4 @@
-"""A broker that is killed at random while clients write and read; in the end everything is there once, in order."""
+"""A broker is killed at random while clients write and read; at the end every record exists once, in order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LEAST_KILLS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a soak has done and found in order."""
+    """The report of a soak."""
 
     seed: int
     seconds: float
@@ -53,7 +53,7 @@ class Report:
 
 
 def soak(directory: Path, *, seconds: float, seed: int, pause_s: tuple[float, float] = (1.0, 6.0)) -> Report:
-    """Run for `seconds`, and until everything that a report counts has happened.
+    """Run for `seconds`, and until every event of a report has occurred.
 
     pause_s: the shortest and the longest life of the broker, in seconds.
 
@@ -141,7 +141,7 @@ def _soak(
 
 
 def read(servers: str, topic: str) -> Rows:
-    """What a consumer of committed records gets from beginning to end."""
+    """Return all records of a read_committed consumer."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -173,7 +173,7 @@ def values(rows: Rows) -> dict[int, list[str]]:
 
 
 def check_plain(rows: Rows, writers: list[PlainWriter]) -> None:
-    """Every acknowledged record once, in the order in which its producer sent it, and no other."""
+    """Check that exactly the acknowledged records exist once, in the order of their producer."""
     for partition, partition_values in values(rows).items():
         numbers = defaultdict(list)
         for value in partition_values:
@@ -187,7 +187,7 @@ def check_plain(rows: Rows, writers: list[PlainWriter]) -> None:
 
 
 def check_transactions(rows: Rows, writers: list[TransactionalWriter]) -> int:
-    """Committed transactions whole and in order, aborted ones absent. Returns how many are one or the other."""
+    """Check that committed transactions are complete and in order, and aborted ones absent. Returns their number."""
     found: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
     latest: dict[tuple[str, int], int] = {}
     for partition, partition_values in values(rows).items():
@@ -211,7 +211,7 @@ def check_transactions(rows: Rows, writers: list[TransactionalWriter]) -> int:
 
 
 def check_directory(data: Path) -> None:
-    """Nothing on the disk is damaged, as `kwire log verify` sees it."""
+    """Check that `kwire log verify` finds no damage."""
     command = [sys.executable, "-m", "kwire.cli", "log", "verify", str(data)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]

@@ -1,4 +1,4 @@
-"""One streaming query in a process of its own, which whoever started it kills: `python -m tests.soak.stream_query`.
+"""One streaming query in a separate process, to be killed: `python -m tests.soak.stream_query`.
 
     live-live           kafka-live -> kafka-live, in transactions
     live-shuffled-live  the same, by key to other tasks between
@@ -26,7 +26,7 @@ PREFIX = "chaos"
 
 
 def rows(spark: SparkSession, variant: str, servers: str, data: str, limit: str) -> DataFrame:
-    """What the query reads, changed so that nobody takes a copy of the topic for the sink."""
+    """Return the rows of the query, changed so that the sink differs from a copy of the topic."""
     reader = spark.readStream.option("subscribe", "in").option("startingOffsets", "earliest")
     reader = reader.option("kafka.isolation.level", "read_committed").option("maxOffsetsPerTrigger", limit)
     if variant.startswith("log"):
@@ -40,7 +40,7 @@ def rows(spark: SparkSession, variant: str, servers: str, data: str, limit: str)
 
 
 def save_directory(batch: DataFrame, number: int, folder: Path) -> None:
-    """A log directory of a micro-batch, in place of one that an earlier run made of it."""
+    """Write the log directory of a micro-batch; it replaces that of an earlier run."""
     if batch.isEmpty():  # a micro-batch of transaction markers alone; a log directory has records
         return
     folder.mkdir(exist_ok=True)
@@ -49,7 +49,7 @@ def save_directory(batch: DataFrame, number: int, folder: Path) -> None:
 
 
 def main() -> None:
-    """Run until the query ends; raises what ended it."""
+    """Run until the query ends. Raises its error."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak.stream_query", description=__doc__)
     parser.add_argument("variant", choices=VARIANTS)
     parser.add_argument("servers")

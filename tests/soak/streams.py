@@ -1,4 +1,4 @@
-"""Streaming queries that are killed at random, with their broker: the sink gets every committed record once, in order.
+"""Streaming queries and their brokers are killed at random: the sink has every committed record once, in order.
 
 Producers write to the topic `in`: keys, which stay in their partition, and values numbered by key. Some of it in
 transactions, some of those aborted; partitions are added meanwhile. A query of tests.soak.stream_query copies it.
@@ -50,7 +50,7 @@ Values = dict[str, list[str]]
 
 
 class KillableBroker(Protocol):
-    """What a soak needs of a broker. data: its log directory. kills: so far."""
+    """The interface of a broker in a soak. data: its log directory. kills: number so far."""
 
     data: Path
     kills: int
@@ -64,7 +64,7 @@ class KillableBroker(Protocol):
 
 
 class RealKafka:
-    """Kafka, as a broker that is killed and started again on the same port and directory."""
+    """Kafka as a broker that is killed and restarted on the same port and directory."""
 
     def __init__(self, directory: Path, version: str) -> None:
         self._broker = KafkaBroker(directory, version=version, heap="512m", **{"log.segment.bytes": 1 << 20})
@@ -75,18 +75,18 @@ class RealKafka:
         self._broker.__enter__()
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Kill it with SIGKILL."""
         self._broker.stop(kill=True)
         self.kills += 1
 
     def close(self) -> None:
-        """Stop it if it still runs."""
+        """Stop it if it is still running."""
         self._broker.stop()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamReport:
-    """What a soak of a stream has done and found in order.
+    """The report of a soak of a stream.
 
     commits_cut: how often a micro-batch was found with some of its transactions committed and others not.
     """
@@ -106,20 +106,20 @@ class StreamReport:
 
 
 class Partitions:
-    """How many partitions the topic `in` has by now."""
+    """The current number of partitions of the topic `in`."""
 
     def __init__(self, servers: str) -> None:
         self.admin = AdminClient({"bootstrap.servers": servers, **CLIENT})
         self.count = FIRST_PARTITIONS
 
     def create(self) -> None:
-        """Make `in` and `out`."""
+        """Create `in` and `out`."""
         made = [NewTopic("in", self.count, 1), NewTopic("out", OUT_PARTITIONS, 1)]
         for future in self.admin.create_topics(made).values():
             future.result(HANG_S)
 
     def add(self) -> None:
-        """One more, unless there are enough or the broker is away."""
+        """Add a partition, unless there are enough or the broker is down."""
         if self.count < MOST_PARTITIONS:
             with contextlib.suppress(KafkaException):
                 self.admin.create_partitions([NewPartitions("in", self.count + 1)])["in"].result(HANG_S)
@@ -161,7 +161,7 @@ class Feeder(Worker):
 
 
 class TransactionalFeeder(Worker):
-    """Values `transaction:i`. outcomes: of each transaction, with its records by key."""
+    """Writes values `transaction:i` in transactions. outcomes: of each transaction, with its records by key."""
 
     def __init__(self, name: str, servers: str, seed: int, partitions: Partitions) -> None:
         super().__init__(name, servers, seed)
@@ -204,7 +204,7 @@ def soak_streams(
     broker: KillableBroker | None = None,
     pause_s: tuple[float, float] = (0.5, 8.0),
 ) -> StreamReport:
-    """Run one variant for so long. broker: kwire's own without. pause_s: between two kills.
+    """Run one variant for this time. broker: kwire's own by default. pause_s: between two kills.
 
     Raises AssertionError with the first thing that is wrong; the directory is left for who looks into it.
     """
@@ -229,7 +229,7 @@ class Soak:
         self.quick = {"bootstrap.servers": broker.bootstrap_servers, "default.api.timeout.ms": "2000"}
 
     def run(self, variant: str, seconds: float) -> StreamReport:
-        """The whole of it."""
+        """Run the soak."""
         servers = self.broker.bootstrap_servers
         partitions = Partitions(servers)
         partitions.create()
@@ -274,7 +274,7 @@ class Soak:
         )
 
     def strike(self, *, is_live: bool) -> None:
-        """Kill something: at once, or when a micro-batch is written or committed."""
+        """Kill something: immediately, or while a micro-batch is written or committed."""
         choose = self.choose
         moment = choose.random()
         if moment < 0.5 and is_live:
@@ -307,7 +307,7 @@ class Soak:
             self.query.start()
 
     def wait_for_commit(self) -> None:
-        """Until the driver notes that it begins to commit, or has committed a task's part; for a while at most."""
+        """Wait until the driver starts a commit, or has committed a task, up to a timeout."""
         group = self.choose.choice((PREFIX, f"{PREFIX}-0", f"{PREFIX}-0", f"{PREFIX}-1"))
         deadline = time.monotonic() + MOMENT_S
         with contextlib.suppress(BrokerError, ConnectionFailed), Client(**self.quick) as client:
@@ -316,7 +316,7 @@ class Soak:
                 time.sleep(0.002)
 
     def is_cut(self) -> bool:
-        """Whether the last micro-batch is there in part."""
+        """Return whether the last micro-batch is partially committed."""
         with contextlib.suppress(BrokerError, ConnectionFailed), Client(**self.quick) as client:
             for mark in fetch_offsets(client, PREFIX).values():
                 noted: Any = json.loads(mark.metadata)
@@ -328,7 +328,7 @@ class Soak:
         return False
 
     def sinks(self, variant: str) -> Iterator[tuple[str, Values]]:
-        """What the sink has, as each kind of reader sees it."""
+        """Return the contents of the sink for each kind of reader."""
         if variant.endswith("live"):
             yield "confluent-kafka", read_topic(self.broker.bootstrap_servers, "out")
             yield "kwire", read_with_kwire(self.broker.bootstrap_servers, "out")
@@ -339,7 +339,7 @@ class Soak:
 
 
 def newest(client: Client, group: str) -> list[int]:
-    """The offsets of a group now; fetch_offsets would wait for transactions that are about to change them."""
+    """Return the current offsets of a group; fetch_offsets would wait for pending transactions."""
     cls: Any = registry.get("OffsetFetchRequest")
     connection = client.connection(client.coordinator(group, GROUP))
     answer = connection.request(cls(group_id=group, topics=None, require_stable=False), version=7)
@@ -347,7 +347,7 @@ def newest(client: Client, group: str) -> list[int]:
 
 
 def read_topic(servers: str, topic: str) -> Values:
-    """Committed records by librdkafka."""
+    """Return committed records, read by librdkafka."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -374,7 +374,7 @@ def read_topic(servers: str, topic: str) -> Values:
 
 
 def read_with_kwire(servers: str, topic: str) -> Values:
-    """Committed records by what a task of kafka-live reads with."""
+    """Return committed records, read like a task of kafka-live."""
     found: dict[str, list[str]] = defaultdict(list)
     with Client(servers) as client:
         keys = [(topic, number) for number in client.metadata([topic]).topics[topic].partitions]
@@ -391,7 +391,7 @@ def read_with_kwire(servers: str, topic: str) -> Values:
 
 
 def read_parquet(folder: Path) -> Values:
-    """The files that Spark's log of the sink lists, in its order; others are of batches that were not committed."""
+    """Return the rows of files in Spark's sink log, in order; other files are of uncommitted batches."""
     batches = {int(each.name.partition(".")[0]): each for each in (folder / "_spark_metadata").glob("[0-9]*")}
     whole = max((number for number, each in batches.items() if each.suffix == ".compact"), default=-1)
     found: dict[str, list[str]] = defaultdict(list)
@@ -403,7 +403,7 @@ def read_parquet(folder: Path) -> Values:
 
 
 def read_directories(folder: Path) -> Values:
-    """The log directories of all micro-batches in turn, each of which has to be sound."""
+    """Return the rows of the log directories of all micro-batches, which must be undamaged."""
     found: dict[str, list[str]] = defaultdict(list)
     for directory in sorted(each for each in folder.iterdir() if each.name.removeprefix("batch-").isdecimal()):
         logs = LogDirectory(directory)
@@ -420,7 +420,7 @@ def add_rows(found: dict[str, list[str]], keys: Iterable[Any], values: Iterable[
 
 
 def check_written(written: Values, feeders: Iterable[Feeder], transactional: Iterable[TransactionalFeeder]) -> None:
-    """The source is what producers were told: otherwise a sink that is like it proves nothing."""
+    """Check the source against the acknowledged records; otherwise an equal sink proves nothing."""
     left = dict(written)
     for feeder in feeders:
         for key, count in feeder.acknowledged.items():
@@ -441,7 +441,7 @@ def check_written(written: Values, feeders: Iterable[Feeder], transactional: Ite
 
 
 def check_once(name: str, found: Values, wanted: Values) -> None:
-    """Every value of every key once, in its order, and no other."""
+    """Check that exactly the values of every key exist once, in order."""
     if found == wanted:
         return
     for key in sorted(found.keys() | wanted.keys()):
@@ -457,5 +457,5 @@ def check_once(name: str, found: Values, wanted: Values) -> None:
 
 
 def remove(directory: Path) -> None:
-    """A directory whose run was in order; processes that were just killed may hold files in it for a moment."""
+    """Remove the directory of a successful run; killed processes may still hold files in it briefly."""
     subprocess.run(["rm", "-rf", str(directory)], check=False)

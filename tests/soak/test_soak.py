@@ -1,4 +1,4 @@
-"""A short soak: the broker is killed a few times under load, and nothing is lost, doubled or half."""
+"""A short soak: the broker is killed a few times under load, and nothing is lost, duplicated or partial."""
 
 from __future__ import annotations
 

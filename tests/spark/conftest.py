@@ -37,7 +37,7 @@ def modern(kafka_logs: dict[str, Path]) -> Path:
 
 
 def need_java() -> None:
-    """Raise Unavailable where Spark cannot run."""
+    """Raise Unavailable if Spark cannot run."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin" if home else None)
     if java is None:
@@ -49,7 +49,7 @@ def need_java() -> None:
 
 
 def environment_of_a_new_session() -> dict[str, str]:
-    """This process's environment without what its own session has put there."""
+    """Return this process's environment without the variables of its own session."""
     mine = ("PYSPARK_GATEWAY", "SPARK_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(mine)}
     return {**kept, "SPARK_SUBMIT_OPTS": os.environ.get("SPARK_SUBMIT_OPTS", "")}
@@ -57,7 +57,7 @@ def environment_of_a_new_session() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session on local[2] that found kwire's sources by itself: nothing is registered."""
+    """A session on local[2] that finds kwire's sources by name, without registration."""
     pytest.importorskip("pyspark")
     need_java()
     from pyspark.sql import SparkSession

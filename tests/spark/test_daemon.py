@@ -1,4 +1,4 @@
-"""The daemon that starts Python workers warm: as Spark starts it, and what its workers have."""
+"""The daemon that forks warm Python workers: its protocol with Spark, and the modules of its workers."""
 
 from __future__ import annotations
 

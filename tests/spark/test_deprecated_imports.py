@@ -1,4 +1,4 @@
-"""Modules that documentation named before they moved."""
+"""Former modules of the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""from_kafka, to_kafka and what Confluent puts before a payload."""
+"""from_kafka, to_kafka and Confluent's prefix of payloads."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_an_unexpected_prefix_is_an_error_with_its_row() -> None:
 
 
 def test_values_of_several_versions_keep_the_order_of_the_rows() -> None:
-    """All versions of a deep message, shuffled, with nulls and garbage between."""
+    """All versions of a nested message, shuffled, with nulls and garbage."""
 
     draw = random.Random(3)
     rows: list[tuple[int, bytes | None, str | None]] = []
@@ -282,7 +282,7 @@ def test_invalid_arguments_are_rejected_immediately(arguments: Any, error: type[
 
 
 def test_json_definitions_give_the_same_result(spark: SparkSession) -> None:
-    """The struct as JSON is Kafka's own JSON form, but for the spelling of the names."""
+    """The struct as JSON equals Kafka's own JSON form, except for the spelling of names."""
     message = metadata()
     (row,) = (
         binary(spark, [message.encode(version=9)])

@@ -47,7 +47,7 @@ class Log:
 def parse(
     edge: str, timestamp: str | None = None, by_timestamp: str | None = None, offsets: str | None = None
 ) -> OffsetLimit | None:
-    """The start or the end of a batch query with these options."""
+    """Parse the start or end of a batch query with these options."""
     texts = {"timestamp": timestamp, "offsetsbytimestamp": by_timestamp, "offsets": offsets}
     start, end = parse_offset_limits({f"{edge}{name}": text for name, text in texts.items() if text is not None})
     checked = for_query(OffsetOptions(start=start, end=end), "batch")

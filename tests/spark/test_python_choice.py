@@ -1,4 +1,4 @@
-"""Which Python Spark starts, after `import kwire.spark`."""
+"""The Python that Spark starts after `import kwire.spark`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kwire.spark.python_choice import choose_python, spark_properties
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> dict[str, str]:
-    """An environment whose python3 is another one, and in which no Spark is installed."""
+    """An environment with another python3 and without Spark."""
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "python3").write_text("#!/bin/sh\n")
@@ -34,7 +34,7 @@ def chosen(environ: dict[str, str]) -> str | None:
 
 @pytest.fixture(autouse=True)
 def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a new process: tests of this run may have started Spark."""
+    """No active session, as in a new process, since other tests may have started Spark."""
     monkeypatch.delitem(sys.modules, "pyspark.core.context", raising=False)
 
 

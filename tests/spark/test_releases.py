@@ -1,4 +1,4 @@
-"""Releases of Spark that the formats refuse."""
+"""Releases of Spark that the formats reject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that Spark adds to those of a query, and leaves out: names of queries, tables."""
+"""Options that Spark adds to a query or omits: names of queries, tables."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PARSERS: list[tuple[Callable[[Mapping[str, str]], object], dict[str, str]]] = [
 
 
 def properties(options: Mapping[str, str], provider: str) -> dict[str, str]:
-    """What Spark 4.1 to 4.3 give a source when a table is created; a path is not among the options."""
+    """Return the options that Spark 4.1 to 4.3 pass when a table is created, without the path."""
     twice = {f"option.{name}": value for name, value in options.items() if name != "path"}
     of_table = {
         "provider": provider,

@@ -1,4 +1,4 @@
-"""What a worker does before a task."""
+"""Preparation of a worker before a task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file system that stops at any step, and can then lose what was not synced, as a machine without power does.
+"""A file system that stops at any step and can then lose unsynced data, like a machine after a power loss.
 
 Every change counts as a step: bytes appended (half of them may be written), truncations, syncs, names made, changed and
 removed. `lose_unsynced` undoes, from a random point on and in reverse order, the changes of names in a directory since
@@ -16,7 +16,7 @@ from kwire.storage.file_system import Data, FileSystem, OpenFile
 
 
 class Stopped(BaseException):
-    """The process ends here. Not an Exception: no code under test may catch it."""
+    """The process ends here. Not an Exception, so that code under test does not catch it."""
 
 
 class StoppingFile(OpenFile):
@@ -55,7 +55,7 @@ class StoppingFile(OpenFile):
 
 
 class StoppingFileSystem(FileSystem):
-    """Stops before step number `stop_at` (from 0 on), never where it is None. steps: done so far, by name.
+    """Stops before step number `stop_at` (from 0), or never if it is None. steps: number so far, by name.
 
     Nothing is really synced: the machine that runs the tests is not going to lose power.
     """
@@ -63,7 +63,7 @@ class StoppingFileSystem(FileSystem):
     open_file_class = StoppingFile
 
     def __init__(self, stop_at: int | None = None, *, torn: bool = False) -> None:
-        """torn: an append that is stopped leaves half of its bytes."""
+        """Create the file system. torn: an interrupted append writes half of its bytes."""
         super().__init__()
         self.stop_at, self.torn = stop_at, torn
         self.steps: list[str] = []
@@ -71,7 +71,7 @@ class StoppingFileSystem(FileSystem):
         self._undo: dict[str, list[Callable[[], None]]] = {}  # directory -> how to undo its changes since a sync
 
     def step(self, what: str, torn: Callable[[], None] | None = None) -> None:
-        """One more change is about to be made."""
+        """Count a change before it is made."""
         if self.stop_at is not None and len(self.steps) >= self.stop_at:
             if self.torn and torn is not None and len(self.steps) == self.stop_at:
                 self.steps.append(what)
@@ -80,11 +80,11 @@ class StoppingFileSystem(FileSystem):
         self.steps.append(what)
 
     def changed(self, path: str, kept_bytes: int) -> None:
-        """From kept_bytes on, path is not what the disk has."""
+        """Record that a file has unsynced data from kept_bytes."""
         self._unsaved[path] = min(kept_bytes, self._unsaved.get(path, kept_bytes))
 
     def saved(self, path: str) -> None:
-        """The disk has all of path."""
+        """Record that a file is synced."""
         self._unsaved.pop(path, None)
 
     def _note(self, path: str, undo: Callable[[], None]) -> None:
@@ -128,7 +128,7 @@ class StoppingFileSystem(FileSystem):
         self._undo.pop(path, None)
 
     def lose_unsynced(self, source: random.Random) -> None:
-        """Make the directories what a disk could have after power was lost."""
+        """Change the directories to a possible state after a power loss."""
         for path, kept_bytes in self._unsaved.items():
             if os.path.isfile(path):
                 size = os.path.getsize(path)

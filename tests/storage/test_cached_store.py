@@ -1,4 +1,4 @@
-"""A store that keeps what it has listed and read: it answers as the store behind it, with fewer requests."""
+"""A store that caches listings and reads: it gives the results of its store with fewer requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One writer at a time. That Kafka takes the same lock: tests/interop/test_written_logs.py."""
+"""The directory lock. tests/interop/test_written_logs.py proves that Kafka uses the same lock."""
 
 from __future__ import annotations
 

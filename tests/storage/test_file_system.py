@@ -1,4 +1,4 @@
-"""Files and names, changed with errors that say which, and descriptors that are few."""
+"""Changes of files and names, errors with the file, few file descriptors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A directory gets its name when it is complete."""
+"""A staged directory gets its name when it is complete."""
 
 from __future__ import annotations
 

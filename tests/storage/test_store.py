@@ -1,4 +1,4 @@
-"""The same log from a local directory, memory, an archive and an object store; what drivers raise."""
+"""The same log from a local directory, memory, an archive and an object store, and errors of drivers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def source(kafka_logs: dict[str, Path]) -> Path:
 
 
 def files(source: Path) -> Iterator[tuple[str, Path]]:
-    """(name below the log directory, path) of the checkpoints and of PARTITIONS."""
+    """Return (name below the log directory, path) of the checkpoints and of PARTITIONS."""
     for path in sorted(source.iterdir()):
         if path.is_file():
             yield path.name, path
@@ -40,7 +40,7 @@ def files(source: Path) -> Iterator[tuple[str, Path]]:
 
 
 def check_same(url: str, source: Path, **options: Any) -> None:
-    """A copy of the directory at url gives what the local one gives, whole and by splits that went through pickle."""
+    """Check that a copy at a URL reads like the local directory, whole and by pickled splits."""
     local, copy = LogDirectory(source), LogDirectory(url, **options)
     assert [f"{topic}-{partition}" for topic, partition in copy] == sorted(PARTITIONS)
     assert copy.meta_properties == local.meta_properties

@@ -1,4 +1,4 @@
-"""Objects that the tiered storage plugin wrote, read as the logs they were copied from; and objects that lie."""
+"""Objects of the tiered storage plugin read like the original logs; inconsistent objects are rejected."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copy(objects: Path, tmp_path: Path) -> Callable[[str], Path]:
-    """copy("plain") -> a copy that may be changed."""
+    """Function that returns a writable copy: copy("plain")."""
     return lambda name: shutil.copytree(objects / name, tmp_path / name)
 
 
@@ -130,7 +130,7 @@ def test_a_changed_byte_of_an_object_is_rejected(folder: str, objects: Path, cop
 
 
 def store(root: Path, log: PartitionLog, first: int, last: int, name: str, **changed: Any) -> Path:
-    """Put segments first..last of a log as one object in root, as the plugin does without compression."""
+    """Write segments first..last of a log as one object in root, like the plugin without compression."""
     data = b"".join(Path(segment.url).read_bytes() for segment in log.segments[first : last + 1])
     base, end = log.segments[first].base_offset, log.segments[last].next_base
     assert end is not None
@@ -216,7 +216,7 @@ def test_an_upload_without_a_manifest_is_ignored(copy: Callable[[str], Path]) ->
 
 
 def lie(manifest: Row, path: str, value: Any) -> Row:
-    """manifest with the field at a dotted path replaced, or taken out for `...`."""
+    """Return a manifest with the field at a dotted path replaced, or removed if the value is `...`."""
     *above, name = path.split(".")
     inner = manifest
     for step in above:

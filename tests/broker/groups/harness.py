@@ -1,4 +1,4 @@
-"""A coordinator on a clock that stands, with its log in memory: everything but sockets and files is the real thing."""
+"""A real group coordinator on a manual clock, with its log in memory instead of sockets and files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PARTITIONS = 3
 
 
 def logged(partition: int, offset: int, key: bytes, value: bytes | None, producer: ProducerIdAndEpoch) -> TypedRecord:
-    """A record as the log of `__consumer_offsets` has it."""
+    """Return a record in the form of the `__consumer_offsets` log."""
     record = TypedRecord(
         topic="__consumer_offsets",
         partition=partition,
@@ -54,7 +54,7 @@ def logged(partition: int, offset: int, key: bytes, value: bytes | None, produce
 
 
 class MemoryLog:
-    """`__consumer_offsets` without a disk. broken: the next appends fail with it."""
+    """`__consumer_offsets` in memory. broken: the error of the next appends."""
 
     def __init__(self) -> None:
         self.partitions: list[list[TypedRecord]] = [[] for _ in range(PARTITIONS)]
@@ -91,7 +91,7 @@ class MemoryLog:
             yield from log
 
     def records(self) -> list[GroupRecord]:
-        """All records of all partitions, read back."""
+        """Return all records of all partitions."""
         return [
             GroupRecord(record.key, record.value, record.version or 0)
             for record in self.replay()
@@ -100,7 +100,7 @@ class MemoryLog:
 
 
 class Answers(list[Any]):
-    """What was answered, in order; the one answer is `.one`."""
+    """The responses, in order; `.one` is the only one."""
 
     def __call__(self, response: Any) -> None:
         self.append(response)
@@ -112,7 +112,7 @@ class Answers(list[Any]):
 
 
 def subscription(*topics: str, owned: dict[str, list[int]] | None = None, version: int = 3) -> bytes:
-    """What a consumer says in JoinGroup."""
+    """Encode the subscription of a consumer, for JoinGroup."""
     message = ConsumerProtocolSubscription(
         topics=list(topics),
         owned_partitions=[
@@ -124,7 +124,7 @@ def subscription(*topics: str, owned: dict[str, list[int]] | None = None, versio
 
 
 def assignment(**topics: list[int]) -> bytes:
-    """What a leader says in SyncGroup."""
+    """Encode the assignment of a leader, for SyncGroup."""
     message = ConsumerProtocolAssignment(
         assigned_partitions=[
             ConsumerProtocolAssignment.TopicPartition(topic=topic, partitions=partitions)
@@ -135,7 +135,7 @@ def assignment(**topics: list[int]) -> bytes:
 
 
 class Bench:
-    """A coordinator and what it works on."""
+    """A coordinator with its clock, topics and log."""
 
     def __init__(self, **settings: Any) -> None:
         self.settings = Settings(**settings)
@@ -146,18 +146,18 @@ class Bench:
         self.coordinator = self.start()
 
     def start(self) -> GroupCoordinator:
-        """A coordinator on the log as it is."""
+        """Start a coordinator on the current log."""
         coordinator = GroupCoordinator(self.clock, self.clock.timers, self.settings, self.topics, self.log)
         coordinator.start()
         return coordinator
 
     def restart(self) -> None:
-        """The broker dies and comes back: what is not in the log is gone."""
+        """Restart the broker; state that is not in the log is lost."""
         self.coordinator.store.timers.cancel_all()
         self.coordinator = self.start()
 
     def topic(self, name: str, partitions: int) -> Topic:
-        """Make a topic, or give it more partitions."""
+        """Create a topic, or add partitions to it."""
         topic_id = uuid.uuid5(uuid.NAMESPACE_DNS, name)
         if self.topics.get(name) is None:
             self.cluster.apply(metadata_record(TopicRecord(name=name, topic_id=topic_id), 0))
@@ -178,7 +178,7 @@ class Bench:
     # --- the classic protocol ---
 
     def join(self, group_id: str, member_id: str = "", *, version: int = 9, **fields: Any) -> Answers:
-        """JoinGroup, as a consumer of topic "t" unless told otherwise; a refusal is an answer too."""
+        """Send JoinGroup, by default as a consumer of topic "t"; errors are responses too."""
         protocols = fields.pop("protocols", {"range": subscription("t")})
         request = JoinGroupRequest(
             group_id=group_id,
@@ -199,14 +199,14 @@ class Bench:
         return answers
 
     def new_member(self, group_id: str, **fields: Any) -> tuple[str, Answers]:
-        """Join as clients do: without an id, then with the one that was given."""
+        """Join like a client: without an id, then with the one from the response."""
         member_id = self.join(group_id, **fields).one.member_id
         return member_id, self.join(group_id, member_id, **fields)
 
     def sync(
         self, group_id: str, member_id: str, generation: int, given: dict[str, bytes] | None = None, **fields: Any
     ) -> Answers:
-        """SyncGroup; a refusal is an answer too."""
+        """Send SyncGroup; errors are responses too."""
         request = SyncGroupRequest(
             group_id=group_id,
             member_id=member_id,
@@ -225,7 +225,7 @@ class Bench:
         return answers
 
     def heartbeat(self, group_id: str, member_id: str, generation: int, instance_id: str | None = None) -> ErrorCode:
-        """Heartbeat's error code."""
+        """Send Heartbeat and return the error code."""
         try:
             self.coordinator.heartbeat(group_id, member_id, instance_id, generation)
         except BrokerError as error:
@@ -233,7 +233,7 @@ class Bench:
         return ErrorCode.NONE
 
     def leave(self, group_id: str, *members: str | tuple[str, str]) -> list[ErrorCode]:
-        """LeaveGroup of member ids, or of (member id, instance id); the results."""
+        """Send LeaveGroup for member ids, or (member id, instance id) pairs, and return the results."""
         request = LeaveGroupRequest(
             group_id=group_id,
             members=[
@@ -246,7 +246,7 @@ class Bench:
         return [ErrorCode(member.error_code) for member in self.coordinator.leave(request).members]
 
     def stable(self, group_id: str, count: int = 1, **fields: Any) -> list[str]:
-        """A settled classic group of so many members; the first is the leader."""
+        """Create a stable classic group with this number of members; the first is the leader."""
         joins = [self.new_member(group_id, **fields) for _ in range(count)]
         self.clock.advance(2 * self.settings.group_initial_rebalance_delay_ms)  # each member prolongs it once
         generation = joins[0][1].one.generation_id
@@ -260,7 +260,7 @@ class Bench:
     # --- the consumer protocol ---
 
     def beat(self, group_id: str, member_id: str = "", epoch: int = 0, *, version: int = 0, **fields: Any) -> Any:
-        """ConsumerGroupHeartbeat: the response, or the error code that it was refused with."""
+        """Send ConsumerGroupHeartbeat and return the response, or the error code."""
         if epoch == 0:
             fields.setdefault("rebalance_timeout_ms", 60_000)
             fields.setdefault("topic_partitions", [])
@@ -291,7 +291,7 @@ class Bench:
         instance_id: str | None = None,
         expire_ms: int = -1,
     ) -> ErrorCode:
-        """Commit offsets as a handler does; the error code."""
+        """Commit offsets like a handler and return the error code."""
         values = [
             (
                 partition,
@@ -312,7 +312,7 @@ class Bench:
         return ErrorCode.NONE
 
     def committed(self, group_id: str) -> dict[tuple[str, int], int]:
-        """The offsets that count."""
+        """Return the committed offsets."""
         found = self.coordinator.store.state.offsets_of(group_id)
         return {partition: offset.offset for partition, offset in found.items()}
 
@@ -322,10 +322,10 @@ class Bench:
         return self.coordinator.store.find(group_id)
 
     def state(self, group_id: str) -> str:
-        """The group's state, Dead when it is not there."""
+        """Return the group's state, Dead if it does not exist."""
         group = self.group(group_id)
         return "Dead" if group is None else str(group.state)
 
     def break_log(self) -> None:
-        """The disk is full."""
+        """Simulate a full disk."""
         self.log.broken = LogError("no space left on device")

@@ -1,4 +1,4 @@
-"""The handlers of groups and offsets: what each version of each API is told, through the bytes of both."""
+"""Handlers of groups and offsets: the response of every version, through encoded requests and responses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ APIS = {key: api for key, api in SERVED.items() if 8 <= key <= 16 or key in (28,
 
 
 class Denying:
-    """An authorizer that allows everything but what it was told."""
+    """An authorizer that allows everything except the given operations."""
 
     def __init__(self, *denied: tuple[Operation, ResourceType, str]) -> None:
         self.denied = denied
@@ -50,7 +50,7 @@ class Denying:
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    """A node on a directory, which takes a while to make."""
+    """A node on a directory; shared because it takes long to create."""
     clock = ManualClock()
     node = Node(
         Settings(offsets_topic_num_partitions=2),
@@ -67,7 +67,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 
 @pytest.fixture
 def node(started: Node) -> Iterator[Node]:
-    """The node without any groups, and with the settings it started with."""
+    """The node without groups, with its initial configs."""
     security = started.security
     yield started
     started.security, started.settings = security, started.given_settings
@@ -78,7 +78,7 @@ def node(started: Node) -> Iterator[Node]:
 
 
 def context_of(api_key: int, version: int) -> RequestContext:
-    """A request of client "c"."""
+    """Return the context of a request of client "c"."""
     peer = Peer(connection_id="", host="10.0.0.1", port=1, listener="PLAINTEXT")
     return RequestContext(
         peer=peer, api_key=api_key, api_version=version, correlation_id=0, client_id="c", request_bytes=0
@@ -86,7 +86,7 @@ def context_of(api_key: int, version: int) -> RequestContext:
 
 
 def ask(node: Node, request: Any, version: int) -> Any:
-    """Send a request in that version, through its bytes; the response, through its bytes."""
+    """Encode and handle a request in this version, and decode the response."""
     sent = type(request).decode(request.encode(version=version), version=version)
     response = respond(node, Call(handler(request.API_KEY), context_of(request.API_KEY, version), sent, True, version))
     cls = registry.response(request.API_KEY)
@@ -95,7 +95,7 @@ def ask(node: Node, request: Any, version: int) -> Any:
 
 
 def topic_id(node: Node, name: str) -> UUID:
-    """A topic's id; none of anything for a topic that is not there."""
+    """Return a topic's id, or the zero id for a missing topic."""
     topic = node.topics.get(name)
     return ZERO_UUID if topic is None else topic.topic_id
 
@@ -103,7 +103,7 @@ def topic_id(node: Node, name: str) -> UUID:
 def commit(
     node: Node, group_id: str, offsets: dict[tuple[str, int], int], version: int = 8, **fields: Any
 ) -> dict[tuple[str, int], int]:
-    """OffsetCommit; error codes by partition."""
+    """Send OffsetCommit and return error codes by partition."""
     partition = OffsetCommitRequest.OffsetCommitRequestPartition
     metadata = fields.pop("metadata", "")
     names = sorted({name for name, _ in offsets})
@@ -132,7 +132,7 @@ def commit(
 
 
 def fetch(node: Node, group_id: str, asked: dict[str, list[int]] | None, version: int, **fields: Any) -> Any:
-    """OffsetFetch in any version: (offsets by partition, error codes by partition, the group's error code)."""
+    """Send OffsetFetch; return offsets by partition, error codes by partition and the error code of the group."""
     require_stable = fields.pop("require_stable", False)
     if version >= 8:
         topics = None
@@ -165,7 +165,7 @@ def fetch(node: Node, group_id: str, asked: dict[str, list[int]] | None, version
 
 
 def join(node: Node, group_id: str, version: int = 9, **fields: Any) -> Any:
-    """JoinGroup, as the only member that there will be: answered by the time that the clock has moved."""
+    """Send JoinGroup as the only member and advance the clock to the response."""
     answers: list[Any] = []
     request = JoinGroupRequest(
         group_id=group_id,
@@ -184,7 +184,7 @@ def join(node: Node, group_id: str, version: int = 9, **fields: Any) -> Any:
 
 
 def member(node: Node, group_id: str, **fields: Any) -> str:
-    """A settled group of one classic member."""
+    """Create a stable group of one classic member."""
     first = join(node, group_id, **fields)
     member_id = first.member_id
     if first.error_code == ErrorCode.MEMBER_ID_REQUIRED:
@@ -407,7 +407,7 @@ def test_committed_offsets_are_deleted(node: Node) -> None:
 
 
 def beat(node: Node, group_id: str, version: int = 0, **fields: Any) -> Any:
-    """The first heartbeat of a consumer."""
+    """Send the first heartbeat of a consumer."""
     fields.setdefault("subscribed_topic_names", ["t"])
     fields.setdefault("rebalance_timeout_ms", 60_000)
     request = ConsumerGroupHeartbeatRequest(group_id=group_id, topic_partitions=[], **fields)

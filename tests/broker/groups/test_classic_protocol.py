@@ -1,4 +1,4 @@
-"""Requests of classic groups, one after the other, against Kafka's rules (KIP-345, KIP-394, KIP-814)."""
+"""Requests of classic groups follow Kafka's rules (KIP-345, KIP-394, KIP-814)."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_the_last_member_leaves_an_empty_group_with_a_new_generation() -> None:
 
 
 def static(bench: Bench, group_id: str = "g", instance_id: str = "i", **fields: object) -> str:
-    """A settled group of one static member; its member id."""
+    """Create a stable group of one static member and return its member id."""
     joined = bench.join(group_id, group_instance_id=instance_id, **fields)
     bench.clock.advance(bench.settings.group_initial_rebalance_delay_ms)
     member_id = joined.one.member_id

@@ -1,4 +1,4 @@
-"""What time does to classic groups."""
+"""Timeouts of classic groups."""
 
 from __future__ import annotations
 

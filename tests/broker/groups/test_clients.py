@@ -20,7 +20,7 @@ SESSION_MS = 60_000  # nobody falls out of a group because the machine is slow
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    """A broker with records in topic t, on which groups notice things soon."""
+    """A broker with records in topic t and short group timeouts."""
     from confluent_kafka import Producer
 
     settings = {"group_min_session_timeout_ms": 1_000, "group_consumer_heartbeat_interval_ms": 100}
@@ -34,7 +34,7 @@ def broker() -> Iterator[Broker]:
 
 
 def committed(broker: Broker, group_id: str) -> dict[tuple[str, int], int]:
-    """The offsets that count."""
+    """Return the committed offsets."""
 
     def look(node: Node) -> dict[tuple[str, int], int]:
         found = node.groups.store.state.offsets_of(group_id)
@@ -47,7 +47,7 @@ EVERYTHING = {("t", partition): RECORDS // PARTITIONS for partition in range(PAR
 
 
 class Confluent:
-    """A consumer of librdkafka; `step` polls once."""
+    """A librdkafka consumer; `step` polls once."""
 
     def __init__(self, broker: Broker, group_id: str, protocol: str, **settings: Any) -> None:
         from confluent_kafka import Consumer
@@ -78,7 +78,7 @@ class Confluent:
 
 
 def poll_until(is_so: Callable[[], bool], *members: Confluent) -> None:
-    """Let members poll until something is so."""
+    """Poll with all members until a condition holds."""
 
     def is_so_after_a_poll() -> bool:
         for member in members:

@@ -1,4 +1,4 @@
-"""Heartbeats of consumer groups against KIP-848: joining, epochs, giving up and getting partitions, leaving."""
+"""Heartbeats of consumer groups follow KIP-848: joining, epochs, revoking and assigning partitions, leaving."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.broker.groups.harness import Bench, assignment
 
 
 def owned(response: Any) -> dict[Any, set[int]]:
-    """The partitions that a response gives, by topic id."""
+    """Return the assigned partitions of a response, by topic id."""
     return {topic.topic_id: set(topic.partitions) for topic in response.assignment.topic_partitions}
 
 
 class Member:
-    """A client as KIP-848 describes it: it does what it is told with the next heartbeat."""
+    """A client of KIP-848 that applies its assignment with the next heartbeat."""
 
     def __init__(self, bench: Bench, group_id: str = "g", **fields: Any) -> None:
         self.bench, self.group_id, self.fields = bench, group_id, fields
@@ -27,7 +27,7 @@ class Member:
         self.beat(**fields)
 
     def beat(self, **fields: Any) -> Any:
-        """One heartbeat; takes over the answer."""
+        """Send one heartbeat and apply the response."""
         topics = {t: p for t, p in self.owned.items() if p} if self.epoch else []
         fields.setdefault("topic_partitions", topics)
         if "instance_id" in self.fields:
@@ -42,12 +42,12 @@ class Member:
 
     @property
     def partitions(self) -> set[int]:
-        """All partition numbers that it owns."""
+        """Return the owned partitions."""
         return {number for numbers in self.owned.values() for number in numbers}
 
 
 def settle(*members: Member, rounds: int = 6) -> None:
-    """Everybody sends heartbeats until there is nothing to say."""
+    """Send heartbeats of all members until the group is stable."""
     for _ in range(rounds):
         for member in members:
             member.beat()

@@ -1,4 +1,4 @@
-"""Java's consumers and administrator in our groups, and real Kafka on a directory with our groups, in turns."""
+"""Java's consumers and admin client in our groups, and real Kafka on a directory with our groups."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ RECORDS = 40
 
 
 def run(servers: str, *arguments: object, version: str = kafka.VERSION) -> list[str]:
-    """What GroupPeer prints."""
+    """Run GroupPeer and return its output."""
     classes = kafka.compile_java(PEER, version=version)
     words = [str(each) for each in arguments]
     return kafka.java("GroupPeer", servers, *words, version=version, classes=classes).splitlines()
 
 
 def fill(broker: Broker) -> None:
-    """Topics t and t2, and records in t."""
+    """Create the topics t and t2, and records in t."""
     from confluent_kafka import Producer
 
     broker.call(lambda node: node.controller.create_topic("t", 4))

@@ -1,4 +1,4 @@
-"""Members of both protocols in one group: upgrade, life together, downgrade (KIP-848)."""
+"""Members of both protocols in one group: upgrade, coexistence, downgrade (KIP-848)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ COOPERATIVE = "cooperative-sticky"
 
 
 class ClassicClient:
-    """A consumer of the classic protocol that gives partitions up one rebalance before others get them."""
+    """A classic consumer that revokes partitions one rebalance before others get them."""
 
     def __init__(self, bench: Bench, member_id: str, generation: int, owned: list[int]) -> None:
         self.bench, self.member_id, self.generation, self.owned = bench, member_id, generation, owned
 
     def heartbeat(self) -> ErrorCode:
-        """A heartbeat; joins again when it is told to."""
+        """Send a heartbeat, and rejoin if the response requires it."""
         code = self.bench.heartbeat("g", self.member_id, self.generation)
         if code == ErrorCode.REBALANCE_IN_PROGRESS:
             self.rejoin()
@@ -38,7 +38,7 @@ class ClassicClient:
 
 
 def upgraded(**settings: Any) -> tuple[Bench, ClassicClient, Member]:
-    """A classic group of one, into which a member of the consumer protocol has come."""
+    """Create a classic group of one and add a member of the consumer protocol."""
     bench = Bench(group_consumer_migration_policy="bidirectional", **settings)
     bench.topic("t", 4)
     member_id, joined = bench.new_member("g", protocols={COOPERATIVE: subscription("t")})

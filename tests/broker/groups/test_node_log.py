@@ -1,4 +1,4 @@
-"""Groups on a node with its files: those that Kafka wrote, those that were cut off, those that real clients made."""
+"""Groups on a node with files: written by Kafka, interrupted, and created by real clients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Offsets = dict[str, dict[tuple[str, int], int]]
 
 
 def dumped_offsets(folder: Path) -> tuple[Offsets, set[str]]:
-    """What Kafka's own dump tool says: committed offsets by group, and the groups that are there at the end."""
+    """Return committed offsets by group, and the groups at the end, from the output of Kafka's dump tool."""
     offsets: Offsets = {}
     pending: dict[tuple[Path, str], list[tuple[str, tuple[str, int], int]]] = {}
     groups: set[str] = set()
@@ -47,7 +47,7 @@ def dumped_offsets(folder: Path) -> tuple[Offsets, set[str]]:
 
 
 def note(key: Any, value: Any, producer: str, offsets: Offsets, pending: list[Any], groups: set[str]) -> None:
-    """Take one dumped record in."""
+    """Apply one dumped record."""
     data = key["data"]
     group = data.get("group") or data.get("groupId")
     if key["type"] in ("0", "1"):
@@ -63,7 +63,7 @@ def note(key: Any, value: Any, producer: str, offsets: Offsets, pending: list[An
 
 
 def groups_of(node: Node) -> tuple[Offsets, set[str]]:
-    """The same of ours."""
+    """Return the same for our groups."""
     store = node.groups.store
     groups = {group.group_id for group in store.groups()}
     offsets = {

@@ -1,4 +1,4 @@
-"""Commits and who may make them, transactions that are open, and offsets that are forgotten."""
+"""Offset commits: permitted members, open transactions, expiry."""
 
 from __future__ import annotations
 

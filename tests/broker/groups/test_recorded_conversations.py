@@ -1,4 +1,4 @@
-"""What real clients said to real brokers about groups, said again to ours.
+"""Recorded group requests of real clients, replayed to our broker.
 
 With 3.9.1: Java's consumers of both protocols and its transactional producer, librdkafka, kafka-python, aiokafka. With
 2.8: Java's of 0.9, 0.10 and 3.9, librdkafka.
@@ -36,7 +36,7 @@ Exchange = tuple[dict[str, Any], bytes, dict[str, Any]]
 
 
 def exchanges(folder: Path, name: str) -> list[Exchange]:
-    """(request as Kafka decoded it, its bytes, response as Kafka decoded it) about groups, in order of the requests."""
+    """Return (request decoded by Kafka, its bytes, response decoded by Kafka) of groups, in order of requests."""
     found: list[list[Any]] = []
     open_requests: dict[int, deque[list[Any] | None]] = {}
     with (
@@ -57,7 +57,7 @@ def exchanges(folder: Path, name: str) -> list[Exchange]:
 
 
 def values(value: Any, key: str) -> list[Any]:
-    """All values of a key, wherever they are."""
+    """Return all values of a key at any depth."""
     if isinstance(value, list):
         return [found for each in value for found in values(each, key)]
     if isinstance(value, dict):
@@ -66,7 +66,7 @@ def values(value: Any, key: str) -> list[Any]:
 
 
 def exchanged(value: Any, table: dict[str, str]) -> Any:
-    """JSON with texts exchanged."""
+    """Return JSON with some strings replaced."""
     if isinstance(value, list):
         return [exchanged(each, table) for each in value]
     if isinstance(value, dict):
@@ -75,7 +75,7 @@ def exchanged(value: Any, table: dict[str, str]) -> Any:
 
 
 def topics_of(exchange: Exchange) -> dict[str, int]:
-    """Topics that offsets are committed or fetched for, and how many partitions that takes."""
+    """Return the topics whose offsets are committed or fetched, with the number of partitions required."""
     counts: Counter[str] = Counter()
     for request_topics in values(exchange[0]["body"], "topics"):
         for topic in request_topics or ():
@@ -85,7 +85,7 @@ def topics_of(exchange: Exchange) -> dict[str, int]:
 
 
 class Conversation:
-    """Connections to our broker in the place of the recorded ones."""
+    """Connections to our broker that stand for the recorded ones."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.address = address
@@ -93,7 +93,7 @@ class Conversation:
         self.ours: dict[str, str] = {}  # what their broker made up -> what ours did
 
     def ask(self, request: dict[str, Any], wire: bytes, response: dict[str, Any]) -> tuple[Any, Any]:
-        """Send a request; (their answer, our answer), comparable."""
+        """Send a request and return comparable (recorded response, our response)."""
         conn, api_key, version = request["conn"], request["apiKey"], request["apiVersion"]
         if conn not in self.sockets:
             self.sockets[conn] = socket.create_connection(self.address, timeout=HANG_S)

@@ -1,4 +1,4 @@
-"""Records of __consumer_offsets: Kafka's bytes, written."""
+"""Records of __consumer_offsets are written as Kafka's bytes."""
 
 from __future__ import annotations
 

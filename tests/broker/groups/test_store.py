@@ -1,4 +1,4 @@
-"""Groups out of their log: what a restart finds is what was there, whatever happened before."""
+"""Groups are restored from their log after any sequence of events."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.broker.groups.test_consumer_protocol import Member
 
 
 def consumer_state(group: ConsumerGroup) -> dict[str, Any]:
-    """All that records make of a group."""
+    """Return the state of a consumer group that its records define."""
     names = ("epoch", "assignment_epoch", "members", "topics", "regexes")
     return {name: getattr(group, name) for name in names}
 
 
 def classic_state(group: ClassicGroup) -> tuple[Any, ...]:
-    """What a settled group keeps."""
+    """Return the state of a stable group that survives a restart."""
     members = [
         (m.member_id, m.instance_id, m.client_host, m.session_timeout_ms, m.rebalance_timeout_ms, m.assignment)
         for m in group.members.values()
@@ -74,7 +74,7 @@ def test_unreadable_records_are_skipped() -> None:
 
 
 class Script:
-    """Members that come, go, change and fall silent as a list of numbers says."""
+    """Members that join, leave, change and time out, as a list of numbers determines."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench, self.members, self.count = bench, [], 0
@@ -106,7 +106,7 @@ class Script:
                     self.members.remove(member)
 
     def check(self) -> None:
-        """No partition belongs to two members, and the log says what the coordinator does."""
+        """Check that no partition has two owners and that the log replays to the coordinator's state."""
         group = self.bench.group("g")
         if group is None:
             return

@@ -1,4 +1,4 @@
-"""Patterns of subscriptions: RE2's language, whole names, and no pattern that takes for ever."""
+"""Subscription patterns: RE2's syntax, whole names, bounded time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client that says exactly what a test wants, in the order it wants."""
+"""A client that sends arbitrary bytes in any order."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ RECEIVE_BYTES = 65536
 
 
 class Closed(KwireError):
-    """The broker has ended the connection."""
+    """The broker closed the connection."""
 
 
 class RawClient:
-    """A connection to a broker; wrap: makes a TLS socket of the plain one."""
+    """A connection to a broker. wrap: function that wraps the socket in TLS."""
 
     def __init__(self, broker: Broker, wrap: Any = None) -> None:
         self.sock = socket.create_connection(("127.0.0.1", broker.port), HANG_S)
@@ -38,14 +38,14 @@ class RawClient:
         self.sock.close()
 
     def ask(self, request: Message, version: int) -> Any:
-        """The response's body. Raises Closed."""
+        """Send a request and return the body of the response. Raises Closed."""
         self.sock.sendall(self.connection.send(request, version=version))
         while (response := self.connection.next_response()) is NEED_DATA:
             self.connection.receive_data(self._receive())
         return response.body
 
     def bare(self, token: bytes) -> bytes:
-        """A token without Kafka's headers, and its answer. Raises Closed."""
+        """Send a token without Kafka's headers and return the response. Raises Closed."""
         self.sock.sendall(len(token).to_bytes(4, "big") + token)
         data = b""
         while len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "big"):
@@ -62,6 +62,6 @@ class RawClient:
         return data
 
     def log_in(self, user: str, password: str) -> Any:
-        """By PLAIN; the SaslAuthenticate response."""
+        """Authenticate with PLAIN and return the SaslAuthenticate response."""
         self.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
         return self.ask(SaslAuthenticateRequest(auth_bytes=f"\0{user}\0{password}".encode()), 2)

@@ -1,4 +1,4 @@
-"""The client's side of SCRAM, from RFC 5802's text alone."""
+"""The client side of SCRAM, implemented from RFC 5802 alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import hmac
 
 
 class ScramClient:
-    """One login. algorithm: sha256 or sha512."""
+    """One authentication. algorithm: sha256 or sha512."""
 
     def __init__(self, algorithm: str, user: str, password: str, nonce: str, header: str = "n,,") -> None:
         self.algorithm, self.password, self.header = algorithm, password, header

@@ -1,4 +1,4 @@
-"""Every API refuses who has no rights: one request for each thing it could be asked to do, and none left out."""
+"""Every API rejects users without permissions: one request for each operation of each API."""
 
 from __future__ import annotations
 
@@ -419,7 +419,7 @@ REFUSED = sorted(name for name, cases in CASES.items() if cases[0][1] is not Non
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    """With an authorizer, a topic t, a group g and a transactional id x."""
+    """A broker with an authorizer, a topic t, a group g and a transactional id x."""
     with Broker(
         listeners="SASL_PLAINTEXT://127.0.0.1:0",
         users=USERS,
@@ -454,7 +454,7 @@ def nobody(broker: Broker) -> Iterator[RawClient]:
 
 
 def error_codes(found: Any) -> set[ErrorCode]:
-    """All error codes anywhere in a response."""
+    """Return all error codes of a response, at any depth."""
     if isinstance(found, dict):
         own = {ErrorCode(value) for key, value in found.items() if key.endswith("rrorCode")}
         return own.union(*(error_codes(value) for value in found.values()))
@@ -491,7 +491,7 @@ def test_a_user_without_permissions_is_rejected(broker: Broker, nobody: RawClien
 
 
 def with_topic_id(broker: Broker, request: Any, version: int) -> Any:
-    """The request with t's id where it names topics by id."""
+    """Return the request with t's id if it names topics by id."""
     if isinstance(request, m.ProduceRequest | m.FetchRequest) and version >= 13:
         request = copy.deepcopy(request)
         topics = request.topic_data if isinstance(request, m.ProduceRequest) else request.topics
@@ -500,7 +500,7 @@ def with_topic_id(broker: Broker, request: Any, version: int) -> Any:
 
 
 def state(broker: Broker) -> Any:
-    """What the requests above would change."""
+    """Return the state that the requests above would change."""
     return broker.call(
         lambda node: (
             {topic.name: (len(topic.partitions), dict(topic.configs)) for topic in node.topics},

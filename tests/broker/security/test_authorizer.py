@@ -1,4 +1,4 @@
-"""Who may do what: entries by name, prefix and for all; allow and deny; what implies what."""
+"""ACLs: literal, prefixed and wildcard; allow and deny; implied operations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOST = "10.0.0.1"
 
 
 def acl(operation: Operation = READ, name: str = "orders", **values: Any) -> Acl:
-    """An entry that allows alice to read the topic orders, but for what is given."""
+    """Return an ACL that allows alice to read the topic orders, with some fields replaced."""
     return Acl(
         **{
             "resource_type": TOPIC,

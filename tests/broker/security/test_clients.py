@@ -1,4 +1,4 @@
-"""The clients people use, over SASL and TLS; and what is written down of it."""
+"""Common clients over SASL and TLS, and what is logged and stored."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SMALL = {"offsets_topic_num_partitions": 1, "transaction_state_log_num_partition
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Paths of the authority's certificate, and of the broker's and a client's with their keys."""
+    """Paths of the certificate authority, and of the certificates and keys of the broker and a client."""
     root = tmp_path_factory.mktemp("tls")
     authority = trustme.CA()
     authority.cert_pem.write_to_path(root / "ca.pem")
@@ -68,7 +68,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def tls(files: dict[str, str], **more: str) -> dict[str, str]:
-    """The broker's TLS settings."""
+    """Return the TLS configs of the broker."""
     return {
         "ssl_certfile": files["broker.pem"],
         "ssl_keyfile": files["broker.key"],
@@ -79,7 +79,7 @@ def tls(files: dict[str, str], **more: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def broker(files: dict[str, str]) -> Iterator[Broker]:
-    """With SASL in the clear first, then over TLS."""
+    """A broker with SASL_PLAINTEXT, then with SASL_SSL."""
     with Broker(
         listeners="SASL_PLAINTEXT://127.0.0.1:0,SASL_SSL://127.0.0.1:0",
         users=PASSWORDS,
@@ -92,7 +92,7 @@ def broker(files: dict[str, str]) -> Iterator[Broker]:
 
 
 def client(broker: Broker, files: dict[str, str], mechanism: str, encrypted: bool, password: str) -> dict[str, Any]:
-    """librdkafka's settings for the user alice."""
+    """Return librdkafka's configs for the user alice."""
     host, port = broker.node.endpoints["SASL_SSL" if encrypted else "SASL_PLAINTEXT"]
     return {
         "bootstrap.servers": f"{host}:{port}",
@@ -106,7 +106,7 @@ def client(broker: Broker, files: dict[str, str], mechanism: str, encrypted: boo
 
 
 def works(settings: dict[str, Any], topic: str = "t") -> None:
-    """Whether a record goes there and comes back."""
+    """Return whether a record can be produced and consumed."""
     producer = confluent_kafka.Producer(settings)
     outcomes: list[str] = []
     producer.produce(

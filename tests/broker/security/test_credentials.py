@@ -1,4 +1,4 @@
-"""Users of the settings, and SCRAM credentials that come and go while the broker runs."""
+"""Configured users, and SCRAM credentials that are altered while the broker runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def credentials(cluster: ClusterState | None = None) -> Credentials:
 
 
 def upsertion(name: str, password: str, mechanism: int = SHA_256, iterations: int = MIN_ITERATIONS) -> Upsertion:
-    """As kafka-configs.sh sends it: the salted password, not the password."""
+    """Return a credential as kafka-configs.sh sends it, with the salted password."""
     salted = hashlib.pbkdf2_hmac("sha512" if mechanism == SHA_512 else "sha256", password.encode(), b"salt", iterations)
     return Upsertion(name=name, mechanism=mechanism, iterations=iterations, salt=b"salt", salted_password=salted)
 

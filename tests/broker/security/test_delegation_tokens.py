@@ -81,7 +81,7 @@ def describe(client: RawClient, *owners: str, version: int = 3) -> list[Any]:
 def token_login(
     broker: Broker, token_id: str, hmac: bytes, mechanism: str = "SCRAM-SHA-256", extension: str = ",tokenauth=true"
 ) -> tuple[RawClient, Any]:
-    """A connection and the last SaslAuthenticate response."""
+    """Return a connection and its last SaslAuthenticate response."""
     client = RawClient(broker)
     client.ask(SaslHandshakeRequest(mechanism=mechanism), 1)
     scram = ScramClient(MECHANISMS[mechanism], token_id, base64.b64encode(hmac).decode(), "nonce")

@@ -1,4 +1,4 @@
-"""Kafka's own clients log in; a real Kafka takes over entries, users and quotas, and hands them back."""
+"""Kafka's own clients authenticate; a real Kafka reads our ACLs, users and quotas, and we read them back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OAUTHBEARER: messages, unsigned tokens, validators of one's own; clients that log in with tokens."""
+"""OAUTHBEARER: messages, unsigned tokens, custom validators, and clients that authenticate with tokens."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def validate(token: str, now_ms: int) -> ValidToken:
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[dict[str, str]]:
-    """Brokers that take unsigned tokens, and those of a validator."""
+    """Brokers that accept unsigned tokens, and tokens of a validator."""
     with Broker(**TAKES_TOKENS) as unsecured, Broker(**TAKES_TOKENS, sasl_oauthbearer_validator=validate) as own:
         yield {"unsecured": unsecured.bootstrap_servers, "own": own.bootstrap_servers}
 

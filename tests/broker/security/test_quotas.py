@@ -1,4 +1,4 @@
-"""Quotas are kept and found again; what makes no sense is refused."""
+"""Quotas are stored and found; invalid ones are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SCRAM: the RFC's example, everything a client can do wrong, and what a stranger may learn."""
+"""SCRAM: the RFC's example, every client error, and what an unauthenticated client can learn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PENCIL = {mechanism: new_credential(mechanism, "pencil") for mechanism in ScramM
 
 
 def server(mechanism: ScramMechanism = SHA_256) -> ScramServer:
-    """One that knows the user `user`, whose password is pencil."""
+    """A SCRAM server with the user `user`, whose password is pencil."""
     return ScramServer(mechanism, lambda name: PENCIL[mechanism] if name in ("user", "a,b=c") else None, PEPPER)
 
 

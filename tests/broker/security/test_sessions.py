@@ -1,4 +1,4 @@
-"""Logging in on one connection, staying logged in, and logging in again."""
+"""Authentication, session expiry and re-authentication on one connection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plain(user: str = "alice", password: str = "secret", authorization_id: str =
 
 
 class Connection:
-    """A connection on a SASL listener that offers PLAIN and, by the same server, OTHER."""
+    """A connection on a SASL listener with PLAIN and, with the same implementation, OTHER."""
 
     def __init__(self, max_lifetime_ms: int = 0) -> None:
         self.clock = ManualClock()

@@ -1,4 +1,4 @@
-"""Names of certificates as Kafka's principals have them, and contexts from settings."""
+"""Principals from certificate names, and TLS contexts from configs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_without_a_certificate_the_principal_is_anonymous() -> None:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A certificate, its key, and the authority, as paths."""
+    """Paths of a certificate, its key and the certificate authority."""
     root = tmp_path_factory.mktemp("tls")
     authority = trustme.CA()
     issued = authority.issue_cert("localhost", "127.0.0.1")

@@ -1,4 +1,4 @@
-"""A coordinator over memory: its log as the records' bytes, its partitions as lists of markers, faults on demand."""
+"""A transaction coordinator in memory: its log as bytes of records, partitions as lists of markers, injected faults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 
 
 class MemoryLog:
-    """`__transaction_state` as one list of (key, value) bytes; `fail` is raised by the next append."""
+    """`__transaction_state` as a list of (key, value) bytes. fail: the error of the next append."""
 
     def __init__(self, transaction_version: int) -> None:
         self.transaction_version = transaction_version
@@ -50,7 +50,7 @@ class MemoryLog:
 
 
 def read_transaction(key: bytes, value: bytes) -> Transaction:
-    """The metadata that one record describes."""
+    """Return the transaction metadata of a record."""
     record = TypedRecord(
         topic="__transaction_state", partition=0, offset=0, timestamp=-1, kind="", raw_key=key, raw_value=value
     )
@@ -63,7 +63,7 @@ def read_transaction(key: bytes, value: bytes) -> Transaction:
 
 
 class MemoryPartitions:
-    """Markers by partition; partitions in `broken` raise that error."""
+    """Markers by partition. broken: errors by partition."""
 
     def __init__(self) -> None:
         self.markers: dict[TopicPartition, list[Marker]] = {}
@@ -76,7 +76,7 @@ class MemoryPartitions:
 
 
 class World:
-    """Everything around a coordinator; `restart` loses all but the log."""
+    """The environment of a coordinator; `restart` loses everything but the log."""
 
     def __init__(self, transaction_version: int = 2, **settings: int) -> None:
         self.clock = ManualClock()
@@ -110,13 +110,13 @@ class World:
         return self.next_block - size
 
     def begin(self, transactional_id: str, *partitions: TopicPartition, version: int = 0) -> ProducerIdAndEpoch:
-        """A producer with an open transaction on these partitions."""
+        """Create a producer with an open transaction on these partitions."""
         producer = self.coordinator.init_producer_id(transactional_id, 60_000)
         self.coordinator.add_partitions(transactional_id, producer, frozenset(partitions), version)
         return producer
 
     def put(self, transaction: Transaction) -> TransactionCoordinator:
-        """Restart with this as the last state in the log."""
+        """Restart with this state as the last one in the log."""
         self.log.append(transaction)
         return self.restart()
 

@@ -1,4 +1,4 @@
-"""Whether transactional data may be appended, and what older and newer clients are told if not."""
+"""Admission of transactional data, and its error codes for older and newer clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transaction APIs' handlers: what each version is told."""
+"""Handlers of the transaction APIs: the response of every version."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def world() -> World:
 
 @pytest.fixture
 def node(world: World, tmp_path: Path) -> Iterator[Node]:
-    """A node with the topic a, of two partitions, and the coordinator over memory."""
+    """A node with the topic a of two partitions, and a coordinator in memory."""
     endpoints = {"PLAINTEXT": ("localhost", 9092)}
     timers = world.clock.timers
     node = Node(world.settings, tmp_path / "data", endpoints, world.clock, timers, files=TemporaryFiles())
@@ -47,7 +47,7 @@ def node(world: World, tmp_path: Path) -> Iterator[Node]:
 
 
 def ask(node: Node, request: Any, version: int) -> Any:
-    """The response, having been through the bytes of that version both ways."""
+    """Encode and handle a request in this version, and decode the response."""
     request = type(request).decode(request.encode(version=version), version=version)
     context = RequestContext(
         peer=Peer(connection_id="1", host="127.0.0.1", port=1, listener="PLAINTEXT"),

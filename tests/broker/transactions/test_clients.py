@@ -1,4 +1,4 @@
-"""Transactions of the clients people use, against a running broker."""
+"""Transactions of common clients on a running broker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SMALL = {"offsets_topic_num_partitions": 1, "transaction_state_log_num_partition
 
 
 class HasBootstrap(Protocol):
-    """This broker or a real one."""
+    """Our broker or a real one."""
 
     @property
     def bootstrap_servers(self) -> str: ...
@@ -37,7 +37,7 @@ def broker() -> Iterator[Broker]:
 
 
 def producer(broker: HasBootstrap, transactional_id: str, **settings: Any) -> confluent_kafka.Producer:
-    """A librdkafka producer with its transactional id initialized."""
+    """Return a librdkafka producer with an initialized transactional id."""
     made = confluent_kafka.Producer(
         {
             "bootstrap.servers": broker.bootstrap_servers,
@@ -57,7 +57,7 @@ def send(made: confluent_kafka.Producer, topic: str, *values: bytes) -> None:
 
 
 def read(broker: HasBootstrap, topic: str, count: int, isolation: str = "read_committed") -> list[bytes]:
-    """The first records of a topic's partition 0, and those of a moment more."""
+    """Return the first records of a topic's partition 0, and those that arrive shortly after."""
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": broker.bootstrap_servers,
@@ -145,7 +145,7 @@ def test_librdkafka_commits_offsets_in_a_transaction(broker: Broker, commit: boo
 
 
 def send_plain(broker: Broker, topic: str) -> None:
-    """Make the topic and put something in it."""
+    """Create the topic and produce to it without a transaction."""
     made = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
     send(made, topic, b"x")
 
@@ -194,7 +194,7 @@ def test_kafka_python_commits_aborts_and_sends_offsets(broker: Broker) -> None:
 
 
 def offset_of(broker: Broker, group: str, topic: str) -> int:
-    """A group's committed offset of partition 0."""
+    """Return the committed offset of a group for partition 0."""
     consumer = confluent_kafka.Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
     [committed] = consumer.committed([TopicPartition(topic, 0)], HANG_S)
     consumer.close()

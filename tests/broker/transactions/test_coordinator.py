@@ -1,4 +1,4 @@
-"""The transaction coordinator under a clock that stands: ids, fencing, endings, crashes, timeouts."""
+"""The transaction coordinator on a manual clock: ids, fencing, completion, crashes, timeouts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TIMEOUT_MS = 60_000
 
 
 def refused(call: Callable[[], object]) -> ErrorCode:
-    """The code with which the call is refused."""
+    """Return the error code of a rejected call."""
     with pytest.raises(BrokerError) as caught:
         call()
     return ErrorCode(caught.value.code)
@@ -338,7 +338,7 @@ def test_a_decision_made_before_a_crash_is_completed_after_it(transaction_versio
 
 
 def test_a_crash_at_every_append_loses_no_decision_and_no_epoch() -> None:
-    """Whatever the log ends with, the next producer has a later epoch than any that a marker or an answer named."""
+    """For any end of the log, the next producer has a later epoch than any marker or response."""
     world = World()
     seen = []
     for round_ in range(4):

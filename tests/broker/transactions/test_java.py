@@ -1,4 +1,4 @@
-"""Transactions of Kafka's own clients, of both transaction versions; directories handed to a real Kafka and back."""
+"""Transactions of Kafka's own clients in both transaction versions, and directories passed to real Kafka and back."""
 
 from __future__ import annotations
 

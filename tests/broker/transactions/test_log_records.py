@@ -1,4 +1,4 @@
-"""Records of `__transaction_state`: those of real Kafka read and written again byte for byte."""
+"""Records of `__transaction_state`: real Kafka's round-trip byte for byte."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.broker.transactions.harness import read_transaction
 
 
 def kafkas_records(data: Path) -> list[Record]:
-    """All records of the topic in a real log directory."""
+    """Return all records of the topic in a real log directory."""
     paths = sorted(data.glob("__transaction_state-*/*.log"))
     return [record for path in paths for batch in read_batches(path.read_bytes()) for record in batch.records()]
 
 
 def in_order(value: bytes) -> bytes:
-    """The value with its partitions sorted: Kafka writes them as its hash maps have them."""
+    """Return the value with its partitions sorted, since Kafka writes them in hash map order."""
     read, version = read_prefixed(TransactionLogValue, value)
     for topic in read.transaction_partitions or ():
         topic.partition_ids.sort()

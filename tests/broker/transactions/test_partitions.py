@@ -1,4 +1,4 @@
-"""Transactional data and markers as requests bring them, on a broker's real partitions."""
+"""Requests with transactional data and markers, on real partitions of a broker."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def client(broker: Broker) -> Iterator[RawClient]:
 
 @pytest.fixture
 def partition(request: pytest.FixtureRequest) -> int:
-    """One that no other test writes to."""
+    """A partition that no other test uses."""
     here = [item.nodeid for item in request.node.session.items if item.path == request.node.path]
     return here.index(request.node.nodeid)
 
@@ -58,7 +58,7 @@ def produce(
     sequence: int = 0,
     is_transactional: bool = True,
 ) -> ErrorCode:
-    """The error of one record's way."""
+    """Produce one record and return the error code."""
     builder = BatchBuilder(**producer._asdict(), base_sequence=sequence, is_transactional=is_transactional)
     builder.append(None, b"x", timestamp=1)
     data = m.ProduceRequest.PartitionProduceData(index=partition, records=builder.build())
@@ -87,7 +87,7 @@ def end(client: RawClient, transactional_id: str, producer: ProducerIdAndEpoch, 
 
 
 def offsets(broker: Broker, partition: int) -> tuple[int, int]:
-    """(last stable offset, log end offset)."""
+    """Return (last stable offset, log end offset)."""
 
     def ask(node: Any) -> tuple[int, int]:
         log = node.topics.partition("t", partition).opened
@@ -183,7 +183,7 @@ def test_a_failed_marker_is_written_once_the_disk_recovers(broker: Broker, clien
 
 
 class Broken:
-    """A log whose disk refuses markers."""
+    """A log that fails to write markers."""
 
     def __init__(self, whole: Any) -> None:
         self.whole = whole

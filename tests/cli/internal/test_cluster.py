@@ -1,4 +1,4 @@
-"""`kwire cluster`: what it prints of real metadata logs, and what it never prints."""
+"""`kwire cluster` on real metadata logs: its output, and secrets that it never prints."""
 
 from __future__ import annotations
 

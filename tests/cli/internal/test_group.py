@@ -1,4 +1,4 @@
-"""`kwire group`: what it prints of real `__consumer_offsets`."""
+"""`kwire group` on real `__consumer_offsets`."""
 
 from __future__ import annotations
 

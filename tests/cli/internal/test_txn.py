@@ -1,4 +1,4 @@
-"""`kwire txn`: what it prints of real `__transaction_state`."""
+"""`kwire txn` on real `__transaction_state`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kwire log compact`: shows, copies, and changes only what it is told to."""
+"""`kwire log compact`: previews, copies, and changes only the selected partitions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Run = Callable[..., list[dict[str, Any]]]
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """run(arguments, code=expected exit code) -> the rows it printed."""
+    """Function that runs the command: run(arguments, code=expected exit code) -> printed rows."""
 
     def call(*arguments: str | Path, code: int = 0) -> list[dict[str, Any]]:
         capsys.readouterr()

@@ -14,7 +14,7 @@ from tests.records.building import batch, record
 
 
 def unpacked(row: dict, name: str) -> str | None:
-    """The bytes of a key or value, as base64 like the consumer's file has them."""
+    """Return the bytes of a key or value in base64, as in the consumer's file."""
     if f"{name}_base64" in row:
         return row[f"{name}_base64"]
     return None if row[name] is None else base64.b64encode(row[name].encode()).decode()
@@ -137,7 +137,7 @@ def test_markers_print_their_transaction(kafka_logs: dict[str, Path], kwire: Cal
 
 
 def test_records_after_damage_are_printed(kwire: Callable, tmp_path: Path) -> None:
-    """A batch that does not decode, then a good one; then a header that is none ends the file."""
+    """An undecodable batch, then a valid one; an invalid header ends the file."""
     torn = batch(b"\x7f" * 20, base_offset=1)
     file = segment(tmp_path / "t-0", batch(record()), torn, batch(record(), base_offset=2), b"\xff" * 40)
     result = kwire("log", "dump", "--deep", "--format", "jsonl", file)

@@ -1,4 +1,4 @@
-"""The decoders of `kwire log dump --like-kafka` against what Kafka's own tool printed of the same files."""
+"""The decoders of `kwire log dump --like-kafka`, compared with the output of Kafka's tool."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_text_is_escaped_as_jackson_does() -> None:
 
 
 def odd_records() -> list[tuple[bytes | None, bytes | None]]:
-    """Types and versions that no release knows, and bytes behind a message, which coordinators pass over."""
+    """Records of unknown types and versions, and with bytes after the message, which coordinators ignore."""
     key: Any = registry.get("OffsetCommitKey")
     value: Any = registry.get("OffsetCommitValue")
     name, commit = keyed(key(group="g", topic="t", partition=1), value(offset=5, metadata='é "x"\n'), 3)
@@ -161,7 +161,7 @@ def crowded_transactions() -> list[tuple[bytes | None, bytes | None]]:
 
 
 def remote_records() -> list[tuple[bytes | None, bytes | None]]:
-    """The three kinds of a remote log's records, and what is none."""
+    """The three types of remote log records, and an invalid one."""
     segment: Any = registry.get("RemoteLogSegmentMetadataRecord")
     update: Any = registry.get("RemoteLogSegmentMetadataUpdateRecord")
     partition: Any = registry.get("RemotePartitionDeleteMetadataRecord")
@@ -224,7 +224,7 @@ def test_remote_log_records_print_as_java_objects(tmp_path: Path, kwire: Callabl
 def test_decoders_print_the_output_of_kafka_3_9(
     bare: tuple[str, ...], kafka_logs: dict[str, Path], tmp_path: Path, kwire: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Records that no broker wrote for the golden logs, and the form of lines that they do not have."""
+    """Records and lines that the golden logs do not contain."""
     log_of(tmp_path, "__transaction_state-0", batch(crowded_transactions(), 0))
     log_of(tmp_path, "__consumer_offsets-0", batch(odd_records(), 0))
     log_of(tmp_path, "__consumer_offsets-9", batch([(b"\0\2\0\1g", None), (b"\0\x0b\0\1g", None)], 0))

@@ -1,4 +1,4 @@
-"""`kwire log dump --like-kafka` against what Kafka's own tool printed of the same files."""
+"""`kwire log dump --like-kafka`, compared with the output of Kafka's tool."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DUMPS = {
 
 
 def dumped_files(kind: str, name: str, data: Path) -> list[str]:
-    """The files whose dump is in expected/dump/KIND/NAME.txt.gz, relative to the log directory."""
+    """Return the files with a dump in expected/dump/KIND/NAME.txt.gz, relative to the log directory."""
     if kind == "records":
         partition, _, segment = name.partition(".00000")
         return [f"{partition}/00000{segment}"]
@@ -32,7 +32,7 @@ def dumped_files(kind: str, name: str, data: Path) -> list[str]:
 
 
 def before_crash(expected: str) -> tuple[str, bool]:
-    """What the tool printed before it died of damage, and whether it did."""
+    """Return the tool's output before it failed on damage, and whether it failed."""
     text, mark, _ = expected.partition("\n### exit")
     return text, bool(mark)
 

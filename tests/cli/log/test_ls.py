@@ -1,4 +1,4 @@
-"""`kwire log ls`: what it says about real log directories."""
+"""`kwire log ls` on real log directories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kwire log repair` and `kwire log index`: the plan first, then a new directory or the old one, and exit codes."""
+"""`kwire log repair` and `kwire log index`: plans, new and repaired directories, exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kwire log restore` on the command line, behind `kwire log export`."""
+"""`kwire log restore` after `kwire log export`."""
 
 from __future__ import annotations
 

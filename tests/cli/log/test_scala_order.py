@@ -1,4 +1,4 @@
-"""The order of Scala's hash tables; expected are lines that Kafka 3.9.1 printed of crafted transactions."""
+"""The order of Scala's hash tables, compared with the output of Kafka 3.9.1 for crafted transactions."""
 
 from __future__ import annotations
 

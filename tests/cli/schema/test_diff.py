@@ -1,4 +1,4 @@
-"""`kwire schema diff`: exit codes, the four forms of output, allowances, real releases."""
+"""`kwire schema diff`: exit codes, the four output formats, --allow, real releases."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_github_format_prints_annotations(kwire: Callable, sources: Callable) ->
 
 
 def test_annotations_escape_their_text(kwire: Callable, sources: Callable) -> None:
-    """Texts of a definition reach GitHub's command line: line ends, percent signs, commas and colons are escaped."""
+    """Texts of a definition are part of GitHub's workflow commands: line ends, percent signs, commas, colons."""
     text = "50%\r\n::stop-commands::x\x1b[31m"
     sources(message(field("string", "A")), message(field("string", "A", default=text)))
     [line] = kwire("schema", "diff", "old", "new", "--format", "github").out.splitlines()
@@ -169,7 +169,7 @@ def test_like_kafka_agrees_with_kafkas_checker(kwire: Callable, sources: Callabl
 
 @pytest.mark.requirement("T-21")
 def test_the_old_definition_is_first_with_like_kafka(kwire: Callable, sources: Callable) -> None:
-    """Kafka's git command passes new and old in the wrong order, so that its answers are about the way back."""
+    """Kafka's git command swaps new and old, so its results are those of the reverse change."""
     sources(message(A), message(A, field(name="B", versions="4+"), validVersions="0-4"))
     assert kwire("schema", "diff", "old", "new", "--like-kafka").code == 0
     assert kwire("schema", "diff", "new", "old", "--like-kafka").code == 1

@@ -1,4 +1,4 @@
-"""A client of Spark Connect that has PySpark and nothing of kwire: bare.py REMOTE LOGS OUT SERVERS TOPIC."""
+"""A Spark Connect client with PySpark but without kwire: bare.py REMOTE LOGS OUT SERVERS TOPIC."""
 
 from __future__ import annotations
 

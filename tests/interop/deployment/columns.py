@@ -1,4 +1,4 @@
-"""Functions on columns, and the examples of the pages that have some."""
+"""Column functions, and the examples of their pages."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def pages(given: Given) -> None:
 
 
 def places(given: Given) -> None:
-    """Where the Python workers have kwire from, and that they compile no kernel."""
+    """Check the location of kwire in Python workers, and that they compile no kernels."""
     found = [json.loads(row[0]) for row in look(given.spark).collect()]
     for each in found:
         assert "/site-packages/kwire/__init__.py" in each["kwire"], each["kwire"]
@@ -63,7 +63,7 @@ def places(given: Given) -> None:
 
 
 def look(spark: Any) -> Any:
-    """One row for each of eight tasks: what its worker says of itself, in JSON."""
+    """Return facts of the worker of each of eight tasks, in JSON."""
     from pyspark.sql.functions import udf
 
     def tell(number: int) -> str:

@@ -1,4 +1,4 @@
-"""What the checks of this folder get; see main.py."""
+"""The input of the checks in this folder, passed by main.py."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Row = tuple[Any, ...]
 
 
 def create_topic(servers: str, name: str, partitions: int) -> str:
-    """A new topic of a name that begins so; returns its name."""
+    """Create a topic with this name prefix and return its name."""
     name = f"{name}-{uuid.uuid4().hex[:8]}"
     cls: Any = registry.get("CreateTopicsRequest")
     topic = cls.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
@@ -44,18 +44,18 @@ def create_topic(servers: str, name: str, partitions: int) -> str:
 
 
 def of_record(partition: int, record: Record) -> Row:
-    """A record as what rows() gives."""
+    """Return a record in the form of rows()."""
     return (partition, record.offset, record.timestamp, record.key, record.value, record.headers or None)
 
 
 def of_log(logs: Path, topic: str) -> list[Row]:
-    """What a log directory has in a topic, read by kwire alone."""
+    """Return the records of a topic in a log directory, read without Spark."""
     found = LogDirectory(logs)
     return [of_record(p, record) for name, p in sorted(found) if name == topic for record in found[name, p].read()]
 
 
 def of_broker(servers: str, topic: str, isolation: str = "read_uncommitted") -> list[Row]:
-    """What a broker has in a topic, read by kwire's client alone."""
+    """Return the records of a topic on a broker, read by kwire's client."""
     with Client(servers) as client:
         keys = [key for key in client.metadata([topic]).leaders if key[0] == topic]
         starts = client.list_offsets(dict.fromkeys(keys, EARLIEST_TIMESTAMP))
@@ -77,7 +77,7 @@ def of_broker(servers: str, topic: str, isolation: str = "read_uncommitted") -> 
 
 
 def rows(frame: Any) -> list[Row]:
-    """The rows of kafka-log or kafka-live, with headers, as of_log() has them."""
+    """Return the rows of kafka-log or kafka-live, with headers, in the form of of_log()."""
     chosen = frame.selectExpr("partition", "offset", "unix_millis(timestamp)", "key", "value", "headers")
     return sorted(
         (
@@ -93,5 +93,5 @@ def rows(frame: Any) -> list[Row]:
 
 
 def contents(found: list[Row]) -> list[Row]:
-    """Partition, key, value and headers, where offsets and times are not to be compared."""
+    """Return partition, key, value and headers, without offsets and timestamps."""
     return sorted(((p, key, value, headers) for p, _, _, key, value, headers in found), key=repr)

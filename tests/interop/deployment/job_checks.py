@@ -1,4 +1,4 @@
-"""Each job of kwire.spark.jobs leaves what one process without Spark leaves, byte for byte."""
+"""Each job of kwire.spark.jobs gives the bytes of a single process without Spark."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def advise(given: Given) -> None:
 
 
 def files_below(path: Path) -> dict[str, bytes]:
-    """Every file's bytes, but for those that hold a time."""
+    """Return the bytes of every file except those with a timestamp."""
     return {
         str(each.relative_to(path)): each.read_bytes()
         for each in sorted(path.rglob("*"))

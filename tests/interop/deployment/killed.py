@@ -1,4 +1,4 @@
-"""Executors and Python workers that are killed while a query runs: Spark tries again, and no row is wrong."""
+"""Executors and Python workers are killed during a query: Spark retries, and rows are correct."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def an_executor_in_a_read(given: Given) -> None:
 
 
 def read_and_kill(given: Given, name: str, kill: Callable[[int], None]) -> None:
-    """Read a topic in small tasks, and kill when some of them are done."""
+    """Read a topic in small tasks and kill processes after some of them."""
     marks = given.out / name
     marks.mkdir()
     options = {"subscribe": "orders", "includeHeaders": "true", "maxRecordsPerPartition": "2000"}
@@ -67,7 +67,7 @@ def an_executor_in_a_transactional_write(given: Given) -> None:
 
 
 def marking(marks: Path, seconds: float) -> Any:
-    """A function that gives back its number after some time; each process that runs it leaves a file with its pid."""
+    """Return a function that returns its argument after some time and writes a file with the process id."""
     from pyspark.sql.functions import udf
 
     folder = str(marks)
@@ -90,7 +90,7 @@ def marking(marks: Path, seconds: float) -> Any:
 
 
 def while_it_runs(query: Callable[[], Any], also: Callable[[], None]) -> Any:
-    """What a query gives while something else happens; raises what either raises."""
+    """Run a query and something else concurrently; return the query's result. Raises errors of both."""
     failed: list[BaseException] = []
 
     def run() -> None:
@@ -108,7 +108,7 @@ def while_it_runs(query: Callable[[], Any], also: Callable[[], None]) -> Any:
 
 
 def kill_when(is_time: Callable[[], bool], marks: Path, kill: Callable[[int], None]) -> None:
-    """Kill what belongs to the newest mark, as soon as it is time."""
+    """Kill the process of the newest mark once a condition holds."""
     deadline = time.monotonic() + 600
     while not is_time():
         assert time.monotonic() < deadline
@@ -118,7 +118,7 @@ def kill_when(is_time: Callable[[], bool], marks: Path, kill: Callable[[int], No
 
 
 def kill_workers(daemon: int) -> None:
-    """Kill the Python workers of an executor: children of its daemon."""
+    """Kill the Python workers of an executor, the children of its daemon."""
     children = [
         int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and parent(path.name) == daemon
     ]
@@ -128,14 +128,14 @@ def kill_workers(daemon: int) -> None:
 
 
 def kill_executor(daemon: int) -> None:
-    """Kill the JVM that started a daemon, which is an executor of its own and not the driver."""
+    """Kill the JVM of an executor, the parent of a daemon."""
     process = parent(str(daemon))
     assert "CoarseGrainedExecutorBackend" in Path(f"/proc/{process}/cmdline").read_text()
     os.kill(process, signal.SIGKILL)
 
 
 def parent(pid: str) -> int:
-    """The parent of a process; -1 where it is gone."""
+    """Return the parent of a process, -1 if it has ended."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except FileNotFoundError:

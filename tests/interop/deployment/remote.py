@@ -1,4 +1,4 @@
-"""What is particular to Spark Connect: sources that the client registers, errors, a client without Java."""
+"""Features of Spark Connect: sources registered by the client, errors, a client without Java."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def errors_arrive(given: Given) -> None:
 
 
 def error_of(query: Callable[[], Any]) -> str:
-    """What a query fails with."""
+    """Return the error of a failing query."""
     try:
         query()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Every source and sink, in batch and streaming queries; each result is compared with what kwire says without Spark."""
+"""Every source and sink in batch and streaming queries, compared with kwire without Spark."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def log_sink(given: Given) -> None:
 
 
 def write_orders(given: Given) -> str:
-    """Write the orders to a new topic; returns its name."""
+    """Write the orders to a new topic and return its name."""
     topic = create_topic(given.servers, "live-batch", 3)
     orders = given.spark.read.format("kafka-log").options(subscribe="orders", includeHeaders=True).load(str(given.logs))
     sink = {"kafka.bootstrap.servers": given.servers, "topic": topic, "kafka.compression.type": "lz4"}
@@ -124,13 +124,13 @@ def internal(given: Given) -> None:
 
 
 def live(given: Given, reader: Any, topic: str, **more: str) -> Any:
-    """A DataFrame of a topic."""
+    """Return a DataFrame of a topic."""
     options = {"kafka.bootstrap.servers": given.servers, "subscribe": topic, "includeHeaders": "true", **more}
     return reader.format("kafka-live").options(**options).load()
 
 
 def drain(writer: Any, checkpoint: str) -> int:
-    """Run a stream until it has all that is there; returns the number of micro-batches so far.
+    """Run a stream until it has read all available records; return the number of micro-batches.
 
     Spark 4.1 has neither Trigger.AvailableNow nor limits for Python sources: everything is one micro-batch.
     """

@@ -1,4 +1,4 @@
-"""Two directories of the same partition, after two cleaners: what has to be the same."""
+"""Comparison of two directories of a partition after two cleaners."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ CRC_AND_SIZE = {4, 1}  # fields of DEFAULT_HEADER that depend on the compressor
 
 
 def segment_files(directory: Path, kind: str = "log") -> list[Path]:
-    """A partition's files of a kind that count, by name."""
+    """Return the non-empty files of a partition with a suffix, by name."""
     return [path for path in sorted(directory.glob(f"*.{kind}")) if SEGMENT_FILE.fullmatch(path.name)]
 
 
 def batch_content(batch: Batch) -> Any:
-    """All of a batch that has to be the same: its bytes, or its fields and what is compressed in it."""
+    """Return the part of a batch that must be equal: its bytes, or its fields and decompressed records."""
     batch.check()
     if not batch.compression:
         return bytes(batch.buffer)
@@ -32,7 +32,7 @@ def batch_content(batch: Batch) -> Any:
 
 
 def log_content(directory: Path) -> dict[str, list[Any]]:
-    """The batches of each segment."""
+    """Return the batches of each segment."""
     return {
         path.name: [batch_content(batch) for batch in read_batches(path.read_bytes(), file=str(path))]
         for path in segment_files(directory)
@@ -40,12 +40,12 @@ def log_content(directory: Path) -> dict[str, list[Any]]:
 
 
 def transaction_content(directory: Path) -> dict[str, bytes]:
-    """The transaction indexes that are not empty."""
+    """Return the non-empty transaction indexes."""
     return {path.name: data for path in segment_files(directory, "txnindex") if (data := path.read_bytes())}
 
 
 def with_true_crc(data: bytes) -> bytes:
-    """One batch with the checksum that its bytes have."""
+    """Return a batch with a valid checksum."""
     changed = bytearray(data)
     if changed[16] < 2:
         changed[12:16] = crc32(bytes(changed[16:])).to_bytes(4, "big")

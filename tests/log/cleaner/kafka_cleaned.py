@@ -1,4 +1,4 @@
-"""What Kafka 3.9.1's log cleaner leaves of the golden logs: kafka_cleaned.json.
+"""Results of Kafka 3.9.1's log cleaner for the golden logs: kafka_cleaned.json.
 
 For each partition and pass the new checkpoint and, of each segment, a digest of its batches (compressed ones by what is
 in them). Made by `python -m tests.log.cleaner.kafka_cleaned`, which needs a JVM.
@@ -57,26 +57,26 @@ PARTITIONS = {
 
 
 def partitions() -> Iterator[tuple[str, str]]:
-    """(archive, partition's directory) of all cases."""
+    """Return (archive, partition directory) of all cases."""
     for archive, names in PARTITIONS.items():
         for name in names:
             yield archive, name
 
 
 def digests(directory: Path) -> dict[str, str]:
-    """A digest for each segment and transaction index."""
+    """Return a digest of each segment and transaction index."""
     content: dict[str, Any] = {**log_content(directory), **transaction_content(directory)}
     return {name: hashlib.sha256(repr(each).encode()).hexdigest()[:24] for name, each in sorted(content.items())}
 
 
 def copy_partition(archive: Path, name: str, target: Path) -> Path:
-    """A writable copy of a partition's directory, closed cleanly."""
+    """Create a writable copy of a partition directory, closed cleanly."""
     shutil.copytree(archive / "data" / name, target / name)
     return target / name
 
 
 def main() -> None:
-    """Have Kafka clean all of them, and write what it left."""
+    """Clean all cases with Kafka and write the results."""
     from tools import kafka
 
     settings = ",".join(f"{name}={value}" for name, value in SETTINGS.items())

@@ -1,4 +1,4 @@
-"""Logs to compact, put together batch by batch: every magic and codec, transactions in every state, idempotent
+"""Logs to compact, built batch by batch: every magic and codec, transactions in every state, idempotent
 producers, tombstones, records without key, append times, several segments."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MINUTE_MS = 60_000
 
 @dataclass(slots=True)
 class Producer:
-    """An idempotent or transactional producer of a made log."""
+    """An idempotent or transactional producer of a generated log."""
 
     producer_id: int
     producer_epoch: int = 0
@@ -27,7 +27,7 @@ class Producer:
 
 @dataclass(slots=True)
 class MadeLog:
-    """A log that grows by drawn batches. segments: (base offset, bytes) of the closed ones and then of the last."""
+    """A log that grows by random batches. segments: (base offset, bytes), the active one last."""
 
     random: random.Random
     keys: int = 12
@@ -37,12 +37,12 @@ class MadeLog:
     producers: dict[int, Producer] = field(default_factory=dict)
 
     def roll(self) -> None:
-        """Begin another segment, now and then behind a gap of offsets."""
+        """Start another segment, sometimes after a gap of offsets."""
         self.next_offset += self.random.choice([0, 0, 0, 5])
         self.segments.append((self.next_offset, bytearray()))
 
     def records(self, count: int, magic: int, *, gaps: bool = False) -> list[Record]:
-        """Records from the next offset on."""
+        """Return records from the next offset."""
         draw, found = self.random, list[Record]()
         for _ in range(count):
             self.now_ms += draw.randrange(3)
@@ -64,11 +64,11 @@ class MadeLog:
         return found
 
     def append(self, batch: bytes) -> None:
-        """Put a batch at the end."""
+        """Append a batch."""
         self.segments[-1][1].extend(batch)
 
     def add_plain(self, magic: int = 2) -> None:
-        """A batch without producer, or a message set of magic 0 or 1."""
+        """Append a batch without a producer, or a message set of magic 0 or 1."""
         draw = self.random
         codec = draw.choice([each for each in Compression if magic == 2 or each != Compression.ZSTD])
         append_time = magic > 0 and draw.random() < 0.2
@@ -88,7 +88,7 @@ class MadeLog:
         )
 
     def add_produced(self, producer_id: int, *, is_transactional: bool) -> None:
-        """A batch of a producer that the log has to remember."""
+        """Append a batch of a producer with state."""
         draw = self.random
         producer = self.producers.setdefault(producer_id, Producer(producer_id))
         base = self.next_offset
@@ -109,7 +109,7 @@ class MadeLog:
         producer.is_open = is_transactional
 
     def add_marker(self, producer_id: int, *, commit: bool) -> None:
-        """The end of a transaction, perhaps of one without data here."""
+        """Append a transaction marker, sometimes of a transaction without data."""
         producer = self.producers.setdefault(producer_id, Producer(producer_id))
         if self.random.random() < 0.2:
             producer.producer_epoch += 1
@@ -129,7 +129,7 @@ class MadeLog:
         producer.is_open = False
 
     def grow(self, batches: int, *, magics: tuple[int, ...] = (2,), segment_bytes: int = 4000) -> None:
-        """Draw some batches."""
+        """Append random batches."""
         draw = self.random
         for _ in range(batches):
             self.now_ms += draw.randrange(MINUTE_MS)
@@ -146,7 +146,7 @@ class MadeLog:
                 self.add_marker(draw.choice([200, 201, 202, 203]), commit=draw.random() < 0.5)
 
     def write(self, directory: Path) -> None:
-        """Write the segments, the last one as the active one; modification times a day apart, before NOW_MS."""
+        """Write the segments, the last one active, with modification times a day apart before NOW_MS."""
         directory.mkdir(parents=True)
         for i, (base_offset, data) in enumerate(self.segments):
             path = directory / segment_file(base_offset, "log")
@@ -156,7 +156,7 @@ class MadeLog:
 
 
 def made_log(seed: int, *, batches: int = 80, magics: tuple[int, ...] = (2,)) -> MadeLog:
-    """A log drawn from a seed that ends with a segment of its own, so that all before it can be compacted."""
+    """Return a random log that ends with a separate segment, so that everything before it can be compacted."""
     log = MadeLog(random.Random(seed))
     log.grow(batches, magics=magics)
     for producer in list(log.producers.values()):

@@ -1,4 +1,4 @@
-"""Compaction of one chunk the plain way: record objects, a dict, and Kafka's filterTo line by line."""
+"""A plain implementation of compaction: record objects, a dict and Kafka's filterTo, line by line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kwire.records import Batch, Record, read_batches
 
 
 def newest_offsets(data: bytes, transactions: CleanedTransactions, first_dirty_offset: int = 0) -> dict[bytes, int]:
-    """The highest offset of each key outside aborted transactions."""
+    """Return the highest offset of each key, without aborted transactions."""
     found: dict[bytes, int] = {}
     for batch in read_batches(data):
         if batch.is_control:
@@ -30,7 +30,7 @@ def stays(
     now_ms: int,
     keeps_old_tombstones: bool,
 ) -> bool:
-    """Whether a record of a batch that is not dropped as a whole stays."""
+    """Return whether a record is kept, unless its whole batch is dropped."""
     if record.offset > latest_offset:
         return True
     if record.key is None or record.offset < newest.get(record.key, -1):
@@ -54,7 +54,7 @@ def filter_batches(
     delete_retention_ms: int,
     keeps_old_tombstones: bool,
 ) -> Iterator[bytes]:
-    """What is left of each batch."""
+    """Return the remaining records of each batch."""
     for batch in read_batches(data):
         if batch.is_control:
             may_go = transactions.on_control(batch)

@@ -1,4 +1,4 @@
-"""The whole cleaner on directories: what is left is what Kafka leaves, whatever step it is stopped at."""
+"""The whole cleaner on directories: results equal Kafka's, and interruptions at any step are safe."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KEYS = 5
 
 
 def filled(directory: Path, batches: int = 40, config: LogConfig = CONFIG, **options: Any) -> PartitionWriter:
-    """A partition "t-0" with several segments; keys come again and again, some batches are compressed."""
+    """A partition "t-0" with several segments, repeated keys and some compressed batches."""
     log = PartitionWriter.open(
         options.pop("file_system", None) or FileSystem(), str(directory / "t-0"), "t", 0, config, now_ms=NOW
     )
@@ -50,12 +50,12 @@ def filled(directory: Path, batches: int = 40, config: LogConfig = CONFIG, **opt
 
 
 def contents(directory: Path) -> dict[int, tuple[bytes | None, bytes | None]]:
-    """(key, value) by offset of all records that a reader finds."""
+    """Return (key, value) by offset of all records."""
     return {each.offset: (each.key, each.value) for each in LogDirectory(directory)["t", 0].read()}
 
 
 def newest(records: dict[int, tuple[bytes | None, bytes | None]], end_offset: int) -> dict[int, Any]:
-    """What compaction below end_offset has to leave."""
+    """Return the expected records after compaction below end_offset."""
     last = {key: offset for offset, (key, _) in sorted(records.items()) if offset < end_offset}
     return {offset: each for offset, each in records.items() if offset >= end_offset or last[each[0]] == offset}
 
@@ -265,7 +265,7 @@ def test_a_damaged_batch_leaves_the_log_unchanged(tmp_path: Path) -> None:
 
 
 def log_bytes(directory: Path) -> dict[str, bytes]:
-    """Every file but those that are preallocated."""
+    """Return every file except preallocated ones."""
     return {path.name: path.read_bytes() for path in directory.iterdir() if not path.name.endswith("index")}
 
 

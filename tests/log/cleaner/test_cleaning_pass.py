@@ -1,4 +1,4 @@
-"""One pass over stored logs: nothing is written, open transactions hold it back, damage ends it."""
+"""One pass over stored logs: it writes nothing, ends at open transactions and at damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a log can be cleaned, when it is due, and which segments become one."""
+"""The cleanable range of a log, when a log is due, and grouping of segments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOW = 1_000_000
 
 @dataclass
 class Facts:
-    """A segment as the plan sees it."""
+    """The facts of a segment that the plan uses."""
 
     base_offset: int
     size_bytes: int = 100

@@ -1,4 +1,4 @@
-"""SipHash-2-4-128, beside its authors' test vectors and a straightforward one in Python."""
+"""SipHash-2-4-128, compared with its authors' test vectors and a plain Python implementation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VECTORS = [  # of siphash.c: the hash of 00 01 02 ... under the key 00 01 ... 0f
 
 
 def hashed(data: bytes, secret: bytes = SECRET) -> bytes:
-    """hash_key of bytes, as bytes."""
+    """Return hash_key of bytes, as bytes."""
     array = np.frombuffer(data + b"\xff", np.uint8)  # a byte behind the end, which must not count
     low, high = np.frombuffer(secret, "<u8").astype(np.uint64)
     first, second = hash_key(array.ctypes.data, len(data), low, high)
@@ -29,7 +29,7 @@ def hashed(data: bytes, secret: bytes = SECRET) -> bytes:
 
 
 def reference(data: bytes, secret: bytes) -> bytes:
-    """The same from the paper."""
+    """The reference implementation, from the paper."""
     k0, k1 = (int.from_bytes(secret[i : i + 8], "little") for i in (0, 8))
     v = [k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D ^ 0xEE, k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573]
 

@@ -1,4 +1,4 @@
-"""The map of the newest offsets, beside a dict."""
+"""The offset map, compared with a dict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chunks in, what is left of them out: beside Kafka's algorithm on record objects, and byte for byte where bytes are
+"""The record filter: compared with Kafka's algorithm on record objects, and byte for byte where bytes are
 known."""
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def clean(
     stats: CleanerStats | None = None,
     chunk_bytes: int = 1 << 30,
 ) -> bytes:
-    """RecordFilter over data, cut into chunks."""
+    """Run RecordFilter over data in chunks."""
     offset_map = OffsetMap(1 << 16, secret=SECRET)
     for key, offset in newest.items():
         assert offset_map.put(key, offset)
@@ -257,7 +257,7 @@ def test_a_damaged_batch_ends_the_pass_and_is_reported(codec: Compression) -> No
 
 @pytest.mark.parametrize(("magic", "codec"), [(0, "none"), (1, "none"), (1, "gzip"), (2, "none"), (2, "zstd")])
 def test_any_changed_byte_gives_batches_or_an_error(magic: int, codec: str) -> None:
-    """Checksums are taken anew, so that the fields themselves are met."""
+    """Checksums are corrected, so that the fields are parsed."""
     data = write_batch(THREE, magic, codec, 100)
     for at in range(12, len(data)):
         for flip in (1, 0x80, 0xFF):

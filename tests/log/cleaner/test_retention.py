@@ -1,4 +1,4 @@
-"""Which batches and markers stay, batch by batch."""
+"""Retention of batches and markers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transaction index of a log, from its batches, one after another."""
+"""The transaction index of a log, computed from its batches."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kwire.records import ControlRecordType, parse_control_record, read_batches
 
 
 def aborted_entries(data: bytes) -> list[TransactionIndexEntry]:
-    """The entries that a broker writes while data is appended."""
+    """Return the entries that a broker writes when data is appended."""
     open_now: dict[int, int] = {}
     found = []
     for batch in read_batches(data):

@@ -1,4 +1,4 @@
-"""What Kafka's own tool decoded of the golden logs' internal topics, and small logs of such topics to write."""
+"""Kafka's decoded dumps of the golden logs' internal topics, and small logs of internal topics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOW = 1_700_000_000_000
 
 
 class Dumped(NamedTuple):
-    """A record of a decoded dump. key: of a coordinator's record. payload: None for control records and tombstones."""
+    """A record of a decoded dump. key: coordinator records only. payload: None for control records and tombstones."""
 
     file: str
     offset: int
@@ -33,7 +33,7 @@ class Dumped(NamedTuple):
 
 
 def dumped(folder: Path, partition: str) -> Iterator[Dumped]:
-    """The records of expected/dump/decoded/PARTITION.txt.gz as 3.9 and later print them, files one after another."""
+    """Return the records of expected/dump/decoded/PARTITION.txt.gz, printed by Kafka 3.9 or later, in file order."""
     file, producer, transactional = "", -1, False
     text = gzip.decompress((folder / "expected" / "dump" / "decoded" / f"{partition}.txt.gz").read_bytes()).decode()
     for line in text.split("\n"):
@@ -59,12 +59,12 @@ def dumped(folder: Path, partition: str) -> Iterator[Dumped]:
 
 
 def keyed(key: Message, value: Message | None, version: int = 0) -> tuple[bytes, bytes | None]:
-    """A coordinator's record as bytes."""
+    """Encode a coordinator record."""
     return write_prefixed(key, 0), None if value is None else write_prefixed(value, version)
 
 
 def batch(records: Sequence[tuple[bytes | None, bytes | None]], offset: int, **options: Any) -> bytes:
-    """A batch of records, a second apart per offset."""
+    """Return a batch of records with timestamps one second apart."""
     return write_batch(
         [
             Record(
@@ -83,7 +83,7 @@ def batch(records: Sequence[tuple[bytes | None, bytes | None]], offset: int, **o
 
 
 def marker(offset: int, producer_id: int, *, commit: bool) -> bytes:
-    """The marker of a transaction's end."""
+    """Return a transaction marker."""
     return write_transaction_marker(
         ControlRecordType.COMMIT if commit else ControlRecordType.ABORT,
         producer_id=producer_id,
@@ -95,7 +95,7 @@ def marker(offset: int, producer_id: int, *, commit: bool) -> bytes:
 
 
 def log_of(data: Path, partition: str, *batches: bytes) -> Path:
-    """A log directory with one partition of these batches."""
+    """Create a log directory with one partition of these batches."""
     folder = data / partition
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{0:020}.log").write_bytes(b"".join(batches))

@@ -1,4 +1,4 @@
-"""The cluster replayed from its metadata log: against the snapshots Kafka wrote, and record by record."""
+"""The cluster state replayed from its metadata log, compared with Kafka's snapshots and record by record."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOT_IN_SNAPSHOTS = {"end_timestamp", "leader", "problems", "snapshot_offset", "o
 
 
 def facts(cluster: ClusterState) -> dict[str, Any]:
-    """What a snapshot holds of a cluster."""
+    """Return the state of a cluster in comparable form."""
     return {
         field.name: getattr(cluster, field.name)
         for field in dataclasses.fields(cluster)
@@ -36,7 +36,7 @@ def facts(cluster: ClusterState) -> dict[str, Any]:
 def test_replaying_the_log_gives_the_contents_of_each_kafka_snapshot(
     archive: str, kafka_logs: dict[str, Path], tmp_path: Path
 ) -> None:
-    """Kafka's controller made the snapshots of its own state: brokers, topics, partitions, settings, quotas, ACLs..."""
+    """The snapshots are the controller's own state: brokers, topics, partitions, configs, quotas, ACLs..."""
     folder = kafka_logs[archive] / "data" / "__cluster_metadata-0"
     bare = tmp_path / folder.name
     shutil.copytree(folder, bare)

@@ -1,4 +1,4 @@
-"""Groups replayed from `__consumer_offsets`: offsets against Kafka's dumps, members, transactions, deletion."""
+"""Groups replayed from `__consumer_offsets`: offsets compared with Kafka's dumps, members, transactions, deletion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Committed = dict[tuple[str, str, int], int]
 
 
 def committed_by_kafkas_dump(folder: Path, partition: str) -> Committed:
-    """Committed offsets by (group, topic, partition), put together from the lines of kafka-dump-log."""
+    """Return committed offsets by (group, topic, partition) from the output of kafka-dump-log."""
     committed: dict[tuple[str, str, int], tuple[int, int]] = {}
     pending: dict[int, list[tuple[tuple[str, str, int], int, int]]] = {}
     for line in dumped(folder, partition):
@@ -61,7 +61,7 @@ def test_committed_offsets_equal_those_of_kafkas_dump(archive: str, count: int, 
 
 
 def test_commits_of_old_consumers_are_read(kafka_logs: dict[str, Path]) -> None:
-    """Committed through 2.8.2 by clients 0.9 and 0.10; the offsets stand in Kafka's dump of these files."""
+    """Committed to 2.8.2 by clients 0.9 and 0.10; Kafka's dump of these files has the offsets."""
     state = replay_groups(LogDirectory(kafka_logs["legacy"] / "data"))
     offsets = {"v0": [121, 355, 261, 247, 122], "v1": [0, 0, 146, 232, 122]}
     assert {(topic, number): offset for (_, topic, number), offset in committed(state).items()} == {
@@ -145,7 +145,7 @@ def test_topic_ids_are_resolved_to_names_of_the_directory(kafka_logs: dict[str, 
 
 @pytest.mark.parametrize(("archive", "count"), [("modern", 4), ("modern44", 5)])
 def test_compaction_changes_nothing(archive: str, count: int, kafka_logs: dict[str, Path]) -> None:
-    """The last record of each key in the order of the log, which is seldom the order a group was made in."""
+    """The last record of each key in log order, which is rarely the order in which a group was created."""
     records = list(read_group_records(LogDirectory(kafka_logs[archive] / "data")))
     for end in range(1, len(records) + 1, 7):
         whole, compacted = GroupsState(), GroupsState()
@@ -169,7 +169,7 @@ def commit(offset: int | None, partition: int = 0) -> tuple[bytes, bytes | None]
 
 
 def message(name: str, /, value: bool = True, **fields: Any) -> tuple[bytes, bytes | None]:
-    """A group record: fields of the key as key_NAME, of the value as they are; value=False is a tombstone."""
+    """Return a group record: key_NAME is a field of the key, other names of the value; value=False is a tombstone."""
     own = {key.removeprefix("key_"): item for key, item in fields.items() if key.startswith("key_")}
     rest = {key: item for key, item in fields.items() if not key.startswith("key_")}
     key: Any = registry.get(f"{name}Key")(**{"group_id": "g"} | own)

@@ -1,4 +1,4 @@
-"""Every record of the internal topics, typed: as Kafka's tool decodes it, and whatever its bytes are."""
+"""Typed records of the internal topics, compared with Kafka's tool, and for random bytes."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_invalid_control_records_are_rows(tmp_path: Path) -> None:
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=40, deadline=None)
 def test_random_bytes_are_read_as_rows(name: str, seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keys and values that Kafka wrote with bytes flipped, cut, inserted, below a right checksum; then the file too."""
+    """Kafka's keys and values with bytes flipped, removed and inserted, with a valid checksum; then damaged files."""
     chance = random.Random(seed)
     data = tmp_path_factory.mktemp("damaged")
     records = [_damaged(chance, *chance.choice(GOLDEN[name])) for _ in range(20)]
@@ -251,7 +251,7 @@ def _hurt(chance: random.Random, data: bytes | None) -> bytes | None:
 
 
 def _coordinator_samples(name: str) -> list[tuple[bytes, bytes | None]]:
-    """Keys and values of all record types, drawn by Kafka's own classes (the golden messages)."""
+    """Return keys and values of all record types, generated with Kafka's classes (the golden messages)."""
     from tests import golden
 
     module = {

@@ -1,4 +1,4 @@
-"""What share groups have delivered, replayed from `__share_group_state`."""
+"""Delivery state of share groups, replayed from `__share_group_state`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kwire.messages import registry
 
 
 def test_updates_sum_to_kafkas_delivery_counts(kafka_logs: dict[str, Path]) -> None:
-    """With every update Kafka stored how many records from the start offset on are done: it must be the merged ranges'.
+    """Every update stores the number of completed records from the start offset, which must equal the merged ranges.
 
     The ranges are ours, the count (deliveryCompleteCount, KIP-1226) is the broker's own.
     """

@@ -1,4 +1,4 @@
-"""Transactional ids replayed from `__transaction_state`, against Kafka's dumps and its consumers' stable offsets."""
+"""Transactional ids replayed from `__transaction_state`, compared with Kafka's dumps and stable offsets."""
 
 from __future__ import annotations
 

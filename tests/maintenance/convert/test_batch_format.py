@@ -1,4 +1,4 @@
-"""Every log that Kafka wrote, in every magic and codec there is."""
+"""Every golden log, converted to every magic and codec."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def aborted_of(folder: Path, topic: str, partition: int) -> AbortedBatches:
 
 @cache
 def stored(folder: Path, topic: str, partition: int) -> list[Batch]:
-    """All batches of a log, whatever its log start."""
+    """Return all batches of a log, including those below the log start."""
     data = io.BytesIO()
     for _, batch in LogDirectory(folder / "data")[topic, partition].batches():
         data.write(batch.buffer)
@@ -150,7 +150,7 @@ def test_lost_fields_are_counted(kafka_logs: dict[str, Path]) -> None:
 
 
 def test_a_codec_is_reused_between_calls(kafka_logs: dict[str, Path]) -> None:
-    """A transaction whose marker comes with a later call is not open."""
+    """A transaction whose marker is in a later call is not open."""
     folder = kafka_logs["modern"]
     batches, aborted = stored(folder, "txn", 1), aborted_of(folder, "txn", 1)
     whole = BatchConverter(TargetFormat(magic=1, codec=Compression.NONE), aborted.has)
@@ -176,7 +176,7 @@ def test_unknown_formats_are_rejected() -> None:
 
 
 def test_timestamps_out_of_the_calendar_are_converted() -> None:
-    """Columns count microseconds, in which such a time has no room."""
+    """Columns have microseconds, which such a timestamp does not fit."""
     times = [5, 2**62, -1]
     records = [
         Record(offset=3 * i, timestamp=time, timestamp_type=TimestampType.CREATE_TIME, key=None, value=b"v", headers=[])

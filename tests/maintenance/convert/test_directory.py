@@ -1,4 +1,4 @@
-"""Log directories written in another format: what is in them, what interrupts them, what they refuse."""
+"""Conversion of log directories: contents, interruptions, rejections."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SOME = ("txn-0", "compacted-txn-0", "trimmed-0", "empty-0", "__cluster_metadata-
 
 @pytest.fixture
 def some(kafka_logs: dict[str, Path], tmp_path: Path) -> LogDirectory:
-    """A log directory with SOME of the partitions."""
+    """A log directory with the partitions in SOME."""
     source, target = kafka_logs["modern"] / "data", tmp_path / "source"
     target.mkdir()
     for file in source.iterdir():
@@ -42,7 +42,7 @@ def some(kafka_logs: dict[str, Path], tmp_path: Path) -> LogDirectory:
 
 
 def same_log(old: LogDirectory, new: LogDirectory, key: tuple[str, int]) -> None:
-    """Nothing that a client can see is different."""
+    """Check that clients see no difference."""
     before, after = old[key], new[key]
     assert (after.log_start_offset, after.log_end_offset) == (before.log_start_offset, before.log_end_offset)
     assert after.last_stable_offset == before.last_stable_offset
@@ -115,7 +115,7 @@ def test_a_dry_run_reports_the_result(some: LogDirectory, tmp_path: Path) -> Non
 
 
 def test_the_log_end_is_kept_when_the_last_batches_are_dropped(some: LogDirectory, tmp_path: Path) -> None:
-    """The next record must not get an offset that consumers have committed already."""
+    """The next record must not get an offset that consumers have already committed."""
     convert_directory(some, str(tmp_path / "new"), OLD, [("txn", 0)], whole=False, accept_loss=True, now_ms=NOW)
     before, after = some["txn", 0], LogDirectory(tmp_path / "new")["txn", 0]
     assert (

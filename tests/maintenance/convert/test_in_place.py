@@ -1,4 +1,4 @@
-"""A log directory converted where it is: a whole log at every moment."""
+"""Conversion in place: the log is complete at every step."""
 
 from __future__ import annotations
 

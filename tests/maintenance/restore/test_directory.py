@@ -1,4 +1,4 @@
-"""Log directories from Parquet: what was exported comes back, and what no log can have is refused."""
+"""Log directories from Parquet: exported records are restored, and invalid rows rejected."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEYS = [("orders", 1), ("txn", 0), ("compacted", 0), ("trimmed", 0), ("logappend
 
 @pytest.fixture(scope="module")
 def exported(modern: LogDirectory, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """KEYS as Parquet, a directory a topic."""
+    """KEYS as Parquet, one directory per topic."""
     target = tmp_path_factory.mktemp("exported") / "out"
     export_logs([modern[key] for key in KEYS], str(target), shape="parquet", headers=True)
     return target
@@ -64,7 +64,7 @@ def test_exported_records_are_restored(
 
 
 def table(rows: list[Row], of: str = "t", number: int = 0, **changed: pa.Array | None) -> pa.Table:
-    """Rows with Spark's columns; changed: other columns, None for none."""
+    """Return rows with Spark's columns. changed: columns to replace, None to remove."""
     columns: dict[str, Any] = {
         "topic": pa.array([of] * len(rows)),
         "partition": pa.array([number] * len(rows), pa.int32()),
@@ -89,7 +89,7 @@ def write(path: Path, content: pa.Table, row_group_size: int | None = None) -> P
 
 @pytest.fixture(scope="module")
 def rows(modern: LogDirectory) -> list[Row]:
-    """20 to 3000 of a partition without gaps."""
+    """Return rows 20 to 3000 of a partition without gaps."""
     return read_objects(modern["orders", 2])[20:3000]
 
 

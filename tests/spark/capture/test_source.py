@@ -1,4 +1,4 @@
-"""`kafka-capture`: what kwire.capture reads, as rows."""
+"""`kafka-capture`: rows equal the exchanges of kwire.capture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kafka-internal`: what kwire.log.internal reads, as rows."""
+"""`kafka-internal`: rows equal the records of kwire.log.internal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def load(spark: SparkSession, path: Path | str, **options: Any) -> DataFrame:
 
 
 def read(path: Path, **options: Any) -> list[dict[str, Any]]:
-    """The rows without Spark, by way of pickle as Spark sends them."""
+    """Read rows without Spark, through pickle as Spark sends them."""
     given = parse_options({"path": str(path)} | {key: str(value) for key, value in options.items()})
     reader = pickle.loads(pickle.dumps(InternalReader(given)))
     partitions = pickle.loads(pickle.dumps(reader.partitions()))

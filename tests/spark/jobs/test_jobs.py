@@ -1,4 +1,4 @@
-"""kwire.spark.jobs: what jobs plan, write, skip and merge; on Spark itself: test_jobs_on_spark."""
+"""kwire.spark.jobs: planning, output, resuming and merging, without Spark (with Spark: test_jobs_on_spark)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def done_here(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 @pytest.fixture
 def own(modern: Path, tmp_path: Path) -> Path:
-    """A copy of some partitions, to be damaged."""
+    """A copy of some partitions that tests can damage."""
     target = tmp_path / "own"
     target.mkdir()
     for name in ("orders-0", "orders-1", "txn-0", "meta.properties"):
@@ -75,7 +75,7 @@ def own(modern: Path, tmp_path: Path) -> Path:
 
 
 def damage(log: Path) -> Callable[[], None]:
-    """Change a byte in the middle of a segment; returns what changes it back."""
+    """Change a byte in the middle of a segment; return a function that restores it."""
     data = bytearray(log.read_bytes())
     before = bytes(data)
     data[len(data) // 2] ^= 0xFF
@@ -88,7 +88,7 @@ def damage(log: Path) -> Callable[[], None]:
 
 
 def files_below(path: Path) -> dict[str, bytes]:
-    """Every file's bytes; snapshots and checkpoints with a time in them aside."""
+    """Return the bytes of every file, except snapshots and checkpoints with a timestamp."""
     return {
         str(each.relative_to(path)): each.read_bytes()
         for each in sorted(path.rglob("*"))

@@ -1,4 +1,4 @@
-"""kwire.spark.jobs on Spark: the examples of docs/jobs.md, and offsets that are translated."""
+"""kwire.spark.jobs on Spark: the examples of docs/jobs.md, and translated offsets."""
 
 from __future__ import annotations
 

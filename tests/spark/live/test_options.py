@@ -1,4 +1,4 @@
-"""Options of kafka-live, held against what Spark's own source takes and refuses."""
+"""Options of kafka-live, compared with Spark's own source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passwords in options: nowhere in plans, logs, events, errors, progress or checkpoints of real queries."""
+"""Passwords in options do not appear in plans, logs, events, errors, progress or checkpoints of real queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing to `kafka-live`: partitions, columns, transactions, restarts; by hand, and a few times through Spark."""
+"""Writing to `kafka-live`: partitions, columns, transactions, restarts; directly and through Spark."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def write(rows: pa.RecordBatch | list[pa.RecordBatch], given: LiveWriteOptions, 
 
 
 def consume(servers: str, topic: str, *, isolation: str = "read_committed") -> list[Any]:
-    """Every message there is, as librdkafka's consumer gives it."""
+    """Return every message of librdkafka's consumer."""
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": servers,
@@ -339,7 +339,7 @@ def test_a_task_that_fails_aborts_its_transaction(servers: str) -> None:
 
 
 def run_batch(given: LiveWriteOptions, number: int, rows: list[list[str]], query: str = "q") -> list[Written]:
-    """The tasks of a micro-batch, without its commit."""
+    """Run the tasks of a micro-batch without its commit."""
     mark = Mark(query=query, batch=number)
     return [
         write(batch(value=pa.array(each, pa.string())), given, task=task, mark=mark) for task, each in enumerate(rows)
@@ -502,7 +502,7 @@ def test_a_missing_topic_is_rejected_before_tasks_start(servers: str) -> None:
 
 
 def start_copy(spark: SparkSession, servers: str, checkpoint: str) -> StreamingQuery:
-    """A transactional stream from topic `from` to topic `to`, up to what is there."""
+    """Start a transactional stream from topic `from` to topic `to`, up to the available records."""
     return (
         spark.readStream.format("kafka-live")
         .options(**{"kafka.bootstrap.servers": servers, "subscribe": "from"})
@@ -553,7 +553,7 @@ def test_a_killed_stream_writes_every_row_once(servers: str, tmp_path: Path, spa
 
 
 def stable_offset(client: Client) -> int:
-    """How many offsets of the topic `to` are there for readers of committed data."""
+    """Return the last stable offset of the topic `to`."""
     found = client.list_offsets({("to", n): LATEST_TIMESTAMP for n in (0, 1)}, isolation="read_committed")
     return sum(each.offset for each in found.values())
 

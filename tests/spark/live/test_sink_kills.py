@@ -1,4 +1,4 @@
-"""A transactional stream that is killed at each of its requests, before it and after it: every row comes once."""
+"""A transactional stream is killed before and after each of its requests: every row is written once."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def servers() -> Iterator[str]:
 
 
 class Killed(BaseException):
-    """The process is not there any more."""
+    """The process was killed."""
 
 
 class Kill:
-    """Counts requests; at one of them it ends everything. is_sent: the broker gets that one."""
+    """Counts requests and kills at one of them. is_sent: whether the broker receives that request."""
 
     def __init__(self, patch: pytest.MonkeyPatch, *, at: int, is_sent: bool) -> None:
         self.at, self.is_sent = at, is_sent

@@ -1,4 +1,4 @@
-"""`kafka-live` against a broker: batch queries, streams, what is lost and what is found again."""
+"""`kafka-live` on a broker: batch queries, streams, data loss."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def load(spark: SparkSession, cluster: Cluster, **options: Any) -> DataFrame:
 
 
 def stream(spark: SparkSession, cluster: Cluster, folder: Path, **options: Any) -> list[int]:
-    """Run a query to the end of what is there; the rows of each of its micro-batches."""
+    """Run a query until it has read all available records; return the rows of each micro-batch."""
     query = (
         spark.readStream.format("kafka-live")
         .options(**{"kafka.bootstrap.servers": cluster.servers, **options})

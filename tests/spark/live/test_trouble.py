@@ -1,4 +1,4 @@
-"""Brokers that go away, topics that are deleted, offsets that are gone, while rows are read and written: no hang."""
+"""Lost brokers, deleted topics and deleted offsets during reads and writes: errors without hangs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def cluster(broker: Broker) -> Iterator[Cluster]:
 
 
 def offsets(servers: str, start: int, end: int, *, strict: bool = True, **settings: str) -> Iterator[int]:
-    """The offsets that a task gives for a range of t-0, by and by: one batch an answer."""
+    """Yield the offsets that a task returns for a range of t-0, one batch per response."""
     given = {
         "bootstrap.servers": servers,
         "default.api.timeout.ms": str(WAIT_MS),
@@ -186,7 +186,7 @@ def test_a_topic_deleted_during_a_query_is_reported(broker: Broker, cluster: Clu
 
 
 def positions(offset: dict[str, Any]) -> dict[str, Any]:
-    """An offset of a stream without the ids of its topics, which are made up anew each time."""
+    """Return the offset of a stream without its topic ids, which are random."""
     return {topic: places for topic, places in offset.items() if "#" not in topic}
 
 

@@ -1,4 +1,4 @@
-"""What Spark gives equals what Kafka's own consumer gave, record for record."""
+"""Spark's rows equal the records of Kafka's own consumer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = tuple[Any, ...]
 
 
 def consumed(folder: Path, isolation: str) -> dict[tuple[str, int], list[Row]]:
-    """Rows by partition as the consumer returned them."""
+    """Return rows by partition as the consumer returned them."""
     found = {}
     for file in sorted((folder / "expected" / "consumed").glob(f"*.{isolation}.jsonl.gz")):
         topic, _, partition = file.name.removesuffix(f".{isolation}.jsonl.gz").rpartition("-")

@@ -1,4 +1,4 @@
-"""Filters as bounds: never narrower than what passes."""
+"""Filters as bounds: they exclude no matching record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kafka-log's options: names, defaults, refusals."""
+"""Options of kafka-log: names, defaults, rejections."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def read(planned: list[list[Any]], columns: tuple[str, ...] = COLUMNS, **options
 
 
 def offsets(path: Path | str, **options: object) -> dict[str, tuple[int, int, int]]:
-    """(first, last, count) of the offsets by `topic-partition`."""
+    """Return (first, last, count) of the offsets by `topic-partition`."""
     found: dict[str, list[int]] = {}
     for topic, partition, offset, _ in read(tasks(path, **options)):
         found.setdefault(f"{topic}-{partition}", []).append(offset)
@@ -225,7 +225,7 @@ def conditions() -> st.SearchStrategy[list[Any]]:
 
 
 def passes(condition: Any, row: tuple[Any, ...]) -> bool:
-    """What Spark answers for a row without nulls."""
+    """Evaluate a filter like Spark, for a row without nulls."""
     name = type(condition).__name__
     if name == "Not":
         return not passes(condition.child, row)

@@ -1,4 +1,4 @@
-"""Writing to `kafka-log`: a DataFrame becomes a log directory, whole or not at all."""
+"""Writing to `kafka-log`: a DataFrame becomes a complete log directory, or none."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def writer(path: Path, *columns: str, overwrite: bool = False, **options: str) -
 
 
 def write(path: Path, tasks: list[list[pa.RecordBatch]], *, overwrite: bool = False, **options: str) -> None:
-    """All that Spark does: tasks in copies of the writer, their messages to the driver's."""
+    """Write like Spark: tasks in copies of the writer, and their messages to the driver's."""
     first = next(each for task in tasks for each in task)
     sink = writer(path, *first.schema.names, overwrite=overwrite, **options)
     messages = []

@@ -113,7 +113,7 @@ def test_invalid_options_fail_at_load_without_showing_secrets(
 
 
 def test_stream_only_options_fail_when_a_batch_is_planned(spark: SparkSession, modern: Path) -> None:
-    """At load Spark asks for the schema and does not say yet whether it is for a batch."""
+    """At load Spark requests the schema, before it is known whether the query is a batch."""
     from pyspark.errors import AnalysisException
 
     with pytest.raises(AnalysisException, match="starting offset can't be latest"):
@@ -162,7 +162,7 @@ def test_min_partitions_sets_the_number_of_spark_tasks(spark: SparkSession, mode
 
 @pytest.fixture
 def pushing(spark: SparkSession) -> Iterator[str]:
-    """The name of a source that takes filters on every version of Spark; sound only for one query a load."""
+    """The name of a source with filter pushdown on every version of Spark; correct only for one query per load."""
     from kwire.spark.log.source import KafkaLogSource, PushdownLogReader
 
     class Pushing(KafkaLogSource):
@@ -181,7 +181,7 @@ def pushing(spark: SparkSession) -> Iterator[str]:
 
 
 def predicate(choose: random.Random) -> str:
-    """A condition that Spark may push down whole, in part, or not at all."""
+    """A condition that Spark may push down completely, in part, or not at all."""
     near = 1_760_000_000_000_000 + choose.randrange(-(10**6), 10**8)
     literals_of = {
         "offset": [str(choose.randrange(7500)), "700", "-1", "9000000000"],
@@ -236,7 +236,7 @@ def test_pushed_filters_narrow_the_plan(spark: SparkSession, modern: Path, pushi
 
 
 def test_queries_do_not_share_pushed_filters(spark: SparkSession, modern: Path) -> None:
-    """Spark up to 4.3 gave a second query the narrowed plan of the first, and both branches of a union the last one."""
+    """Spark up to 4.3 reuses the narrowed plan of the first query for a second one, and the last one for a union."""
     spark.conf.set(SWITCH, True)
     try:
         frame = load(spark, modern, pushdown=True)
@@ -307,7 +307,7 @@ def test_dropmalformed_and_permissive_continue_after_damage(
 
 
 def test_real_damage_fails_the_query_or_is_reported(spark: SparkSession, kafka_logs: dict[str, Path]) -> None:
-    """What was done to the logs: tests/data/logs/README.md, unclean."""
+    """tests/data/logs/README.md (unclean) describes the damage."""
     from pyspark.errors import PythonException
 
     logs = kafka_logs["unclean"] / "damaged" / "data"

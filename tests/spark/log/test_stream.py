@@ -1,4 +1,4 @@
-"""`kafka-log` as a stream: a directory that grows while it is read."""
+"""`kafka-log` as a stream of a growing directory."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def reader(logs: LogManager, **options: Any) -> LogStreamReader:
 def batch(
     stream: LogStreamReader, start: dict[str, Any], limit: Any = None
 ) -> tuple[dict[str, Any], list[tuple[int, int]]]:
-    """(end offsets, rows) of the micro-batch after start."""
+    """Return (end offsets, rows) of the micro-batch after start."""
     end = stream.latestOffset(start, limit)
     return end, rows_between(stream, start, end)
 

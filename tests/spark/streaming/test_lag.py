@@ -1,4 +1,4 @@
-"""How far queries are behind, as their progress reports show it, and as a consumer group."""
+"""The lag of queries, from progress reports and as a consumer group."""
 
 from __future__ import annotations
 

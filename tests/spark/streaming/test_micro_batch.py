@@ -1,4 +1,4 @@
-"""Which offsets a micro-batch takes."""
+"""Offset ranges of micro-batches."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_invalid_limits_are_rejected() -> None:
 
 @contextmanager
 def warnings_of_kwire() -> Iterator[list[str]]:
-    """The messages that the logger kwire.spark gets."""
+    """The messages of the logger kwire.spark."""
     found: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""Both assignors: what Kafka's own tests of them ask for, and what must hold for every group."""
+"""Both assignors: the cases of Kafka's own tests, and invariants of every assignment."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ groups = st.builds(
 
 
 def check(assigned: GroupToAssign, assignment: dict[str, Any]) -> None:
-    """Every partition that somebody subscribes to has one owner, who subscribes to it; nobody owns anything else."""
+    """Check that every subscribed partition has one owner that subscribes to it, and that no other is owned."""
     owners = [(t, p) for topics in assignment.values() for t, partitions in topics.items() for p in partitions]
     subscribed = {topic for member in assigned.members.values() for topic in member.topic_ids}
     assert sorted(owners) == sorted((t, p) for t in subscribed for p in range(assigned.partition_counts[t]))
