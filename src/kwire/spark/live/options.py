@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from kwire.errors import OptionError
 from kwire.spark.offsets import Query, for_query
@@ -100,16 +101,8 @@ class LiveOptions(QueryOptions):
     """The options of a query. kafka: settings of the client; may contain secrets, so not in repr."""
 
     kafka: Mapping[str, str] = field(repr=False)
-
-    @property
-    def mode(self) -> str:
-        """How to handle corrupt batches: fail, as Spark's source does."""
-        return "FAILFAST"
-
-    @property
-    def isolation(self) -> str:
-        """kafka.isolation.level, with Kafka's default."""
-        return self.kafka.get("isolation.level", "read_uncommitted").strip().lower()
+    isolation: str
+    mode: ClassVar[str] = "FAILFAST"  # corrupt batches fail a query, as with Spark's source
 
 
 def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
@@ -131,8 +124,8 @@ def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
     for option, setting in ((POLL_TIMEOUT, "default.api.timeout.ms"), (RETRY_INTERVAL, "retry.backoff.ms")):
         if (value := option.of(given)) is not None:
             kafka.setdefault(setting, str(value))
-    ClientSettings.parse(kafka)
-    return for_query(LiveOptions(**fields, selection=selection, kafka=kafka), query)
+    isolation = ClientSettings.parse(kafka).isolation_level
+    return for_query(LiveOptions(**fields, selection=selection, kafka=kafka, isolation=isolation), query)
 
 
 def is_client_setting(key: str) -> bool:

@@ -11,18 +11,22 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from pyspark.sql.datasource import InputPartition
+
 from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, Fetched
 from kwire.errors import BrokerError
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.records.columns import ColumnReader
+from kwire.spark.live.options import LiveOptions
+from kwire.spark.live.planning import LivePartition
 from kwire.spark.offsets import OffsetRange, report_data_loss
 from kwire.spark.worker import prepare_worker
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["aborted_ranges", "read_range"]
+__all__ = ["aborted_ranges", "read_partition", "read_range"]
 
 logger = logging.getLogger("kwire.spark")
 
@@ -47,6 +51,22 @@ def close_clients() -> None:
     """Close the connections of this process."""
     while _clients:
         _clients.popitem()[1].close()
+
+
+def read_partition(
+    partition: InputPartition, columns: tuple[str, ...], options: LiveOptions
+) -> Iterator[pa.RecordBatch]:
+    """Read the rows of one task; called in a worker. Raises the errors of read_range."""
+    if not isinstance(partition, LivePartition):
+        return iter(())  # Spark's placeholder for a query without tasks: InputPartition(None)
+    return read_range(
+        partition.offsets,
+        columns,
+        options.kafka,
+        options.isolation,
+        fail_on_data_loss=options.fail_on_data_loss,
+        topic_id=partition.topic_id,
+    )
 
 
 def read_range(

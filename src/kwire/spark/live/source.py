@@ -14,53 +14,21 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kwire.errors import KwireError, OptionError
 from kwire.spark.live.options import LiveOptions, parse_options
-from kwire.spark.offsets import OffsetRange, Query, cut_ranges, for_query, resolve_ranges
+from kwire.spark.offsets import OffsetRange, Query, for_query
 from kwire.spark.schema import TYPES, choose_columns, effective_options, render_schema
 from kwire.spark.streaming.reader import InvalidStreamReader, OffsetStreamReader
 
 if TYPE_CHECKING:
-    import uuid
-
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from kwire.spark.live.cluster import LiveCluster
+    from kwire.spark.live.planning import LiveCluster, LivePartition
     from kwire.spark.live.sink import LiveStreamWriter, LiveWriter
     from kwire.spark.live.write_options import LiveWriteOptions
 
-__all__ = ["KafkaLiveSource", "LivePartition", "LiveReader", "LiveStreamReader"]
+__all__ = ["KafkaLiveSource", "LiveReader", "LiveStreamReader"]
 
 logger = logging.getLogger("kwire.spark")
-
-
-class LivePartition(InputPartition):
-    """The input of one task: offsets of one partition. topic_id: None if it is not known."""
-
-    def __init__(self, offsets: OffsetRange, topic_id: uuid.UUID | None) -> None:
-        self.offsets, self.topic_id = offsets, topic_id
-
-
-def _plan_tasks(ranges: Sequence[OffsetRange], options: LiveOptions, cluster: LiveCluster) -> list[LivePartition]:
-    topic_ids = cluster.topic_ids({each.topic for each in ranges})
-    parts = cut_ranges(ranges, options.min_partitions, options.max_records)
-    return [LivePartition(each, topic_ids.get(each.topic)) for each in parts]
-
-
-def _read_partition(
-    partition: InputPartition, columns: tuple[str, ...], options: LiveOptions
-) -> Iterator[pa.RecordBatch]:
-    if not isinstance(partition, LivePartition):
-        return iter(())  # Spark's placeholder for a query without tasks
-    from kwire.spark.live.reading import read_range
-
-    return read_range(
-        partition.offsets,
-        columns,
-        options.kafka,
-        options.isolation,
-        fail_on_data_loss=options.fail_on_data_loss,
-        topic_id=partition.topic_id,
-    )
 
 
 class LiveReader(DataSourceReader):
@@ -71,20 +39,17 @@ class LiveReader(DataSourceReader):
 
     def partitions(self) -> list[LivePartition]:
         """Plan the tasks of the query. Raises OptionError, LogError, BrokerError, ConnectionFailed."""
-        from kwire.spark.live.cluster import LiveCluster
+        from kwire.spark.live.planning import plan_batch
 
         if self.options.limits.max_offsets is not None:
             logger.warning("maxOffsetsPerTrigger option ignored in batch queries")
-        cluster = LiveCluster(self.options)
-        try:
-            ranges = resolve_ranges(cluster.bounds(), self.options)
-            return _plan_tasks([found for found in ranges if found.size], self.options, cluster)
-        finally:
-            cluster.close()
+        return plan_batch(self.options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the rows of one task; called in a worker. Raises the errors of read_range."""
-        return _read_partition(partition, self.columns, self.options)
+        from kwire.spark.live.reading import read_partition
+
+        return read_partition(partition, self.columns, self.options)
 
 
 class LiveStreamReader(OffsetStreamReader["LiveCluster"]):
@@ -95,17 +60,21 @@ class LiveStreamReader(OffsetStreamReader["LiveCluster"]):
 
     def open_offset_source(self) -> LiveCluster:
         """Connect to the cluster."""
-        from kwire.spark.live.cluster import LiveCluster
+        from kwire.spark.live.planning import LiveCluster
 
         return LiveCluster(self.options)
 
     def plan_tasks(self, ranges: Sequence[OffsetRange]) -> list[LivePartition]:
         """Plan one micro-batch."""
-        return _plan_tasks(ranges, self.options, self.offset_source)
+        from kwire.spark.live.planning import plan_tasks
+
+        return plan_tasks(ranges, self.options, self.offset_source)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the rows of one task; called in a worker. Raises the errors of read_range."""
-        return _read_partition(partition, self.columns, self.options)
+        from kwire.spark.live.reading import read_partition
+
+        return read_partition(partition, self.columns, self.options)
 
 
 class KafkaLiveSource(DataSource):
@@ -149,7 +118,7 @@ class KafkaLiveSource(DataSource):
         if overwrite:
             raise OptionError("Save mode Overwrite is not allowed for Kafka: rows are appended to a topic; use append")
         from kwire.client import Client
-        from kwire.spark.live.cluster import find_topic
+        from kwire.spark.live.planning import find_topic
         from kwire.spark.live.sink import LiveWriter
 
         options, columns = self._write_options(schema)

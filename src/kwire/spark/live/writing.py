@@ -26,7 +26,7 @@ from kwire.protocol.error_codes import ErrorCode
 from kwire.records import ColumnWriter
 from kwire.records.batch_header import DEFAULT_HEADER, batch_spans
 from kwire.spark.live.batch_marks import Mark, find_mark
-from kwire.spark.live.cluster import find_topic
+from kwire.spark.live.planning import find_topic
 from kwire.spark.live.write_options import LiveWriteOptions
 from kwire.spark.partitioner import RowPartitioner
 

@@ -1,23 +1,26 @@
-"""Partitions and offsets of a running cluster, as `kafka-live` sees them when it plans. Standard library only."""
+"""Plan the tasks of a query on a running cluster: its partitions and offsets, and the ranges of tasks.
+
+Imports neither numba nor pyarrow.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Mapping
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from pyspark.sql.datasource import InputPartition
 
 from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, Topic
 from kwire.errors import BrokerError, did_you_mean
 from kwire.identifiers import TopicPartition
 from kwire.protocol.error_codes import ErrorCode
 from kwire.spark.live.options import LiveOptions
-from kwire.spark.offsets import DELETED, report_data_loss
+from kwire.spark.offsets import DELETED, OffsetRange, cut_ranges, report_data_loss, resolve_ranges
 from kwire.spark.options.query import Assign, Matching, Subscribe, select
 from kwire.spark.streaming.position import TopicIds
 
-__all__ = ["LiveBounds", "LiveCluster", "find_topic"]
-
-logger = logging.getLogger("kwire.spark")
+__all__ = ["LiveBounds", "LiveCluster", "LivePartition", "find_topic", "plan_batch", "plan_tasks"]
 
 
 def find_topic(client: Client, name: str) -> Topic:
@@ -29,6 +32,30 @@ def find_topic(client: Client, name: str) -> Topic:
     if found.error_code:
         raise BrokerError(f"topic {name!r}: {found.error_code.name}", found.error_code)
     return found
+
+
+@dataclass(frozen=True)
+class LivePartition(InputPartition):
+    """The input of one task: offsets of one partition. topic_id: None if it is not known."""
+
+    offsets: OffsetRange
+    topic_id: uuid.UUID | None
+
+
+def plan_batch(options: LiveOptions) -> list[LivePartition]:
+    """Plan the tasks of a batch query. Raises OptionError, LogError, BrokerError, ConnectionFailed."""
+    cluster = LiveCluster(options)
+    try:
+        return plan_tasks(resolve_ranges(cluster.bounds(), options), options, cluster)
+    finally:
+        cluster.close()
+
+
+def plan_tasks(ranges: Sequence[OffsetRange], options: LiveOptions, cluster: LiveCluster) -> list[LivePartition]:
+    """Plan a task for each part of the ranges."""
+    topic_ids = cluster.topic_ids({each.topic for each in ranges})
+    parts = cut_ranges(ranges, options.min_partitions, options.max_records)
+    return [LivePartition(each, topic_ids.get(each.topic)) for each in parts]
 
 
 @dataclass(frozen=True, slots=True)
