@@ -94,7 +94,7 @@ def test_read_committed_returns_committed_transactions_only(servers: str) -> Non
                 producer.abort()
         assert values(client, "tx", 0, 6, isolation="read_committed") == [b"a", b"c"]
         assert values(client, "tx", 0, 6) == [b"a", b"b", b"c"]
-        with pytest.raises(OptionError, match="between begin"):
+        with pytest.raises(OptionError, match="call begin"):
             write(producer, "tx", 0, [b"d"])
 
 

@@ -136,7 +136,7 @@ def test_a_token_for_client_credentials_is_cached(endpoint: str, in_jaas: bool) 
     assert source.token() == token
     assert Granting.forms == [{"grant_type": "client_credentials", "scope": "a"}]
     assert source.extensions == ({"pool": "p"} if in_jaas else {})
-    source._kept_until = 0  # most of the lifetime is over
+    source._cached_until = 0  # most of the lifetime is over
     assert source.token() != token
     assert "cret" not in repr(source) + repr(settings(**given, **{ENDPOINT: endpoint}))
 

@@ -42,26 +42,26 @@ SETTING = "sasl.oauthbearer.token.endpoint.url"
 
 @dataclass(slots=True)
 class TokenSource:
-    """A source of tokens. extensions: SASL extensions, sent with each token. lasts: whether to cache tokens."""
+    """A source of tokens. extensions: SASL extensions, sent with each token. is_cached: whether to cache tokens."""
 
     retrieve: Callable[[], str]
     extensions: Mapping[str, str] = field(default_factory=dict)
-    lasts: bool = False
-    _kept: str = field(default="", repr=False)
-    _kept_until: float = 0.0
+    is_cached: bool = False
+    _cached: str = field(default="", repr=False)
+    _cached_until: float = 0.0
 
     def token(self) -> str:
         """Return a token for a new connection. Raises OptionError with the reason if there is none."""
-        if self._kept and time.time() < self._kept_until:
-            return self._kept
+        if self._cached and time.time() < self._cached_until:
+            return self._cached
         token = self.retrieve().strip()
         if not token or not token.isascii() or any(not each.isprintable() or each == " " for each in token):
             raise OptionError("OAUTHBEARER token is empty or invalid: expected visible ASCII characters")
-        if self.lasts:
+        if self.is_cached:
             now = time.time()
             expiry = expiry_of(token)
             lifetime = WITHOUT_EXPIRY_S if expiry is None else (expiry - now) * USED_LIFETIME
-            self._kept, self._kept_until = token, now + lifetime
+            self._cached, self._cached_until = token, now + lifetime
         return token
 
 
@@ -174,7 +174,7 @@ def choose_source(configs: OAuthConfigs, jaas: Mapping[str, str]) -> TokenSource
         timeout_ms=configs.connect_timeout_ms + configs.read_timeout_ms,
         must_encode=configs.urlencode,
     )
-    return TokenSource(endpoint.grant, extensions, lasts=True)
+    return TokenSource(endpoint.grant, extensions, is_cached=True)
 
 
 def from_environment(name: str) -> str:

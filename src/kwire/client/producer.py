@@ -179,7 +179,7 @@ class Producer:
     def begin(self) -> None:
         """Begin a transaction. Raises OptionError without a transactional.id, or inside another one."""
         if self.transactional_id is None:
-            raise OptionError("a transaction needs the config transactional.id")
+            raise OptionError("transactions require the config transactional.id")
         if self._in_transaction is not None:
             raise OptionError("a transaction is already open")
         self._in_transaction = set()
@@ -311,7 +311,7 @@ class Producer:
         if self.transactional_id is None:
             return
         if self._in_transaction is None:
-            raise OptionError("a transactional producer can only write between begin() and commit()")
+            raise OptionError("no transaction is open; call begin() before writing")
         new = [key for key in keys if key not in self._in_transaction]
         if new:
             self.flush()
