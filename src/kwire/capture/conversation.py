@@ -27,7 +27,7 @@ HEADER_BYTES = 14  # length, api key, version, correlation id, length of the cli
 MIN_REQUEST_BYTES, MIN_RESPONSE_BYTES = 8, 4
 MAX_OPEN_REQUESTS = 10_000  # a client has a handful in flight; more means that one direction was not captured
 MAX_EARLIER_REQUESTS = 1_000
-MAX_UNDECIDED_BYTES = 1 << 16
+MAX_UNRECOGNIZED_BYTES = 1 << 16
 TLS_HANDSHAKE = b"\x16\x03"
 
 
@@ -42,14 +42,14 @@ class Conversation:
         self.number, self._ports, self._brokers = number, ports, brokers
         self.closed_at_ns: int | None = None
         self._streams = {first.source: TcpStream(), first.target: TcpStream()}
-        self._ends: set[Address] = set()
+        self._closed_by: set[Address] = set()
         self._client: Address | None = None
         self._server: Address | None = None
-        self._undecided: list[tuple[Address, Piece | Hole]] = []
+        self._unrecognized: list[tuple[Address, Piece | Hole]] = []
         self._is_kafka: bool | None = None
         self._open: dict[int, Exchange] = {}  # by correlation id, oldest first
-        self._early: dict[int, Frame] = {}  # responses captured before their requests
-        self._tokens: Exchange | None = None  # after SaslHandshake v0, whose tokens have no header
+        self._early_responses: dict[int, Frame] = {}  # responses captured before their requests
+        self._handshake: Exchange | None = None  # after SaslHandshake v0, whose tokens have no header
         self._client_id: str | None = None
         self._last_correlation_id = -1
         self.lost_bytes = 0
@@ -69,20 +69,20 @@ class Conversation:
 
     def add(self, segment: Segment) -> Iterator[Exchange]:
         """Add a segment; yield the exchanges that it completes."""
-        here, there = self._streams[segment.source], self._streams[segment.target]
+        stream, peer = self._streams[segment.source], self._streams[segment.target]
         if segment.flags & SYN:
-            here.start(segment.sequence)
+            stream.start(segment.sequence)
         elif segment.data or segment.missing_bytes:
-            for part in here.add(segment.sequence, segment.data, segment.missing_bytes, segment.time_ns):
+            for part in stream.add(segment.sequence, segment.data, segment.missing_bytes, segment.time_ns):
                 yield from self._part(segment.source, part)
         if segment.acknowledged >= 0:
-            for part in there.acknowledge(segment.acknowledged, segment.time_ns):
+            for part in peer.acknowledge(segment.acknowledged, segment.time_ns):
                 yield from self._part(segment.target, part)
         if segment.flags & RST:
-            self._ends.update(self._streams)
+            self._closed_by.update(self._streams)
         elif segment.flags & FIN:
-            self._ends.add(segment.source)
-        if len(self._ends) == 2:
+            self._closed_by.add(segment.source)
+        if len(self._closed_by) == 2:
             self.closed_at_ns = segment.time_ns
 
     def finish(self) -> Iterator[Exchange]:
@@ -92,8 +92,8 @@ class Conversation:
                 yield from self._part(address, part)
         if self._is_kafka and self._client:
             self.lost_bytes = self._requests.lost_bytes + self._responses.lost_bytes
-        yield from self._unanswered(list(self._open))
-        for correlation_id, frame in self._early.items():
+        yield from self._without_response(list(self._open))
+        for correlation_id, frame in self._early_responses.items():
             problem = "its request was not captured: unknown API and version"
             yield replace(self._exchange(), correlation_id=correlation_id, response=frame, problem=problem)
 
@@ -112,14 +112,14 @@ class Conversation:
         if self._is_kafka:
             yield from self._kafka_part(source, part)
         elif self._is_kafka is None:
-            self._undecided.append((source, part))
-            self._is_kafka = verdict = self._recognize(source, part)
-            if verdict is None:
+            self._unrecognized.append((source, part))
+            self._is_kafka = is_kafka = self._recognize(source, part)
+            if is_kafka is None:
                 return
-            waiting, self._undecided = self._undecided, []
-            for address, each in waiting if verdict else ():
+            waiting, self._unrecognized = self._unrecognized, []
+            for address, each in waiting if is_kafka else ():
                 yield from self._kafka_part(address, each)
-            if verdict and self._server:
+            if is_kafka and self._server:
                 self._brokers.add(self._server)
 
     def _recognize(self, source: Address, part: Piece | Hole) -> bool | None:
@@ -135,8 +135,8 @@ class Conversation:
                     return True
                 is_request = looks_like_request(memoryview(part.data), None, -1)
                 return is_request is not False and not part.data.startswith(TLS_HANDSHAKE)
-        size = sum(len(each.data) for _, each in self._undecided if isinstance(each, Piece))
-        return False if size > MAX_UNDECIDED_BYTES else None
+        size = sum(len(each.data) for _, each in self._unrecognized if isinstance(each, Piece))
+        return False if size > MAX_UNRECOGNIZED_BYTES else None
 
     # ---- frames to exchanges
 
@@ -157,9 +157,9 @@ class Conversation:
 
     def _request(self, frame: Frame) -> Iterator[Exchange]:
         header = parse_request_header(memoryview(frame.data))
-        if self._tokens is not None and (header is None or not is_known(header[0], header[1])):
+        if self._handshake is not None and (header is None or not is_known(header[0], header[1])):
             # The token is a password or a proof of one: it is counted, but not kept.
-            self._tokens = None
+            self._handshake = None
             hidden = replace(frame, data=b"")
             yield replace(self._exchange(), request=hidden, problem="SASL token without a header, hidden")
             return
@@ -180,17 +180,17 @@ class Conversation:
             expects_response=expects_response(api_key, frame),
             problem=None if is_known(api_key, version) else f"unknown api key {api_key} version {version}",
         )
-        self._tokens = exchange if api_key == SASL_HANDSHAKE and version == 0 else None
+        self._handshake = exchange if api_key == SASL_HANDSHAKE and version == 0 else None
         if not exchange.expects_response:
             yield exchange
             return
-        if correlation_id in self._early:
-            yield replace(exchange, response=self._early.pop(correlation_id))
+        if correlation_id in self._early_responses:
+            yield replace(exchange, response=self._early_responses.pop(correlation_id))
             return
         if correlation_id in self._open:
-            yield from self._unanswered([correlation_id])
+            yield from self._without_response([correlation_id])
         if len(self._open) >= MAX_OPEN_REQUESTS:
-            yield from self._unanswered([next(iter(self._open))])
+            yield from self._without_response([next(iter(self._open))])
         self._open[correlation_id] = exchange
 
     def _response(self, frame: Frame) -> Iterator[Exchange]:
@@ -202,9 +202,9 @@ class Conversation:
         request = self._open.pop(correlation_id, None)
         if request is None:
             # The packets of the two directions may be out of order in the file; finish() yields what remains unmatched.
-            while len(self._early) >= MAX_OPEN_REQUESTS:
-                del self._early[next(iter(self._early))]
-            self._early[correlation_id] = frame
+            while len(self._early_responses) >= MAX_OPEN_REQUESTS:
+                del self._early_responses[next(iter(self._early_responses))]
+            self._early_responses[correlation_id] = frame
             return
         assert request.request is not None
         before = [
@@ -212,10 +212,10 @@ class Conversation:
             for number, each in self._open.items()
             if each.request is not None and each.request.position < request.request.position
         ]
-        yield from self._unanswered(before)
+        yield from self._without_response(before)
         yield replace(request, response=frame)
 
-    def _unanswered(self, correlation_ids: list[int]) -> Iterator[Exchange]:
+    def _without_response(self, correlation_ids: list[int]) -> Iterator[Exchange]:
         for correlation_id in correlation_ids:
             exchange = self._open.pop(correlation_id)
             missing = "its response was not captured"
@@ -224,9 +224,9 @@ class Conversation:
     # ---- synchronization
 
     def _looks_like_request(self, view: memoryview, is_packet_start: bool) -> bool | None:
-        verdict = looks_like_request(view, self._client_id, self._last_correlation_id)
-        if not verdict:
-            return verdict
+        is_request = looks_like_request(view, self._client_id, self._last_correlation_id)
+        if not is_request:
+            return is_request
         header = parse_request_header(view)
         has_client_id = header is not None and header[3]  # zeros look like a Produce without one
         return True if is_packet_start and has_client_id else decodes(view, request_codec, *request_key(view))
