@@ -101,8 +101,8 @@ def _flat(row: Row) -> Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountCapture:
-    """Counts one capture file; subject: its path or URL."""
+class Count:
+    """Counts one capture file (subject: its path or URL), or one partition of an internal topic (subject: its log)."""
 
     ports: tuple[int, ...]
     storage: StorageOptions = field(repr=False)
@@ -110,27 +110,17 @@ class CountCapture:
     def __call__(self, item: Item, attempt: str) -> Row:
         from kwire.capture import read_capture
         from kwire.capture.bodies import bodies_of
-        from kwire.plan.encoding_advice import EncodingTally
-
-        tally = EncodingTally()
-        for exchange in read_capture(item.subject, ports=self.ports, storage_options=self.storage):
-            for cls, version, body in bodies_of(exchange):
-                tally.add(cls.SPEC, version, body)
-        return {"tally": tally.to_json()}
-
-
-@dataclass(frozen=True, slots=True)
-class CountLog:
-    """Counts one partition of an internal topic; subject: its log."""
-
-    def __call__(self, item: Item, attempt: str) -> Row:
         from kwire.log.internal import RECORD_READERS
         from kwire.plan.encoding_advice import EncodingTally
 
-        log: PartitionLog = item.subject
-        tally = EncodingTally()
-        for record in RECORD_READERS[log.topic](log):
-            _count_record(tally, record)
+        tally, source = EncodingTally(), item.subject
+        if isinstance(source, str):
+            for exchange in read_capture(source, ports=self.ports, storage_options=self.storage):
+                for cls, version, body in bodies_of(exchange):
+                    tally.add(cls.SPEC, version, body)
+        else:
+            for record in RECORD_READERS[source.topic](source):
+                _count_record(tally, record)
         return {"tally": tally.to_json()}
 
 
@@ -193,22 +183,11 @@ def advise(
     of_logs = [
         Item(name=log.url, size_bytes=log.size_bytes, subject=log, fingerprint=fingerprint(log)) for log in internal
     ]
-    count = Count(capture=CountCapture(ports=tuple(ports), storage=options), log=CountLog())
+    count = Count(ports=tuple(ports), storage=options)
     run = run_items(spark, "advise", [*items, *of_logs], count, journal=started, progress=progress)
     advice = _merge(spark, run.rows, resumed=run.resumed, seconds=run.seconds)
     raise_failures("advise", run, advice, "other items are in the error's result")
     return advice
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Count:
-    """Counts either kind of item."""
-
-    capture: CountCapture
-    log: CountLog
-
-    def __call__(self, item: Item, attempt: str) -> Row:
-        return self.capture(item, attempt) if isinstance(item.subject, str) else self.log(item, attempt)
 
 
 def _merge(spark: SparkSession, rows: Sequence[Row], *, resumed: int, seconds: float) -> Advice:

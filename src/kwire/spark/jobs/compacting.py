@@ -80,8 +80,8 @@ class CompactPartition:
             "log_end_offset": log.log_end_offset,
             "problem": None if done.problem is None else str(done.problem),
         }
-        assert item.place is not None
-        publish(files, f"{directory}/{item.name}", item.place)
+        assert item.output is not None
+        publish(files, f"{directory}/{item.name}", item.output)
         return row
 
 
@@ -129,7 +129,7 @@ def compact(
             size_bytes=source[key].size_bytes,
             subject=key,
             fingerprint=fingerprint(source[key]),
-            place=new.place(key),
+            output=new.partition_path(key),
         )
         for key in keys
     ]

@@ -55,13 +55,13 @@ class ConvertPartition:
         from kwire.maintenance.convert.partition import convert_partition
         from kwire.storage.file_system import FileSystem
 
-        files, output = FileSystem(), f"{attempt}/log" if attempt else None
+        files, directory = FileSystem(), f"{attempt}/log" if attempt else None
         converted = convert_partition(
-            item.subject, self.target, directory=output, file_system=files, now_ms=self.now_ms
+            item.subject, self.target, directory=directory, file_system=files, now_ms=self.now_ms
         )
-        if output is not None:
-            assert item.place is not None
-            publish(files, output, item.place)
+        if directory is not None:
+            assert item.output is not None
+            publish(files, directory, item.output)
         return converted.to_json() | {"lost": converted.loss.described() if converted.loss else None}
 
 
@@ -121,7 +121,7 @@ def convert(
             raise LossRefused(f"the conversion loses {loss.described()}; set accept_loss, or use magic 2")
     new.begin({"job": "convert"} | settings_of(source, target_format), keys)
     items = [
-        replace(each, place=new.place(key), fingerprint=fingerprint(source[key]))
+        replace(each, output=new.partition_path(key), fingerprint=fingerprint(source[key]))
         for key, each in zip(keys, dry_items, strict=True)
     ]
     run = run_items(spark, "convert", items, work, journal=new.journal, progress=progress)

@@ -58,7 +58,7 @@ class ExportPartition:
         from kwire.storage.file_system import FileSystem
 
         files = FileSystem()
-        assert item.place is not None
+        assert item.output is not None
         [exported] = export_logs(
             [item.subject],
             f"{attempt}/out",
@@ -68,16 +68,16 @@ class ExportPartition:
             headers=self.headers,
             as_base64=self.as_base64,
         )
-        files.make_directory(os.path.dirname(item.place))
-        publish(files, exported.path, item.place)
+        files.make_directory(os.path.dirname(item.output))
+        publish(files, exported.path, item.output)
         return {
             "topic": exported.topic,
             "partition": exported.partition,
             "records": exported.records,
             "start_offset": exported.start_offset,
             "end_offset": exported.end_offset,
-            "size_bytes": files.size(item.place),
-            "path": item.place,
+            "size_bytes": files.size(item.output),
+            "path": item.output,
         }
 
 
@@ -129,7 +129,7 @@ def export(
             size_bytes=log.size_bytes,
             subject=log,
             fingerprint=fingerprint(log),
-            place=partition_file(target, log, format),
+            output=partition_file(target, log, format),
         )
         for key, log in logs.items()
     ]

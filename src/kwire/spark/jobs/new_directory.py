@@ -79,7 +79,7 @@ class NewDirectory:
                 remove(files, f"{self.part}/{name}")
         return stored
 
-    def place(self, key: TopicPartition) -> str:
+    def partition_path(self, key: TopicPartition) -> str:
         """The directory of a partition."""
         from kwire.maintenance.convert.directory import name_of
 

@@ -98,8 +98,8 @@ class RestorePartition:
         if self.options.offset_table is not None:
             files.make_directory(self.offset_tables)
             files.rename(table, f"{self.offset_tables}/{item.name}.parquet")
-        assert item.place is not None
-        publish(files, f"{directory}/{item.name}", item.place)
+        assert item.output is not None
+        publish(files, f"{directory}/{item.name}", item.output)
         return {
             "topic": topic,
             "partition": partition,
@@ -248,7 +248,7 @@ def _partition_items(
             size_bytes=sum(sizes[path] for path in files),
             subject=(*key, files, ids[key[0]]),
             fingerprint=[[path, sizes[path]] for path in files],
-            place=new.place(key),
+            output=new.partition_path(key),
         )
         for key, files in files_of.items()
     ]

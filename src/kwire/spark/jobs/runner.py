@@ -54,7 +54,7 @@ class Item:
     """A unit of work, processed by one task.
 
     name: for errors and the journal (orders-0). size_bytes: size of the input. subject: input of the job's Work;
-    pickles. fingerprint: changes with the input; in JSON's types. place: the file or directory that exists when the
+    pickles. fingerprint: changes with the input; in JSON's types. output: the file or directory that exists when the
     item is complete, or None.
     """
 
@@ -62,7 +62,7 @@ class Item:
     size_bytes: int
     subject: Any
     fingerprint: object = None
-    place: str | None = None
+    output: str | None = None
 
 
 class Work(Protocol):
@@ -174,9 +174,9 @@ def run_items(
         with _watch(journal, items, report):
             found = on_spark(spark, todo, work, journal)
         for each in found.values():
-            place = each.item.place
-            if each.row is not None and journal is not None and place is not None and not journal.files.exists(place):
-                raise LogError("missing: driver and executors must share a file system", place)
+            output = each.item.output
+            if each.row is not None and journal is not None and output is not None and not journal.files.exists(output):
+                raise LogError("missing: driver and executors must share a file system", output)
     outcomes = tuple(
         Outcome(item=item, row=done_before[item.name]) if item.name in done_before else found[item.name]
         for item in items
@@ -203,12 +203,12 @@ def _completed(journal: Journal, items: Sequence[Item]) -> dict[str, Row]:
     rows: dict[str, Row] = {}
     for item in items:
         row = journal.row(item.name, item.fingerprint)
-        if row is not None and (item.place is None or journal.files.exists(item.place)):
+        if row is not None and (item.output is None or journal.files.exists(item.output)):
             rows[item.name] = row
             continue
         journal.forget([item.name])
-        if item.place is not None:
-            remove(journal.files, item.place)
+        if item.output is not None:
+            remove(journal.files, item.output)
     return rows
 
 
