@@ -56,12 +56,7 @@ def expand_glob(path: str, storage: StorageOptions, opener: OpenStore = open_sto
     a pattern. Directories that a broker marked as deleted, stray or future are skipped, and so are files other than
     segments. Raises LogError if nothing matches.
     """
-    if not _MAGIC.search(path.partition("::")[0]) or ("://" not in path and os.path.exists(path)):
-        return [path]
-    found = {url for variant in _variants(path) for url in _matches(variant, storage, opener)}
-    if not found:
-        raise LogError("nothing matches this pattern", path)
-    return sorted(found)
+    return _expand(path, storage, opener) or [path]
 
 
 def expand_files(path: str, storage: StorageOptions) -> list[str]:
@@ -69,11 +64,8 @@ def expand_files(path: str, storage: StorageOptions) -> list[str]:
 
     Names that start with a dot or an underscore are skipped, as in Spark. Raises LogError for no files.
     """
-    if _MAGIC.search(path.partition("::")[0]) and not ("://" not in path and os.path.exists(path)):
-        found = {url for variant in _variants(path) for url in _matches(variant, storage, any_file=True)}
-        if not found:
-            raise LogError("nothing matches this pattern", path)
-        return sorted(found)
+    if found := _expand(path, storage, any_file=True):
+        return found
     store = open_store(path, storage)
     if store.is_file():
         return [path]
@@ -81,6 +73,16 @@ def expand_files(path: str, storage: StorageOptions) -> list[str]:
     if not names:
         raise LogError("no files in this directory", path)
     return [store.url_of(name) for name in sorted(names)]
+
+
+def _expand(path: str, storage: StorageOptions, opener: OpenStore = open_store, *, any_file: bool = False) -> list[str]:
+    """The sorted matches of a path with a pattern; [] for any other path. Raises LogError if nothing matches."""
+    if not _MAGIC.search(path.partition("::")[0]) or ("://" not in path and os.path.exists(path)):
+        return []
+    found = {url for variant in _variants(path) for url in _matches(variant, storage, opener, any_file=any_file)}
+    if not found:
+        raise LogError("nothing matches this pattern", path)
+    return sorted(found)
 
 
 def _variants(path: str) -> Iterator[str]:
@@ -93,9 +95,7 @@ def _variants(path: str) -> Iterator[str]:
         yield from _variants(path[: alternatives.start()] + choice + path[alternatives.end() :])
 
 
-def _matches(
-    path: str, storage: StorageOptions, opener: OpenStore = open_store, *, any_file: bool = False
-) -> list[str]:
+def _matches(path: str, storage: StorageOptions, opener: OpenStore, *, any_file: bool) -> list[str]:
     head, separator, tail = path.partition("::")
     scheme, mark, rest = head.rpartition("://")
     parts = rest.split("/")

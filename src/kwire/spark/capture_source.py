@@ -2,12 +2,8 @@
 
 import warnings
 
-from kwire.spark.capture.source import KafkaCaptureSource
-
-__all__ = ["KafkaCaptureSource"]
+from kwire.spark.capture.source import KafkaCaptureSource as KafkaCaptureSource
 
 warnings.warn(
-    "kwire.spark.capture_source is deprecated; use 'from kwire.spark import KafkaCaptureSource'",
-    DeprecationWarning,
-    stacklevel=2,
+    f"{__name__} is deprecated; use 'from kwire.spark import KafkaCaptureSource'", DeprecationWarning, stacklevel=2
 )

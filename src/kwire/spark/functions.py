@@ -62,24 +62,24 @@ def from_kafka(
     """
     given = {k.lower(): str(v).lower() if isinstance(v, bool) else str(v) for k, v in (options or {}).items()}
     check_names(given, OPTIONS, {}, source="from_kafka", page=PAGE)
-    reading = _Reading(
+    config = DecodeConfig(
         message=portable_message(message),
         version=version,
         permissive=MODE.of(given) == "PERMISSIVE",
         header=HEADER.of(given),
         prefixed=PREFIXED.of(given),
     )
-    spec = message_class(reading.message).SPEC
-    if reading.header and reading.prefixed:
+    spec = message_class(config.message).SPEC
+    if config.header and config.prefixed:
         raise OptionError("Only one of the following options can be specified: header, prefixed")
-    if reading.header and spec.kind not in ("request", "response"):
+    if config.header and spec.kind not in ("request", "response"):
         raise OptionError(f"Option 'header': '{spec.name}' is not a request or response, so it has no header")
-    if version is None and not reading.prefixed:
+    if version is None and not config.prefixed:
         raise OptionError("version: None requires option 'prefixed', with which messages include their version")
     kind = struct_type(spec, version)
 
     def from_kafka(data: pa.Array) -> pa.Array:
-        return read_messages(data, reading)
+        return read_messages(data, config)
 
     return _udf(from_kafka, kind)(data)
 
@@ -106,17 +106,11 @@ def schema_registry_id(data: Column | str, headers: Column | str | None = None, 
     `__key_schema_id`) takes precedence over the prefix.
     """
     header = "__key_schema_id" if key else "__value_schema_id"
-    if headers is None:
 
-        def schema_registry_id(data: pa.Array) -> pa.Array:
-            return _schema_ids(data)
+    def schema_registry_id(*columns: pa.Array) -> pa.Array:
+        return _schema_ids(*columns, header=header)
 
-        return _udf(schema_registry_id, "string")(data)
-
-    def schema_registry_id_with_headers(data: pa.Array, headers: pa.Array) -> pa.Array:
-        return _schema_ids(data, headers, header)
-
-    return _udf(schema_registry_id_with_headers, "string")(data, headers)
+    return _udf(schema_registry_id, "string")(data, *(() if headers is None else (headers,)))
 
 
 def schema_registry_payload(
@@ -127,17 +121,11 @@ def schema_registry_payload(
     protobuf: skip the message indexes too. data, headers, key: as in schema_registry_id.
     """
     header = "__key_schema_id" if key else "__value_schema_id"
-    if headers is None:
 
-        def schema_registry_payload(data: pa.Array) -> pa.Array:
-            return _payloads(data, protobuf=protobuf)
+    def schema_registry_payload(*columns: pa.Array) -> pa.Array:
+        return _payloads(*columns, header=header, protobuf=protobuf)
 
-        return _udf(schema_registry_payload, "binary")(data)
-
-    def schema_registry_payload_with_headers(data: pa.Array, headers: pa.Array) -> pa.Array:
-        return _payloads(data, headers, header, protobuf=protobuf)
-
-    return _udf(schema_registry_payload_with_headers, "binary")(data, headers)
+    return _udf(schema_registry_payload, "binary")(data, *(() if headers is None else (headers,)))
 
 
 def _udf(function: Callable[..., pa.Array], kind: DataType | str) -> Callable[..., Column]:
@@ -152,7 +140,7 @@ def _udf(function: Callable[..., pa.Array], kind: DataType | str) -> Callable[..
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
+class DecodeConfig:
     """The arguments of from_kafka. message: portable. version: None for all."""
 
     message: str
@@ -162,37 +150,37 @@ class _Reading:
     prefixed: bool
 
 
-def read_messages(data: pa.Array, reading: _Reading) -> pa.StructArray:
+def read_messages(data: pa.Array, config: DecodeConfig) -> pa.StructArray:
     """Decode messages to structs. Raises DecodeError, UnsupportedVersion with row and path unless permissive."""
     from kwire.spark.worker import prepare_worker
 
     prepare_worker()
     from kwire.plan.nested_columns import message_bounds
 
-    if not reading.prefixed:
-        return _reader(reading).read(data, permissive=reading.permissive)
+    if not config.prefixed:
+        return _reader(config).read(data, permissive=config.permissive)
     source, bounds = message_bounds(data)
-    return _prefixed_reader(reading).read_bounds(source, bounds, permissive=reading.permissive)
+    return _prefixed_reader(config).read_bounds(source, bounds, permissive=config.permissive)
 
 
 @lru_cache(maxsize=64)
-def _reader(reading: _Reading) -> NestedReader:
+def _reader(config: DecodeConfig) -> NestedReader:
     from kwire.messages import registry
     from kwire.plan.nested_columns import NestedReader
 
-    assert reading.version is not None
-    spec, header = message_class(reading.message).SPEC, None
-    if reading.header:
+    assert config.version is not None
+    spec, header = message_class(config.message).SPEC, None
+    if config.header:
         name = "RequestHeader" if spec.kind == "request" else "ResponseHeader"
-        header = registry.get(name).SPEC, spec.header_version(reading.version)
-    return NestedReader(spec, reading.version, header=header)
+        header = registry.get(name).SPEC, spec.header_version(config.version)
+    return NestedReader(spec, config.version, header=header)
 
 
 @lru_cache(maxsize=64)
-def _prefixed_reader(reading: _Reading) -> PrefixedReader:
+def _prefixed_reader(config: DecodeConfig) -> PrefixedReader:
     from kwire.plan.nested_versions import PrefixedReader
 
-    return PrefixedReader(message_class(reading.message).SPEC, reading.version)
+    return PrefixedReader(message_class(config.message).SPEC, config.version)
 
 
 def write_messages(data: pa.Array, message: str, version: int) -> pa.BinaryArray:
@@ -208,7 +196,7 @@ def _writer(message: str, version: int) -> NestedWriter:
     return NestedWriter(cls.SPEC, version, cls)
 
 
-def _schema_ids(data: pa.Array, headers: pa.Array | None = None, header: str = "") -> pa.StringArray:
+def _schema_ids(data: pa.Array, headers: pa.Array | None = None, *, header: str) -> pa.StringArray:
     from kwire.spark.worker import prepare_worker
 
     prepare_worker()
@@ -217,9 +205,7 @@ def _schema_ids(data: pa.Array, headers: pa.Array | None = None, header: str = "
     return schema_ids(data, headers, header)
 
 
-def _payloads(
-    data: pa.Array, headers: pa.Array | None = None, header: str = "", *, protobuf: bool = False
-) -> pa.BinaryArray:
+def _payloads(data: pa.Array, headers: pa.Array | None = None, *, header: str, protobuf: bool) -> pa.BinaryArray:
     from kwire.spark.worker import prepare_worker
 
     prepare_worker()

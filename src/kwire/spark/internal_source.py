@@ -2,12 +2,8 @@
 
 import warnings
 
-from kwire.spark.internal.source import KafkaInternalSource
-
-__all__ = ["KafkaInternalSource"]
+from kwire.spark.internal.source import KafkaInternalSource as KafkaInternalSource
 
 warnings.warn(
-    "kwire.spark.internal_source is deprecated; use 'from kwire.spark import KafkaInternalSource'",
-    DeprecationWarning,
-    stacklevel=2,
+    f"{__name__} is deprecated; use 'from kwire.spark import KafkaInternalSource'", DeprecationWarning, stacklevel=2
 )

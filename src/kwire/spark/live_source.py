@@ -2,12 +2,8 @@
 
 import warnings
 
-from kwire.spark.live.source import KafkaLiveSource
-
-__all__ = ["KafkaLiveSource"]
+from kwire.spark.live.source import KafkaLiveSource as KafkaLiveSource
 
 warnings.warn(
-    "kwire.spark.live_source is deprecated; use 'from kwire.spark import KafkaLiveSource'",
-    DeprecationWarning,
-    stacklevel=2,
+    f"{__name__} is deprecated; use 'from kwire.spark import KafkaLiveSource'", DeprecationWarning, stacklevel=2
 )

@@ -2,12 +2,8 @@
 
 import warnings
 
-from kwire.spark.log.source import KafkaLogSource
-
-__all__ = ["KafkaLogSource"]
+from kwire.spark.log.source import KafkaLogSource as KafkaLogSource
 
 warnings.warn(
-    "kwire.spark.log_source is deprecated; use 'from kwire.spark import KafkaLogSource'",
-    DeprecationWarning,
-    stacklevel=2,
+    f"{__name__} is deprecated; use 'from kwire.spark import KafkaLogSource'", DeprecationWarning, stacklevel=2
 )

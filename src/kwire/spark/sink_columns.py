@@ -1,4 +1,4 @@
-"""The columns that a sink accepts: those of Spark's Kafka sink. Standard library only.
+"""The columns that a sink accepts, and option `topic`: those of Spark's Kafka sink. Standard library only.
 
 Columns are matched by name; others are ignored.
 Source: KafkaWriter.validateQuery, KafkaRowWriter (spark-sql-kafka-0-10), whose error messages these are.
@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError, did_you_mean
+from kwire.spark.options.option import text_option
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-__all__ = ["LIVE_TYPES", "LOG_TYPES", "check_columns"]
+__all__ = ["LIVE_TYPES", "LOG_TYPES", "TOPIC", "check_columns"]
+
+TOPIC = text_option(name="topic", value="string", meaning="The topic of all rows. Overrides the column `topic`.")
 
 BYTES = ("string", "binary")
 LIVE_TYPES: Mapping[str, tuple[str, ...]] = {

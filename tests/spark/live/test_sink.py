@@ -415,7 +415,7 @@ def test_options_equal_those_of_sparks_sink(servers: str) -> None:
         ({"transactionalIdPrefix": "p", "kafka.acks": "1"}, "transactions require acks all"),
         ({"transactionalIdPrefix": "p", "kafka.enable.idempotence": "false"}, "transactions require idempotence"),
         ({"kafka.acks": "1", "kafka.enable.idempotence": "true"}, "idempotence requires acks all"),
-        ({"kafka.value.serializer": "x"}, "values are written as they are"),
+        ({"kafka.value.serializer": "x"}, "values are written unchanged"),
         ({"subscribe": "t"}, "'subscribe' is not supported: it applies to reading"),
         ({"topics": "t"}, r"Unknown option 'topics' \(did you mean 'topic'\?\)"),
         ({"kafka.compression.type": "brotli"}, "one of none, gzip"),

@@ -9,6 +9,7 @@ from typing import Literal
 from kwire.errors import OptionError
 from kwire.log.paths import StorageOptions
 from kwire.spark.message_types import message_class, struct_type
+from kwire.spark.options.option import COLUMNS as COLUMNS_OPTION
 from kwire.spark.options.option import (
     PATH,
     PATHS,
@@ -16,7 +17,6 @@ from kwire.spark.options.option import (
     Option,
     check_names,
     choice,
-    column_list,
     parse_paths,
     parse_storage,
     user_options,
@@ -103,14 +103,6 @@ CLIENTS = Option[tuple[str, ...]](
     shown_default="all",
     meaning="The client ids to read. Patterns with `*` and `?` are supported.",
 )
-SELECTED = Option[tuple[str, ...] | None](
-    name="columns",
-    parse=column_list,
-    default=None,
-    value="comma-separated list of columns",
-    shown_default="all",
-    meaning="The columns to read. Other columns are not computed.",
-)
 BODIES = Option[Bodies](
     name="bodies",
     parse=choice("json", "bytes", "none"),
@@ -140,7 +132,7 @@ OPTIONS: tuple[Option[object], ...] = (
     PORTS,
     APIS,
     CLIENTS,
-    SELECTED,
+    replace(COLUMNS_OPTION, meaning="The columns to read. Other columns are not computed."),
     BODIES,
     MESSAGE,
     MODE,
@@ -173,7 +165,7 @@ def parse_options(options: Mapping[str, str]) -> CaptureOptions:
         ports=PORTS.of(given),
         apis=APIS.of(given),
         clients=CLIENTS.of(given),
-        columns=SELECTED.of(given),
+        columns=COLUMNS_OPTION.of(given),
         bodies=BODIES.of(given),
         message=MESSAGE.of(given),
         mode=MODE.of(given),

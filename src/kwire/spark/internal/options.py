@@ -11,6 +11,7 @@ from kwire.internal_topics.names import GROUPS_TOPIC, METADATA_TOPIC, SHARE_STAT
 from kwire.log.paths import StorageOptions
 from kwire.spark.internal.columns import COLUMNS, HISTORY_COLUMNS, TOPICS
 from kwire.spark.offsets import FAIL_ON_DATA_LOSS
+from kwire.spark.options.option import COLUMNS as COLUMNS_OPTION
 from kwire.spark.options.option import (
     PATH,
     PATHS,
@@ -18,7 +19,6 @@ from kwire.spark.options.option import (
     Option,
     check_names,
     choice,
-    column_list,
     flag_option,
     parse_paths,
     parse_storage,
@@ -84,14 +84,6 @@ AT_TIME = Option[int | None](
     shown_default="end of the log",
     meaning="Read the records before the first one with a later timestamp.",
 )
-SELECTED = Option[tuple[str, ...] | None](
-    name="columns",
-    parse=column_list,
-    default=None,
-    value="comma-separated list of columns",
-    shown_default="all",
-    meaning="The columns to read, in this order.",
-)
 REDACT = flag_option("redact", default=True, meaning="Whether to hide secrets.")
 OPTIONS: tuple[Option[object], ...] = (
     PATH,
@@ -101,7 +93,7 @@ OPTIONS: tuple[Option[object], ...] = (
     MODE,
     AT_OFFSET,
     AT_TIME,
-    SELECTED,
+    COLUMNS_OPTION,
     REDACT,
     replace(
         FAIL_ON_DATA_LOSS,
@@ -153,7 +145,7 @@ def parse_options(options: Mapping[str, str]) -> InternalOptions:
         mode=mode,
         at_offset=at_offset,
         at_time=at_time,
-        columns=SELECTED.of(given),
+        columns=COLUMNS_OPTION.of(given),
         redact=REDACT.of(given),
         fail_on_data_loss=FAIL_ON_DATA_LOSS.of(given),
     )

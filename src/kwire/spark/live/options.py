@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from kwire.errors import OptionError
 from kwire.spark.offsets import Query, for_query
-from kwire.spark.options.option import Option, check_names, positive, text_option, user_options
+from kwire.spark.options.option import Option, check_names, number_option, text_option, user_options
 from kwire.spark.options.query import (
     SHARED_OPTIONS,
     SUBSCRIBE_PATTERN,
@@ -41,25 +41,19 @@ BOOTSTRAP_SERVERS = text_option(
     shown_default="required",
     meaning="The brokers to connect to first.",
 )
-POLL_TIMEOUT = Option[int | None](
-    name="kafkaConsumer.pollTimeoutMs",
-    parse=positive,
-    default=None,
+POLL_TIMEOUT = number_option(
+    "kafkaConsumer.pollTimeoutMs",
     value="long",
     shown_default="60000",
     meaning="The timeout in milliseconds of a request, retries included.",
 )
-NUM_RETRIES = Option[int | None](
-    name="fetchOffset.numRetries",
-    parse=positive,
-    default=None,
+NUM_RETRIES = number_option(
+    "fetchOffset.numRetries",
     value="int",
     meaning="Accepted without effect: requests are retried until `kafkaConsumer.pollTimeoutMs` is over.",
 )
-RETRY_INTERVAL = Option[int | None](
-    name="fetchOffset.retryIntervalMs",
-    parse=positive,
-    default=None,
+RETRY_INTERVAL = number_option(
+    "fetchOffset.retryIntervalMs",
     value="long",
     shown_default="100",
     meaning="Milliseconds to wait before a request is retried.",
@@ -111,7 +105,6 @@ def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
 
     given = user_options(options)
     check_names(given, OPTIONS, UNSUPPORTED, source="kafka-live", page=PAGE, passed_on=is_client_setting)
-    fields = parse_query(given)
     selection = parse_selection(given)
     if selection is None:
         raise OptionError(
@@ -125,7 +118,8 @@ def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
         if (value := option.of(given)) is not None:
             kafka.setdefault(setting, str(value))
     isolation = ClientSettings.parse(kafka).isolation_level
-    return for_query(LiveOptions(**fields, selection=selection, kafka=kafka, isolation=isolation), query)
+    parsed = parse_query(given, LiveOptions, selection=selection, kafka=kafka, isolation=isolation)
+    return for_query(parsed, query)
 
 
 def is_client_setting(key: str) -> bool:

@@ -54,11 +54,7 @@ class LiveWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
         """Write the rows of one task; called in a worker. Raises the errors of write_task."""
-        prepare_worker()
-        from kwire.spark.live.writing import write_task
-
-        mark = _task_mark() if self.options.once_per_batch else None
-        return TaskWritten(write_task(iterator, self.columns, self.options, task=_task_number(), mark=mark))
+        return _write(iterator, self.options, self.columns, is_marked=self.options.once_per_batch)
 
     def commit(self, messages: Messages) -> None:
         """Commit the transactions of all tasks. Raises OptionError, BrokerError."""
@@ -82,11 +78,7 @@ class LiveStreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
         """Write the rows of one task; called in a worker. Raises the errors of write_task."""
-        prepare_worker()
-        from kwire.spark.live.writing import write_task
-
-        mark = None if self.options.transactional_prefix is None else _task_mark()
-        return TaskWritten(write_task(iterator, self.columns, self.options, task=_task_number(), mark=mark))
+        return _write(iterator, self.options, self.columns, is_marked=self.options.transactional_prefix is not None)
 
     def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803 (Spark's name)
         """Commit the transactions of a micro-batch. Raises OptionError, BrokerError."""
@@ -95,6 +87,17 @@ class LiveStreamWriter(DataSourceStreamArrowWriter):
     def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
         """Abort the transactions of all tasks; a task has failed."""
         abort_all(self.options, _written(messages))
+
+
+def _write(
+    rows: Iterator[pa.RecordBatch], options: LiveWriteOptions, columns: tuple[str, ...], *, is_marked: bool
+) -> TaskWritten:
+    """Write the rows of one task. is_marked: whether it records its micro-batch."""
+    prepare_worker()
+    from kwire.spark.live.writing import write_task
+
+    mark = _task_mark() if is_marked else None
+    return TaskWritten(write_task(rows, columns, options, task=_task_number(), mark=mark))
 
 
 def _task_number() -> int:
@@ -169,22 +172,22 @@ def _was_committed(client: Client, prefix: str, mark: Mark) -> bool:
 
     Raises OptionError if it committed a part of the batch with another number of tasks.
     """
-    begun = find_mark(client, prefix, mark.query)
-    if begun is None or begun.batch != mark.batch:
+    recorded = find_mark(client, prefix, mark.query)
+    if recorded is None or recorded.batch != mark.batch:
         return False
     done = [
         task
-        for task in range(begun.tasks)
+        for task in range(recorded.tasks)
         if (found := find_mark(client, f"{prefix}-{task}", mark.query)) is not None and found.batch == mark.batch
     ]
-    if len(done) == begun.transactions:
+    if len(done) == recorded.transactions:
         return True
-    if done and begun.tasks != mark.tasks:
+    if done and recorded.tasks != mark.tasks:
         raise OptionError(
-            f"batch {mark.batch} was committed in part, {len(done)} of {begun.tasks} tasks, and now has {mark.tasks} "
-            "tasks, so its missing rows are unknown; run the query with its earlier configuration until this batch is "
-            "complete (spark.sql.shuffle.partitions, minPartitions, maxRecordsPerPartition, repartition), or set "
-            f"another transactionalIdPrefix, which writes the rows of those {len(done)} tasks twice"
+            f"batch {mark.batch} was committed in part, {len(done)} of {recorded.tasks} tasks, and now has "
+            f"{mark.tasks} tasks, so its missing rows are unknown; run the query with its earlier configuration "
+            "(spark.sql.shuffle.partitions, minPartitions, maxRecordsPerPartition, repartition) until this batch is "
+            f"complete, or set another transactionalIdPrefix, which writes the rows of those {len(done)} tasks twice"
         )
     return False
 

@@ -13,6 +13,7 @@ from kwire.errors import OptionError
 from kwire.log.file_names import check_topic
 from kwire.spark.live.options import BOOTSTRAP_SERVERS, CLIENT_SETTINGS, OPTIONS, client_settings, is_client_setting
 from kwire.spark.options.option import Option, check_names, flag, flag_option, positive, text_option, user_options
+from kwire.spark.sink_columns import TOPIC
 
 __all__ = ["WRITE_OPTIONS", "LiveWriteOptions", "parse_write_options"]
 
@@ -21,7 +22,6 @@ DEFAULT_BATCH_BYTES = 256 << 10  # before compression; Java's default of 16 KiB 
 DELIVERY_TIMEOUT_MS = "120000"  # Java's default
 TRANSACTION_TIMEOUT_MS = "900000"  # brokers' default maximum; the slowest task must end within it
 
-TOPIC = text_option("topic", value="string", meaning="The topic of all rows. Overrides the column `topic`.")
 TRANSACTIONAL = Option[bool | None](
     name="transactional",
     parse=flag,
@@ -103,8 +103,8 @@ WRITE_OPTIONS: tuple[Option[object], ...] = (
 _FOR_READING = "it applies to reading"
 UNSUPPORTED = {
     **{option.name: _FOR_READING for option in OPTIONS if not option.name.startswith("kafka.")},
-    "kafka.key.serializer": "keys are written as they are; use DataFrame operations to serialize them",
-    "kafka.value.serializer": "values are written as they are; use DataFrame operations to serialize them",
+    "kafka.key.serializer": "keys are written unchanged; use DataFrame operations to serialize them",
+    "kafka.value.serializer": "values are written unchanged; use DataFrame operations to serialize them",
     "path": "this sink writes to brokers; use kafka-log to write a log directory",
 }
 

@@ -100,19 +100,19 @@ OPTIONS: tuple[Option[object], ...] = (
     replace(STORAGE, meaning=f"{STORAGE.meaning} See [Paths](#paths)."),
 )
 
-_NO_BROKER = "this source reads files and connects to no broker"
+_NO_BROKER = "this source reads files, not brokers"
 _STREAMING_ONLY = "it limits the micro-batches of a streaming query, and this is a batch query"
 
 UNSUPPORTED = {
     **UNSUPPORTED_FOR_ALL,
     "kafka.bootstrap.servers": f"{_NO_BROKER}; specify the log directory as path",
-    "kafka.group.id": f"{_NO_BROKER}, so there is no consumer group",
-    "groupIdPrefix": f"{_NO_BROKER}, so there is no consumer group",
-    "kafkaConsumer.pollTimeoutMs": f"{_NO_BROKER}, so nothing is polled",
-    "fetchOffset.numRetries": f"{_NO_BROKER}, so no offsets are fetched",
-    "fetchOffset.retryIntervalMs": f"{_NO_BROKER}, so no offsets are fetched",
-    "kafka.enable.auto.commit": f"{_NO_BROKER}, so no offsets are committed",
-    "kafka.interceptor.classes": f"{_NO_BROKER}, so there is no consumer to intercept",
+    "kafka.group.id": "this source reads files, without a consumer group",
+    "groupIdPrefix": "this source reads files, without a consumer group",
+    "kafkaConsumer.pollTimeoutMs": "this source reads files, and polls no broker",
+    "fetchOffset.numRetries": "this source reads files, and fetches no offsets",
+    "fetchOffset.retryIntervalMs": "this source reads files, and fetches no offsets",
+    "kafka.enable.auto.commit": "this source reads files, and commits no offsets",
+    "kafka.interceptor.classes": "this source reads files, without a consumer",
     "columnNameOfCorruptRecord": "the column is always called _corrupt",
 }
 
@@ -142,8 +142,9 @@ def parse_options(options: Mapping[str, str], query: Query = "batch") -> LogOpti
                 f"Option '{key}' is not supported: {_NO_BROKER}; the only kafka.* option is {ISOLATION.name}"
             )
     check_names(given, OPTIONS, UNSUPPORTED, source="kafka-log", page=PAGE)
-    parsed = LogOptions(
-        **parse_query(given),
+    parsed = parse_query(
+        given,
+        LogOptions,
         selection=parse_selection(given) or Matching(None, INCLUDE_INTERNAL.of(given)),
         paths=parse_paths(given),
         storage=parse_storage(given),

@@ -120,7 +120,9 @@ class LogWriter(DataSourceArrowWriter):
         written = sorted((each for each in messages if isinstance(each, TaskFile)), key=lambda each: each.task)
         paths = [each.path for each in written if each.path is not None]
         if not paths:
-            raise OptionError(f"{self.options.path}: the DataFrame has no rows, so there are no partitions to write")
+            raise OptionError(
+                f"{self.options.path}: the DataFrame has no rows; a log directory has at least one partition"
+            )
         for path in paths:
             if not os.path.exists(path):
                 raise LogError("missing: driver and executors must share a file system", path)

@@ -20,9 +20,9 @@ from kwire.spark.options.option import (
     is_storage,
     parse_paths,
     positive,
-    text_option,
     user_options,
 )
+from kwire.spark.sink_columns import TOPIC
 
 __all__ = ["WRITE_OPTIONS", "LogWriteOptions", "parse_write_options"]
 
@@ -34,7 +34,6 @@ TARGET = replace(
     value="string, also as the argument of `save`",
     meaning="The directory to write, on a file system that driver and executors share.",
 )
-TOPIC = text_option("topic", value="string", meaning="The topic of all rows. Overrides the column `topic`.")
 PARTITIONS = Option[int](
     name="partitions",
     parse=positive,

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from kwire.errors import OptionError, did_you_mean
 
 __all__ = [
+    "COLUMNS",
     "PATH",
     "PATHS",
     "STORAGE",
@@ -29,6 +30,7 @@ __all__ = [
     "is_storage",
     "is_table",
     "load_json_object",
+    "number_option",
     "parse_paths",
     "parse_storage",
     "positive",
@@ -114,6 +116,15 @@ def text_option(
 def flag_option(name: str, *, default: bool, meaning: str, query: QueryType = "streaming and batch") -> Option[bool]:
     """An option that is true or false."""
     return Option(name=name, parse=flag, default=default, value="boolean", meaning=meaning, query=query)
+
+
+def number_option(
+    name: str, *, value: str, meaning: str, shown_default: str = "", query: QueryType = "streaming and batch"
+) -> Option[int | None]:
+    """An option that is a positive integer; None by default."""
+    return Option(
+        name=name, parse=positive, default=None, value=value, meaning=meaning, shown_default=shown_default, query=query
+    )
 
 
 def check_names(
@@ -213,8 +224,16 @@ def column_list(name: str, value: str) -> tuple[str, ...]:
     return columns
 
 
-# ---- paths and file system drivers
+# ---- options of several sources
 
+COLUMNS = Option[tuple[str, ...] | None](
+    name="columns",
+    parse=column_list,
+    default=None,
+    value="comma-separated list of columns",
+    shown_default="all",
+    meaning="The columns to read, in this order.",
+)
 PATH = text_option(
     "path",
     value="string, also as the argument of `load`",

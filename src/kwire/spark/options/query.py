@@ -8,9 +8,9 @@ Source: KafkaSourceProvider, ConsumerStrategy, JsonUtils (spark-sql-kafka-0-10);
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TypedDict
+from typing import TypeVar
 
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
@@ -19,18 +19,16 @@ from kwire.spark.offsets import (
     FAIL_ON_DATA_LOSS,
     NO_MATCH,
     OFFSET_OPTIONS,
-    NoMatch,
-    OffsetLimit,
     OffsetOptions,
     parse_offset_limits,
 )
 from kwire.spark.options.java_regex import translate_java_regex
 from kwire.spark.options.option import (
+    COLUMNS,
     Option,
-    column_list,
     flag_option,
     load_json_object,
-    positive,
+    number_option,
 )
 
 __all__ = [
@@ -39,7 +37,6 @@ __all__ = [
     "UNSUPPORTED",
     "Assign",
     "Matching",
-    "QueryFields",
     "QueryOptions",
     "RateLimits",
     "Selection",
@@ -227,18 +224,14 @@ class RateLimits:
 
 NO_LIMITS = RateLimits()
 
-MAX_OFFSETS = Option[int | None](
-    name="maxOffsetsPerTrigger",
-    parse=positive,
-    default=None,
+MAX_OFFSETS = number_option(
+    "maxOffsetsPerTrigger",
     value="long",
     query="streaming",
     meaning="Maximum number of offsets in a micro-batch, divided among partitions in proportion to their backlogs.",
 )
-MIN_OFFSETS = Option[int | None](
-    name="minOffsetsPerTrigger",
-    parse=positive,
-    default=None,
+MIN_OFFSETS = number_option(
+    "minOffsetsPerTrigger",
     value="long",
     query="streaming",
     meaning="Minimum number of offsets in a micro-batch. The first micro-batch after a start does not wait for it.",
@@ -257,28 +250,16 @@ RATE_LIMITS: tuple[Option[object], ...] = (MAX_OFFSETS, MIN_OFFSETS, MAX_DELAY)
 # ---- columns, tasks, and all together
 
 INCLUDE_HEADERS = flag_option("includeHeaders", default=False, meaning="Whether to add the column `headers`.")
-MIN_PARTITIONS = Option[int | None](
-    name="minPartitions",
-    parse=positive,
-    default=None,
+MIN_PARTITIONS = number_option(
+    "minPartitions",
     value="int",
     meaning="Approximate minimum number of tasks. By default a partition is read by one task; with this option, "
     "large partitions are divided by offsets.",
 )
-MAX_RECORDS = Option[int | None](
-    name="maxRecordsPerPartition",
-    parse=positive,
-    default=None,
+MAX_RECORDS = number_option(
+    "maxRecordsPerPartition",
     value="long",
     meaning="Maximum number of offsets in a task.",
-)
-COLUMNS = Option[tuple[str, ...] | None](
-    name="columns",
-    parse=column_list,
-    default=None,
-    value="comma-separated list of columns",
-    shown_default="all but `headers` and `_corrupt`",
-    meaning="The columns to read, in this order. Columns that are not listed are not decoded.",
 )
 SHARED_OPTIONS: tuple[Option[object], ...] = (
     ASSIGN,
@@ -287,7 +268,11 @@ SHARED_OPTIONS: tuple[Option[object], ...] = (
     INCLUDE_INTERNAL,
     *OFFSET_OPTIONS,
     INCLUDE_HEADERS,
-    COLUMNS,
+    replace(
+        COLUMNS,
+        shown_default="all but `headers` and `_corrupt`",
+        meaning=f"{COLUMNS.meaning} Columns that are not listed are not decoded.",
+    ),
     MIN_PARTITIONS,
     MAX_RECORDS,
     *RATE_LIMITS,
@@ -313,24 +298,16 @@ class QueryOptions(OffsetOptions):
     limits: RateLimits = NO_LIMITS
 
 
-class QueryFields(TypedDict):
-    """The fields of QueryOptions except selection."""
-
-    start: OffsetLimit | None
-    end: OffsetLimit | None
-    no_match: NoMatch
-    fail_on_data_loss: bool
-    include_headers: bool
-    min_partitions: int | None
-    max_records: int | None
-    columns: tuple[str, ...] | None
-    limits: RateLimits
+Options = TypeVar("Options", bound=QueryOptions)
 
 
-def parse_query(given: Mapping[str, str]) -> QueryFields:
-    """Parse the shared options except the choice of topics. given: names in lower case. Raises OptionError."""
+def parse_query(given: Mapping[str, str], options: Callable[..., Options], **more: object) -> Options:
+    """Parse the shared options. given: names in lower case. options, more: a source's class, and its own fields.
+
+    Raises OptionError.
+    """
     start, end = parse_offset_limits(given)
-    return QueryFields(
+    return options(
         start=start,
         end=end,
         no_match=NO_MATCH.of(given),
@@ -342,4 +319,5 @@ def parse_query(given: Mapping[str, str]) -> QueryFields:
         limits=RateLimits(
             max_offsets=MAX_OFFSETS.of(given), min_offsets=MIN_OFFSETS.of(given), max_delay_ms=MAX_DELAY.of(given)
         ),
+        **more,
     )

@@ -63,9 +63,9 @@ def lag_of_progress(progress: Progress) -> Lag:
     behind: dict[str, list[int]] = {}
     for source in progress["sources"]:
         latest, read = parse_offsets(source.get("latestOffset")), parse_offsets(source.get("endOffset"))
-        begun = parse_offsets(source.get("startOffset"))
+        start = parse_offsets(source.get("startOffset"))
         for key, offset in latest.items():
-            position = read.get(key, begun.get(key))
+            position = read.get(key, start.get(key))
             if position is not None:
                 behind.setdefault(key[0], []).append(max(0, offset - position))
     return {

@@ -72,24 +72,24 @@ def next_ranges(
     replaced = start.recreated(end.topic_ids)
     for topic in sorted(replaced):
         lost(_recreated(topic, start, end.topic_ids), "read the new topic from its beginning")
-    begun, ended = start.without(replaced).offsets, end.offsets
-    for topic, partition in sorted(begun.keys() - ended.keys()):
-        lost(f"{topic}-{partition} was deleted; the query had read it up to offset {begun[topic, partition]}")
+    starts, ends = start.without(replaced).offsets, end.offsets
+    for topic, partition in sorted(starts.keys() - ends.keys()):
+        lost(f"{topic}-{partition} was deleted; the query had read it up to offset {starts[topic, partition]}")
     ranges = []
-    for key in sorted(ended):
+    for key in sorted(ends):
         name = f"{key[0]}-{key[1]}"
-        begin = begun.get(key)
+        begin = starts.get(key)
         if begin is None:
             begin = first[key]
             if begin > 0:
                 lost(f"the new partition {name} starts at offset {begin}; earlier records were deleted")
         elif begin < first[key]:
-            lost(f"offsets [{begin}, {min(first[key], ended[key])}) of {name} were deleted before they were read")
+            lost(f"offsets [{begin}, {min(first[key], ends[key])}) of {name} were deleted before they were read")
             begin = first[key]
-        if ended[key] < begin and key in begun and ended[key] < begun[key]:
-            lost(f"{name} ends at offset {ended[key]}, before the next offset to read, {begun[key]}")
-        if ended[key] > begin:
-            ranges.append(OffsetRange(*key, begin, ended[key]))
+        if ends[key] < begin and key in starts and ends[key] < starts[key]:
+            lost(f"{name} ends at offset {ends[key]}, before the next offset to read, {starts[key]}")
+        if ends[key] > begin:
+            ranges.append(OffsetRange(*key, begin, ends[key]))
     return ranges
 
 

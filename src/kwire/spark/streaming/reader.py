@@ -156,15 +156,15 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
         if start is None:
             return found.render(self.format_name)
         # deleted partitions are not in the end; next_ranges reports them as data loss
-        begun = Position.parse(start, self.format_name)
-        known_ids = {topic: known for topic, known in begun.topic_ids.items() if topic not in found.topic_ids}
+        begin = Position.parse(start, self.format_name)
+        known_ids = {topic: known for topic, known in begin.topic_ids.items() if topic not in found.topic_ids}
         ids = found.topic_ids | known_ids
-        begun = begun.without(begun.recreated(ids))
+        begin = begin.without(begin.recreated(ids))
         latest = found.offsets
         if self._target is not None:  # may be older than the start
-            latest = {key: max(offset, begun.offsets.get(key, offset)) for key, offset in latest.items()}
-        new = [key for key in latest if key not in begun.offsets]
-        known = {**(self.offset_source.earliest(new) if new else {}), **begun.offsets}
+            latest = {key: max(offset, begin.offsets.get(key, offset)) for key, offset in latest.items()}
+        new = [key for key in latest if key not in begin.offsets]
+        known = {**(self.offset_source.earliest(new) if new else {}), **begin.offsets}
         known = {key: offset for key, offset in known.items() if key in latest}
         limits = self.options.limits
         if isinstance(limit, ReadAllAvailable) and self._target is None:
@@ -183,16 +183,16 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
 
     def partitions(self, start: Json, end: Json) -> Sequence[InputPartition]:
         """Return the tasks of one micro-batch: equal tasks for equal offsets. Raises LogError for data loss."""
-        begun, ended = Position.parse(start, self.format_name), Position.parse(end, self.format_name)
+        begin, finish = Position.parse(start, self.format_name), Position.parse(end, self.format_name)
         if self._is_first:
             self._is_first_planned = True
             # An earlier run has planned this batch, and saw fewer partitions and smaller end offsets.
-            known = begun.offsets.items()
-            offsets = {key: min(offset, ended.offsets[key]) for key, offset in known if key in ended.offsets}
-            begun = Position(offsets, begun.topic_ids)
+            known = begin.offsets.items()
+            offsets = {key: min(offset, finish.offsets[key]) for key, offset in known if key in finish.offsets}
+            begin = Position(offsets, begin.topic_ids)
         ranges = next_ranges(
-            begun,
-            ended,
+            begin,
+            finish,
             self.offset_source.earliest,
             self.offset_source.topic_ids,
             fail_on_data_loss=self.options.fail_on_data_loss,
@@ -200,7 +200,7 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
         return self.plan_tasks(ranges)
 
     def stop(self) -> None:
-        """Close the offset source; the query has ended."""
+        """Close the offset source; the query has finish."""
         if self._offset_source is not None:
             self._offset_source.close()
             self._offset_source = None
