@@ -16,7 +16,7 @@ from kwire.log.partition_log import PartitionLog
 from kwire.storage.cached_store import OpenStore
 from kwire.storage.open_store import open_store
 
-__all__ = ["StorageOptions", "expand_files", "expand_glob", "open_logs"]
+__all__ = ["StorageOptions", "available_topics", "expand_files", "expand_glob", "open_logs"]
 
 StorageOptions = Mapping[str, Any]
 """Arguments of a file system driver, whose types the driver defines."""
@@ -47,6 +47,11 @@ def open_logs(
     if urls and not found and not is_stream:
         raise LogError("no partitions in these log directories", ", ".join(urls))
     return found
+
+
+def available_topics(logs: Iterable[TopicPartition]) -> str:
+    """`available topics: ...`, for errors about missing topics; at most 500 characters."""
+    return f"available topics: {', '.join(sorted({topic for topic, _ in logs}))[:500]}"
 
 
 def expand_glob(path: str, storage: StorageOptions, opener: OpenStore = open_store) -> list[str]:

@@ -41,9 +41,9 @@ MODE = Option[Literal["FAILFAST", "PERMISSIVE"]](
     value="`FAILFAST` or `PERMISSIVE`",
     meaning="How to handle a message that cannot be decoded: fail the query, or return null.",
 )
-HEADER = flag_option("header", default=False, meaning="Whether messages are whole frames, with length and header.")
+HEADER = flag_option(name="header", default=False, meaning="Whether messages are whole frames, with length and header.")
 PREFIXED = flag_option(
-    "prefixed",
+    name="prefixed",
     default=False,
     meaning="Whether an int16 precedes each message, as in internal topics: its version. With version None the struct "
     "has the fields of all versions.",

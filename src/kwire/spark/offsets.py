@@ -214,7 +214,7 @@ NO_MATCH = Option[NoMatch](
     "or start at the end of the partition.",
 )
 FAIL_ON_DATA_LOSS = flag_option(
-    "failOnDataLoss",
+    name="failOnDataLoss",
     default=True,
     meaning="Whether data loss fails the query: missing topics or partitions, deleted records, offsets out of "
     "range. With false, the available data is read and a warning is logged.",

@@ -50,13 +50,13 @@ def _number(name: str, value: str) -> int:
 
 
 KIND = text_option(
-    "kind",
+    name="kind",
     value=", ".join(f"`{kind}`" for kind in COLUMNS),
     shown_default="by `topic`",
     meaning="The rows to read: one for each object of that kind.",
 )
 TOPIC = text_option(
-    "topic",
+    name="topic",
     value=", ".join(f"`{topic}`" for topic in DEFAULT_KINDS),
     shown_default="by `kind`",
     meaning="The internal topic; an alternative to `kind`, which it implies except for `__cluster_metadata`.",
@@ -84,7 +84,7 @@ AT_TIME = Option[int | None](
     shown_default="end of the log",
     meaning="Read the records before the first one with a later timestamp.",
 )
-REDACT = flag_option("redact", default=True, meaning="Whether to hide secrets.")
+REDACT = flag_option(name="redact", default=True, meaning="Whether to hide secrets.")
 OPTIONS: tuple[Option[object], ...] = (
     PATH,
     PATHS,

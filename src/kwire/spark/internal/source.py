@@ -39,15 +39,13 @@ class InternalReader(DataSourceReader):
 
     def partitions(self) -> list[InternalPartition]:
         """Plan one task per partition of the internal topic. Raises OptionError; LogError if there is none."""
-        from kwire.log.paths import open_logs
+        from kwire.log.paths import available_topics, open_logs
 
         logs = open_logs(self.options.paths, self.options.storage)
         found = [InternalPartition(key) for key in logs if key[0] == self.options.topic]
         if not found:
-            topics = ", ".join(sorted({topic for topic, _ in logs}))[:500]
-            raise LogError(
-                f"no partition of '{self.options.topic}' in {', '.join(self.options.paths)}; available topics: {topics}"
-            )
+            paths = ", ".join(self.options.paths)
+            raise LogError(f"no partition of '{self.options.topic}' in {paths}; {available_topics(logs)}")
         if self.options.at_offset is not None and len(found) > 1:
             raise OptionError(
                 f"Option 'atOffset': requires a single partition, and {self.options.topic} has {len(found)} here; "

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
 from kwire.log import PartitionLog
+from kwire.log.paths import available_topics
 
 __all__ = ["Logs", "as_list", "select_logs"]
 
@@ -33,6 +34,5 @@ def select_logs(logs: Logs, topics: Sequence[str], partitions: Sequence[int]) ->
         and (not partitions or key[1] in partitions)
     }
     if not found:
-        available = ", ".join(sorted({topic for topic, _ in logs}))[:500]
-        raise OptionError(f"no partition matches topics and partitions; available topics: {available}")
+        raise OptionError(f"no partition matches topics and partitions; {available_topics(logs)}")
     return found

@@ -105,7 +105,7 @@ def compact(
     Raises OptionError, LogError; JobFailed when all other partitions are complete, which the next call keeps.
     """
     from kwire.maintenance.compaction import OfflineSettings
-    from kwire.maintenance.convert.directory import convertible, copy_rest, name_of
+    from kwire.maintenance.convert.directory import convertible, copy_rest
     from kwire.maintenance.part_journal import fingerprint
 
     if not topics:
@@ -124,13 +124,7 @@ def compact(
     stored = new.begin({"job": "compact", "source": source.url, "settings": given}, keys, {"now_ms": present})
     work = CompactPartition(source=source.url, settings=given, now_ms=stored["now_ms"])
     items = [
-        Item(
-            name=name_of(key),
-            size_bytes=source[key].size_bytes,
-            subject=key,
-            fingerprint=fingerprint(source[key]),
-            output=new.partition_path(key),
-        )
+        new.item(key, size_bytes=source[key].size_bytes, subject=key, fingerprint=fingerprint(source[key]))
         for key in keys
     ]
     run = run_items(spark, "compact", items, work, journal=new.journal, progress=progress)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError
@@ -121,8 +121,8 @@ def convert(
             raise LossRefused(f"the conversion loses {loss.described()}; set accept_loss, or use magic 2")
     new.begin({"job": "convert"} | settings_of(source, target_format), keys)
     items = [
-        replace(each, output=new.partition_path(key), fingerprint=fingerprint(source[key]))
-        for key, each in zip(keys, dry_items, strict=True)
+        new.item(key, size_bytes=log.size_bytes, subject=log, fingerprint=fingerprint(log))
+        for key, log in ((key, source[key]) for key in keys)
     ]
     run = run_items(spark, "convert", items, work, journal=new.journal, progress=progress)
     result = result_of(spark, "convert", run, COLUMNS, new.hint)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
 from kwire.spark.jobs.journal import Journal, Row, remove
-from kwire.spark.jobs.runner import JobRun
+from kwire.spark.jobs.runner import Item, JobRun
 from kwire.target_paths import path_inside
 
 __all__ = ["FinishedLog", "NewDirectory"]
@@ -79,11 +79,13 @@ class NewDirectory:
                 remove(files, f"{self.part}/{name}")
         return stored
 
-    def partition_path(self, key: TopicPartition) -> str:
-        """The directory of a partition."""
+    def item(self, key: TopicPartition, *, size_bytes: int, subject: object, fingerprint: object) -> Item:
+        """The item that writes a partition."""
         from kwire.maintenance.convert.directory import name_of
 
-        return path_inside(self.part, name_of(key))
+        name = name_of(key)
+        output = path_inside(self.part, name)
+        return Item(name=name, size_bytes=size_bytes, subject=subject, fingerprint=fingerprint, output=output)
 
     def publish(
         self, run: JobRun, cleaned: Mapping[TopicPartition, int], add_files: Callable[[str], None] = lambda part: None

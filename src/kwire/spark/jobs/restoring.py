@@ -240,15 +240,12 @@ def partitions_of_files(listed: Sequence[tuple[str, Row]], *, translates: bool) 
 def _partition_items(
     files_of: Mapping[TopicPartition, list[str]], sizes: Mapping[str, int], ids: Mapping[str, str], new: NewDirectory
 ) -> list[Item]:
-    from kwire.maintenance.convert.directory import name_of
-
     return [
-        Item(
-            name=name_of(key),
+        new.item(
+            key,
             size_bytes=sum(sizes[path] for path in files),
             subject=(*key, files, ids[key[0]]),
             fingerprint=[[path, sizes[path]] for path in files],
-            output=new.partition_path(key),
         )
         for key, files in files_of.items()
     ]

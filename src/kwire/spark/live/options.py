@@ -36,33 +36,33 @@ __all__ = [
 PAGE = "docs/live.md"
 
 BOOTSTRAP_SERVERS = text_option(
-    "kafka.bootstrap.servers",
+    name="kafka.bootstrap.servers",
     value="comma-separated list of `host:port`",
     shown_default="required",
     meaning="The brokers to connect to first.",
 )
 POLL_TIMEOUT = number_option(
-    "kafkaConsumer.pollTimeoutMs",
+    name="kafkaConsumer.pollTimeoutMs",
     value="long",
     shown_default="60000",
     meaning="The timeout in milliseconds of a request, retries included.",
 )
 NUM_RETRIES = number_option(
-    "fetchOffset.numRetries",
+    name="fetchOffset.numRetries",
     value="int",
     meaning="Accepted without effect: requests are retried until `kafkaConsumer.pollTimeoutMs` is over.",
 )
 RETRY_INTERVAL = number_option(
-    "fetchOffset.retryIntervalMs",
+    name="fetchOffset.retryIntervalMs",
     value="long",
     shown_default="100",
     meaning="Milliseconds to wait before a request is retried.",
 )
 GROUP_ID_PREFIX = text_option(
-    "groupIdPrefix", value="string", meaning="Accepted without effect: kwire reads without a consumer group."
+    name="groupIdPrefix", value="string", meaning="Accepted without effect: kwire reads without a consumer group."
 )
 CLIENT_SETTINGS = text_option(
-    "kafka.*",
+    name="kafka.*",
     value="string",
     meaning="Configurations of the client. See [Kafka configurations](#kafka-configurations).",
 )

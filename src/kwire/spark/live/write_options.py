@@ -31,13 +31,13 @@ TRANSACTIONAL = Option[bool | None](
     meaning="Whether to write in transactions. See [Delivery guarantees](#delivery-guarantees).",
 )
 TRANSACTIONAL_ID_PREFIX = text_option(
-    "transactionalIdPrefix",
+    name="transactionalIdPrefix",
     value="string",
     meaning="Prefix of the transactional ids; required for transactions, and used by no other query. "
     "`kafka.transactional.id` is a synonym.",
 )
 ONCE_PER_BATCH = flag_option(
-    "oncePerBatch",
+    name="oncePerBatch",
     default=False,
     meaning="For a batch write in `foreachBatch`: write a micro-batch [once](#output-mode-update), even if Spark "
     "runs it again.",
@@ -59,26 +59,26 @@ WRITE_OPTIONS: tuple[Option[object], ...] = (
     ONCE_PER_BATCH,
     BATCH_SIZE,
     text_option(
-        "kafka.acks",
+        name="kafka.acks",
         value="`all`, `1` or `0`",
         shown_default="`all`",
         meaning="The acknowledgments that a write waits for.",
     ),
     text_option(
-        "kafka.enable.idempotence",
+        name="kafka.enable.idempotence",
         value="boolean",
         shown_default="true with acks `all`",
         meaning="Whether brokers drop duplicates of a request that is retried.",
     ),
     text_option(
-        "kafka.compression.type",
+        name="kafka.compression.type",
         value="`none`, `gzip`, `snappy`, `lz4` or `zstd`",
         shown_default="`none`",
         meaning="The compression codec of batches.",
     ),
     *(
         text_option(
-            f"kafka.compression.{codec}.level",
+            name=f"kafka.compression.{codec}.level",
             value=levels,
             shown_default=level,
             meaning=f"The compression level of {codec}.",
@@ -86,13 +86,13 @@ WRITE_OPTIONS: tuple[Option[object], ...] = (
         for codec, levels, level in (("gzip", "1 to 9", "1"), ("lz4", "1 to 17", "9"), ("zstd", "-131072 to 22", "3"))
     ),
     text_option(
-        "kafka.delivery.timeout.ms",
+        name="kafka.delivery.timeout.ms",
         value="int",
         shown_default=DELIVERY_TIMEOUT_MS,
         meaning="The timeout in milliseconds of a write, retries included.",
     ),
     text_option(
-        "kafka.transaction.timeout.ms",
+        name="kafka.transaction.timeout.ms",
         value="int",
         shown_default=TRANSACTION_TIMEOUT_MS,
         meaning="The timeout in milliseconds of a transaction, from a task's first row to the commit; at most the "

@@ -57,7 +57,7 @@ ISOLATION = Option[Isolation](
     "offset.",
 )
 PUSHDOWN = flag_option(
-    "pushdown",
+    name="pushdown",
     default=False,
     query="batch",
     meaning="Whether filters of the query narrow what is read. See [Filter pushdown](#filter-pushdown).",
@@ -69,7 +69,7 @@ MODE = Option[Mode](
     value="`FAILFAST`, `DROPMALFORMED` or `PERMISSIVE`",
     meaning="How to handle corrupt batches. See [Corrupt batches](#corrupt-batches).",
 )
-CHECK_CRC = flag_option("checkCrc", default=True, meaning="Whether to verify the checksum of each batch.")
+CHECK_CRC = flag_option(name="checkCrc", default=True, meaning="Whether to verify the checksum of each batch.")
 _CHANGED = {
     ASSIGN.name: replace(ASSIGN, shown_default="all topics"),
     SUBSCRIBE.name: replace(SUBSCRIBE, shown_default="all topics"),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from kwire.errors import LogError, did_you_mean
 from kwire.identifiers import TopicPartition
 from kwire.log import PartitionLog
-from kwire.log.paths import open_logs
+from kwire.log.paths import available_topics, open_logs
 from kwire.log.splits import plan_range
 from kwire.spark.log.filters import PushedFilters, narrow_ranges
 from kwire.spark.log.options import Isolation, LogOptions
@@ -116,9 +116,8 @@ class LogOffsetSource:
         selection, paths = self.options.selection, ", ".join(self.options.paths)
         selected, missing = select(selection, self.logs)
         if missing:
-            topics = sorted({topic for topic, _ in self.logs})
-            hint = f"{did_you_mean(missing[0], topics)}; available topics: {', '.join(topics)[:500]}"
-            lost = f"{', '.join(missing)} not found in {paths}{hint}"
+            hint = did_you_mean(missing[0], sorted({topic for topic, _ in self.logs}))
+            lost = f"{', '.join(missing)} not found in {paths}{hint}; {available_topics(self.logs)}"
             report_data_loss(lost, "read the available data", fail=self.options.fail_on_data_loss)
         elif not selected and self.is_stream:
             logger.warning("no topic of this query in %s yet", paths)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 from urllib.parse import urlsplit
 
@@ -102,29 +103,6 @@ class Option(Generic[T_co]):
                 return f"`{word}`"
             case other:
                 return str(other).lower()
-
-
-def text_option(
-    name: str, *, value: str, meaning: str, shown_default: str = "", query: QueryType = "streaming and batch"
-) -> Option[str | None]:
-    """An option whose text is parsed elsewhere; None by default."""
-    return Option(
-        name=name, parse=text, default=None, value=value, meaning=meaning, shown_default=shown_default, query=query
-    )
-
-
-def flag_option(name: str, *, default: bool, meaning: str, query: QueryType = "streaming and batch") -> Option[bool]:
-    """An option that is true or false."""
-    return Option(name=name, parse=flag, default=default, value="boolean", meaning=meaning, query=query)
-
-
-def number_option(
-    name: str, *, value: str, meaning: str, shown_default: str = "", query: QueryType = "streaming and batch"
-) -> Option[int | None]:
-    """An option that is a positive integer; None by default."""
-    return Option(
-        name=name, parse=positive, default=None, value=value, meaning=meaning, shown_default=shown_default, query=query
-    )
 
 
 def check_names(
@@ -224,7 +202,11 @@ def column_list(name: str, value: str) -> tuple[str, ...]:
     return columns
 
 
-# ---- options of several sources
+# ---- kinds of options, and options of several sources
+
+text_option = partial(Option[str | None], parse=text, default=None)
+number_option = partial(Option[int | None], parse=positive, default=None)
+flag_option = partial(Option[bool], parse=flag, value="boolean")
 
 COLUMNS = Option[tuple[str, ...] | None](
     name="columns",
@@ -235,13 +217,15 @@ COLUMNS = Option[tuple[str, ...] | None](
     meaning="The columns to read, in this order.",
 )
 PATH = text_option(
-    "path",
+    name="path",
     value="string, also as the argument of `load`",
     shown_default="required",
     meaning="A log directory, a partition's directory, a glob or a URL.",
 )
-PATHS = text_option("paths", value="JSON array of strings", meaning="Several paths; Spark sets it for `load([...])`.")
-STORAGE = text_option("storage.*", value="string or JSON", meaning="Arguments of the fsspec driver of a URL.")
+PATHS = text_option(
+    name="paths", value="JSON array of strings", meaning="Several paths; Spark sets it for `load([...])`."
+)
+STORAGE = text_option(name="storage.*", value="string or JSON", meaning="Arguments of the fsspec driver of a URL.")
 
 
 def is_storage(key: str) -> bool:

@@ -146,7 +146,7 @@ SUBSCRIBE_PATTERN = Option[Matching | None](
     meaning="A pattern of the topics to read.",
 )
 INCLUDE_INTERNAL = flag_option(
-    "includeInternal",
+    name="includeInternal",
     default=False,
     meaning="Whether patterns match `__consumer_offsets`, `__transaction_state`, `__share_group_state`, "
     "`__cluster_metadata` and `__remote_log_metadata`. Topics that are specified by name are always read.",
@@ -225,13 +225,13 @@ class RateLimits:
 NO_LIMITS = RateLimits()
 
 MAX_OFFSETS = number_option(
-    "maxOffsetsPerTrigger",
+    name="maxOffsetsPerTrigger",
     value="long",
     query="streaming",
     meaning="Maximum number of offsets in a micro-batch, divided among partitions in proportion to their backlogs.",
 )
 MIN_OFFSETS = number_option(
-    "minOffsetsPerTrigger",
+    name="minOffsetsPerTrigger",
     value="long",
     query="streaming",
     meaning="Minimum number of offsets in a micro-batch. The first micro-batch after a start does not wait for it.",
@@ -249,15 +249,15 @@ RATE_LIMITS: tuple[Option[object], ...] = (MAX_OFFSETS, MIN_OFFSETS, MAX_DELAY)
 
 # ---- columns, tasks, and all together
 
-INCLUDE_HEADERS = flag_option("includeHeaders", default=False, meaning="Whether to add the column `headers`.")
+INCLUDE_HEADERS = flag_option(name="includeHeaders", default=False, meaning="Whether to add the column `headers`.")
 MIN_PARTITIONS = number_option(
-    "minPartitions",
+    name="minPartitions",
     value="int",
     meaning="Approximate minimum number of tasks. By default a partition is read by one task; with this option, "
     "large partitions are divided by offsets.",
 )
 MAX_RECORDS = number_option(
-    "maxRecordsPerPartition",
+    name="maxRecordsPerPartition",
     value="long",
     meaning="Maximum number of offsets in a task.",
 )
