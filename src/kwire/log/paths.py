@@ -50,7 +50,7 @@ def open_logs(
 
 
 def available_topics(logs: Iterable[TopicPartition]) -> str:
-    """`available topics: ...`, for errors about missing topics; at most 500 characters."""
+    """Render `available topics: ...`, for errors about missing topics; at most 500 characters."""
     return f"available topics: {', '.join(sorted({topic for topic, _ in logs}))[:500]}"
 
 
@@ -81,7 +81,7 @@ def expand_files(path: str, storage: StorageOptions) -> list[str]:
 
 
 def _expand(path: str, storage: StorageOptions, opener: OpenStore = open_store, *, any_file: bool = False) -> list[str]:
-    """The sorted matches of a path with a pattern; [] for any other path. Raises LogError if nothing matches."""
+    """Return the sorted matches of a path with a pattern; [] for any other path. Raises LogError if nothing matches."""
     if not _MAGIC.search(path.partition("::")[0]) or ("://" not in path and os.path.exists(path)):
         return []
     found = {url for variant in _variants(path) for url in _matches(variant, storage, opener, any_file=any_file)}
@@ -91,7 +91,7 @@ def _expand(path: str, storage: StorageOptions, opener: OpenStore = open_store, 
 
 
 def _variants(path: str) -> Iterator[str]:
-    """A path for each of the alternatives in `{a,b}`."""
+    """Yield a path for each of the alternatives in `{a,b}`."""
     alternatives = _ALTERNATIVES.search(path)
     if alternatives is None:
         yield path

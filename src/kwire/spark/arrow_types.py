@@ -11,7 +11,7 @@ __all__ = ["arrow_type"]
 
 
 def arrow_type(ddl: str) -> pa.DataType:
-    """The Arrow type of a DDL type such as `bigint` or `array<struct<name:string>>`."""
+    """Return the Arrow type of a DDL type such as `bigint` or `array<struct<name:string>>`."""
     import pyarrow as pa
 
     if ddl.startswith("array<"):

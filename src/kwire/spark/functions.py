@@ -100,7 +100,7 @@ def to_kafka(data: Column | str, message: str, version: int) -> Column:
 
 
 def schema_registry_id(data: Column | str, headers: Column | str | None = None, *, key: bool = False) -> Column:
-    """The schema id of a key or value, as text: `42`, or a GUID. Null without an id.
+    """Return the schema id of a key or value, as text: `42`, or a GUID. Null without an id.
 
     data: binary with Confluent's prefix. headers: the column of that name, whose `__value_schema_id` (with key true,
     `__key_schema_id`) takes precedence over the prefix.
@@ -116,9 +116,9 @@ def schema_registry_id(data: Column | str, headers: Column | str | None = None, 
 def schema_registry_payload(
     data: Column | str, headers: Column | str | None = None, *, key: bool = False, protobuf: bool = False
 ) -> Column:
-    """The payload after Confluent's prefix, or the whole value if a header has the schema id. Null without an id.
+    """Return the payload after Confluent's prefix, or the whole value if a header has the schema id.
 
-    protobuf: skip the message indexes too. data, headers, key: as in schema_registry_id.
+    Null without an id. protobuf: skip the message indexes too. data, headers, key: as in schema_registry_id.
     """
     header = "__key_schema_id" if key else "__value_schema_id"
 
@@ -129,7 +129,7 @@ def schema_registry_payload(
 
 
 def _udf(function: Callable[..., pa.Array], kind: DataType | str) -> Callable[..., Column]:
-    """An Arrow UDF; Spark derives its input from the annotations, which refer to this module's pyarrow."""
+    """Return an Arrow UDF; Spark derives its input from the annotations, which refer to this module's pyarrow."""
     from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not in the stubs of all releases
 
     udf: Callable[..., Column] = arrow_udf(function, kind)

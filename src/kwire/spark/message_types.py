@@ -25,7 +25,7 @@ __all__ = ["message_class", "portable_message", "struct_type"]
 
 
 def portable_message(message: str) -> str:
-    """A form that is valid on every machine: the argument, or the text of the file it names.
+    """Return a form that is valid on every machine: the argument, or the text of the file it names.
 
     Raises OptionError for an unreadable file.
     """
@@ -39,7 +39,7 @@ def portable_message(message: str) -> str:
 
 @lru_cache(maxsize=64)
 def message_class(message: str) -> type[MessageClass]:
-    """The class of a portable message. Raises OptionError for an unknown name, SchemaError for a definition."""
+    """Return the class of a portable message. Raises OptionError for an unknown name, SchemaError for a definition."""
     from kwire import schema
     from kwire.messages import registry
 
@@ -51,7 +51,7 @@ def message_class(message: str) -> type[MessageClass]:
 
 
 def struct_type(message: Message, version: int | None) -> StructType:
-    """The columns of one version, or with None of all versions. Raises UnsupportedVersion."""
+    """Return the columns of one version, or with None of all versions. Raises UnsupportedVersion."""
     if version is not None and version not in message.valid:
         raise UnsupportedVersion(f"{message.name}: no version {version}; versions are {message.valid}")
     return _struct(message.struct, version)

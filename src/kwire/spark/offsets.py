@@ -336,7 +336,7 @@ class Bounds(Protocol):
         """Last available offset + 1."""
 
     def offset_for_time(self, timestamp_ms: int) -> int | None:
-        """First offset below `latest` with a timestamp at or after timestamp_ms, or None."""
+        """Return the first offset below `latest` with a timestamp at or after timestamp_ms, or None."""
 
 
 def resolve_ranges(bounds: Mapping[TopicPartition, Bounds], options: OffsetOptions) -> list[OffsetRange]:

@@ -50,7 +50,7 @@ def choose_python(environ: MutableMapping[str, str] = os.environ) -> None:
 
 
 def spark_properties(environ: MutableMapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The properties in spark-defaults.conf and, overriding them, in PYSPARK_SUBMIT_ARGS."""
+    """Yield the properties in spark-defaults.conf and, overriding them, in PYSPARK_SUBMIT_ARGS."""
     folder = environ.get("SPARK_CONF_DIR")
     home = environ.get("SPARK_HOME")
     if folder is None and home is None:

@@ -17,12 +17,12 @@ FIRST_RELEASE = (4, 1)
 
 
 def is_supported(version: str = pyspark.__version__) -> bool:
-    """Whether a release of Spark supports Arrow batches in data sources, for reading, writing and streams."""
+    """Return whether a release of Spark supports Arrow batches in data sources, for reading, writing and streams."""
     return tuple(int(part) for part in version.split(".")[:2]) >= FIRST_RELEASE
 
 
 def unsupported_source(name: str) -> type[DataSource]:
-    """A data source of that name that raises OptionError when it is used."""
+    """Return a data source of that name that raises OptionError when it is used."""
 
     class UnsupportedSource(DataSource):
         def __init__(self, options: dict[str, str]) -> None:

@@ -58,9 +58,9 @@ TYPES = {
 
 
 def effective_options(options: Mapping[str, str], schema: StructType | None = None) -> dict[str, str]:
-    """The options of a query, with names in lower case: its own, and those of its table that it does not override.
+    """Return the options of a query: its own, and those of its table that it does not override.
 
-    schema: as passed to the reader; None for a write. Raises OptionError for a query without options.
+    Names are in lower case. schema: as passed to the reader; None for a write. Raises OptionError if both are empty.
     """
     of_table: dict[str, str] = {}
     if schema is not None and schema.fields:
@@ -99,7 +99,7 @@ def render_schema(types: Mapping[str, str], options: Mapping[str, str]) -> str:
 
 
 def columns_of_schema(schema: StructType, types: Mapping[str, str]) -> tuple[str, ...]:
-    """The columns of a schema, in its order. types: of the columns that the source has.
+    """Return the columns of a schema, in its order. types: of the columns that the source has.
 
     A schema selects columns and does not convert them. Raises OptionError for any other type or nullability.
     """
@@ -121,13 +121,13 @@ def columns_of_schema(schema: StructType, types: Mapping[str, str]) -> tuple[str
 
 
 def select_columns(types: Mapping[str, str], columns: Sequence[str]) -> dict[str, str]:
-    """The types of the columns in option `columns`, in its order. Raises OptionError for unknown and repeated ones."""
+    """Return the types of the columns in option `columns`. Raises OptionError for unknown and repeated ones."""
     _check_columns(columns, types, "Option 'columns'")
     return {name: types[name] for name in columns}
 
 
 def choose_columns(options: LogOptions | LiveOptions, schema: StructType | None = None) -> tuple[str, ...]:
-    """The columns of a query of kafka-log or kafka-live: of its schema, of option `columns`, or the default ones.
+    """Return the columns of kafka-log or kafka-live: of the schema, of option `columns`, or the default ones.
 
     Raises OptionError for invalid columns.
     """

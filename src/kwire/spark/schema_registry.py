@@ -35,7 +35,7 @@ MAX_INDEXES = 100  # messages inside messages; Protobuf's own readers nest no de
 
 
 def schema_ids(data: pa.Array, headers: pa.Array | None = None, header: str = "") -> pa.StringArray:
-    """The schema id of each value: a decimal number or a GUID in lower case, or null.
+    """Return the schema id of each value: a decimal number or a GUID in lower case, or null.
 
     data: binary. headers: list of struct<key, value>; the header of that name takes precedence over data's prefix.
     """
@@ -46,7 +46,7 @@ def schema_ids(data: pa.Array, headers: pa.Array | None = None, header: str = ""
 def payloads(
     data: pa.Array, headers: pa.Array | None = None, header: str = "", *, protobuf: bool = False
 ) -> pa.BinaryArray:
-    """The payload after the prefix, or the whole value if the header has the schema id; null without either."""
+    """Return the payload after the prefix, or the whole value if the header has the schema id; null without either."""
     source, bounds = message_bounds(data)
     starts, ends = bounds[:, 0].copy(), bounds[:, 1]
     valid = _kinds(source, bounds) >= 0
@@ -61,7 +61,7 @@ def payloads(
 
 
 def last_header(headers: pa.Array, name: str) -> pa.BinaryArray:
-    """The value of the last header of that name in each row, or null."""
+    """Return the value of the last header of that name in each row, or null."""
     structs = pc.list_flatten(headers)
     found = pc.equal(structs.field(0), name).fill_null(False)
     rows = pc.list_parent_indices(headers).filter(found).to_numpy()
@@ -71,7 +71,7 @@ def last_header(headers: pa.Array, name: str) -> pa.BinaryArray:
 
 
 def _kinds(source: Bytes, bounds: Int64Array) -> Int64Array:
-    """ID or GUID for each value that is long enough for it, else -1."""
+    """Return ID or GUID for each value that is long enough for it, else -1."""
     sizes = np.where(bounds[:, 0] < 0, 0, bounds[:, 1] - bounds[:, 0])
     magic = np.full(len(bounds), -1, np.int64)
     magic[sizes > 0] = source[bounds[sizes > 0, 0]]
@@ -135,7 +135,7 @@ def _read_varints(source: Bytes, starts: Int64Array, ends: Int64Array, active: B
 
 
 def _cut(source: Bytes, starts: Int64Array, ends: Int64Array, valid: BoolArray) -> pa.BinaryArray:
-    """The bytes between starts and ends; null for invalid rows."""
+    """Return the bytes between starts and ends; null for invalid rows."""
     count = len(starts)
     slices = np.empty((count, 2), np.int64)
     slices[:, 0] = np.where(valid, starts, 0)

@@ -36,7 +36,7 @@ LOG_TYPES: Mapping[str, tuple[str, ...]] = {
 
 
 def check_columns(schema: StructType, types: Mapping[str, tuple[str, ...]], *, topic: str | None) -> tuple[str, ...]:
-    """The columns of a DataFrame that a sink writes, in the order of types.
+    """Return the columns of a DataFrame that a sink writes, in the order of types.
 
     types: accepted types by name. topic: of the option, which overrides the column.
     Raises OptionError for a missing value or topic, and for a wrong type.

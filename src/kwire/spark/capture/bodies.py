@@ -38,14 +38,14 @@ class CaptureBodies:
         self._reader = VersionsReader(cls.SPEC, header=None if self._has_secrets else header)
 
     def read(self, exchanges: Sequence[Exchange | None]) -> pa.StructArray:
-        """A struct per exchange; null for other messages, and for bodies that cannot be decoded."""
+        """Return a struct per exchange; null for other messages, and for bodies that cannot be decoded."""
         found = [self._body(exchange) for exchange in exchanges]
         data, bounds = message_bounds(pa.array([body for body, _ in found], pa.binary()))
         versions = np.array([version for _, version in found], np.int64)
         return self._reader.read_bounds(data, bounds, versions, permissive=True)
 
     def _body(self, exchange: Exchange | None) -> tuple[bytes | None, int]:
-        """The bytes to decode and their version."""
+        """Return the bytes to decode and their version."""
         if exchange is None or exchange.api_key != self._api_key:
             return None, NO_VERSION
         frame = exchange.request if self._is_request else exchange.response

@@ -173,7 +173,7 @@ def parse_options(options: Mapping[str, str]) -> CaptureOptions:
 
 
 def column_types(options: CaptureOptions) -> dict[str, str]:
-    """The columns of a query, with types. Raises OptionError for unknown and repeated columns."""
+    """Return the columns of a query, with types. Raises OptionError for unknown and repeated columns."""
     types = available_types(options)
     if options.columns is not None:
         return select_columns(types, options.columns)
@@ -181,7 +181,7 @@ def column_types(options: CaptureOptions) -> dict[str, str]:
 
 
 def available_types(options: CaptureOptions) -> dict[str, str]:
-    """All columns that a query can select, with types."""
+    """Return all columns that a query can select, with types."""
     types = {
         name: "binary" if name in BODY_COLUMNS and options.bodies == "bytes" else kind for name, kind in COLUMNS.items()
     }

@@ -121,7 +121,7 @@ def _is_selected(exchange: Exchange, options: CaptureOptions) -> bool:
 
 
 def _row(exchange: Exchange, path: str, options: CaptureOptions, types: Mapping[str, str]) -> Row:
-    """The row of one exchange; bodies are decoded only if the query has their columns."""
+    """Return the row of one exchange; bodies are decoded only if the query has their columns."""
     import msgspec
 
     bodies = [name for name in BODY_COLUMNS if name in types]
@@ -144,7 +144,7 @@ class KafkaCaptureSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
+        """Return the format's name."""
         return "kafka-capture"
 
     def schema(self) -> str:

@@ -175,5 +175,5 @@ def _topic_and_kind(given: Mapping[str, str], mode: Mode) -> tuple[str, str | No
 
 
 def column_types(options: InternalOptions) -> dict[str, str]:
-    """The columns of a query, with types. Raises OptionError for unknown and repeated columns."""
+    """Return the columns of a query, with types. Raises OptionError for unknown and repeated columns."""
     return options.types if options.columns is None else select_columns(options.types, options.columns)

@@ -72,7 +72,7 @@ class KafkaInternalSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
+        """Return the format's name."""
         return "kafka-internal"
 
     def schema(self) -> str:

@@ -95,7 +95,7 @@ class Advice:
 
 
 def _flat(row: Row) -> Row:
-    """A row of the DataFrame `fields`."""
+    """Return a row of the DataFrame `fields`."""
     costs = {f"{form}_bytes": row["encodings"][f"{form}{row['bits']}"] for form in ("fixed", "packed", "upacked")}
     return row | costs | {"field": row["path"], "messages": row["bodies"]}
 

@@ -16,12 +16,12 @@ Logs = Mapping[TopicPartition, PartitionLog]
 
 
 def as_list(paths: str | Sequence[str]) -> list[str]:
-    """One path, or several, as a list."""
+    """Return one path, or several, as a list."""
     return [paths] if isinstance(paths, str) else list(paths)
 
 
 def select_logs(logs: Logs, topics: Sequence[str], partitions: Sequence[int]) -> dict[TopicPartition, PartitionLog]:
-    """The logs that match a topic pattern (*, ?) and a partition number; an empty sequence matches all.
+    """Return the logs that match a topic pattern (*, ?) and a partition number; an empty sequence matches all.
 
     Raises OptionError if no log matches.
     """

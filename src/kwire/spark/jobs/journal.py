@@ -57,7 +57,7 @@ class Journal:
         return stored
 
     def row(self, name: str, fingerprint: object) -> Row | None:
-        """The row of a complete item, or None if it is missing or its input has changed."""
+        """Return the row of a complete item, or None if it is missing or its input has changed."""
         found = self._read(f"{self.path}/done/{entry_name(name)}")
         if (
             found is None
@@ -105,7 +105,7 @@ class Journal:
 
 
 def entry_name(item: str) -> str:
-    """The file name of an item's entry: item names can be longer than file names."""
+    """Return the file name of an item's entry: item names can be longer than file names."""
     return f"{hashlib.sha256(item.encode()).hexdigest()}.json"
 
 

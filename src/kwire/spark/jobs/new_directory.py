@@ -80,7 +80,7 @@ class NewDirectory:
         return stored
 
     def item(self, key: TopicPartition, *, size_bytes: int, subject: object, fingerprint: object) -> Item:
-        """The item that writes a partition."""
+        """Return the item that writes a partition."""
         from kwire.maintenance.convert.directory import name_of
 
         name = name_of(key)

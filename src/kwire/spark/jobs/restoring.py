@@ -195,7 +195,7 @@ def _journal_config(options: RestoreOptions) -> Row:
 
 
 def _file_sizes(inputs: Sequence[str], storage: StorageOptions) -> dict[str, int]:
-    """Sizes in bytes of the input files, by path or URL."""
+    """Return the sizes in bytes of the input files, by path or URL."""
     from kwire.maintenance.restore.parquet_input import find_files
 
     fs, paths = find_files(inputs, storage)
@@ -209,7 +209,7 @@ def _list_partitions(
     options: RestoreOptions,
     progress: ProgressCallback | None,
 ) -> dict[TopicPartition, list[str]]:
-    """The files of each partition, from a Spark job over the files."""
+    """Return the files of each partition, from a Spark job over the files."""
     items = [Item(name=path, size_bytes=size, subject=path) for path, size in sizes.items()]
     work = ListPartitions(topic=options.topic, storage=options.storage_options)
     run = run_items(spark, "restore (list partitions)", items, work, progress=progress)
@@ -219,7 +219,7 @@ def _list_partitions(
 
 
 def partitions_of_files(listed: Sequence[tuple[str, Row]], *, translates: bool) -> dict[TopicPartition, list[str]]:
-    """The files of each partition, in order. listed: (file, row of ListPartitions).
+    """Return the files of each partition, in order. listed: (file, row of ListPartitions).
 
     translates: whether an offset table is requested. Raises OptionError for inconsistent files.
     """

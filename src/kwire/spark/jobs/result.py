@@ -37,12 +37,12 @@ class JobResult:
         return create_frame(self.session, self.rows, self.columns)
 
     def total(self, column: str) -> int:
-        """The sum of a numeric column over the successful partitions."""
+        """Return the sum of a numeric column over the successful partitions."""
         return sum(row[column] or 0 for row in self.rows)
 
 
 def result_of(spark: SparkSession, job: str, run: JobRun, columns: Mapping[str, str], hint: str) -> JobResult:
-    """The result of a run; raises JobFailed, with this result, if items have failed."""
+    """Return the result of a run; raises JobFailed, with this result, if items have failed."""
     result = JobResult(
         rows=partition_rows(run, columns), resumed=run.resumed, seconds=run.seconds, columns=columns, session=spark
     )
@@ -51,7 +51,7 @@ def result_of(spark: SparkSession, job: str, run: JobRun, columns: Mapping[str, 
 
 
 def partition_rows(run: JobRun, columns: Mapping[str, str]) -> tuple[Row, ...]:
-    """A row per item; names of items end with topic and partition (`orders-0`)."""
+    """Return a row per item; names of items end with topic and partition (`orders-0`)."""
     rows = []
     for each in run.outcomes:
         topic, _, partition = each.item.name.rpartition("-")

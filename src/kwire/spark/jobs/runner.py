@@ -199,7 +199,7 @@ def raise_failures(job: str, run: JobRun, result: object, hint: str) -> None:
 
 
 def _completed(journal: Journal, items: Sequence[Item]) -> dict[str, Row]:
-    """Rows of items that an earlier run completed; the output of other items is removed."""
+    """Return the rows of items that an earlier run completed; the output of other items is removed."""
     rows: dict[str, Row] = {}
     for item in items:
         row = journal.row(item.name, item.fingerprint)
@@ -274,7 +274,7 @@ def do_task(task: Sequence[int], items: Sequence[Item], work: Work, journal: Jou
 
 
 def _do_item(item: Item, work: Work, journal: Journal | None) -> tuple[Row | None, str | None]:
-    """(row, error) of an item, one of them None."""
+    """Return (row, error) of an item, one of them None."""
     try:
         if journal is None:
             return work(item, ""), None

@@ -191,7 +191,7 @@ def _row(directory: LogDirectory, log: PartitionLog, outcome: Outcome) -> Row:
 
 
 def _findings(log: PartitionLog, row: Row) -> PartitionFindings:
-    """The findings that the checks of the directory's own files need."""
+    """Return the findings that the checks of the directory's own files need."""
     from kwire.log.verify.findings import PartitionFindings, SegmentFindings
 
     segments = [
@@ -201,7 +201,7 @@ def _findings(log: PartitionLog, row: Row) -> PartitionFindings:
 
 
 def _severity_order(row: Row) -> tuple[int, str, int]:
-    """A sort key: worst first, then by file and position."""
+    """Return a sort key: worst first, then by file and position."""
     from kwire.log.damage import Severity
 
     return -Severity[row["severity"].upper().replace(" ", "_")], row["file"], row["position"] or 0

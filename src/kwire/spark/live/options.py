@@ -56,7 +56,7 @@ RETRY_INTERVAL = number_option(
     name="fetchOffset.retryIntervalMs",
     value="long",
     shown_default="100",
-    meaning="Milliseconds to wait before a request is retried.",
+    meaning="The retry backoff in milliseconds.",
 )
 GROUP_ID_PREFIX = text_option(
     name="groupIdPrefix", value="string", meaning="Accepted without effect: kwire reads without a consumer group."
@@ -69,7 +69,7 @@ CLIENT_SETTINGS = text_option(
 _CHANGED = {
     SUBSCRIBE_PATTERN.name: replace(
         SUBSCRIBE_PATTERN,
-        meaning="The pattern used to subscribe to topics. As in Spark's source it may match a part of the name; "
+        meaning="A pattern of the topics to read. As in Spark's source, it may match a part of a name; "
         "`^orders$` matches a whole name.",
     )
 }
@@ -123,12 +123,12 @@ def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
 
 
 def is_client_setting(key: str) -> bool:
-    """Whether an option is passed to the client."""
+    """Return whether an option is passed to the client."""
     return key.startswith("kafka.")
 
 
 def client_settings(given: Mapping[str, str], client: str) -> dict[str, str]:
-    """The kafka.* options, without the prefix. client: consumer or producer. Raises OptionError without brokers."""
+    """Return kafka.* options without the prefix. client: consumer or producer. Raises OptionError without brokers."""
     if not (BOOTSTRAP_SERVERS.of(given) or "").strip():
         raise OptionError(
             f"Option 'kafka.bootstrap.servers' must be specified for configuring Kafka {client}: host:port, ..."

@@ -68,7 +68,7 @@ class LiveBounds:
     latest: int
 
     def offset_for_time(self, timestamp_ms: int) -> int | None:
-        """First offset below latest with a timestamp at or after timestamp_ms, or None."""
+        """Return the first offset below latest with a timestamp at or after timestamp_ms, or None."""
         found = self.cluster.list_offsets({self.key: timestamp_ms})[self.key]
         return found if 0 <= found < self.latest else None
 
@@ -91,11 +91,11 @@ class LiveCluster:
         return topics
 
     def topic_ids(self, topics: Iterable[str]) -> TopicIds:
-        """Ids of topics, as of the last call of partitions, bounds or earliest; none before Kafka 2.8."""
+        """Return the ids of topics, as of the last call of partitions, bounds or earliest; none before Kafka 2.8."""
         return {topic: self._ids[topic] for topic in topics if topic in self._ids}
 
     def list_offsets(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Offsets from ListOffsets under the query's isolation level; -1 for none."""
+        """Return the offsets from ListOffsets under the query's isolation level; -1 for none."""
         found = self.client.list_offsets(timestamps, isolation=self.options.isolation)
         return {key: listed.offset for key, listed in found.items()}
 
@@ -125,13 +125,13 @@ class LiveCluster:
         return selected
 
     def bounds(self) -> dict[TopicPartition, LiveBounds]:
-        """The available offsets of the query's partitions. Raises the errors of partitions."""
+        """Return the available offsets of the query's partitions. Raises the errors of partitions."""
         keys = self.partitions()
         first, last = self.earliest(keys), self.latest(keys)
         return {key: LiveBounds(self, key, first[key], last[key]) for key in keys}
 
     def earliest(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """First available offsets; DELETED for partitions that do not exist."""
+        """Return the first available offsets; DELETED for partitions that do not exist."""
         wanted = list(keys)
         topics = self._topics(sorted({topic for topic, _ in wanted}))
         existing = {(name, number) for name, topic in topics.items() for number in topic.partitions}
@@ -139,5 +139,5 @@ class LiveCluster:
         return found | self.list_offsets(dict.fromkeys([key for key in wanted if key in existing], EARLIEST_TIMESTAMP))
 
     def latest(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Last available offsets + 1."""
+        """Return the last available offsets + 1."""
         return self.list_offsets(dict.fromkeys(keys, LATEST_TIMESTAMP))

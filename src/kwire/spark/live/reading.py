@@ -37,7 +37,7 @@ _clients: dict[tuple[tuple[str, str], ...], Client] = {}
 
 
 def client_for(settings: Mapping[str, str]) -> Client:
-    """The client of a cluster in this process."""
+    """Return the client of a cluster in this process."""
     key = tuple(sorted(settings.items()))
     if key not in _clients:
         while len(_clients) >= MAX_CLIENTS:
@@ -125,7 +125,7 @@ def read_range(
 
 
 def aborted_ranges(fetched: Fetched) -> list[tuple[int, int, int]]:
-    """(producer id, first offset, offset of the abort marker) of the aborted transactions in a fetch response.
+    """Return (producer id, first offset, offset of the abort marker) of the aborted transactions in a fetch response.
 
     A transaction whose marker is in a later response extends to the end of this one.
     """

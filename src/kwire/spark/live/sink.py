@@ -101,13 +101,13 @@ def _write(
 
 
 def _task_number() -> int:
-    """The number of this task in its stage."""
+    """Return the number of this task in its stage."""
     context = TaskContext.get()
     return 0 if context is None else int(context.partitionId())
 
 
 def _task_mark() -> Mark:
-    """The query and micro-batch of this task. Raises OptionError."""
+    """Return the query and micro-batch of this task. Raises OptionError."""
     context: Any = TaskContext.get()
     query, batch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
     if not query or not batch:
@@ -119,7 +119,7 @@ def _task_mark() -> Mark:
 
 
 def _written(messages: Messages) -> list[Written]:
-    """The messages of completed tasks."""
+    """Return the messages of completed tasks."""
     return [each.written for each in messages if isinstance(each, TaskWritten)]
 
 
@@ -168,7 +168,7 @@ def commit_batch(options: LiveWriteOptions, written: Sequence[Written], batch: i
 
 
 def _was_committed(client: Client, prefix: str, mark: Mark) -> bool:
-    """Whether an earlier run committed the whole batch.
+    """Return whether an earlier run committed the whole batch.
 
     Raises OptionError if it committed a part of the batch with another number of tasks.
     """
@@ -193,7 +193,7 @@ def _was_committed(client: Client, prefix: str, mark: Mark) -> bool:
 
 
 def _resume(client: Client, transaction: OpenTransaction) -> Producer:
-    """A producer that can commit a task's transaction. Raises BrokerError if the transaction is no longer open."""
+    """Return a producer that can commit a task's transaction. Raises BrokerError if it is no longer open."""
     producer = Producer(client, resume=transaction)
     try:
         producer.check()

@@ -82,7 +82,7 @@ class KafkaLiveSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
+        """Return the format's name."""
         return "kafka-live"
 
     _options: LiveOptions | None = None
@@ -94,7 +94,7 @@ class KafkaLiveSource(DataSource):
         return render_schema({name: TYPES[name] for name in choose_columns(self._options)}, self.options)
 
     def _query_options(self, schema: StructType, query: Query) -> LiveOptions:
-        """The options of a query; if the user or a table has set the schema, schema() has not been called."""
+        """Return the options of a query; if the user or a table has set the schema, schema() has not been called."""
         return for_query(self._options or parse_options(effective_options(self.options, schema), "any"), query)
 
     def reader(self, schema: StructType) -> LiveReader:

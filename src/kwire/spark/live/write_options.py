@@ -158,7 +158,7 @@ def parse_write_options(options: Mapping[str, str]) -> LiveWriteOptions:
 
 
 def _parse_prefix(given: Mapping[str, str]) -> str | None:
-    """The prefix of transactional ids, from either option; None without transactions."""
+    """Return the prefix of transactional ids, from either option; None without transactions."""
     names = (TRANSACTIONAL_ID_PREFIX.name, "kafka.transactional.id")
     values = {given[name.lower()].strip() for name in names if name.lower() in given}
     transactional = TRANSACTIONAL.of(given)

@@ -96,7 +96,7 @@ def write_rows(
 
 
 def rows_by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of each topic. topic: of all rows, or None to use the column. Raises OptionError for null."""
+    """Yield the rows of each topic. topic: of all rows, or None to use the column. Raises OptionError for null."""
     if topic is not None:
         yield topic, batch
         return
@@ -115,7 +115,7 @@ def rows_by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[st
 
 
 def rows_by_partition(rows: pa.RecordBatch, chosen: npt.NDArray[np.int32]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of each partition, in order. chosen: the partition of each row."""
+    """Yield the rows of each partition, in order. chosen: the partition of each row."""
     first = int(chosen[0])
     if (chosen == first).all():
         yield first, rows
@@ -131,7 +131,7 @@ def rows_by_partition(rows: pa.RecordBatch, chosen: npt.NDArray[np.int32]) -> It
 
 
 def _groups(codes: npt.NDArray[np.integer]) -> Iterator[tuple[int, npt.NDArray[np.intp]]]:
-    """Each code with the indexes of its rows."""
+    """Yield each code with the indexes of its rows."""
     order = np.argsort(codes, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
         if len(rows):

@@ -56,12 +56,12 @@ class PushedFilters:
     conditions: tuple[Condition, ...] = ()
 
     def may_match(self, topic: str, partition: int) -> bool:
-        """Whether rows of this partition can pass the filters on topic and partition."""
+        """Return whether rows of this partition can pass the filters on topic and partition."""
         return all(_may_hold(found, {"topic": topic, "partition": partition}) for found in self.conditions)
 
 
 def parse_filters(filters: Iterable[Filter]) -> PushedFilters:
-    """The bounds that a conjunction of filters allows."""
+    """Return the bounds that a conjunction of filters allows."""
     found = PushedFilters()
     for condition in cast("Iterable[Condition]", filters):
         column = _column(condition)
@@ -81,7 +81,7 @@ def parse_filters(filters: Iterable[Filter]) -> PushedFilters:
 def narrow_ranges(
     ranges: Iterable[OffsetRange], logs: Mapping[TopicPartition, PartitionLog], filters: PushedFilters
 ) -> list[OffsetRange]:
-    """The parts of ranges in which rows can pass the filters."""
+    """Return the parts of ranges in which rows can pass the filters."""
     return [
         part
         for found in ranges
@@ -91,7 +91,7 @@ def narrow_ranges(
 
 
 def _narrow(log: PartitionLog, found: OffsetRange, filters: PushedFilters) -> list[OffsetRange]:
-    """The parts of a range in which rows can pass the filters on offset and timestamp."""
+    """Return the parts of a range in which rows can pass the filters on offset and timestamp."""
     start = max(found.start, filters.first_offset)
     end = min(found.end, filters.last_offset + 1)
     if start >= end:
@@ -111,7 +111,7 @@ def _narrow(log: PartitionLog, found: OffsetRange, filters: PushedFilters) -> li
 
 
 def _first_recent_offset(segment: Segment, start: int, timestamp_ms: int) -> int | None:
-    """An offset from `start` on before which no record has timestamp_ms or later; None if no record of the segment has.
+    """Return an offset from `start` on before which no record has timestamp_ms or later; None if no record has.
 
     Reads batch headers from the position in the time index, so records that the index does not cover count too. (The
     log's offset_for_time is Kafka's, which can return nothing although a later segment has such a record.)
@@ -130,7 +130,7 @@ def _first_recent_offset(segment: Segment, start: int, timestamp_ms: int) -> int
 
 
 def _column(condition: Condition) -> str | None:
-    """The column of a filter, or of the child of a Not; None for nested columns."""
+    """Return the column of a filter, or of the child of a Not; None for nested columns."""
     child = getattr(condition, "child", None)
     if child is not None:
         return _column(child)
@@ -139,7 +139,7 @@ def _column(condition: Condition) -> str | None:
 
 
 def _bounds(condition: Condition, number: Callable[[object], int | None]) -> tuple[int, int]:
-    """[first, last] of the whole numbers that pass a filter."""
+    """Return [first, last] of the whole numbers that pass a filter."""
     name = type(condition).__name__
     if name == "In":
         values = [number(value) for value in condition.value if value is not None]
@@ -164,7 +164,7 @@ def _bounds(condition: Condition, number: Callable[[object], int | None]) -> tup
 
 
 def _first_timestamp_ms(condition: Condition) -> int:
-    """The smallest timestamp (ms) that can pass, rounded down: Spark compares microseconds."""
+    """Return the smallest timestamp (ms) that can pass, rounded down: Spark compares microseconds."""
 
     def milliseconds(value: object) -> int | None:
         if not isinstance(value, datetime) or value.tzinfo is None:
@@ -179,13 +179,13 @@ def _first_timestamp_ms(condition: Condition) -> int:
 
 
 def _may_hold(condition: Condition, row: Row) -> bool:
-    """Whether a filter on `topic` or `partition` holds for row; True for a filter that is not understood."""
+    """Return whether a filter on `topic` or `partition` holds for row; True for a filter that is not understood."""
     result = _evaluate(condition, row)
     return True if result is None else result
 
 
 def _evaluate(condition: Condition, row: Row) -> bool | None:
-    """The result of a filter for non-null values; None for a filter that is not understood."""
+    """Return the result of a filter for non-null values; None for a filter that is not understood."""
     name = type(condition).__name__
     if name == "Not":
         result = _evaluate(condition.child, row)

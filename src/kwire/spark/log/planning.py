@@ -79,7 +79,7 @@ def plan_micro_batch(
 
 
 def _is_cut(options: LogOptions) -> bool:
-    """Whether options divide the query, one range per task."""
+    """Return whether options divide the query, one range per task."""
     return options.min_partitions is not None or options.max_records is not None
 
 
@@ -93,7 +93,7 @@ class LogBounds:
     latest: int
 
     def offset_for_time(self, timestamp_ms: int) -> int | None:
-        """First offset with a timestamp at or after timestamp_ms, as Kafka's ListOffsets returns it, or None."""
+        """Return the first offset with a timestamp at or after timestamp_ms, as Kafka's ListOffsets does, or None."""
         found = self.log.offset_for_time(timestamp_ms, isolation=self.isolation)
         return None if found is None else found.offset
 
@@ -128,21 +128,21 @@ class LogOffsetSource:
         return selected
 
     def bounds(self) -> dict[TopicPartition, LogBounds]:
-        """The available offsets of the query's partitions. Raises the errors of partitions."""
+        """Return the available offsets of the query's partitions. Raises the errors of partitions."""
         keys, isolation = self.partitions(), self.options.isolation
         return {key: LogBounds(self.logs[key], isolation, *self.logs[key].bounds(0, None, isolation)) for key in keys}
 
     def earliest(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """First available offsets, from a new listing."""
+        """Return the first available offsets, from a new listing."""
         self._list()
         return {key: self.logs[key].log_start_offset if key in self.logs else DELETED for key in keys}
 
     def latest(self, keys: Iterable[TopicPartition]) -> Offsets:
-        """Log end offsets of listed partitions; with read_committed, last stable offsets."""
+        """Return the log end offsets of listed partitions; with read_committed, last stable offsets."""
         return {key: self.logs[key].bounds(0, None, self.options.isolation)[1] for key in keys}
 
     def topic_ids(self, topics: Iterable[str]) -> TopicIds:
-        """Ids in the first partition of each topic; an unreadable `partition.metadata` counts as missing."""
+        """Return the ids in the first partition of each topic; an unreadable `partition.metadata` counts as missing."""
         wanted, found, firsts = set(topics), TopicIds(), dict[str, PartitionLog]()
         for (topic, _), log in sorted(self.logs.items()):
             if topic in wanted:

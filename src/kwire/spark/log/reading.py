@@ -72,7 +72,7 @@ def read_partition(
 
 
 def _topic_id(split: Split) -> uuid.UUID | None:
-    """The topic id in the partition's directory, or None if it cannot be read."""
+    """Return the topic id in the partition's directory, or None if it cannot be read."""
     path = f"{split.log_directory}/{PARTITION_METADATA}" if split.log_directory else PARTITION_METADATA
     try:
         return parse_partition_metadata(open_store(split.store_url, split.storage_options).read_all(path))

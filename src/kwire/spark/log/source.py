@@ -76,7 +76,7 @@ class KafkaLogSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
+        """Return the format's name."""
         return "kafka-log"
 
     _options: LogOptions | None = None
@@ -88,7 +88,7 @@ class KafkaLogSource(DataSource):
         return render_schema({name: TYPES[name] for name in choose_columns(self._options)}, self.options)
 
     def _query_options(self, schema: StructType, query: Query) -> LogOptions:
-        """The options of a query; if the user or a table has set the schema, schema() has not been called."""
+        """Return the options of a query; if the user or a table has set the schema, schema() has not been called."""
         parsed = self._options or parse_options(effective_options(self.options, schema), "any")
         return check_query(parsed, query)
 

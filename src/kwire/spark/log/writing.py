@@ -53,7 +53,7 @@ def write_rows(batches: Iterable[pa.RecordBatch], columns: tuple[str, ...], opti
 def _partitioned(
     batch: pa.RecordBatch, options: LogWriteOptions, partitioners: dict[str, RowPartitioner]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows with topic, partition and timestamp, a batch per topic. Raises OptionError."""
+    """Yield the rows with topic, partition and timestamp, a batch per topic. Raises OptionError."""
     if not len(batch):
         return
     for topic, rows in rows_by_topic(batch, options.topic):

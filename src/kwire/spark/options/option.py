@@ -55,7 +55,7 @@ STORAGE_PREFIX = "storage."
 
 
 def user_options(options: Mapping[str, str]) -> dict[str, str]:
-    """The options that the user set, with names in lower case."""
+    """Return the options that the user set, with names in lower case."""
     given = {key.lower(): value for key, value in options.items()}
     if is_table(options):
         given = {key: value for key, value in given.items() if key == "path" or f"option.{key}" in given}
@@ -65,7 +65,7 @@ def user_options(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_table(options: Mapping[str, str]) -> bool:
-    """Whether options are those of CREATE TABLE."""
+    """Return whether options are those of CREATE TABLE."""
     return {key.lower() for key in options}.issuperset(TABLE_PROPERTIES)
 
 
@@ -87,7 +87,7 @@ class Option(Generic[T_co]):
     query: QueryType = "streaming and batch"
 
     def of(self, given: Mapping[str, str]) -> T_co:
-        """The value among a query's options. given: names in lower case. Raises OptionError."""
+        """Return the value among a query's options. given: names in lower case. Raises OptionError."""
         text = given.get(self.name.lower())
         return self.default if text is None else self.parse(self.name, text)
 
@@ -135,7 +135,7 @@ def check_names(
 
 
 def text(name: str, value: str) -> str:
-    """The text itself."""
+    """Return the text itself."""
     return value
 
 
@@ -158,7 +158,7 @@ def positive(name: str, value: str) -> int:
 
 
 def choice(*choices: Choice) -> Callable[[str, str], Choice]:
-    """A parser of one of several words, in any case."""
+    """Return a parser of one of several words, in any case."""
 
     def parse(name: str, value: str) -> Choice:
         for each in choices:
@@ -229,7 +229,7 @@ STORAGE = text_option(name="storage.*", value="string or JSON", meaning="Argumen
 
 
 def is_storage(key: str) -> bool:
-    """Whether an option is an argument of the file system driver."""
+    """Return whether an option is an argument of the file system driver."""
     return key.startswith(STORAGE_PREFIX) and len(key) > len(STORAGE_PREFIX)
 
 

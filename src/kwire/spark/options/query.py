@@ -165,7 +165,7 @@ def parse_selection(given: Mapping[str, str]) -> Selection | None:
 
 
 def select(selection: Selection, available: Collection[TopicPartition]) -> tuple[list[TopicPartition], list[str]]:
-    """The selected partitions of `available`, and the names of missing topics and partitions; both sorted.
+    """Return the selected partitions of `available`, and the names of missing topics and partitions; both sorted.
 
     Missing names have the form `topic` or `topic-partition`; patterns have none.
     """

@@ -49,7 +49,7 @@ class Query(Protocol):
 
 
 def lag(query: Query) -> Lag:
-    """The lag of a query by topic, from its last progress report; {} before the first report.
+    """Return the lag of a query by topic, from its last progress report; {} before the first report.
 
     Values: minimum, average and maximum over partitions, as minOffsetsBehindLatest, avgOffsetsBehindLatest and
     maxOffsetsBehindLatest. Always {} in Spark 4.1, which does not report latest offsets.
@@ -59,7 +59,7 @@ def lag(query: Query) -> Lag:
 
 
 def lag_of_progress(progress: Progress) -> Lag:
-    """The lag from a StreamingQueryProgress, or its JSON as a dict."""
+    """Return the lag from a StreamingQueryProgress, or its JSON as a dict."""
     behind: dict[str, list[int]] = {}
     for source in progress["sources"]:
         latest, read = parse_offsets(source.get("latestOffset")), parse_offsets(source.get("endOffset"))

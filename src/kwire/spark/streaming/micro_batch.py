@@ -17,7 +17,7 @@ __all__ = ["has_enough_offsets", "next_ranges", "rate_limit"]
 
 
 def rate_limit(limit: int, start: Mapping[TopicPartition, int], latest: Mapping[TopicPartition, int]) -> Offsets:
-    """End offsets of a micro-batch of about `limit` offsets, shared in proportion to each partition's backlog.
+    """Return the end offsets of a micro-batch of about `limit` offsets, shared by the partitions' backlogs.
 
     start: has every partition of latest. Every partition with a backlog advances by at least one offset.
     """
@@ -36,7 +36,7 @@ def rate_limit(limit: int, start: Mapping[TopicPartition, int], latest: Mapping[
 def has_enough_offsets(
     limits: RateLimits, start: Mapping[TopicPartition, int], latest: Mapping[TopicPartition, int], waited_ms: float
 ) -> bool:
-    """Whether a micro-batch is due: minOffsetsPerTrigger is reached, or maxTriggerDelay is over.
+    """Return whether a micro-batch is due: minOffsetsPerTrigger is reached, or maxTriggerDelay is over.
 
     waited_ms: time since the last one; infinite for the first, which does not wait.
     """
@@ -53,7 +53,7 @@ def next_ranges(
     *,
     fail_on_data_loss: bool,
 ) -> list[OffsetRange]:
-    """The offsets of a micro-batch, by partition.
+    """Return the offsets of a micro-batch, by partition.
 
     earliest(keys): first available offsets. topic_ids(topics): ids as of that call. New partitions, and topics that
     were deleted and created again, are read from their first offset. Records that were deleted before they were read,

@@ -72,11 +72,11 @@ class Position:
         return found if source is None else {**found, f"{ID_MARK}{source}": {}}
 
     def recreated(self, topic_ids: Mapping[str, uuid.UUID]) -> set[str]:
-        """Topics of this position whose id has changed."""
+        """Return the topics of this position whose id has changed."""
         return {topic for topic, known in self.topic_ids.items() if topic_ids.get(topic, known) != known}
 
     def without(self, topics: Iterable[str]) -> Position:
-        """A copy without these topics."""
+        """Return a copy without these topics."""
         excluded = set(topics)
         return Position(
             {key: offset for key, offset in self.offsets.items() if key[0] not in excluded},

@@ -54,19 +54,19 @@ class OffsetSource(Protocol):
     """Looks up the partitions of a query and their offsets. Methods raise LogError and BrokerError."""
 
     def partitions(self) -> list[TopicPartition]:
-        """The partitions that the query reads."""
+        """Return the partitions that the query reads."""
 
     def bounds(self) -> Mapping[TopicPartition, Bounds]:
-        """The available offsets of the query's partitions."""
+        """Return the available offsets of the query's partitions."""
 
     def earliest(self, keys: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """First available offsets."""
+        """Return the first available offsets."""
 
     def latest(self, keys: Iterable[TopicPartition]) -> Offsets:
-        """Last available offsets + 1."""
+        """Return the last available offsets + 1."""
 
     def topic_ids(self, topics: Iterable[str]) -> TopicIds:
-        """Known ids of topics, as of the last call of partitions, bounds or earliest."""
+        """Return the known ids of topics, as of the last call of partitions, bounds or earliest."""
 
     def close(self) -> None:
         """Release connections."""
@@ -223,7 +223,7 @@ class InvalidStreamReader(DataSourceStreamReader):
 
 
 def _start_may_change(start: OffsetLimit | None, no_match: NoMatch) -> bool:
-    """Whether records that arrive later change the offsets that a start resolves to."""
+    """Return whether records that arrive later change the offsets that a start resolves to."""
     match start:
         case None:
             return False
