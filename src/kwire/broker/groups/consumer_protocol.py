@@ -252,9 +252,9 @@ class ConsumerProtocol:
         new = replace(static, member_id=member_id, epoch=0, previous_epoch=0)
         if static.member_id != member_id:
             written.extend(self.departure(group.group_id, static.member_id))
-        written.append(records.member_subscription(group.group_id, new))
+        written.append(records.member_subscription(group.group_id, new.member_id, new))
         written.append(records.target_assignment(group.group_id, member_id, to_assignment(static.target or ())))
-        written.append(records.current_assignment(group.group_id, new))
+        written.append(records.current_assignment(group.group_id, new.member_id, new))
         self.cancel_timers(group.group_id, static.member_id)
         return Step(before=new, member=new, replaces=static.member_id, records=written)
 
@@ -266,7 +266,7 @@ class ConsumerProtocol:
         """Run steps 2 to 4 and write the records; return the member. Raises BrokerError; nothing has changed then."""
         member = step.member
         if member != step.before:
-            step.records.append(records.member_subscription(group.group_id, member))
+            step.records.append(records.member_subscription(group.group_id, member.member_id, member))
         names_changed = member.subscribed_topics != step.before.subscribed_topics
         regex_changed = member.subscribed_regex != step.before.subscribed_regex
         epoch, target_epoch = group.epoch, group.assignment_epoch
@@ -330,7 +330,7 @@ class ConsumerProtocol:
                 known = ResolvedRegex(topics=found, version=0, timestamp_ms=now_ms)  # 0: Kafka resolves it again
                 written.append(records.regex(group.group_id, pattern, known))
             regexes[pattern] = known
-        written.extend(records.regex_tombstone(group.group_id, p) for p in group.regexes if p not in regexes)
+        written.extend(records.regex(group.group_id, p, None) for p in group.regexes if p not in regexes)
         return regexes
 
     # --- 3. the target assignment ---
@@ -380,7 +380,7 @@ class ConsumerProtocol:
         member = reconcile(step.member, target_epoch, target, functools.partial(is_owned, group), owned)
         step.moved = member is not step.member
         if step.moved:
-            step.records.append(records.current_assignment(group.group_id, member))
+            step.records.append(records.current_assignment(group.group_id, member.member_id, member))
         return member
 
     # --- leaving ---
@@ -393,7 +393,7 @@ class ConsumerProtocol:
             member = self.instance(group, request.instance_id, request.member_id)
         if request.member_epoch == LEAVE_STATIC_EPOCH:
             away = replace(member, epoch=LEAVE_STATIC_EPOCH, revoking=())
-            self.store.write(group.group_id, [records.current_assignment(group.group_id, away)])
+            self.store.write(group.group_id, [records.current_assignment(group.group_id, away.member_id, away)])
             self.store.timers.cancel(("rebalance", group.group_id, member.member_id))
         else:
             self.fence(group, [member])
@@ -403,9 +403,9 @@ class ConsumerProtocol:
     def departure(group_id: str, member_id: str) -> list[GroupRecord]:
         """Return a member's tombstones, in an order that can be replayed."""
         return [
-            records.current_assignment_tombstone(group_id, member_id),
-            records.target_assignment_tombstone(group_id, member_id),
-            records.member_subscription_tombstone(group_id, member_id),
+            records.current_assignment(group_id, member_id, None),
+            records.target_assignment(group_id, member_id, None),
+            records.member_subscription(group_id, member_id, None),
         ]
 
     def fence(self, group: ConsumerGroup, members: list[Member]) -> None:
@@ -417,7 +417,7 @@ class ConsumerProtocol:
         after = {m.member_id: m for m in group.members.values() if m.member_id not in removed}
         used = {m.subscribed_regex for m in after.values()}
         kept = {pattern: resolved for pattern, resolved in group.regexes.items() if pattern in used}
-        written.extend(records.regex_tombstone(group.group_id, p) for p in group.regexes if p not in kept)
+        written.extend(records.regex(group.group_id, p, None) for p in group.regexes if p not in kept)
         topics = topics_metadata(
             group_topics(after.values(), kept), self.store.topics, self.store.settings.broker_rack or None
         )

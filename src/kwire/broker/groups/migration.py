@@ -91,11 +91,11 @@ class Migration:
         group_id = group.group_id
         members = list(group.members.values())
         written = [records.group_metadata_tombstone(group_id)]
-        written += [records.member_subscription(group_id, member) for member in members]
+        written += [records.member_subscription(group_id, member.member_id, member) for member in members]
         written.append(records.group_epoch(group_id, group.epoch))
         written += [records.target_assignment(group_id, m.member_id, to_assignment(m.assigned)) for m in members]
         written.append(records.target_epoch(group_id, group.assignment_epoch))
-        written += [records.current_assignment(group_id, member) for member in members]
+        written += [records.current_assignment(group_id, member.member_id, member) for member in members]
         return group, written
 
     def _upgrade_member(self, group: ConsumerGroup, classic: ClassicGroup, member: ClassicMember) -> None:
@@ -155,13 +155,13 @@ class Migration:
         for down in classic.members.values():
             target = to_assignment(group.members[down.member_id].target or ())
             down.assignment = self._embed(target, down.metadata(classic.protocol_name))
-        written = [records.current_assignment_tombstone(group_id, member_id) for member_id in member_ids]
-        written += [records.target_assignment_tombstone(group_id, member_id) for member_id in member_ids]
-        written.append(records.target_epoch_tombstone(group_id))
-        written += [records.member_subscription_tombstone(group_id, member_id) for member_id in member_ids]
-        written += [records.regex_tombstone(group_id, pattern) for pattern in group.regexes]
-        written.append(records.subscription_metadata_tombstone(group_id))
-        written.append(records.group_epoch_tombstone(group_id))
+        written = [records.current_assignment(group_id, member_id, None) for member_id in member_ids]
+        written += [records.target_assignment(group_id, member_id, None) for member_id in member_ids]
+        written.append(records.target_epoch(group_id, None))
+        written += [records.member_subscription(group_id, member_id, None) for member_id in member_ids]
+        written += [records.regex(group_id, pattern, None) for pattern in group.regexes]
+        written.append(records.subscription_metadata(group_id, None))
+        written.append(records.group_epoch(group_id, None))
         assignments = {down.member_id: down.assignment for down in classic.members.values()}
         written.append(records.group_metadata(classic, assignments))
         self.store.write(group_id, written)

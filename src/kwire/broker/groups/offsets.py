@@ -153,20 +153,24 @@ class GroupOffsets:
 
     def delete(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
         """Delete offsets; partitions without one are ignored. Raises BrokerError."""
-        known = self.store.state.offsets_of(group_id).keys() | self.store.state.pending_partitions(group_id)
-        written = [records.offset_tombstone(group_id, *each) for each in dict.fromkeys(partitions) if each in known]
+        known = self._partitions(group_id)
+        written = [records.offset_commit(group_id, *each, None) for each in dict.fromkeys(partitions) if each in known]
         self.store.write(group_id, written)
 
     def all_tombstones(self, group_id: str) -> list[GroupRecord]:
         """Return the tombstones of all offsets of a group, those in open transactions included."""
-        partitions = self.store.state.offsets_of(group_id).keys() | self.store.state.pending_partitions(group_id)
-        return [records.offset_tombstone(group_id, *partition) for partition in sorted(partitions)]
+        partitions = self._partitions(group_id)
+        return [records.offset_commit(group_id, *partition, None) for partition in sorted(partitions)]
+
+    def _partitions(self, group_id: str) -> set[TopicPartition]:
+        """Return the partitions with an offset of a group, those in open transactions included."""
+        return self.store.state.offsets_of(group_id).keys() | self.store.state.pending_partitions(group_id)
 
     def delete_topics(self, names: Iterable[str]) -> None:
         """Delete all offsets of deleted topics. Raises BrokerError."""
         deleted = frozenset(names)
         for group_id in [group.group_id for group in self.store.groups()]:
-            partitions = self.store.state.offsets_of(group_id).keys() | self.store.state.pending_partitions(group_id)
+            partitions = self._partitions(group_id)
             self.delete(group_id, sorted(each for each in partitions if each[0] in deleted))
 
     # --- expiring ---
@@ -176,7 +180,7 @@ class GroupOffsets:
         for group in self.store.groups():
             group_id = group.group_id
             expired = self._expired(group)
-            written = [records.offset_tombstone(group_id, *partition) for partition in expired]
+            written = [records.offset_commit(group_id, *partition, None) for partition in expired]
             everything = len(expired) == len(self.store.state.offsets_of(group_id))
             if everything and not self.store.state.has_open_transaction(group_id) and is_empty(group):
                 written.extend(group_tombstones(group))
@@ -238,11 +242,11 @@ def group_tombstones(group: Group) -> list[GroupRecord]:
     if isinstance(group, ClassicGroup):
         return [records.group_metadata_tombstone(group_id)]
     return [
-        *(records.current_assignment_tombstone(group_id, member_id) for member_id in group.members),
-        *(records.target_assignment_tombstone(group_id, member_id) for member_id in group.members),
-        records.target_epoch_tombstone(group_id),
-        *(records.member_subscription_tombstone(group_id, member_id) for member_id in group.members),
-        *(records.regex_tombstone(group_id, pattern) for pattern in group.regexes),
-        records.subscription_metadata_tombstone(group_id),
-        records.group_epoch_tombstone(group_id),
+        *(records.current_assignment(group_id, member_id, None) for member_id in group.members),
+        *(records.target_assignment(group_id, member_id, None) for member_id in group.members),
+        records.target_epoch(group_id, None),
+        *(records.member_subscription(group_id, member_id, None) for member_id in group.members),
+        *(records.regex(group_id, pattern, None) for pattern in group.regexes),
+        records.subscription_metadata(group_id, None),
+        records.group_epoch(group_id, None),
     ]

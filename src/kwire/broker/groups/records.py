@@ -12,8 +12,8 @@
        8  ConsumerGroupCurrentMemberAssignmentKey   ...Value 0                  a member's current assignment
       16  ConsumerGroupRegularExpressionKey         ...Value 0                  the topics that match a regex
 
-A null value deletes. The versions are those that Kafka 3.9.1 writes, so that it can take over a directory; it skips
-type 16, which came with 4.0. `kwire.internal_topics.groups_state` applies the records.
+A null value deletes; functions take None for it. The versions are those that Kafka 3.9.1 writes, so that it can
+take over a directory; it skips type 16, which came with 4.0. `kwire.internal_topics.groups_state` applies the records.
 
 Source: org.apache.kafka.coordinator.group.CoordinatorRecordHelpers, CoordinatorRecordSerde; MetadataVersion's
 groupMetadataValueVersion and offsetCommitValueVersion.
@@ -66,24 +66,16 @@ from kwire.protocol.record_values import write_prefixed
 __all__ = [
     "GroupRecord",
     "current_assignment",
-    "current_assignment_tombstone",
     "empty_group_metadata",
     "group_epoch",
-    "group_epoch_tombstone",
     "group_metadata",
     "group_metadata_tombstone",
     "member_subscription",
-    "member_subscription_tombstone",
     "offset_commit",
-    "offset_tombstone",
     "regex",
-    "regex_tombstone",
     "subscription_metadata",
-    "subscription_metadata_tombstone",
     "target_assignment",
-    "target_assignment_tombstone",
     "target_epoch",
-    "target_epoch_tombstone",
 ]
 
 GROUP_METADATA_VERSION = 3
@@ -144,32 +136,27 @@ def group_metadata_tombstone(group_id: str) -> GroupRecord:
     return GroupRecord(GroupMetadataKey(group=group_id), None)
 
 
-def offset_commit(group_id: str, topic: str, partition: int, value: OffsetCommitValue) -> GroupRecord:
+def offset_commit(group_id: str, topic: str, partition: int, value: OffsetCommitValue | None) -> GroupRecord:
     """Record a committed offset. Only version 1 of the value, for old clients, has expire_timestamp."""
-    version = OFFSET_COMMIT_VERSION if value.expire_timestamp == -1 else EXPIRING_OFFSET_COMMIT_VERSION
+    expires = value is not None and value.expire_timestamp != -1
+    version = EXPIRING_OFFSET_COMMIT_VERSION if expires else OFFSET_COMMIT_VERSION
     return GroupRecord(OffsetCommitKey(group=group_id, topic=topic, partition=partition), value, version)
-
-
-def offset_tombstone(group_id: str, topic: str, partition: int) -> GroupRecord:
-    """Delete a committed offset."""
-    return GroupRecord(OffsetCommitKey(group=group_id, topic=topic, partition=partition), None)
 
 
 # --- consumer groups ---
 
 
-def group_epoch(group_id: str, epoch: int) -> GroupRecord:
+def group_epoch(group_id: str, epoch: int | None) -> GroupRecord:
     """Record the epoch of a consumer group."""
-    return GroupRecord(ConsumerGroupMetadataKey(group_id=group_id), ConsumerGroupMetadataValue(epoch=epoch))
+    value = None if epoch is None else ConsumerGroupMetadataValue(epoch=epoch)
+    return GroupRecord(ConsumerGroupMetadataKey(group_id=group_id), value)
 
 
-def group_epoch_tombstone(group_id: str) -> GroupRecord:
-    """Delete a consumer group."""
-    return GroupRecord(ConsumerGroupMetadataKey(group_id=group_id), None)
-
-
-def subscription_metadata(group_id: str, topics: Mapping[str, TopicMetadata]) -> GroupRecord:
+def subscription_metadata(group_id: str, topics: Mapping[str, TopicMetadata] | None) -> GroupRecord:
     """Record the topics that the members of a group read."""
+    key = ConsumerGroupPartitionMetadataKey(group_id=group_id)
+    if topics is None:
+        return GroupRecord(key, None)
     value = ConsumerGroupPartitionMetadataValue(
         topics=[
             TopicMetadataValue(
@@ -185,16 +172,14 @@ def subscription_metadata(group_id: str, topics: Mapping[str, TopicMetadata]) ->
             for topic in topics.values()
         ]
     )
-    return GroupRecord(ConsumerGroupPartitionMetadataKey(group_id=group_id), value)
+    return GroupRecord(key, value)
 
 
-def subscription_metadata_tombstone(group_id: str) -> GroupRecord:
-    """Delete the topics of a group."""
-    return GroupRecord(ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
-
-
-def member_subscription(group_id: str, member: Member) -> GroupRecord:
+def member_subscription(group_id: str, member_id: str, member: Member | None) -> GroupRecord:
     """Record a member and its subscription."""
+    key = ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id)
+    if member is None:
+        return GroupRecord(key, None)
     classic = None
     if member.uses_classic_protocol:
         classic = ClassicMemberMetadata(
@@ -212,42 +197,31 @@ def member_subscription(group_id: str, member: Member) -> GroupRecord:
         server_assignor=member.assignor,
         classic_member_metadata=classic,
     )
-    return GroupRecord(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value)
+    return GroupRecord(key, value)
 
 
-def member_subscription_tombstone(group_id: str, member_id: str) -> GroupRecord:
-    """Delete a member."""
-    return GroupRecord(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None)
-
-
-def target_epoch(group_id: str, epoch: int) -> GroupRecord:
+def target_epoch(group_id: str, epoch: int | None) -> GroupRecord:
     """Record the epoch of the target assignment."""
-    return GroupRecord(
-        ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id),
-        ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch),
-    )
+    value = None if epoch is None else ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch)
+    return GroupRecord(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), value)
 
 
-def target_epoch_tombstone(group_id: str) -> GroupRecord:
-    """Delete the epoch of the target assignment."""
-    return GroupRecord(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None)
-
-
-def target_assignment(group_id: str, member_id: str, assignment: Assignment) -> GroupRecord:
+def target_assignment(group_id: str, member_id: str, assignment: Assignment | None) -> GroupRecord:
     """Record a member's target assignment."""
+    key = ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
+    if assignment is None:
+        return GroupRecord(key, None)
     value = ConsumerGroupTargetAssignmentMemberValue(
         topic_partitions=[TopicPartition(topic_id=topic, partitions=sorted(p)) for topic, p in assignment.items()]
     )
-    return GroupRecord(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
+    return GroupRecord(key, value)
 
 
-def target_assignment_tombstone(group_id: str, member_id: str) -> GroupRecord:
-    """Delete a member's target assignment."""
-    return GroupRecord(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None)
-
-
-def current_assignment(group_id: str, member: Member) -> GroupRecord:
+def current_assignment(group_id: str, member_id: str, member: Member | None) -> GroupRecord:
     """Record a member's assignment, and the partitions that it still has to revoke."""
+    key = ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id)
+    if member is None:
+        return GroupRecord(key, None)
     value = ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
@@ -255,12 +229,7 @@ def current_assignment(group_id: str, member: Member) -> GroupRecord:
         assigned_partitions=_topic_partitions(member.assigned),
         partitions_pending_revocation=_topic_partitions(member.revoking),
     )
-    return GroupRecord(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
-
-
-def current_assignment_tombstone(group_id: str, member_id: str) -> GroupRecord:
-    """Delete a member's assignment."""
-    return GroupRecord(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None)
+    return GroupRecord(key, value)
 
 
 def _topic_partitions(assigned: Iterable[AssignedPartitions]) -> list[TopicPartitions]:
@@ -271,14 +240,12 @@ def _topic_partitions(assigned: Iterable[AssignedPartitions]) -> list[TopicParti
     ]
 
 
-def regex(group_id: str, pattern: str, resolved: ResolvedRegex) -> GroupRecord:
+def regex(group_id: str, pattern: str, resolved: ResolvedRegex | None) -> GroupRecord:
     """Record the topics that match a regular expression."""
+    key = ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=pattern)
+    if resolved is None:
+        return GroupRecord(key, None)
     value = ConsumerGroupRegularExpressionValue(
         topics=sorted(resolved.topics), version=resolved.version, timestamp=resolved.timestamp_ms
     )
-    return GroupRecord(ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=pattern), value)
-
-
-def regex_tombstone(group_id: str, pattern: str) -> GroupRecord:
-    """Delete a regular expression that no member subscribes with."""
-    return GroupRecord(ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=pattern), None)
+    return GroupRecord(key, value)
