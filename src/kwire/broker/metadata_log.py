@@ -3,26 +3,28 @@
 Opening it is an election that this node wins: a new leader epoch in quorum-state, a LeaderChange record in the log.
 Every change of the cluster is one batch, which is on disk before any response. Snapshots of the state are written by
 size and time, and segments and snapshots beyond retention are removed.
+
+    <end offset>-<epoch>.checkpoint    SNAPSHOT_HEADER, KRaft's own records, the state's records, SNAPSHOT_FOOTER
+
 Source: KIP-595, KIP-630, KIP-631; org.apache.kafka.raft.KafkaRaftClient, kafka.raft.KafkaMetadataLog,
-org.apache.kafka.image.publisher.SnapshotGenerator 3.9.1.
+org.apache.kafka.image.publisher.SnapshotGenerator, org.apache.kafka.snapshot.RecordsSnapshotWriter 3.9.1.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kwire.broker.metadata_records import QUORUM_STATE, StoredMetadata
-from kwire.broker.metadata_snapshot import snapshot_name, write_snapshot
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.metadata_records import VersionedMessage, metadata_record
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.log_config import LogConfig
 from kwire.log.partition_writer import PartitionWriter
-from kwire.messages import LeaderChangeMessage
+from kwire.messages import LeaderChangeMessage, SnapshotFooterRecord, SnapshotHeaderRecord
 from kwire.protocol.record_values import write_metadata_record
 from kwire.records import AppendOrigin, BatchBuilder, ControlRecordType, write_control_batch
 from kwire.records.attributes import NO_TIMESTAMP
@@ -145,7 +147,7 @@ class MetadataLog:
         end = self.log.log_end_offset
         write_snapshot(
             self._files,
-            f"{self.log.directory}/{snapshot_name(end, self.leader_epoch)}",
+            f"{self.log.directory}/{end:020d}-{self.leader_epoch:010d}.checkpoint",
             self._cluster.snapshot_records(),
             epoch=self.leader_epoch,
             timestamp_ms=now_ms,
@@ -182,3 +184,33 @@ class MetadataLog:
     def close(self) -> None:
         """Close the log's files."""
         self.log.close()
+
+
+def write_snapshot(
+    files: FileSystem,
+    path: str,
+    records: Iterable[VersionedMessage],
+    *,
+    epoch: int,
+    timestamp_ms: int,
+    voters: Iterable[tuple[ControlRecordType, bytes]],
+) -> None:
+    """Write a snapshot file atomically.
+
+    timestamp_ms: of the last record in the state. voters: KRAFT_VERSION and KRAFT_VOTERS records of the log, none
+    before kraft.version 1. Raises LogError.
+    """
+    header = SnapshotHeaderRecord(last_contained_log_timestamp=timestamp_ms).encode(version=0)
+    first = [(ControlRecordType.SNAPSHOT_HEADER, header), *voters]
+    content = bytearray(write_control_batch(first, timestamp=timestamp_ms, partition_leader_epoch=epoch))
+    offset = len(first)
+    remaining = iter(records)
+    while chunk := list(itertools.islice(remaining, RECORDS_PER_BATCH)):
+        builder = BatchBuilder(base_offset=offset, partition_leader_epoch=epoch)
+        for message, version in chunk:
+            builder.append(None, write_metadata_record(message, version), timestamp=timestamp_ms)
+        content += builder.build()
+        offset += len(chunk)
+    footer = (ControlRecordType.SNAPSHOT_FOOTER, SnapshotFooterRecord().encode(version=0))
+    content += write_control_batch([footer], timestamp=timestamp_ms, base_offset=offset, partition_leader_epoch=epoch)
+    files.write_atomically(path, bytes(content))

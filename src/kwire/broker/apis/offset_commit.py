@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.groups.offset_requests import Commits, Outcome, commit_each, response_topics, same_error
+from kwire.broker.groups.offset_requests import Commits, Outcome, commit_each, commit_value, response_topics, same_error
 from kwire.broker.groups.offsets import NO_RETENTION
 from kwire.broker.node import Node
 from kwire.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetCommitValue
@@ -42,13 +42,9 @@ def handle(node: Node, context: RequestContext, request: OffsetCommitRequest) ->
 
 def to_value(partition: OffsetCommitRequestPartition, retention_time_ms: int, now_ms: int) -> OffsetCommitValue:
     """Build the record value of a partition's commit."""
-    return OffsetCommitValue(
-        offset=partition.committed_offset,
-        leader_epoch=partition.committed_leader_epoch,
-        metadata=partition.committed_metadata or "",
-        commit_timestamp=now_ms if partition.commit_timestamp == NO_TIMESTAMP else partition.commit_timestamp,
-        expire_timestamp=NO_RETENTION if retention_time_ms == NO_RETENTION else now_ms + retention_time_ms,
-    )
+    commit_ms = now_ms if partition.commit_timestamp == NO_TIMESTAMP else partition.commit_timestamp
+    expire_ms = NO_RETENTION if retention_time_ms == NO_RETENTION else now_ms + retention_time_ms
+    return commit_value(partition, commit_ms, expire_ms)
 
 
 def commit(node: Node, context: RequestContext, request: OffsetCommitRequest, commits: Commits) -> None:

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.groups.offset_requests import Commits, Outcome, commit_each, response_topics, same_error
+from kwire.broker.groups.offset_requests import Commits, Outcome, commit_each, commit_value, response_topics, same_error
 from kwire.broker.node import Node
 from kwire.broker.transactions.admission import ClientSupport, admit
 from kwire.broker.transactions.metadata import ProducerIdAndEpoch
 from kwire.internal_topics.names import GROUPS_TOPIC
-from kwire.messages import OffsetCommitValue, TxnOffsetCommitRequest, TxnOffsetCommitResponse
-from kwire.messages.txn_offset_commit_request import TxnOffsetCommitRequestPartition
+from kwire.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 TOPIC_ID_VERSION = 6
@@ -38,20 +37,10 @@ def handle(node: Node, context: RequestContext, request: TxnOffsetCommitRequest)
         context,
         request,
         by_id=context.api_version >= TOPIC_ID_VERSION,
-        value_of=lambda partition: to_value(partition, now_ms),
+        value_of=lambda partition: commit_value(partition, now_ms),
         commit=lambda commits: commit(node, context, request, commits),
     )
     return respond(request, outcome)
-
-
-def to_value(partition: TxnOffsetCommitRequestPartition, now_ms: int) -> OffsetCommitValue:
-    """Build the record value of a partition's commit."""
-    return OffsetCommitValue(
-        offset=partition.committed_offset,
-        leader_epoch=partition.committed_leader_epoch,
-        metadata=partition.committed_metadata or "",
-        commit_timestamp=now_ms,
-    )
 
 
 def commit(node: Node, context: RequestContext, request: TxnOffsetCommitRequest, commits: Commits) -> None:

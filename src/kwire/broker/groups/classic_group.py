@@ -16,8 +16,8 @@ from __future__ import annotations
 import enum
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 from kwire.broker.groups.responses import JoinCallback, SyncCallback
 from kwire.errors import DecodeError
@@ -128,18 +128,7 @@ class ClassicGroup:
         fenced = int(ErrorCode.FENCED_INSTANCE_ID)
         self.complete_join(old, JoinGroupResponse(member_id=old_id, leader="", error_code=fenced))
         self.complete_sync(old, SyncGroupResponse(error_code=fenced))
-        new = ClassicMember(
-            member_id=new_id,
-            instance_id=instance_id,
-            client_id=old.client_id,
-            client_host=old.client_host,
-            rebalance_timeout_ms=old.rebalance_timeout_ms,
-            session_timeout_ms=old.session_timeout_ms,
-            protocol_type=old.protocol_type,
-            protocols=old.protocols,
-            assignment=old.assignment,
-        )
-        self.members[new_id] = new
+        new = self.members[new_id] = replace(old, member_id=new_id, is_new=False)
         if self.leader == old_id:
             self.leader = new_id
         self.static_members[instance_id] = new_id
@@ -271,23 +260,19 @@ class ClassicGroup:
         """Return whether a member reads a topic; consumers with unreadable metadata may read any."""
         return self.uses_consumer_protocol if self.subscribed_topics is None else topic in self.subscribed_topics
 
-    def joined_members(self) -> Sequence[JoinGroupResponseMember]:
-        """Return all members as the leader receives them."""
-        return [
-            JoinGroupResponseMember(
-                member_id=member.member_id,
-                group_instance_id=member.instance_id,
-                metadata=member.metadata(self.protocol_name),
-            )
-            for member in self.members.values()
-        ]
-
     def joined_response(
         self, member_id: str, *, with_members: bool, skip_assignment: bool = False
     ) -> JoinGroupResponse:
-        """Return the JoinGroup response of a member of this generation."""
+        """Return the JoinGroup response of a member of this generation. with_members: for the leader."""
         return JoinGroupResponse(
-            members=list(self.joined_members()) if with_members else [],
+            members=[
+                JoinGroupResponseMember(
+                    member_id=member.member_id,
+                    group_instance_id=member.instance_id,
+                    metadata=member.metadata(self.protocol_name),
+                )
+                for member in (self.members.values() if with_members else ())
+            ],
             member_id=member_id,
             generation_id=self.generation_id,
             protocol_name=self.protocol_name,

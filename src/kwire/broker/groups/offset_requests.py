@@ -17,7 +17,7 @@ from kwire.identifiers import TopicPartition
 from kwire.messages import OffsetCommitValue
 from kwire.protocol.error_codes import ErrorCode
 
-__all__ = ["Commits", "Outcome", "check_partition", "commit_each", "response_topics", "same_error"]
+__all__ = ["Commits", "Outcome", "check_partition", "commit_each", "commit_value", "response_topics", "same_error"]
 
 Outcome = dict[TopicPartition, int]
 """Error codes by partition."""
@@ -28,6 +28,8 @@ class CommitPartition(Protocol):
     """A partition in a request of either API."""
 
     partition_index: int
+    committed_offset: int
+    committed_leader_epoch: int
     committed_metadata: str | None
 
 
@@ -91,6 +93,17 @@ def commit_each(
         except BrokerError as error:
             outcome.update((which, error.code) for which, _ in commits)
     return outcome
+
+
+def commit_value(partition: CommitPartition, commit_timestamp: int, expire_timestamp: int = -1) -> OffsetCommitValue:
+    """Build the record value of a partition's commit. Timestamps in ms; expire_timestamp: -1 without."""
+    return OffsetCommitValue(
+        offset=partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=partition.committed_metadata or "",
+        commit_timestamp=commit_timestamp,
+        expire_timestamp=expire_timestamp,
+    )
 
 
 def check_partition(node: Node, context: RequestContext, name: str, index: int, unknown_topic: ErrorCode) -> ErrorCode:
