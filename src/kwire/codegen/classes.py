@@ -176,13 +176,8 @@ def _range(versions: Versions, base: str) -> str:
     return f"{base}.Versions({versions.lowest}, {versions.highest})"
 
 
-def keyed_fields(struct: Struct) -> list[str]:
-    """Return the attributes that are arrays with map keys."""
-    return [f.attr for f in struct.class_fields if f.is_array and f.struct is not None and f.struct.map_keys]
-
-
 def _decorator(struct: Struct, names: _Names) -> list[str]:
-    keyed = ", ".join(f'"{name}"' for name in keyed_fields(struct))
+    keyed = ", ".join(f'"{field.attr}"' for field in struct.class_fields if field.is_keyed)
     return [f"@{names.module('base')}.with_find({keyed})"] if keyed else []
 
 
@@ -203,7 +198,7 @@ def _annotation(field: Field, names: _Names) -> str:
         text = f"{names.module('uuid')}.UUID"
     else:
         text = names.builtin(_TYPES.get(field.type, "int"))
-    if field.is_array and field.struct is not None and field.struct.map_keys:
+    if field.is_keyed:
         return f"{names.module('base')}.{'Nullable' if field.may_be_null else ''}Keyed[{text}]"
     if field.is_array:
         text = f"{names.builtin('list')}[{text}]"
@@ -212,7 +207,7 @@ def _annotation(field: Field, names: _Names) -> str:
 
 def _default(field: Field, names: _Names) -> str:
     value = field.default
-    if field.is_array and field.struct is not None and field.struct.map_keys:
+    if field.is_keyed:
         return f"{names.module('base')}.keyed({'None' if value is None else ''})"
     if value is STRUCT_DEFAULTS:
         return f"{names.module('msgspec')}.field(default_factory={field.type})"

@@ -67,8 +67,7 @@ def _make(
     cls: Any = msgspec.defstruct(
         struct.name, fields, bases=(parent,), namespace=namespace, module=__name__, kw_only=True
     )
-    keyed = (f.attr for f in struct.class_fields if f.is_array and f.struct is not None and f.struct.map_keys)
-    made: type[base.Struct] = base.with_find(*keyed)(cls)
+    made: type[base.Struct] = base.with_find(*(f.attr for f in struct.class_fields if f.is_keyed))(cls)
     return made
 
 

@@ -101,6 +101,11 @@ class Field:
         return f"[]{self.type}" if self.is_array else self.type
 
     @property
+    def is_keyed(self) -> bool:
+        """Whether it is an array whose elements have map keys."""
+        return self.is_array and self.struct is not None and bool(self.struct.map_keys)
+
+    @property
     def may_be_null(self) -> bool:
         """Whether it may be null in some version, or is by default, as records are."""
         return bool(self.nullable) or self.default is None

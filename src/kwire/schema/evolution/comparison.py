@@ -10,12 +10,11 @@ inline structs made common, `0+` and `0-4`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kwire.schema.evolution.field_changes import FREEZE, FieldChanges
 from kwire.schema.evolution.findings import Finding, Violation
 from kwire.schema.evolution.pairing import Pair, Pairing, in_order
-from kwire.schema.evolution.ranges import dead_ranges
 from kwire.schema.evolution.released import Released, struct_paths
 from kwire.schema.evolution.report import Report, versions_are
 from kwire.schema.evolution.tags import TagUse, UsedTags
@@ -87,7 +86,7 @@ class _Comparison:
         if not self.renumbered:
             self.valid_versions()
         self.flexible_versions()
-        for where, what, versions in dead_ranges(new, old):
+        for where, what, versions in _dead_ranges(new, old):
             advice = f"the message has versions {new.valid}: remove the field or fix the range"
             violation("V-06", where, f"{what} {versions} contains no valid version", advice)
         for struct, path in struct_paths(new).items():
@@ -236,3 +235,30 @@ class _Comparison:
 
 def _key(message: Message) -> str:
     return "absent" if message.api_key is None else str(message.api_key)
+
+
+def _dead_ranges(new: Message, old: Message) -> Iterator[tuple[str, str, Versions]]:
+    """Yield (path, attribute, range) of the ranges without a valid version, except for those that old has, too.
+
+    A message without valid versions has been removed and is ignored. A field's flexibleVersions may be `none` (T-22).
+    """
+    if not new.valid:
+        return
+    known = {(where, what) for where, what, _ in _dead(old)}
+    for where, what, versions in _dead(new):
+        if (where, what) not in known:
+            yield where, what, versions
+
+
+def _dead(message: Message) -> Iterator[tuple[str, str, Versions]]:
+    for struct, path in struct_paths(message).items():
+        for field in struct.fields:
+            ranges = {
+                "versions": field.versions,
+                "nullableVersions": field.nullable or None,
+                "taggedVersions": None if field.tag is None else field.tagged,
+                "flexibleVersions": field.flexible or None,
+            }
+            for what, versions in ranges.items():
+                if versions is not None and not message.valid.intersect(versions):
+                    yield f"{path}.{field.name}", what, versions
