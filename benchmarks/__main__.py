@@ -39,7 +39,7 @@ def main() -> int:
     if not chosen:
         print(f"no benchmark matches {' '.join(given.words)}; available: {', '.join(known)}", file=sys.stderr)
         return 2
-    libraries = ", ".join(f"{n} {importlib.metadata.version(n)}" for n in ("numba", "pyarrow", "msgspec", "pyspark"))
+    libraries = ", ".join(f"{n} {importlib.metadata.version(n)}" for n in ("pyarrow", "msgspec", "pyspark"))
     print(f"# Python {platform.python_version()}, {libraries}; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     failed = 0
     for name in chosen:

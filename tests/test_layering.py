@@ -16,6 +16,7 @@ ORDER = [
     "identifiers",
     "target_paths",
     "wire",
+    "native",
     "schema",
     "plan",
     "codegen",
@@ -55,8 +56,8 @@ STRANGERS = {
 # Third-party packages that only their owners import.
 OWNERS = {
     "pyspark": {"spark"},
-    "numba": {"wire", "plan", "records", "log"},
-    "llvmlite": {"wire", "plan", "records"},
+    "numba": {"wire", "native"},
+    "llvmlite": {"wire", "native"},
     "cramjam": {"records"},
     "isal": {"records"},
     "fsspec": {"storage", "maintenance"},

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.messages.timing import cpu_us, line
-from kwire.broker import Broker, warm_up
+from kwire.broker import Broker
 from kwire.broker.apis import SERVED
 from kwire.broker.context import Peer
 from kwire.broker.dispatch import make_call, respond
@@ -83,7 +83,6 @@ def served(node: Node, data: bytes | memoryview, api: tuple[int, int]) -> Callab
 
 def main() -> None:
     """Print the figures."""
-    warm_up.load()
     with Broker() as broker:
 
         def measure(node: Node) -> dict[str, float]:

@@ -15,7 +15,6 @@ from pathlib import Path
 from kwire.log import FileSystem, LogConfig, PartitionWriter
 from kwire.records import Record, TimestampType, validate_and_assign_offsets, write_batch
 from kwire.records.append_checks import analyze_append
-from kwire.records.section_scan import load_compiled_scan
 
 NOW = 1_760_000_000_000
 RECORDS = 140
@@ -35,7 +34,6 @@ def cpu_us(work: Callable[[int], object], times: int) -> float:
 
 def main() -> None:
     """Print the figures."""
-    load_compiled_scan()
     data = write_batch(
         [
             Record(

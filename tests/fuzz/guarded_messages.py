@@ -17,7 +17,8 @@ import numpy as np
 from tests.fuzz.encodings import drawn
 from tests.fuzz.messages import Target, mutate, spoil, targets
 
-from kwire.plan.kernels import columns_entry, decode, encode
+from kwire import native
+from kwire.plan.kernels import decode, encode
 from kwire.plan.kernels.flatten import MAX_LEVELS
 
 NO_ACCESS, READ_WRITE = 0, 3  # PROT_NONE, PROT_READ | PROT_WRITE
@@ -65,7 +66,7 @@ class Bench:
         rows, pool = self.rows.holding(words(plan.rows)), self.pool.holding(plan.pool)
         out, frames = self.out.end(capacity), self.frames.end(plan.depth * decode.FRAME)
         source = self.source.holding(data)
-        n = decode.decode(source, len(data), 0, out, capacity, rows, pool, frames, flags)
+        n = native.decode_message(source, len(data), 0, out, capacity, rows, pool, frames, flags)
         return ctypes.string_at(out, n) if n >= 0 else n
 
     def encode(self, target: Target, packed: bytes, capacity: int) -> bytes | int:
@@ -73,7 +74,7 @@ class Bench:
         plan = target.codec.plan
         rows, pool = self.rows.holding(words(plan.rows)), self.pool.holding(plan.pool)
         out, frames = self.out.end(capacity), self.frames.end(plan.depth * decode.FRAME)
-        n = encode.encode(self.source.holding(packed), len(packed), out, capacity, rows, pool, frames)
+        n = native.encode_message(self.source.holding(packed), len(packed), out, capacity, rows, pool, frames)
         return ctypes.string_at(out, n) if n >= 0 else n
 
     def flatten(self, target: Target, data: bytes) -> int:
@@ -83,7 +84,7 @@ class Bench:
         counts = self.out.holding(words([0] * MAX_LEVELS + [1] * MAX_LEVELS))
         frames = self.frames.end((plan.depth + 1) * decode.FRAME)
         source = self.source.holding(words([0, len(data)]) + data)
-        return columns_entry.flatten(source + 16, source, 1, rows, projection, rows, rows, counts, frames)
+        return native.flatten(source + 16, source, 1, rows, projection, rows, rows, counts, frames)
 
 
 def run(inputs: int, seed: int) -> None:

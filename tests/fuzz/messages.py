@@ -15,10 +15,9 @@ from typing import Any
 import msgspec
 from tests import golden
 
-from kwire import plan
+from kwire import native, plan
 from kwire.errors import DecodeError, EncodeError
 from kwire.messages import registry
-from kwire.plan.kernels import entry
 from kwire.plan.reading import Reader
 from kwire.plan.writing import Writer
 
@@ -88,7 +87,7 @@ class Target:
 
     def kernel_packed(self, data: bytes) -> bytes | None:
         """Return the MessagePack of the kernel, or None if it rejects the bytes."""
-        packed: bytes | None = entry.decode(data, self.address)
+        packed: bytes | None = native.decode(data, self.address)
         return packed
 
     def kernel_decode(self, data: bytes) -> Any:
@@ -118,7 +117,7 @@ class Target:
             packed = msgspec.msgpack.Encoder(uuid_format="bytes").encode(obj)
         except Exception:  # whatever msgspec raises for objects of other kinds
             return None
-        made: bytes | None = entry.encode(packed, self.address)
+        made: bytes | None = native.encode(packed, self.address)
         return made
 
     def check_bytes(self, data: bytes) -> bool:

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 from tests.fuzz.records import GuardedMemory, mutated, seeds
 
+from kwire import native
 from kwire.errors import CorruptBatch, EncodeError
 from kwire.records import (
     AppendOrigin,
@@ -40,7 +41,6 @@ from kwire.records import section_scan as scans
 from kwire.records.column_encoder import ColumnBuffers, ColumnEncoder
 from kwire.records.column_writer import ColumnWriter
 from kwire.records.columns import arrow_schema
-from kwire.records.kernels.section_scan import scan_compiled
 
 NOW = 1_700_000_000_000
 LIMIT = 1 << 20  # bytes out of one batch
@@ -171,7 +171,7 @@ def scan_both(source: random.Random) -> None:
     section = memoryview(data)[61:] if len(data) > 61 else memoryview(data)
     count, base = source.choice((1, 2, 5, len(section))), source.choice((-1, 0, NOW, 2**63 - 1, -(2**63)))
     if 0 <= count * scans.SMALLEST_RECORD_BYTES <= len(section) and count:
-        plain, compiled = scans.scan_plain(section, count, base), scan_compiled(section, count, base)
+        plain, compiled = scans.scan_plain(section, count, base), native.scan_section(section, count, base)
         assert plain == compiled, (plain, compiled)
 
 
@@ -198,7 +198,7 @@ def run(inputs: int, seed: int, guarded: bool = False) -> int:
 def guard_pages() -> Iterator[None]:
     """Place every buffer of the encoder and the scanner before a guard page."""
     guard = GuardedMemory()
-    originals = ColumnBuffers.address, ColumnEncoder.make_room, scans._scan
+    originals = ColumnBuffers.address, ColumnEncoder.make_room, native.scan_section
 
     def address(self: ColumnBuffers, buffer: pa.Buffer | None) -> int:
         if buffer is None or not buffer.size:
@@ -207,15 +207,15 @@ def guard_pages() -> Iterator[None]:
         self.kept.append(held)
         return int(held.ctypes.data)
 
-    def scan(section: memoryview, count: int, base_timestamp: int) -> scans.SectionScan:
-        return scans.SectionScan._make(scan_compiled(guard.holding(bytes(section)), count, base_timestamp))
+    def scan(section: memoryview, count: int, base_timestamp: int) -> tuple[int, int, bool, int, int, int, int, bool]:
+        return originals[2](guard.holding(bytes(section)), count, base_timestamp)
 
-    ColumnBuffers.address, scans._scan = address, scan  # type: ignore[method-assign]
+    ColumnBuffers.address, native.scan_section = address, scan  # type: ignore[method-assign]
     ColumnEncoder.make_room = staticmethod(guard.allocate)  # type: ignore[method-assign]
     try:
         yield
     finally:
-        ColumnBuffers.address, make_room, scans._scan = originals  # type: ignore[method-assign]
+        ColumnBuffers.address, make_room, native.scan_section = originals  # type: ignore[method-assign]
         ColumnEncoder.make_room = staticmethod(make_room)  # type: ignore[method-assign]
 
 

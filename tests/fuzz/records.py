@@ -23,7 +23,7 @@ from tests.records.building import with_right_checksums
 
 from kwire.records.arrow_columns import ArrowColumns
 from kwire.records.column_decoder import ColumnDecoder
-from kwire.wire.kernels.memory import WIDE
+from kwire.wire.kernels.arrays import WIDE
 
 LONGEST_SEED = 4096  # bytes: longer ones spend the time in places that are all alike
 NO_ACCESS = 0  # PROT_NONE

@@ -1,6 +1,6 @@
 """kwire from its wheel, with executors in separate processes and over Spark Connect (docs/deployment.md).
 
-The package is read only, as in an image, its kernels compiled when that was built. Programs: tests/interop/deployment.
+The package is read only, as in an image. Programs: tests/interop/deployment.
 """
 
 from __future__ import annotations
@@ -110,12 +110,6 @@ def place(tmp_path_factory: pytest.TempPathFactory, kafka_logs: dict[str, Path])
                 "checkout": str(ROOT),
             },
         )
-        installed.run(
-            [str(found.cluster), "-m", "kwire.warm"],
-            env=installed.environment(found.cluster, folder / "builder"),
-            cwd=folder,
-            timeout=600,
-        )
         installed.make_read_only(found.package)
         yield found
         installed.make_writable(found.package)
@@ -173,17 +167,8 @@ def test_jobs_run_on_separate_executors(on_a_cluster: dict[str, str], check: str
     assert on_a_cluster[check] is None, on_a_cluster[check]
 
 
-def test_no_kernel_is_compiled_after_the_image_was_built(place: Place, on_a_cluster: dict[str, str]) -> None:
-    def names(folder: Path) -> list[str]:
-        return sorted(path.name for path in folder.rglob("*.nbi"))
-
-    copied = place.folder / "home" / ".cache" / "kwire" / "kernels"
-    assert names(place.package)
-    assert names(copied) == names(place.package)
-
-
 def test_jobs_run_from_a_packed_environment(place: Place) -> None:
-    """spark.archives: executors unpack it, and find its kernels compiled; the driver has it under the same name."""
+    """spark.archives: executors unpack it; the driver has it under the same name."""
     archive = place.folder / "environment.tar.gz"
     words = ["tar", "-I", "gzip -1", "-chf", str(archive), "--exclude=pyspark", "--exclude=pyspark-*", "--mode=u+w"]
     words += ["bin", "lib", "pyvenv.cfg"]

@@ -6,12 +6,10 @@ import gzip
 
 import pytest
 
-from kwire import records
+from kwire import native, records
 from kwire.log.append_preparation import is_quick, quick_bytes
-from kwire.records import section_scan
 from kwire.records.attributes import Compression, TimestampType
 from kwire.records.default_writer import BatchFields, join_batch
-from kwire.records.section_scan import load_compiled_scan, scan_plain
 from kwire.records.validation import validate_and_assign_offsets
 from kwire.records.whole_batch import WholeBatchConfig, take_whole_batch
 from tests.records.building import record
@@ -43,8 +41,8 @@ def empty_records(count: int) -> bytes:
 
 @pytest.fixture
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The scanner in Python, as in a new process."""
-    monkeypatch.setattr(section_scan, "_scan", scan_plain)
+    """Without compiled code."""
+    monkeypatch.setattr(native, "LEVEL", None)
 
 
 @pytest.mark.parametrize("append_time", [False, True])
@@ -132,14 +130,3 @@ def test_expensive_decompression_is_detected() -> None:
     with pytest.raises(records.RejectedRecords) as caught:
         validate_and_assign_offsets(data, 0, now_ms=TIME, max_decompressed_bytes=quick_bytes())
     assert type(caught.value).__name__ == "TooMuchWork"
-
-
-@pytest.mark.usefixtures("interpreted")
-def test_many_records_are_scanned_by_compiled_code() -> None:
-    validate_and_assign_offsets(batch(count=1000), 0, now_ms=TIME)
-    assert not section_scan.is_compiled()
-    checked = validate_and_assign_offsets(empty_records(300_000), 0, now_ms=TIME)
-    assert checked.next_offset == 300_000
-    assert section_scan.is_compiled()
-    load_compiled_scan()  # nothing happens
-    assert section_scan.is_compiled()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kwire import native
 from kwire.errors import CorruptBatch
 from kwire.records import Record, TimestampType, write_batch
 from kwire.records.attributes import CONTROL_FLAG, TRANSACTIONAL_FLAG
@@ -21,8 +22,6 @@ from kwire.records.batch_header import (
     parse_header,
 )
 from kwire.records.kernels import table as t
-from kwire.records.kernels.find_batch import find_header
-from kwire.records.kernels.table import scan_batches
 
 OFFSET, EPOCH, DELTA, BASE_MS, MAX_MS, PRODUCER, PRODUCER_EPOCH, SEQUENCE, COUNT = range(1001, 1010)
 ATTRIBUTES = TRANSACTIONAL_FLAG | CONTROL_FLAG | 3
@@ -108,7 +107,7 @@ def real_batches() -> bytes:
 def test_the_kernel_reads_the_headers_of_the_parser(buf: bytes) -> None:
     data = np.frombuffer(buf, np.uint8)
     table = np.zeros((16, t.COLUMN_COUNT), np.int64)
-    rows, position, status = scan_batches(data.ctypes.data, len(data), 0, table)
+    rows, position, status = native.scan_batches(data.ctypes.data, len(data), 0, table)
     assert (position, status) == (len(buf), t.WHOLE)
     spans = list(batch_spans(buf))
     assert rows == len(spans)
@@ -128,4 +127,4 @@ def test_the_kernel_reads_the_headers_of_the_parser(buf: bytes) -> None:
 def test_the_search_kernel_finds_headers_of_each_magic() -> None:
     for batch in (MAGIC_0 + bytes(61), MAGIC_1 + bytes(61), DEFAULT):
         data = np.frombuffer(b"\xff" * 30 + batch, np.uint8)
-        assert find_header(data.ctypes.data, len(data), 0, len(data), OFFSET, OFFSET + DELTA + 1) == 30
+        assert native.find_header(data.ctypes.data, len(data), 0, len(data), OFFSET, OFFSET + DELTA + 1) == 30

@@ -14,12 +14,12 @@ from tests.fuzz import record_writing
 from tests.records.test_builder import plain
 from tests.waiting import HANG_S
 
+from kwire import native
 from kwire.errors import EncodeError, OptionError
 from kwire.records import (
     ColumnWriter,
     Compression,
     TimestampType,
-    batch_checksums,
     from_arrow,
     read_batches,
     to_arrow,
@@ -27,7 +27,6 @@ from kwire.records import (
     write_batches,
 )
 from kwire.records import column_encoder as encoder
-from kwire.records.column_writer import warm_writing
 
 NOW = 1_700_000_000_000
 HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
@@ -186,7 +185,7 @@ def test_more_batches_than_the_table_has_rows_are_written() -> None:
 def test_checksums_are_right_without_the_crc32_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = table(value=[b"v" * 100] * 500)
     by_kernel = from_arrow(batch), from_arrow(batch, compression="lz4")
-    monkeypatch.setattr(batch_checksums, "CRC_BY_KERNEL", False)
+    monkeypatch.setattr(native, "HAS_CRC32C", False)
     assert (from_arrow(batch), from_arrow(batch, compression="lz4")) == by_kernel
 
 
@@ -275,7 +274,3 @@ def test_columns_beyond_int32_are_split(monkeypatch: pytest.MonkeyPatch) -> None
     assert values(from_arrow(table(value=column))) == column.to_pylist()
     with pytest.raises(EncodeError, match="row 0: value of 120 bytes"):
         from_arrow(table(value=pa.array([b"x" * 120], pa.large_binary())))
-
-
-def test_warming_loads_every_kernel() -> None:
-    warm_writing()

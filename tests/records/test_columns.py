@@ -13,9 +13,10 @@ from tests import golden
 from tests.records.both_paths import through_columns
 from tests.records.building import batch, message, record
 
+from kwire import native
 from kwire.errors import CorruptBatch, OptionError
-from kwire.records import ColumnReader, Compression, arrow_schema, batch_checksums, read_batches, to_arrow
-from kwire.records.columns import COLUMNS, warm
+from kwire.records import ColumnReader, Compression, arrow_schema, read_batches, to_arrow
+from kwire.records.columns import COLUMNS
 
 TRANSACTIONAL, CONTROL = 16, 32
 
@@ -218,9 +219,9 @@ def test_a_large_batch_grows_the_scratch_buffer() -> None:
 
 @pytest.mark.parametrize("on", [True, False])
 def test_checksums_are_verified_without_the_crc32_instruction(on: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if on and not batch_checksums.CRC_BY_KERNEL:
+    if on and not native.HAS_CRC32C:
         pytest.skip("this processor has no CRC-32C instruction that numba can use")
-    monkeypatch.setattr(batch_checksums, "CRC_BY_KERNEL", on)
+    monkeypatch.setattr(native, "HAS_CRC32C", on)
     data = numbered(2) + numbered(2, 2, crc=0) + message(1, offset=4) + message(0, offset=5, crc=1) + numbered(2, 6)
     rows, errors = through_columns(data)
     assert [row[0] for row in rows] == [0, 1, 4, 6, 7]
@@ -241,8 +242,7 @@ def test_a_reader_can_be_reused_and_abandoned(codec: Compression) -> None:
 def test_importing_records_loads_no_heavy_library() -> None:
     code = (
         "import sys, kwire.records, kwire.records.columns as c; c.COLUMNS;"
-        "heavy = {'numba', 'pyarrow', 'numpy', 'llvmlite'} & set(sys.modules); assert not heavy, heavy;"
-        "from kwire.records.column_decoder import SAMPLE"
+        "heavy = {'numba', 'pyarrow', 'numpy', 'llvmlite'} & set(sys.modules); assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -259,27 +259,6 @@ def test_the_object_path_imports_neither_numba_nor_pyarrow() -> None:
         "    assert n == len(line['records'])\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_warming_up_compiles_every_kernel() -> None:
-    warm()
-    from kwire.records.kernels import checksums, default_records, legacy_messages, table
-
-    for kernel in (
-        table.scan_batches,
-        checksums.check_legacy_crcs,
-        default_records.parse_default_records,
-        legacy_messages.parse_legacy_messages,
-        legacy_messages.scan_inner_messages,
-        legacy_messages.wrapped_value,
-    ):
-        before = len(kernel.signatures)
-        assert before == 1
-    for line in golden.record_sets():
-        list(ColumnReader().read(golden.unpack(line["b64"]) or b""))
-    assert [len(k.signatures) for k in (table.scan_batches, default_records.parse_default_records)] == [1, 1]
-    assert len(legacy_messages.wrapped_value.signatures) == 1
-    assert len(legacy_messages.parse_legacy_messages.signatures) == 1
 
 
 def test_kernel_and_object_path_find_the_same_batches() -> None:

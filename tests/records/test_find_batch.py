@@ -7,14 +7,16 @@ import struct
 import numpy as np
 from tests.records.building import batch, record
 
-from kwire.records.kernels.find_batch import find_header
+from kwire import native
 
 HEADER_BYTES = 61
 
 
 def search(data: bytes, start: int = 0, *, left: int | None = None, floor: int = 0, ceiling: int = 1 << 62) -> int:
     array = np.frombuffer(data, np.uint8)
-    return int(find_header(array.ctypes.data, len(array), start, len(data) if left is None else left, floor, ceiling))
+    return int(
+        native.find_header(array.ctypes.data, len(array), start, len(data) if left is None else left, floor, ceiling)
+    )
 
 
 def test_a_header_is_found_at_any_position() -> None:

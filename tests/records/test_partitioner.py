@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kwire import native
 from kwire.errors import OptionError
-from kwire.records.kernels.murmur2 import hash_keys
 from kwire.records.partitioner import key_hashes, partitions_of_keys
 
 # org.apache.kafka.common.utils.UtilsTest.testMurmur2, as Java's signed ints
@@ -76,4 +76,4 @@ def test_columns_that_cannot_be_keys_are_rejected() -> None:
 def test_the_kernel_stays_within_the_column() -> None:
     data, hashes = np.frombuffer(b"abcdef", np.uint8), np.zeros(2, np.uint32)
     for ends in ([0, 3, 7], [-1, 3, 6], [0, 3, 2], [2**31 - 1, 3, 6]):
-        assert hash_keys(np.array(ends, np.int32), data, hashes) < 2
+        assert native.hash_keys(np.array(ends, np.int32), data, hashes) < 2

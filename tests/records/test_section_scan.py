@@ -8,16 +8,15 @@ import pytest
 from tests.fuzz import record_writing
 from tests.records.building import record
 
-from kwire.records import section_scan
+from kwire import native
 from kwire.records.faults import Fault
-from kwire.records.kernels.section_scan import scan_compiled
-from kwire.records.section_scan import SectionScan, load_compiled_scan, scan_plain, scan_section
+from kwire.records.section_scan import SectionScan, scan_plain, scan_section
 
 
 def both(section: bytes, count: int, base_timestamp: int = 1000) -> SectionScan:
     """Return the result of both scanners, which must be equal."""
     plain = scan_plain(memoryview(section), count, base_timestamp)
-    assert scan_compiled(memoryview(section), count, base_timestamp) == plain
+    assert native.scan_section(memoryview(section), count, base_timestamp) == plain
     return plain
 
 
@@ -75,10 +74,3 @@ def test_any_changed_byte_gives_the_same_result_in_both_scanners() -> None:
             both(bytes(changed), 2)
     for number in range(300):
         record_writing.scan_both(random.Random(number))
-
-
-def test_loading_the_compiled_scanner_enables_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(section_scan, "_scan", scan_plain)
-    load_compiled_scan()
-    assert section_scan._scan is scan_compiled
-    assert scan_section(memoryview(record()), 1, 5).largest_timestamp == 5

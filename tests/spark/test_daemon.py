@@ -14,8 +14,8 @@ PROGRAM = """
 import gc, os, sys
 from kwire.spark.daemon import load
 load()
-assert {"numba", "pyarrow", "pyspark.worker"} <= set(sys.modules)
-assert "pandas" not in sys.modules and gc.get_freeze_count() > 10_000
+assert {"pyarrow", "pyspark.worker"} <= set(sys.modules) and "numba" not in sys.modules
+assert "pandas" not in sys.modules and gc.get_freeze_count() > 1000
 loaded = set(sys.modules)
 if os.fork() == 0:
     from kwire.spark.log.filters import PushedFilters
@@ -27,7 +27,7 @@ if os.fork() == 0:
     columns = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
     tasks = plan_batch(options, PushedFilters())
     rows = sum(len(batch) for task in tasks for batch in read_partition(task, columns, options))
-    late = sorted(name for name in set(sys.modules) - loaded if "kernels" in name or name.startswith("numba"))
+    late = sorted(name for name in set(sys.modules) - loaded if "kernels" in name or name.startswith("kwire.records"))
     assert "pandas" not in sys.modules
     print(rows, late, flush=True)
     os._exit(0)

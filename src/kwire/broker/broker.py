@@ -26,7 +26,6 @@ from kwire.broker.reset import reset
 from kwire.broker.server import Server, bind_listeners
 from kwire.broker.settings import Settings
 from kwire.broker.temporary_files import TemporaryFiles
-from kwire.broker.warm_up import load_when_used
 from kwire.errors import OptionError
 
 __all__ = ["Broker"]
@@ -210,7 +209,6 @@ class Broker:
             server.listen()
             self._node = node
             self._ready.set()
-            load_when_used(node)
             await self._stop.wait()
 
 

@@ -9,12 +9,10 @@ Source: kafka.log.LogCleaner 3.9.1.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from kwire.broker.clock import TimerHandle
-from kwire.broker.warm_up import load
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
@@ -36,7 +34,6 @@ class Compaction:
         self._node = node
         self._timer: TimerHandle | None = None
         self._cleaner: Cleaner | None = None
-        self._loading: threading.Thread | None = None
 
     def start(self) -> None:
         """Start the timer; the first check is after one backoff."""
@@ -57,14 +54,7 @@ class Compaction:
             self._schedule()
             return
         if self._cleaner is None:
-            if not self._is_loaded():
-                self._schedule()
-                return
-            try:
-                self._cleaner = self._make_cleaner()
-            except ImportError:
-                log.warning("logs are not compacted: the compiled cleaner cannot be loaded")
-                return
+            self._cleaner = self._make_cleaner()
         now_ms = self._node.clock.now_ms()
         try:
             due = self._cleaner.choose(logs, now_ms)
@@ -75,13 +65,6 @@ class Compaction:
             self._step(due[0].name, self._cleaner.steps(due[0], now_ms))
         else:
             self._schedule()
-
-    def _is_loaded(self) -> bool:
-        """Return whether the compiled cleaner is loaded; start loading it in a thread, which takes a second."""
-        if self._loading is None:
-            self._loading = threading.Thread(target=load, name="kwire broker cleaner", daemon=True)
-            self._loading.start()
-        return not self._loading.is_alive()
 
     def _make_cleaner(self) -> Cleaner:
         from kwire.log.cleaner import Cleaner

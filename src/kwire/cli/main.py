@@ -31,7 +31,9 @@ GROUPS: tuple[Callable[[typer.Typer], None], ...] = (
 
 def _version(value: bool) -> None:
     if value:
-        print(f"kwire {kwire.__version__}")
+        from kwire import native
+
+        print(f"kwire {kwire.__version__} (kernels: {native.LEVEL or 'none, plain Python'})")
         raise typer.Exit
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -101,23 +102,9 @@ def serve(
         print(f"BROKERS={broker.bootstrap_servers}", flush=True)
         if data_dir is None:
             terminal.warn("the data is in a temporary directory and is deleted at exit; keep it with --data-dir")
-        threading.Thread(target=_freeze_garbage_collector, daemon=True).start()
+        gc.freeze()  # else a full collection, which visits all loaded code, stops every client for milliseconds
         stop.wait()
     return FINE
-
-
-def _freeze_garbage_collector() -> None:
-    """Exclude loaded code from garbage collection: a full collection would stop every client for 60 ms.
-
-    Only for a broker in its own process: in a host process, the host's garbage would be kept forever.
-    """
-    import gc
-
-    from kwire.broker.warm_up import loaded
-
-    gc.freeze()
-    loaded.wait()
-    gc.freeze()
 
 
 def _pairs(texts: list[str]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from kwire import native
 from kwire.log.log_config import LogConfig
 from kwire.log.to_write import Data
 from kwire.records import (
@@ -16,7 +17,6 @@ from kwire.records import (
     Compression,
     TimestampType,
     ValidatedRecords,
-    section_scan,
     validate_and_assign_offsets,
 )
 from kwire.records.append_checks import analyze_append
@@ -159,7 +159,7 @@ class AppendPreparation:
 
 def quick_bytes() -> int:
     """Return the number of bytes that records may decompress to in the event loop."""
-    return QUICK_BYTES_COMPILED if section_scan.is_compiled() else QUICK_BYTES
+    return QUICK_BYTES_COMPILED if native.LEVEL is not None else QUICK_BYTES
 
 
 def is_quick(data: bytes | bytearray | memoryview, *, magic: int, codec: Compression | None) -> bool:
@@ -177,7 +177,7 @@ def is_quick(data: bytes | bytearray | memoryview, *, magic: int, codec: Compres
         return len(data) <= QUICK_REBUILT_BYTES and count <= QUICK_REBUILT_RECORDS
     if batch_codec and len(data) > QUICK_COMPRESSED_BYTES:
         return False
-    compiled = section_scan.is_compiled()
+    compiled = native.LEVEL is not None
     if not batch_codec and not compiled and count > 1 and len(data) > QUICK_BYTES:
         return False
     return bool(count <= (QUICK_RECORDS_COMPILED if compiled else QUICK_RECORDS))

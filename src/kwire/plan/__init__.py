@@ -14,7 +14,7 @@
     Codec.annotate(data) -> Annotation                                    every byte range with its path, type and value
 
 data is any contiguous bytes-like object. DecodeError carries position and path, EncodeError the path.
-Importing this package imports neither numba nor pyarrow; kwire.plan.engine says when the kernels are loaded.
+Importing this package does not import pyarrow.
 """
 
 from kwire.plan.message_codec import Codec, codec, frame_codec

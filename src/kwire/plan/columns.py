@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kwire import native
 from kwire.errors import DecodeError, Malformed, OptionError
 from kwire.plan import rows as r
 from kwire.plan.compiler import compile_message
-from kwire.plan.kernels.columns_entry import flatten
 from kwire.plan.kernels.decode import FULL
 from kwire.plan.kernels.flatten import MAX_LEVELS
 from kwire.plan.reading import Reader
@@ -116,7 +116,7 @@ class ColumnReader:
             counts = np.zeros(2 * MAX_LEVELS, np.int64)
             counts[MAX_LEVELS : MAX_LEVELS + len(room)] = room
             frames = np.zeros((self.plan.depth + 1) * 8, np.int64)
-            code = flatten(
+            code = native.flatten(
                 source.ctypes.data,
                 bounds.ctypes.data,
                 count,

@@ -1,7 +1,7 @@
 """The codec of one version of one message: bytes to objects and back.
 
     bytes --kernel--> MessagePack --msgspec--> objects          and the reverse; fast
-    bytes --walker--> nested lists --msgspec--> objects         no kernel loaded; errors; lenient; annotations
+    bytes --walker--> nested lists --msgspec--> objects         no compiled kernels; errors; lenient; annotations
 
 Input that the kernel rejects goes to the walker, which raises the error with its position, or accepts it if lenient.
 A codec is thread-safe: calls share only a spare buffer, which each takes exclusively.
@@ -9,17 +9,16 @@ A codec is thread-safe: calls share only a spare buffer, which each takes exclus
 
 from __future__ import annotations
 
-import threading
 from array import array
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import msgspec
 
+from kwire import native
 from kwire.errors import DecodeError, EncodeError
-from kwire.plan import engine
 from kwire.plan.compiler import compile_frame, compile_message
+from kwire.plan.kernels.operands import LARGE, MAX_DEPTH, PARTIAL, VIEWS
 from kwire.plan.notes import Annotation, Recorder
 from kwire.plan.reading import Reader
 from kwire.plan.rows import Plan
@@ -41,7 +40,6 @@ DECODE_EIGHTHS, ENCODE_EIGHTHS = 12, 9
 LARGE_INPUT = 1 << 15
 """Minimum bytes of a message for slicing large fields out of the input: saves a copy, costs a few calls."""
 LARGE_OUTPUT, MAX_SPARE = 1 << 18, 1 << 24
-_switching = threading.Lock()
 _spare: list[bytearray] = []
 """A buffer kept between calls for messages of LARGE_OUTPUT bytes and more, which would otherwise return their memory
 to the system on every call; the page faults cost ten times the copying. At most one, of at most MAX_SPARE bytes.
@@ -52,8 +50,9 @@ def codec(spec: Message, version: int, cls: type, *, kernels: bool | None = None
     """Make the codec of one version of a message.
 
     cls: its class, with the classes of its other structs as attributes under their names; attributes in class order.
-    kernels: False keeps this codec on the walker, True loads the kernels first, None follows the process.
-    Cost: 0.3 ms; the result is not cached. Raises UnsupportedVersion outside spec.valid.
+    kernels: False keeps this codec on the walker, True demands the kernels, None uses them where they are.
+    Cost: 0.3 ms; the result is not cached.
+    Raises UnsupportedVersion outside spec.valid, ImportError if there are no kernels and True demands them.
     """
     return Codec(compile_message(spec, version), cls, patch_for(spec, version), kernels)
 
@@ -94,8 +93,6 @@ class Codec:
         of the message and the end of data, or of the frame. Raises DecodeError with position and path.
     decode_from(data, pos, views=False, lenient=False) -> (object, position after it). Raises the errors of decode.
     encode(obj) -> bytes. Raises EncodeError with the path of a value that does not fit this version.
-
-    These three are attributes, replaced when the kernels are loaded.
     """
 
     __slots__ = ("_job", "_patch", "_readers", "_type", "_writer", "decode", "decode_from", "encode", "plan")
@@ -110,11 +107,12 @@ class Codec:
         self._readers: dict[tuple[bool, bool], Reader] = {}
         self._writer: Writer | None = None
         self._job: tuple[array[int], array[int], array[int]] | None = None
-        entry = None if kernels is False else engine.load() if kernels else engine.kernels()
-        if entry is not None and plan.depth <= entry.MAX_DEPTH:
-            self._use_kernels(entry)
+        if kernels and native.LEVEL is None:
+            raise ImportError(f"there are no compiled kernels for this platform, or {native.VARIABLE}=0 is set")
+        if native.LEVEL is None or kernels is False or plan.depth > MAX_DEPTH:
+            self.decode, self.decode_from, self.encode = self._decode, self._decode_from, self._write
         else:
-            self._use_walker(may_switch=kernels is None)
+            self._use_kernels()
 
     def encoded_size(self, obj: object) -> int:
         """Return len(encode(obj)). Has the cost and the errors of encode."""
@@ -134,42 +132,11 @@ class Codec:
 
     # The walker
 
-    def _use_walker(self, may_switch: bool) -> None:
-        def count_bytes(size_bytes: int) -> None:
-            if may_switch:
-                engine.count_bytes(size_bytes)
+    def _decode(self, data: Buffer, views: bool = False, lenient: bool = False, allow_trailing: bool = False) -> object:
+        return self._walk(data, 0, views, lenient, False, allow_trailing)[0]
 
-        def switched() -> bool:
-            entry = engine.count_call() if may_switch else None
-            if entry is None or self.plan.depth > entry.MAX_DEPTH:
-                return False
-            with _switching:
-                if self._job is None:
-                    self._use_kernels(entry)
-            return True
-
-        def decode(data: Buffer, views: bool = False, lenient: bool = False, allow_trailing: bool = False) -> object:
-            if switched():
-                return self.decode(data, views, lenient, allow_trailing)
-            obj, end = self._walk(data, 0, views, lenient, False, allow_trailing)
-            count_bytes(end)
-            return obj
-
-        def decode_from(data: Buffer, pos: int, views: bool = False, lenient: bool = False) -> tuple[object, int]:
-            if switched():
-                return self.decode_from(data, pos, views, lenient)
-            obj, end = self._walk(data, pos, views, lenient, True)
-            count_bytes(end - pos)
-            return obj, end
-
-        def encode(obj: object) -> bytes:
-            if switched():
-                return self.encode(obj)
-            data = self._write(obj)
-            count_bytes(len(data))
-            return data
-
-        self.decode, self.decode_from, self.encode = decode, decode_from, encode
+    def _decode_from(self, data: Buffer, pos: int, views: bool = False, lenient: bool = False) -> tuple[object, int]:
+        return self._walk(data, pos, views, lenient, True)
 
     def _walk(
         self, data: Buffer, pos: int, views: bool, lenient: bool, partial: bool, allow_trailing: bool = False
@@ -194,18 +161,18 @@ class Codec:
 
     # The kernels
 
-    def _use_kernels(self, entry: ModuleType) -> None:
+    def _use_kernels(self) -> None:
         rows = array("q", [word for row in self.plan.rows for word in row])
         pool = array("b", self.plan.pool + bytes(8))
         job = array("q", [rows.buffer_info()[0], pool.buffer_info()[0], DECODE_EIGHTHS, ENCODE_EIGHTHS])
         self._job = rows, pool, job  # kept, and never replaced: the kernels have their addresses
         address = job.buffer_info()[0]
-        self.decode, self.decode_from = self._kernel_decoders(entry, address)
-        self.encode = self._kernel_encoder(entry, address)
+        self.decode, self.decode_from = self._kernel_decoders(address)
+        self.encode = self._kernel_encoder(address)
 
-    def _kernel_decoders(self, entry: ModuleType, address: int) -> tuple[Decode, DecodeFrom]:
-        kernel_decode, decode_at, flag = entry.decode, entry.decode_at, entry.decoding
-        partial, partial_views = flag.PARTIAL, flag.PARTIAL | flag.VIEWS
+    def _kernel_decoders(self, address: int) -> tuple[Decode, DecodeFrom]:
+        kernel_decode, decode_at = native.decode, native.decode_at
+        partial, partial_views = PARTIAL, PARTIAL | VIEWS
         unpack: Callable[[bytes], object] = msgspec.msgpack.Decoder(self._type).decode
         pair_type: Any = tuple[self._type, int]  # type: ignore[name-defined]  # made when it runs
         unpack_pair = msgspec.msgpack.Decoder(pair_type).decode
@@ -226,9 +193,9 @@ class Codec:
         ) -> object:
             source: bytes | memoryview
             if views:
-                source, flags = memoryview(data).cast("B"), flag.VIEWS
+                source, flags = memoryview(data).cast("B"), VIEWS
             elif len(data) >= LARGE_INPUT and type(data) is bytes:
-                source, flags = data, flag.LARGE
+                source, flags = data, LARGE
             else:
                 return decode(data, False, lenient, allow_trailing)
             packed = decode_at(data, 0, address, flags)
@@ -257,8 +224,8 @@ class Codec:
 
         return decode if self._patch is None else decode_with_bytes, decode_from
 
-    def _kernel_encoder(self, entry: ModuleType, address: int) -> Encode:
-        kernel_encode, write = entry.encode, self._write
+    def _kernel_encoder(self, address: int) -> Encode:
+        kernel_encode, write = native.encode, self._write
         encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
         pack, pack_into = encoder.encode, encoder.encode_into
         large = False

@@ -26,10 +26,10 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from kwire import native
 from kwire.errors import DecodeError, Malformed, OptionError
 from kwire.plan import rows as r
 from kwire.plan.compiler import compile_frame, compile_message
-from kwire.plan.kernels.nested_entry import nest
 from kwire.plan.reading import Reader
 from kwire.plan.slices import (
     DEFAULT_SLICE,
@@ -193,7 +193,7 @@ class NestedReader:
     ) -> int:
         addresses = np.array([array.ctypes.data for array in arrays] or [0], np.int64)
         frames = np.zeros((self.plan.depth + 1) * 8, np.int64)
-        return nest(
+        return native.nest(
             data.ctypes.data,
             bounds.ctypes.data,
             len(bounds),

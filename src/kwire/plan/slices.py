@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kwire import native
 from kwire.errors import OptionError
 from kwire.plan import rows as r
-from kwire.plan.kernels.columns_entry import gather
 from kwire.plan.kernels.flatten import DEFAULT_SLICE
 from kwire.schema.model import Field
 
@@ -84,7 +84,7 @@ def gather_slices(
         )
     offsets = np.empty(count + 1, np.int32)
     values = np.empty(total, np.uint8 if code in (0, r.BOOL) else NUMPY[code])
-    gather(
+    native.gather(
         source.ctypes.data,
         len(source),
         slices.ctypes.data,

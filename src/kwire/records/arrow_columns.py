@@ -12,7 +12,7 @@ import pyarrow as pa
 from kwire.records.default_batch import SMALLEST_RECORD_BYTES
 from kwire.records.kernels import output as o
 from kwire.records.record import decode_header_key
-from kwire.wire.kernels.memory import WIDE
+from kwire.wire.kernels.arrays import WIDE
 
 __all__ = ["COLUMN_TYPES", "ArrowColumns", "ConstantColumns"]
 

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kwire import native
 from kwire.errors import CorruptBatch, Malformed
-from kwire.records.arrow_columns import COLUMN_TYPES, ArrowColumns, ConstantColumns
+from kwire.records.arrow_columns import ArrowColumns, ConstantColumns
 from kwire.records.attributes import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG, Compression
 from kwire.records.batch import Batch, too_large, unknown_codec, wrong_crc
 from kwire.records.batch_checksums import mark_wrong_crcs
@@ -21,34 +22,18 @@ from kwire.records.default_batch import SMALLEST_RECORD_BYTES
 from kwire.records.faults import Fault
 from kwire.records.kernels import output as o
 from kwire.records.kernels import table as t
-from kwire.records.kernels.default_records import parse_default_records, skip_records
-from kwire.records.kernels.legacy_messages import (
-    parse_legacy_messages,
-    scan_inner_messages,
-    skip_messages,
-    wrapped_value,
-)
 from kwire.records.legacy_batch import no_zstd
 from kwire.records.record_set import read_batches
 from kwire.records.wrapping import to_int64
 
-__all__ = ["Aborted", "Buffer", "ColumnDecoder", "warm_kernels"]
+__all__ = ["Aborted", "Buffer", "ColumnDecoder"]
 
 Table: TypeAlias = npt.NDArray[np.int64]
 Buffer: TypeAlias = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
 Aborted: TypeAlias = tuple[int, int, int]
 
 TABLE_ROWS = 32768
-SAMPLE_BATCH = bytes.fromhex(  # two records, one with headers
-    "0000000000000000 00000048 ffffffff 02 b45370ad 0000 00000001 00000000000003e8 00000000000003ed ffffffffffffffff"
-    "ffff ffffffff 00000002 10 00 00 00 02 6b 02 76 00 1a 00 0a 02 01 01 04 02 68 02 78 02 6e 01"
-)
-SAMPLE_MESSAGE = bytes.fromhex(  # magic 1
-    "0000000000000000 00000018 cf056e6e 01 00 0000000000000001 00000001 6b 00000001 76"
-)
 Decoded: TypeAlias = pa.RecordBatch | CorruptBatch
-
-SAMPLE = SAMPLE_BATCH + SAMPLE_MESSAGE
 
 
 class ColumnDecoder:
@@ -99,7 +84,7 @@ class ColumnDecoder:
         self.view, self.address = data.data, data.ctypes.data
         at, status = 0, t.FULL
         while status == t.FULL:
-            rows, at, status = t.scan_batches(self.address, len(data), at, self.table)
+            rows, at, status = native.scan_batches(self.address, len(data), at, self.table)
             if rows:
                 if self.check_crc:
                     mark_wrong_crcs(data, self.table[:rows])
@@ -247,7 +232,7 @@ class ColumnDecoder:
         magic = int(row[t.MAGIC])
         if row[t.ATTRIBUTES] & CODEC_MASK == int(Compression.ZSTD):
             raise self.batch_of(row).corrupt(no_zstd(magic))
-        start, length, fault = wrapped_value(row[t.START], row[t.END], magic)
+        start, length, fault = native.wrapped_value(row[t.START], row[t.END], magic)
         if fault:
             raise self.batch_error(row, fault)
         at = start - self.address
@@ -255,7 +240,7 @@ class ColumnDecoder:
 
     def find_inner_messages(self, row: Table, start: int, end: int) -> tuple[int, int]:
         """Return (number of inner messages, address after the last); sets COUNT, and SHIFT by R-23."""
-        count, last, end, fault = scan_inner_messages(start, end)
+        count, last, end, fault = native.scan_inner_messages(start, end)
         if fault:
             raise self.batch_error(row, fault, count)
         if not count:
@@ -300,7 +285,7 @@ class ColumnDecoder:
         if not self.parse(group, whole):
             yield self.batch_error(row, int(whole.state[o.STOPPED_BY]), int(whole.state[o.STOPPED_AT]))
             return
-        skip = skip_records if row[t.MAGIC] == 2 else skip_messages
+        skip = native.skip_records if row[t.MAGIC] == 2 else native.skip_messages
         while start < end:
             count, after = skip(start, end, self.max_rows, self.max_bytes)
             part = group.copy()
@@ -320,10 +305,12 @@ class ColumnDecoder:
         borders = [0, *(np.flatnonzero(default[1:] != default[:-1]) + 1).tolist(), len(table)]
         for first, last in itertools.pairwise(borders):
             if default[first]:
-                done = parse_default_records(table, first, last, lowest_offset, highest_offset, addresses, state)
+                done = native.parse_default_records(table, first, last, lowest_offset, highest_offset, addresses, state)
             else:
                 check = int(self.check_crc)
-                done = parse_legacy_messages(table, first, last, lowest_offset, highest_offset, check, addresses, state)
+                done = native.parse_legacy_messages(
+                    table, first, last, lowest_offset, highest_offset, check, addresses, state
+                )
             if done < last:
                 return int(done)
         return len(table)
@@ -351,25 +338,3 @@ class ColumnDecoder:
         size = batch_bytes(self.view, at) - FRAME_BYTES
         magic = self.view[at + MAGIC_POSITION] if len(self.view) > at + MAGIC_POSITION else None
         return CorruptBatch(header_fault(size, magic) or "bad header", self.position + at, (), self.file)
-
-
-def warm_kernels() -> None:
-    """Run every kernel once, on a batch with headers and a single message."""
-    decoder = ColumnDecoder(
-        tuple(COLUMN_TYPES),
-        pa.schema(COLUMN_TYPES.items()),
-        topic=None,
-        partition=None,
-        check_crc=True,
-        max_decompressed_bytes=1,
-        max_rows=4,
-        max_bytes=1,
-        include_control=False,
-    )
-    decoded = decoder.decode(SAMPLE, 0, None, 0, 0, ())
-    rows = sum(batch.num_rows for batch in decoded if not isinstance(batch, CorruptBatch))
-    assert rows == 2, f"the kernels found {rows} rows in the sample"
-    message = np.frombuffer(SAMPLE_MESSAGE, np.uint8)
-    start = message.ctypes.data
-    wrapped_value(start, start + len(message), 1)
-    scan_inner_messages(start, start + len(message))

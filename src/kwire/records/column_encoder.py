@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kwire import native
 from kwire.errors import EncodeError, OptionError
 from kwire.records.attributes import NO_TIMESTAMP, Compression, TimestampType
 from kwire.records.batch_checksums import write_crcs
@@ -19,7 +20,7 @@ from kwire.records.compressor import compress_into, largest_compressed
 from kwire.records.default_writer import MAX_INT32, MAX_INT64
 from kwire.records.kernels import encode as e
 from kwire.records.legacy_writer import append_message, legacy_attributes
-from kwire.wire.kernels.memory import WIDE
+from kwire.wire.kernels.arrays import WIDE
 
 __all__ = ["ColumnEncoder"]
 
@@ -86,7 +87,7 @@ class ColumnEncoder:
         """Encode rows from `row` on until the room is full."""
         address = self.room.ctypes.data
         if self.like.magic == 2:
-            e.encode_default_batches(
+            native.encode_default_batches(
                 columns.addresses,
                 row,
                 rows,
@@ -98,7 +99,7 @@ class ColumnEncoder:
                 self.state,
             )
         else:
-            e.encode_messages(
+            native.encode_messages(
                 columns.addresses,
                 row,
                 rows,
@@ -129,7 +130,7 @@ class ColumnEncoder:
         fields = self.like.fields
         assert fields is not None
         self.sequence = int(
-            e.write_headers(
+            native.write_headers(
                 room.ctypes.data,
                 self.table,
                 batches,

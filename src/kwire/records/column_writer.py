@@ -21,7 +21,7 @@ from kwire.records.builder import DEFAULT_BATCH_SIZE, BatchBuilder, BatchOptions
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ColumnWriter", "ColumnWriterOptions", "from_arrow", "warm_writing"]
+__all__ = ["ColumnWriter", "ColumnWriterOptions", "from_arrow"]
 
 
 class ColumnWriterOptions(BatchOptions, total=False):
@@ -89,20 +89,3 @@ def from_arrow(batch: pa.RecordBatch | pa.Table, **options: Unpack[ColumnWriterO
     writer = ColumnWriter(**options)
     batches = batch.to_batches() if hasattr(batch, "to_batches") else [batch]
     return b"".join(bytes(piece) for one in batches for piece in writer.write(one))
-
-
-def warm_writing() -> None:
-    """Compile or load every kernel that writing uses."""
-    import pyarrow as pa
-
-    from kwire.records.section_scan import load_compiled_scan
-
-    headers = pa.array(
-        [[{"key": "h", "value": b"x"}]], pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-    )
-    times = pa.array([1], pa.timestamp("us", "UTC"))
-    values = pa.array([b"v"], pa.binary())
-    row = pa.RecordBatch.from_arrays([values, values, headers, times], ["key", "value", "headers", "timestamp"])
-    for magic in (1, 2):
-        from_arrow(row if magic == 2 else row.drop_columns("headers"), magic=magic)
-    load_compiled_scan()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from kwire.records.column_decoder import Aborted, Buffer
 
-__all__ = ["COLUMNS", "ColumnReader", "arrow_schema", "to_arrow", "warm"]
+__all__ = ["COLUMNS", "ColumnReader", "arrow_schema", "to_arrow"]
 
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 
@@ -172,10 +172,3 @@ def to_arrow(
     if len(combined) > 1:
         raise OptionError("more than 2 GiB in one column; read it in parts with kwire.records.columns.ColumnReader")
     return combined[0] if combined else pa.RecordBatch.from_pylist([], arrow_schema(reader.columns))
-
-
-def warm() -> None:
-    """Compile or load every kernel: seconds the first time on a machine, a fraction of one afterwards."""
-    from kwire.records.column_decoder import warm_kernels
-
-    warm_kernels()

@@ -1,7 +1,7 @@
 """Kafka's default partitioner: (murmur2(key) & 0x7fffffff) % partitions.
 
 Every Java client computes the same, so a key stays in its partition. (librdkafka has another default; its
-`partitioner=murmur2_random` is this one.) numba and pyarrow are imported on the first call.
+`partitioner=murmur2_random` is this one.)
 Source: BuiltInPartitioner.partitionForKey, Utils.murmur2, Utils.toPositive.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kwire import native
 from kwire.errors import EncodeError, OptionError
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-__all__ = ["key_hashes", "partitions_of_keys", "warm_partitioner"]
+__all__ = ["key_hashes", "partitions_of_keys"]
 
 
 def key_hashes(keys: pa.Array) -> npt.NDArray[np.uint32]:
@@ -26,8 +27,6 @@ def key_hashes(keys: pa.Array) -> npt.NDArray[np.uint32]:
     """
     import numpy as np
     import pyarrow as pa
-
-    from kwire.records.kernels.murmur2 import hash_keys
 
     kind: Any = keys.type
     if pa.types.is_dictionary(kind):
@@ -44,7 +43,7 @@ def key_hashes(keys: pa.Array) -> npt.NDArray[np.uint32]:
         return hashes
     offsets = np.frombuffer(ends, np.int32, len(keys) + 1, 4 * keys.offset)
     text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
-    done = hash_keys(offsets, text, hashes)
+    done = native.hash_keys(offsets, text, hashes)
     if done < len(keys):
         raise EncodeError(f"row {done}: the key lies outside of its column")
     return hashes
@@ -63,10 +62,3 @@ def partitions_of_keys(keys: pa.Array, partitions: int) -> npt.NDArray[np.int32]
     if keys.null_count:
         found[keys.is_null().to_numpy(zero_copy_only=False)] = -1
     return found
-
-
-def warm_partitioner() -> None:
-    """Compile or load the kernel."""
-    import pyarrow as pa
-
-    partitions_of_keys(pa.array([b"key"], pa.binary()), 1)

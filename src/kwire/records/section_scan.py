@@ -1,19 +1,14 @@
 """One scan over the records of a magic 2 batch, for what a broker needs to know before it appends them.
 
-There are two equivalent scanners: one in plain Python, available immediately, and a compiled one, 100 times as fast.
-`load_compiled_scan` switches to it; a broker calls that from a thread once it is serving. The same applies to the
-checksum, which compiled code computes without copying the bytes.
+There are two equivalent scanners: the compiled one, and one in plain Python for where there is no compiled code.
 Source: org.apache.kafka.common.record.DefaultRecord.readFrom, DefaultRecordBatch.RecordIterator.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import threading
-from collections.abc import Callable
 from typing import NamedTuple
 
+from kwire import native
 from kwire.errors import Malformed, Truncated
 from kwire.records.attributes import NO_TIMESTAMP
 from kwire.records.default_batch import SMALLEST_RECORD_BYTES
@@ -22,19 +17,10 @@ from kwire.records.wrapping import to_int64
 from kwire.wire.checksum import crc32c
 from kwire.wire.varint import read_varint, read_varlong
 
-__all__ = ["SectionScan", "crc32c_of", "is_compiled", "load_compiled_scan", "scan_section"]
+__all__ = ["SectionScan", "crc32c_of", "scan_section"]
 
 COPIED_BYTES = 4096
-"""Up to this size a copy costs less than calling compiled code."""
-
-
-MANY_RECORDS, MANY_BYTES = 100_000, 4 << 20
-"""From this size on the compiled scanner is worth loading: that takes up to a second, the Python scan several."""
-
-KERNEL_VARIABLE = "KWIRE_KERNEL"
-"""Environment variable that disables compiled code when it is 0, also in kwire.plan."""
-
-_loading = threading.Lock()
+"""Up to this size google_crc32c, which needs a copy, is the faster one."""
 
 
 class SectionScan(NamedTuple):
@@ -68,47 +54,14 @@ def scan_section(section: memoryview, count: int, base_timestamp: int) -> Sectio
     """Scan the records of a decompressed section. count: from the header. base_timestamp: milliseconds."""
     if count < 0 or count * SMALLEST_RECORD_BYTES > len(section):
         return faulty(Fault.RECORD_COUNT, -1)
-    if _scan is scan_plain and (count > MANY_RECORDS or len(section) > MANY_BYTES):
-        load_if_possible()
-    return SectionScan._make(_scan(section, count, base_timestamp))
+    if native.LEVEL is None:
+        return scan_plain(section, count, base_timestamp)
+    return SectionScan._make(native.scan_section(section, count, base_timestamp))
 
 
 def crc32c_of(data: memoryview) -> int:
     """Compute the CRC-32C of data."""
-    return crc32c(data) if len(data) <= COPIED_BYTES else _sum(data)
-
-
-def is_compiled() -> bool:
-    """Whether the compiled scanner is in use."""
-    return _scan is not scan_plain
-
-
-def load_if_possible() -> None:
-    """Load the compiled scanner unless the environment disables it or the compiler does not work."""
-    if os.environ.get(KERNEL_VARIABLE) != "0":
-        with contextlib.suppress(ImportError):
-            load_compiled_scan()
-
-
-def load_compiled_scan() -> None:
-    """Load the compiled scanner and checksum, compiling them if needed (seconds), and switch to them."""
-    with _loading:
-        if _scan is scan_plain:
-            _load()
-
-
-def _load() -> None:
-    global _scan, _sum
-    from kwire.records.kernels import crc32c as crc32c_kernels
-    from kwire.records.kernels.section_scan import scan_compiled
-
-    for sample in (bytes(SMALLEST_RECORD_BYTES), bytearray(SMALLEST_RECORD_BYTES)):  # to compiled code, two types
-        scan_compiled(memoryview(sample), 1, 0)
-        if crc32c_kernels.usable():
-            crc32c_kernels.sum_buffer(memoryview(sample))
-    _scan = scan_compiled
-    if crc32c_kernels.usable():
-        _sum = crc32c_kernels.sum_buffer
+    return native.sum_bytes(data) if native.HAS_CRC32C and len(data) > COPIED_BYTES else crc32c(data)
 
 
 class Walker:
@@ -195,7 +148,3 @@ def scan_plain(section: memoryview, count: int, base_timestamp: int) -> SectionS
     if pos != len(section):
         return faulty(Fault.BYTES_LEFT, -1)
     return SectionScan(0, 0, contiguous, smallest, largest, null_keys, first_delta, canonical)
-
-
-_scan: Callable[[memoryview, int, int], tuple[int, int, bool, int, int, int, int, bool]] = scan_plain
-_sum = crc32c

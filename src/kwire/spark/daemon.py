@@ -1,10 +1,10 @@
-"""Spark's Python daemon, with the modules and kernels of tasks preloaded.
+"""Spark's Python daemon, with the modules of tasks preloaded.
 
     spark.python.daemon.module    kwire.spark.daemon
 
 Spark terminates the Python worker of a task that is not read to its end (`limit`, `isEmpty()`), and the next task on
-that core gets a new worker, which loads Arrow, numba and the kernels in half a second of CPU. Workers are forked from
-the daemon and share its modules.
+that core gets a new worker, which imports Arrow and kwire in a quarter of a second of CPU. Workers are forked from the
+daemon and share its modules.
 Source: Spark's PythonRunner (spark.python.daemon.module), pyspark.daemon.
 """
 
@@ -15,7 +15,6 @@ import logging
 import runpy
 
 from kwire.errors import KwireError
-from kwire.spark.worker import prepare_worker
 
 __all__ = ["load"]
 
@@ -23,22 +22,20 @@ logger = logging.getLogger("kwire.spark")
 
 
 def load() -> None:
-    """Import the modules of reading tasks and load their kernels.
+    """Import the modules of reading tasks.
 
     No thread may be started here, since threads do not survive a fork. jemalloc and OpenBLAS stop their threads before
     a fork and restart them.
     """
-    prepare_worker()
     import pyspark.sql.worker.plan_data_source_read
     import pyspark.worker  # noqa: F401
 
     import kwire.log
+    import kwire.records.column_decoder
     import kwire.spark.live.reading
     import kwire.spark.log.reading
     import kwire.spark.log.source  # noqa: F401
-    from kwire.records.columns import warm
 
-    warm()
     gc.collect()
     gc.freeze()
 

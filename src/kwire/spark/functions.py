@@ -152,9 +152,6 @@ class DecodeConfig:
 
 def read_messages(data: pa.Array, config: DecodeConfig) -> pa.StructArray:
     """Decode messages to structs. Raises DecodeError, UnsupportedVersion with row and path unless permissive."""
-    from kwire.spark.worker import prepare_worker
-
-    prepare_worker()
     from kwire.plan.nested_columns import message_bounds
 
     if not config.prefixed:
@@ -197,18 +194,12 @@ def _writer(message: str, version: int) -> NestedWriter:
 
 
 def _schema_ids(data: pa.Array, headers: pa.Array | None = None, *, header: str) -> pa.StringArray:
-    from kwire.spark.worker import prepare_worker
-
-    prepare_worker()
     from kwire.spark.schema_registry import schema_ids
 
     return schema_ids(data, headers, header)
 
 
 def _payloads(data: pa.Array, headers: pa.Array | None = None, *, header: str, protobuf: bool) -> pa.BinaryArray:
-    from kwire.spark.worker import prepare_worker
-
-    prepare_worker()
     from kwire.spark.schema_registry import payloads
 
     return payloads(data, headers, header, protobuf=protobuf)

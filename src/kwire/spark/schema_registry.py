@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kwire.plan.kernels.columns_entry import gather
+from kwire import native
 from kwire.plan.nested_columns import Bytes, Int64Array, message_bounds
 
 __all__ = ["last_header", "payloads", "schema_ids"]
@@ -142,7 +142,7 @@ def _cut(source: Bytes, starts: Int64Array, ends: Int64Array, valid: BoolArray) 
     slices[:, 1] = np.where(valid, ends - starts, -1)
     offsets = np.empty(count + 1, np.int32)
     data = np.empty(int(np.maximum(slices[:, 1], 0).sum()), np.uint8)
-    gather(
+    native.gather(
         source.ctypes.data,
         len(source),
         slices.ctypes.data,

@@ -10,15 +10,10 @@ rewriting         batches without some of their records
 log_state         state of a log, open or read-only
 kernels, key_hash, sections                 compiled loops and their tables
 cleaner_stats     statistics of a pass
-warming           compiles the loops before they are needed
 """
 
-from kwire.wire.kernel_cache import prepare_kernel_cache
-
-prepare_kernel_cache()  # before the imports below import numba
-
-from kwire.log.cleaner.cleaner import Cleaner  # noqa: E402
-from kwire.log.cleaner.cleaner_stats import CleanerStats  # noqa: E402
-from kwire.log.cleaner.cleaning_plan import CleaningPlan  # noqa: E402
+from kwire.log.cleaner.cleaner import Cleaner
+from kwire.log.cleaner.cleaner_stats import CleanerStats
+from kwire.log.cleaner.cleaning_plan import CleaningPlan
 
 __all__ = ["Cleaner", "CleanerStats", "CleaningPlan"]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from kwire import native
 from kwire.errors import CorruptBatch
 from kwire.log.chunks import Chunks
 from kwire.log.cleaner import kernels as k
@@ -143,7 +144,7 @@ class CleaningPass:
         offset_map = self._map
         marks = offset_map.marks_for(sections.table[first:last])
         while True:
-            first = k.map_batches(
+            first = native.map_batches(
                 sections.table,
                 first,
                 last,

@@ -13,11 +13,10 @@ batch are those of its decompressed records; SHIFT is added to the inner offsets
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from kwire.log.cleaner import offset_map as m
+from kwire.log.cleaner import slots as m
 from kwire.log.cleaner.key_hash import hash_key
-from kwire.log.cleaner.offset_map import get_hashed, put_hashed, touch
+from kwire.log.cleaner.slots import get_hashed, put_hashed, touch
 from kwire.records.attributes import (
     CODEC_MASK,
     CONTROL_FLAG,
@@ -43,6 +42,8 @@ from kwire.records.kernels import table as t
 from kwire.records.kernels.encode import put_int32, put_int64, put_varint, varint_bytes, zigzag
 from kwire.records.kernels.legacy_messages import read_field
 from kwire.records.kernels.section_scan import read_number, scan_headers
+from kwire.wire.kernels.arrays import Bytes, Int64s, Int64Table, UInt64s, UInt64Table
+from kwire.wire.kernels.compiler import export, inlined
 from kwire.wire.kernels.memory import copy_bytes, load_big_int32, load_big_int64, load_uint8, move_exactly, store_uint8
 
 __all__ = [
@@ -96,7 +97,7 @@ COMPRESSED_AGAIN = int(Fault.INNER_COMPRESSED)
 BAD_MESSAGE_FIELDS = int(Fault.MESSAGE_FIELDS)
 
 
-@njit(inline="always")
+@inlined
 def read_record(at, end):
     """Read a record of magic 2: (fault or 0, address after it, offset delta, key address, key length, value length,
     whether its encoding is canonical)."""
@@ -141,7 +142,7 @@ def read_record(at, end):
     return 0, record_end, offset_delta, key, key_bytes, value_bytes, canonical
 
 
-@njit(inline="always")
+@inlined
 def read_message(at, end, is_inner):
     """A magic 0 or 1 message: (fault or 0, address after it, stored offset, key address, key length, value length,
     magic)."""
@@ -164,8 +165,18 @@ def read_message(at, end, is_inner):
     return 0, message_end, offset, key, key_bytes, value_bytes, magic
 
 
-@njit(nogil=True, cache=True)
-def map_batches(table, first, last, lowest_offset, slots, state, secret, marks, outcome):
+@export
+def map_batches(
+    table: Int64Table,
+    first: int,
+    last: int,
+    lowest_offset: int,
+    slots: UInt64Table,
+    state: Int64s,
+    secret: UInt64s,
+    marks: UInt64Table,
+    outcome: Int64s,
+) -> int:
     """Put the keys of batches [first, last) into an offset map; records below lowest_offset are skipped.
 
     marks: uint64[records of the largest batch, 3], scratch. Returns the index of the batch after the last one read. If
@@ -215,10 +226,21 @@ def map_batches(table, first, last, lowest_offset, slots, state, secret, marks, 
     return i
 
 
-@njit(nogil=True, cache=True)
+@export
 def weigh_batches(
-    table, first, last, now_ms, keeps_old_tombstones, slots, state, secret, marks, keeps, weights, outcome
-):
+    table: Int64Table,
+    first: int,
+    last: int,
+    now_ms: int,
+    keeps_old_tombstones: int,
+    slots: UInt64Table,
+    state: Int64s,
+    secret: UInt64s,
+    marks: UInt64Table,
+    keeps: Bytes,
+    weights: Int64Table,
+    outcome: Int64s,
+) -> int:
     """Decide for each record of batches [first, last) whether to retain it (X-20 to X-23).
 
     keeps_old_tombstones: for magic 0 and 1, which have no delete horizon. marks: as for map_batches. keeps:
@@ -288,8 +310,8 @@ def weigh_batches(
     return i
 
 
-@njit(nogil=True, cache=True)
-def write_kept(batch, keeps, delete_horizon_ms, room):
+@export
+def write_kept(batch: Int64s, keeps: Bytes, delete_horizon_ms: int, room: int) -> tuple[int, int, int]:
     """Write the retained records of a batch of magic 2 to the address `room`, as the payload of a new batch.
 
     batch: the row of the table, whose records weigh_batches has found valid and canonical. keeps: uint8[COUNT].
@@ -327,8 +349,20 @@ def write_kept(batch, keeps, delete_horizon_ms, room):
     return out - room, base, largest
 
 
-@njit(nogil=True, cache=True)
-def write_batches(source, table, verdicts, first, last, starts, keeps, weights, new_horizon_ms, room, places):
+@export
+def write_batches(
+    source: int,
+    table: Int64Table,
+    verdicts: Int64s,
+    first: int,
+    last: int,
+    starts: Int64s,
+    keeps: Bytes,
+    weights: Int64Table,
+    new_horizon_ms: int,
+    room: int,
+    places: Int64Table,
+) -> tuple[int, int, int]:
     """Write the retained plain batches [first, last) to the address `room`, in order, up to one with verdict LOOK.
 
     source: address to which POSITION is relative. starts: int64[batches], index of the first keeps entry of each batch.

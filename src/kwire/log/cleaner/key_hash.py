@@ -10,20 +10,20 @@ Source: J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF", and 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from kwire.wire.kernels.compiler import inlined, kernel
 from kwire.wire.kernels.memory import load_uint8, load_uint64
 
 __all__ = ["hash_key"]
 
 
-@njit(inline="always")
+@inlined
 def rotate(word, bits):
     """Rotate word to the left."""
     return (word << np.uint64(bits)) | (word >> np.uint64(64 - bits))
 
 
-@njit(inline="always")
+@inlined
 def stir(v0, v1, v2, v3):
     """Apply one SipRound."""
     v0 = v0 + v1
@@ -37,7 +37,7 @@ def stir(v0, v1, v2, v3):
     return v0, v1, rotate(v2, 32), v3
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def hash_key(address, n, secret_low, secret_high):
     """Return both halves of the hash of the n bytes at address, uint64 each. secret: two uint64."""
     v0 = secret_low ^ np.uint64(0x736F6D6570736575)

@@ -11,26 +11,20 @@ retained whatever their key (X-20). When the map is full, it is the offset of th
 inside a batch.
 Source: rules X-10 to X-12; org.apache.kafka.storage.internals.log.SkimpyOffsetMap, kafka.log.Cleaner.buildOffsetMap.
 """
-# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from kwire import native
 from kwire.errors import OptionError
-from kwire.log.cleaner.key_hash import hash_key
+from kwire.log.cleaner.slots import ADDED, KEYS, LATEST_OFFSET, LIMIT, MUST_GROW, ROOM, STATE_COUNT
 from kwire.records.kernels import table as t
 
 __all__ = [
-    "ADDED",
     "DEFAULT_LOAD_FACTOR",
     "DEFAULT_MEMORY_BYTES",
-    "FULL",
-    "MUST_GROW",
     "SLOT_BYTES",
     "OffsetMap",
 ]
@@ -39,10 +33,7 @@ SLOT_BYTES = 24
 DEFAULT_MEMORY_BYTES = 128 << 20  # log.cleaner.dedupe.buffer.size
 DEFAULT_LOAD_FACTOR = 0.9  # log.cleaner.io.buffer.load.factor
 
-(KEYS, LIMIT, LATEST_OFFSET, ROOM) = range(4)
-STATE_COUNT = 4
 FIRST_SLOTS = 4096
-ADDED, FULL, MUST_GROW = range(3)  # results of put
 
 
 class OffsetMap:
@@ -105,7 +96,7 @@ class OffsetMap:
         """
         count = 2 * len(self.slots) if 4 * len(self.slots) <= self.max_slots else self.max_slots
         slots: npt.NDArray[np.uint64] = np.zeros((count, 3), np.uint64)
-        move_slots(self.slots, slots)
+        native.move_slots(self.slots, slots)
         self.slots = slots
         self._set_room()
 
@@ -123,78 +114,13 @@ class OffsetMap:
     def put(self, key: bytes, offset: int) -> bool:
         """Set the newest offset of a key. Return False, without a change, if the map is full."""
         array = np.frombuffer(key, np.uint8)
-        while (result := put(self.slots, self.state, self.secret, array.ctypes.data, len(key), offset)) == MUST_GROW:
+        while (
+            result := native.put_key(self.slots, self.state, self.secret, array.ctypes.data, len(key), offset)
+        ) == MUST_GROW:
             self.grow()
         return bool(result == ADDED)
 
     def get(self, key: bytes) -> int:
         """Return the newest offset of a key, -1 if it is not in the map."""
         array = np.frombuffer(key, np.uint8)
-        return int(get(self.slots, self.secret, array.ctypes.data, len(key)))
-
-
-@njit(inline="always")
-def find(slots, first, second):
-    """Return the slot of a hash, or the free slot for it."""
-    count = np.uint64(slots.shape[0])
-    at: Any = np.int64(first % count)
-    while slots[at, 2] != np.uint64(0) and (slots[at, 0] != first or slots[at, 1] != second):
-        at += 1
-        if at == slots.shape[0]:
-            at = 0
-    return at
-
-
-@njit(nogil=True, cache=True)
-def put(slots, state, secret, key, key_bytes, offset):
-    """Put the key at an address: see put_hashed."""
-    first, second = hash_key(key, key_bytes, secret[0], secret[1])
-    return put_hashed(slots, state, first, second, offset)
-
-
-@njit(inline="always")
-def put_hashed(slots, state, first, second, offset):
-    """Set the newest offset of a hash; return ADDED, FULL or MUST_GROW.
-
-    A full map accepts no record, not even of a key that it contains.
-    """
-    if state[KEYS] >= state[LIMIT]:
-        return FULL
-    if state[KEYS] >= state[ROOM]:
-        return MUST_GROW
-    at = find(slots, first, second)
-    if slots[at, 2] == np.uint64(0):
-        slots[at, 0] = first
-        slots[at, 1] = second
-        state[KEYS] += 1
-    slots[at, 2] = np.uint64(offset + 1)
-    state[LATEST_OFFSET] = offset
-    return ADDED
-
-
-@njit(nogil=True, cache=True)
-def get(slots, secret, key, key_bytes):
-    """Return the newest offset of the key at an address, or -1."""
-    first, second = hash_key(key, key_bytes, secret[0], secret[1])
-    return get_hashed(slots, first, second)
-
-
-@njit(inline="always")
-def get_hashed(slots, first, second):
-    """Return the newest offset of a hash, or -1."""
-    return np.int64(slots[find(slots, first, second), 2]) - 1
-
-
-@njit(inline="always")
-def touch(slots, first):
-    """Load the first slot of a search into the caches; return a value from it, which the caller must use."""
-    return slots[np.int64(first % np.uint64(slots.shape[0])), 2]
-
-
-@njit(nogil=True, cache=True)
-def move_slots(old, new):
-    """Copy all entries of a table into a larger, empty one."""
-    for i in range(old.shape[0]):
-        if old[i, 2] != np.uint64(0):
-            at = find(new, old[i, 0], old[i, 1])
-            new[at] = old[i]
+        return int(native.get_offset(self.slots, self.secret, array.ctypes.data, len(key)))

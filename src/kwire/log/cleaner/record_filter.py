@@ -14,6 +14,7 @@ from itertools import compress, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from kwire import native
 from kwire.log.cleaner import kernels as k
 from kwire.log.cleaner.cleaner_stats import CleanerStats
 from kwire.log.cleaner.offset_map import OffsetMap
@@ -34,7 +35,7 @@ from kwire.records.batch_header import DEFAULT_HEADER, write_crc
 from kwire.records.compressor import compress_into, largest_compressed
 from kwire.records.kernels import encode as e
 from kwire.records.kernels import table as t
-from kwire.wire.kernels.memory import WIDE
+from kwire.wire.kernels.arrays import WIDE
 
 __all__ = ["RecordFilter"]
 
@@ -151,7 +152,7 @@ class RecordFilter:
             growth = k.LONGEST_NUMBERS * counts[row:][verdicts[row:] == k.REBUILD].sum()
             self._make_room(int(rows[row:, t.SIZE][stays].sum() + growth) + WIDE)
             room = self._room.ctypes.data + self._used
-            row, written, count = k.write_batches(
+            row, written, count = native.write_batches(
                 self._sections.address,
                 rows,
                 verdicts,
@@ -225,7 +226,7 @@ class RecordFilter:
         records = int(table[first:last, t.COUNT].sum())
         if len(self._keeps) < records:
             self._keeps = np.empty(2 * records, np.uint8)
-        done = k.weigh_batches(
+        done = native.weigh_batches(
             table,
             first,
             last,
@@ -273,7 +274,7 @@ class RecordFilter:
         if codec:
             if len(self._payload) < most:
                 self._payload = np.empty(2 * most, np.uint8)
-            n_bytes, base, largest = k.write_kept(
+            n_bytes, base, largest = native.write_kept(
                 entry, keeps, -1 if horizon is None else horizon, self._payload.ctypes.data
             )
             self._make_room(DEFAULT_HEADER.size + largest_compressed(codec, n_bytes))
@@ -284,7 +285,7 @@ class RecordFilter:
         else:
             self._make_room(DEFAULT_HEADER.size + most)
             room = self._room.data
-            n_bytes, base, largest = k.write_kept(
+            n_bytes, base, largest = native.write_kept(
                 entry, keeps, -1 if horizon is None else horizon, self._room.ctypes.data + at + DEFAULT_HEADER.size
             )
             size = DEFAULT_HEADER.size + int(n_bytes)

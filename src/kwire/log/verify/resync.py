@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kwire import native
 from kwire.errors import CorruptBatch
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Compression, read_batches
 from kwire.records.batch_header import DEFAULT_HEADER_BYTES, BatchHeader, batch_bytes, parse_header
-from kwire.records.kernels.find_batch import find_header
 from kwire.storage.store import StoredFile
 
 __all__ = ["Range", "next_good", "valid_batch"]
@@ -60,7 +60,7 @@ def next_good(file: StoredFile, position: int, stop: int, offsets: Range) -> Bat
         budget += len(window) * CHECKS_PER_BYTE
         at = 0
         while True:
-            at = find_header(data.ctypes.data, length, at, stop - position, offsets.floor, offsets.ceiling)
+            at = native.find_header(data.ctypes.data, length, at, stop - position, offsets.floor, offsets.ceiling)
             if at < 0 or at >= WINDOW_BYTES:
                 break
             size = batch_bytes(window, at)

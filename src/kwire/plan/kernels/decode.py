@@ -15,13 +15,10 @@ one byte of input, no output, and a smaller count in the struct's header, which 
 from __future__ import annotations
 
 from kwire.plan.kernels.memory import (
-    apart,
     copy,
     cp16,
     cp32,
     cp64,
-    inlined,
-    kernel,
     ld8,
     ld8s,
     ld16s,
@@ -29,7 +26,6 @@ from kwire.plan.kernels.memory import (
     ldw,
     read_uvarint,
     read_uvarlong,
-    separate,
     skip,
     st8,
     st16,
@@ -55,9 +51,12 @@ from kwire.plan.kernels.operands import (
     FIXED_BYTES,
     FIXED_COUNT,
     FRAME,
+    LARGE,
+    LARGE_BYTES,
     LIST_CODE,
     LIST_WIDTH,
     NULLABLE_TAGGED,
+    PARTIAL,
     PERMUTE_OFFSET,
     ROW,
     STEP_END,
@@ -67,6 +66,8 @@ from kwire.plan.kernels.operands import (
     STRUCT_PRESENT,
     TAGS_END,
     TAGS_PRESENT,
+    VIEW_BYTES,
+    VIEWS,
 )
 from kwire.plan.rows import (
     ABSENT,
@@ -107,16 +108,14 @@ from kwire.plan.rows import (
     VARINTS,
     VARLIST,
 )
+from kwire.wire.kernels.compiler import export, inlined, kernel, separate
+from kwire.wire.kernels.primitives import apart
 
 FAILED, FULL = -1, -2
 SLACK = 96  # room that every step may use without asking; more than that is asked for
 
 # in the frame of a struct
 HEADER, TAGS_LEFT, PREVIOUS_TAG, NEXT_ENTRY, OUTER_END, SECTION_START, UNKNOWN_COUNT, TAG_COUNT = range(0, 64, 8)
-
-PARTIAL, VIEWS, LARGE = 1, 2, 4
-VIEW_BYTES = 16
-LARGE_BYTES = 4096
 
 
 @inlined
@@ -338,8 +337,8 @@ def permute(header: int, count: int, inverse: int, o: int) -> None:
         target += n
 
 
-@kernel
-def decode(
+@export
+def decode_message(
     source: int, size: int, start: int, out: int, capacity: int, plan: int, pool: int, frames: int, flags: int
 ) -> int:
     """Read one message at source + start; returns the bytes written, FAILED, or FULL when capacity is not enough.

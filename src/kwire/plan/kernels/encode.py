@@ -18,23 +18,16 @@ from __future__ import annotations
 
 from kwire.plan.kernels.decode import FAILED, FULL
 from kwire.plan.kernels.memory import (
-    apart,
     copy,
     cp64,
-    double_bits,
-    equal_doubles,
-    inlined,
-    kernel,
     ld8,
     ld64,
     ldw,
-    move,
     read_array_header,
     read_bytes_header,
     read_int,
     read_text_header,
     same,
-    separate,
     skip,
     st8,
     st16,
@@ -116,6 +109,8 @@ from kwire.plan.rows import (
     VARINTS,
     VARLIST,
 )
+from kwire.wire.kernels.compiler import export, inlined, kernel, separate
+from kwire.wire.kernels.primitives import apart, double_bits, equal_doubles, move
 
 SLACK = 320  # room that every step may use without asking: a FIXED row of 15 uuids takes 240
 NULL = 0xC0
@@ -368,8 +363,8 @@ def seek(header: int, index: int) -> int:
     return p
 
 
-@kernel
-def encode(source: int, size: int, out: int, capacity: int, plan: int, pool: int, frames: int) -> int:
+@export
+def encode_message(source: int, size: int, out: int, capacity: int, plan: int, pool: int, frames: int) -> int:
     """Write one message; returns the bytes written, FAILED, or FULL when capacity is not enough.
 
     source, size: what msgspec made of the object. out, capacity: the output; capacity >= SLACK.

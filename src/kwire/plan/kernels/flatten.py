@@ -23,25 +23,11 @@ a message may omit with their default.
 from __future__ import annotations
 
 from kwire.plan.kernels.decode import FULL, read_packed
-from kwire.plan.kernels.memory import (
-    apart,
-    copy,
-    cp64,
-    inlined,
-    kernel,
-    ld8,
-    ld16,
-    ld32,
-    ld64,
-    ldw,
-    separate,
-    st8,
-    stn16,
-    stn32,
-    stw,
-)
+from kwire.plan.kernels.memory import copy, cp64, ld8, ld16, ld32, ld64, ldw, st8, stn16, stn32, stw
 from kwire.plan.kernels.walk import make_walk, width_of
 from kwire.plan.rows import FLOAT64, INT16, INT32, INT64, PACKED16, UINT16, UINT32, UUID
+from kwire.wire.kernels.compiler import export, inlined, separate
+from kwire.wire.kernels.primitives import apart
 
 COLUMN = 32  # bytes of a column's description
 COLUMN_VALIDITY, COLUMN_IS_NUMBER, COLUMN_DEFAULT = 8, 16, 24  # in it, after the address of the values
@@ -160,8 +146,8 @@ def store_packed(code: int, n: int, p: int, end: int, values: int) -> None:
         stw(values + 8 * j, v)
 
 
-@kernel
-def flatten_all(
+@export
+def flatten(
     source: int, starts: int, count: int, plan: int, projection: int, columns: int, parents: int, rows: int, frames: int
 ) -> int:
     """Read all messages: number i is at [starts[i], starts[i + 1]) of source.
@@ -182,8 +168,8 @@ def flatten_all(
     return 0
 
 
-@kernel
-def gather_all(
+@export
+def gather(
     source: int, source_size: int, slices: int, count: int, offsets: int, data: int, code: int, default: int, size: int
 ) -> int:
     """Slices into Arrow's int32 offsets and data; returns how many bytes, or numbers, the data has.

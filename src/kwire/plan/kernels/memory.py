@@ -1,4 +1,4 @@
-"""Loads, stores and copies at addresses, and the few C functions of Python that the kernels call.
+"""Numbers of the wire and tokens of MessagePack at addresses.
 
 An address is an int64. Nothing here checks bounds: the caller has. `ld` loads an int64, `st` stores one; numbers on the
 wire and in MessagePack are big-endian, hence swapped; `ldw` and `stw` are words of our own tables in machine order.
@@ -6,50 +6,8 @@ wire and in MessagePack are big-endian, hence swapped; `ldw` and `stw` are words
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
-import llvmlite.ir as ir
-import numba.core.cgutils
-import numba.extending
-from numba import njit, types
-
-from kwire.wire.kernels.memory import Emitted, load, operation, pointer_at, store
-
-F = TypeVar("F", bound=Callable[..., object])
-
-# numba is mostly untyped
-cgutils: Any = numba.core.cgutils
-extending: Any = numba.extending
-
-BYTE, WORD = ir.IntType(8), ir.IntType(64)
-POINTER = BYTE.as_pointer()
-
-
-def kernel(function: F) -> F:
-    """Compile a helper: no Python objects, C's division, no numba bounds checks (it uses addresses, not arrays)."""
-    return cast(F, njit(error_model="numpy")(function))
-
-
-def inlined(function: F) -> F:
-    """Compile a helper into its callers' code: a call of numba's costs as much as reading a small number."""
-    return cast(F, njit(error_model="numpy", forceinline=True)(function))
-
-
-def separate(function: F) -> F:
-    """Compile a helper that stays out of its callers' code if it begins with `apart()`; it would inherit inlining."""
-    return cast(F, njit(error_model="numpy", forceinline=False)(function))
-
-
-def _copy(bits: int) -> Emitted:
-    def emit(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
-        kind = ir.IntType(bits)
-        value = builder.load(pointer_at(builder, args[1], kind), align=1)
-        builder.store(value, pointer_at(builder, args[0], kind), align=1)
-        return context.get_dummy_value()
-
-    return operation(types.void(types.int64, types.int64), emit)
-
+from kwire.wire.kernels.compiler import inlined, kernel
+from kwire.wire.kernels.primitives import copy_word, load, move, store
 
 ld8, ld8s = load(8, signed=False), load(8, signed=True)
 ld16, ld16s = load(16, swap=True, signed=False), load(16, swap=True, signed=True)
@@ -57,35 +15,7 @@ ld32, ld32s = load(32, swap=True, signed=False), load(32, swap=True, signed=True
 ld64, ldw = load(64, swap=True, signed=True), load(64, signed=True)
 st8, st16, st32, st64 = (store(bits, swap=bits > 8) for bits in (8, 16, 32, 64))
 stn16, stn32, stw = (store(bits) for bits in (16, 32, 64))
-cp16, cp32, cp64 = (_copy(bits) for bits in (16, 32, 64))
-
-
-def _emit_move(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
-    move = builder.module.declare_intrinsic("llvm.memmove", [POINTER, POINTER, WORD])
-    target, source = (pointer_at(builder, a, BYTE) for a in args[:2])
-    builder.call(move, [target, source, args[2], ir.Constant(ir.IntType(1), 0)])
-    return context.get_dummy_value()
-
-
-def _emit_apart(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
-    builder.function.attributes.add("noinline")
-    return context.get_dummy_value()
-
-
-def _emit_double_bits(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
-    return builder.bitcast(builder.sitofp(args[0], ir.DoubleType()), WORD)
-
-
-def _emit_equal_doubles(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
-    a, b = (builder.bitcast(x, ir.DoubleType()) for x in args)
-    return builder.zext(builder.fcmp_ordered("==", a, b), WORD)
-
-
-apart = operation(types.void(), _emit_apart)
-"""Keeps the helper that says it out of its callers' code: what is rare must not cost the rest its registers."""
-move = operation(types.void(types.int64, types.int64, types.int64), _emit_move)
-double_bits = operation(types.int64(types.int64), _emit_double_bits)
-equal_doubles = operation(types.int64(types.int64, types.int64), _emit_equal_doubles)
+cp16, cp32, cp64 = (copy_word(bits) for bits in (16, 32, 64))
 
 
 @kernel
@@ -333,108 +263,3 @@ def skip(p: int) -> int:
         p, inside = token(p)
         values += inside - 1
     return p
-
-
-# Python objects. The kernels that touch them run with the GIL held, and are called straight from Python.
-
-
-class Handle(types.Opaque):
-    """A Python object, or NULL with an exception set, as it comes and goes."""
-
-    def __init__(self) -> None:
-        super().__init__("kwire.plan.Handle")
-
-
-HANDLE = Handle()
-extending.register_model(Handle)(extending.models.OpaqueModel)
-
-
-def _unbox(typ: Emitted, obj: Emitted, context: Emitted) -> Emitted:
-    return extending.NativeValue(obj)
-
-
-def _box(typ: Emitted, value: Emitted, context: Emitted) -> Emitted:
-    return value
-
-
-extending.unbox(Handle)(_unbox)
-extending.box(Handle)(_box)
-
-
-def _c_function(name: str, result: Emitted, *parameters: Emitted) -> Callable[[Emitted, list[Emitted]], Emitted]:
-    def call(builder: Emitted, args: list[Emitted]) -> Emitted:
-        declared = cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, parameters), name)
-        return builder.call(declared, args)
-
-    return call
-
-
-_GET_BUFFER = _c_function("PyObject_GetBuffer", ir.IntType(32), POINTER, POINTER, ir.IntType(32))
-_RELEASE_BUFFER = _c_function("PyBuffer_Release", ir.VoidType(), POINTER)
-_NEW_BYTES = _c_function("PyBytes_FromStringAndSize", POINTER, POINTER, WORD)
-_BYTES_DATA = _c_function("PyBytes_AsString", POINTER, POINTER)
-_RESIZE_BYTES = _c_function("_PyBytes_Resize", ir.IntType(32), POINTER.as_pointer(), WORD)
-_DECREF = _c_function("Py_DecRef", ir.VoidType(), POINTER)
-BUFFER_BYTES = 80  # sizeof(Py_buffer), part of the stable ABI: void *buf, PyObject *obj, Py_ssize_t len, ...
-assert BUFFER_BYTES == 10 * 8
-
-
-def _emit_open(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
-    view = cgutils.alloca_once(builder, BYTE, size=ir.Constant(WORD, BUFFER_BYTES))
-    code = _GET_BUFFER(builder, [args[0], view, ir.Constant(ir.IntType(32), 0)])  # PyBUF_SIMPLE: contiguous bytes
-    failed = builder.icmp_signed("<", code, ir.Constant(code.type, 0))
-    return builder.select(failed, ir.Constant(WORD, 0), builder.ptrtoint(view, WORD))
-
-
-def _emit_close(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
-    _RELEASE_BUFFER(builder, [builder.inttoptr(args[0], POINTER)])
-    return context.get_dummy_value()
-
-
-def _emit_new(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
-    return builder.ptrtoint(_NEW_BYTES(builder, [builder.inttoptr(args[0], POINTER), args[1]]), WORD)
-
-
-def _emit_data(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
-    return builder.ptrtoint(_BYTES_DATA(builder, [builder.inttoptr(args[0], POINTER)]), WORD)
-
-
-def _emit_resize(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
-    slot = cgutils.alloca_once_value(builder, builder.inttoptr(args[0], POINTER))
-    _RESIZE_BYTES(builder, [slot, args[1]])
-    return builder.ptrtoint(builder.load(slot), WORD)
-
-
-def _emit_drop(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
-    _DECREF(builder, [builder.inttoptr(args[0], POINTER)])
-    return context.get_dummy_value()
-
-
-def _emit_none(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
-    return context.get_python_api(builder).make_none()
-
-
-def _emit_handle(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
-    return builder.inttoptr(args[0], POINTER)
-
-
-open_buffer = operation(types.int64(HANDLE), _emit_open)
-"""Address of a Py_buffer (first word: address of the data, third: its length), 0 with an exception set."""
-close_buffer = operation(types.void(types.int64), _emit_close)
-new_bytes = operation(types.int64(types.int64, types.int64), _emit_new)
-"""Address of a new bytes object of (address of its content or 0, size); 0 with an exception set."""
-bytes_data = operation(types.int64(types.int64), _emit_data)
-resize_bytes = operation(types.int64(types.int64, types.int64), _emit_resize)
-"""The bytes object cut to a size, perhaps elsewhere; 0 with an exception set."""
-drop = operation(types.void(types.int64), _emit_drop)
-none = operation(HANDLE(), _emit_none)
-handle = operation(HANDLE(types.int64), _emit_handle)
-
-
-def stack(size_bytes: int) -> Emitted:
-    """An intrinsic: the address of that many bytes on the stack, the same one wherever it is called in one function."""
-
-    def emit(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
-        return builder.ptrtoint(cgutils.alloca_once(builder, BYTE, size=ir.Constant(WORD, size_bytes)), WORD)
-
-    return operation(types.int64(), emit)

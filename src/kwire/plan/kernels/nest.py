@@ -28,9 +28,11 @@ from __future__ import annotations
 
 from kwire.plan.kernels.decode import FAILED, read_packed
 from kwire.plan.kernels.flatten import store
-from kwire.plan.kernels.memory import apart, inlined, kernel, ld8, ldw, separate, st8, stw
+from kwire.plan.kernels.memory import ld8, ldw, st8, stw
 from kwire.plan.kernels.walk import make_walk, width_of
 from kwire.plan.rows import STRING
+from kwire.wire.kernels.compiler import export, inlined, separate
+from kwire.wire.kernels.primitives import apart
 
 LEVEL = 8  # in a row of the projection
 HIGH_BITS = -0x7F7F7F7F7F7F7F80  # 0x8080808080808080
@@ -152,8 +154,8 @@ def is_wanted(projected: int) -> bool:
 nest_one = make_walk(put_numbers, put_packed, put_slice, put_presence, enter_array, is_wanted)
 
 
-@kernel
-def nest_all(
+@export
+def nest(
     source: int,
     bounds: int,
     count: int,

@@ -22,3 +22,11 @@ PERMUTE_OFFSET = 16
 
 ELEMENTS_LEFT = 0
 """In the frame of an array."""
+
+MAX_DEPTH = 32
+"""Frames that the codec's kernels have. A plan that needs more is left to the walker (Kafka's deepest needs 10)."""
+
+PARTIAL, VIEWS, LARGE = 1, 2, 4
+VIEW_BYTES = 16
+LARGE_BYTES = 4096
+"""Flags of the decoder, and when LARGE applies: see `kwire.plan.kernels.decode.decode_message`."""

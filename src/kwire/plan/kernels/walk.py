@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kwire.plan.kernels.decode import FAILED, find_entry, read_length, read_marker, read_packed
-from kwire.plan.kernels.memory import apart, inlined, ld32, ldw, read_uvarint, separate, stw
+from kwire.plan.kernels.memory import ld32, ldw, read_uvarint, stw
 from kwire.plan.kernels.operands import (
     ARRAY_END,
     ARRAY_MIN_BYTES,
@@ -67,6 +67,8 @@ from kwire.plan.rows import (
     VARINTS,
     VARLIST,
 )
+from kwire.wire.kernels.compiler import inlined, separate
+from kwire.wire.kernels.primitives import apart
 
 PROJECTION = 32
 """Bytes of a row of the projection."""

@@ -14,7 +14,3 @@ never raises, and is cached on disk.
     crc_store          checksums of batches just written; only where crc32c may be compiled
     section_scan       what a broker looks at in the records of a batch it is given
 """
-
-from kwire.wire.kernel_cache import prepare_kernel_cache
-
-prepare_kernel_cache()

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from kwire.records.batch_header import LEGACY_CRC_POSITION, MAGIC_POSITION
 from kwire.records.kernels.table import BAD_CRC, FAULT, MAGIC, POSITION, SIZE
+from kwire.wire.kernels.arrays import Int64Table
+from kwire.wire.kernels.compiler import export, kernel
 from kwire.wire.kernels.memory import byte_swap32, load_uint8, load_uint32, load_uint64
 
 __all__ = ["check_legacy_crcs", "crc32"]
@@ -29,7 +30,7 @@ def slicing_tables() -> np.ndarray:
 TABLES = slicing_tables()
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def crc32(address, n):
     """CRC-32 of n bytes."""
     crc = np.uint64(0xFFFFFFFF)
@@ -54,8 +55,8 @@ def crc32(address, n):
     return np.int64(crc ^ np.uint64(0xFFFFFFFF))
 
 
-@njit(nogil=True, cache=True)
-def check_legacy_crcs(start, table, rows):
+@export
+def check_legacy_crcs(start: int, table: Int64Table, rows: int) -> None:
     """Set FAULT of each batch of magic 0 or 1 whose checksum does not hold."""
     for i in range(rows):
         row = table[i]

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from kwire.records.batch_header import ATTRIBUTES_POSITION, CRC_POSITION
 from kwire.records.kernels.crc32c import crc32c
 from kwire.records.kernels.encode import POSITION, SIZE, put_int32
+from kwire.wire.kernels.arrays import Int64Table
+from kwire.wire.kernels.compiler import export
 
 __all__ = ["sum_batches"]
 
 
-@njit(nogil=True, cache=True)
-def sum_batches(room, table, batches):
+@export
+def sum_batches(room: int, table: Int64Table, batches: int) -> None:
     """Store the checksum of each batch whose place and size the table has."""
     for i in range(batches):
         at = room + table[i, POSITION]

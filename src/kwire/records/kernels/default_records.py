@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from kwire.records.attributes import LOG_APPEND_TIME_FLAG
 from kwire.records.faults import MAX_HEADERS, Fault
 from kwire.records.kernels import output as o
 from kwire.records.kernels import table as t
 from kwire.records.kernels.output import put_bytes, put_timestamp
+from kwire.wire.kernels.arrays import Int64s, Int64Table
+from kwire.wire.kernels.compiler import export, inlined, kernel
 from kwire.wire.kernels.memory import clear_bit, load_uint8, store_int32, store_int64
 
 __all__ = ["parse_default_records", "skip_records"]
@@ -26,7 +27,7 @@ BAD_SIZE = int(Fault.RECORD_SIZE)
 BYTES_LEFT = int(Fault.BYTES_LEFT)
 
 
-@njit(inline="always")
+@inlined
 def read_varint(at, end):
     """(zig-zag number of 32 bits, address after it); address 0 when it is cut or longer than five bytes."""
     if at >= end:
@@ -46,7 +47,7 @@ def read_varint(at, end):
     return np.int64(value >> np.uint64(1)) ^ -np.int64(value & np.uint64(1)), at
 
 
-@njit(inline="always")
+@inlined
 def read_varlong(at, end):
     """(zig-zag number of 64 bits, address after it); address 0 when it is cut or longer than ten bytes."""
     if at >= end:
@@ -65,8 +66,10 @@ def read_varlong(at, end):
     return np.int64(value >> np.uint64(1)) ^ -np.int64(value & np.uint64(1)), at
 
 
-@njit(nogil=True, cache=True)
-def parse_default_records(table, first, last, lowest_offset, highest_offset, addresses, state):
+@export
+def parse_default_records(
+    table: Int64Table, first: int, last: int, lowest_offset: int, highest_offset: int, addresses: Int64s, state: Int64s
+) -> int:
     """Decode batches [first, last) of table into columns, less the records outside lowest_offset to highest_offset.
 
     Batches with SHIFT set are checked alike and give no rows.
@@ -180,8 +183,8 @@ def parse_default_records(table, first, last, lowest_offset, highest_offset, add
     return i
 
 
-@njit(nogil=True, cache=True)
-def skip_records(at, end, most, most_bytes):
+@export
+def skip_records(at: int, end: int, most: int, most_bytes: int) -> tuple[int, int]:
     """(number of records, address after them): as many as `most` and `most_bytes` allow, one at least.
 
     The records from `at` on are good, as parse_default_records has seen them, and there is one.
@@ -197,7 +200,7 @@ def skip_records(at, end, most, most_bytes):
     return records, at
 
 
-@njit(inline="always")
+@inlined
 def put_no_headers(addresses, state, row):
     """A null in the headers column."""
     store_int32(addresses[o.HEADER_ENDS] + 4 * row, state[o.HEADERS])
@@ -205,7 +208,7 @@ def put_no_headers(addresses, state, row):
     state[o.NULL_HEADERS] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def read_headers(at, end, addresses, state, row, wanted):
     """Check the headers of a record at [at, end) and add them to their column if wanted. Returns a Fault or 0."""
     count, at = read_varint(at, end)

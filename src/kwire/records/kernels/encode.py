@@ -14,7 +14,6 @@ value's place is checked against its buffer before it is read.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from kwire.records.attributes import NO_TIMESTAMP
 from kwire.records.batch_header import (
@@ -38,8 +37,9 @@ from kwire.records.batch_header import (
     SMALLEST_DEFAULT_SIZE,
 )
 from kwire.records.kernels.checksums import crc32
+from kwire.wire.kernels.arrays import WIDE, Int64s, Int64Table
+from kwire.wire.kernels.compiler import export, inlined, kernel
 from kwire.wire.kernels.memory import (
-    WIDE,
     byte_swap32,
     byte_swap64,
     copy_bytes,
@@ -115,19 +115,19 @@ MAX_INT32 = 2**31 - 1
 LONGEST_FIELDS = 40  # bytes of a record's numbers at most: 5 + 1 + 10 + 5 + 5 + 5 + 5
 
 
-@njit(inline="always")
+@inlined
 def is_null(bitmap, bit):
     """Whether a bit of a validity bitmap is clear; without bitmap nothing is null."""
     return bitmap != 0 and (load_uint8(bitmap + (bit >> 3)) >> np.uint8(bit & 7)) & np.uint8(1) == 0
 
 
-@njit(inline="always")
+@inlined
 def zigzag(value):
     """value as an unsigned number, small for small absolute values."""
     return np.uint64((value << 1) ^ (value >> 63))
 
 
-@njit(inline="always")
+@inlined
 def varint_bytes(number):
     """Bytes of an unsigned varint."""
     n = 1
@@ -137,7 +137,7 @@ def varint_bytes(number):
     return n
 
 
-@njit(inline="always")
+@inlined
 def put_varint(at, number):
     """Store an unsigned varint; returns the address after it."""
     while number >= np.uint64(0x80):
@@ -148,13 +148,13 @@ def put_varint(at, number):
     return at + 1
 
 
-@njit(inline="always")
+@inlined
 def place(ends, row):
     """(first byte, byte after the last) of the value of a row in a binary column."""
     return np.int64(np.int32(load_uint32(ends + 4 * row))), np.int64(np.int32(load_uint32(ends + 4 * row + 4)))
 
 
-@njit(inline="always")
+@inlined
 def milliseconds(columns, row):
     """The timestamp of a row, -1 for none; parts of a millisecond are dropped."""
     if columns[TIMESTAMPS] == 0 or is_null(columns[TIMESTAMP_BITMAP], columns[TIMESTAMP_BIT] + row):
@@ -168,7 +168,7 @@ def milliseconds(columns, row):
     return ticks // 1000000
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def headers_bytes(columns, row):
     """(bytes of the headers of a row without their count, first header, header after the last, fault)."""
     if columns[HEADER_ENDS] == 0 or is_null(columns[HEADER_BITMAP], columns[HEADER_BIT] + row):
@@ -194,7 +194,7 @@ def headers_bytes(columns, row):
     return total, first, last, 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def put_headers(at, columns, first, last):
     """Store headers whose places headers_bytes has checked; returns the address after them."""
     for i in range(first, last):
@@ -215,8 +215,18 @@ def put_headers(at, columns, first, last):
     return at
 
 
-@njit(nogil=True, cache=True)
-def encode_default_batches(columns, row, rows, base_offset, batch_size, room, room_size, table, state):
+@export
+def encode_default_batches(
+    columns: Int64s,
+    row: int,
+    rows: int,
+    base_offset: int,
+    batch_size: int,
+    room: int,
+    room_size: int,
+    table: Int64Table,
+    state: Int64s,
+) -> None:
     """Put rows [row, rows) as batches of magic 2 into the room, which ends WIDE bytes before room_size.
 
     base_offset: of the first row, unless there are OFFSETS. batch_size: bytes of a batch, header included, that a
@@ -340,10 +350,21 @@ def encode_default_batches(columns, row, rows, base_offset, batch_size, room, ro
     state[ROW] = first if stop == NO_ROOM else row
 
 
-@njit(nogil=True, cache=True)
+@export
 def encode_messages(
-    columns, row, rows, base_offset, batch_size, magic, relative, append_time, room, room_size, table, state
-):
+    columns: Int64s,
+    row: int,
+    rows: int,
+    base_offset: int,
+    batch_size: int,
+    magic: int,
+    relative: int,
+    append_time: int,
+    room: int,
+    room_size: int,
+    table: Int64Table,
+    state: Int64s,
+) -> None:
     """Put rows [row, rows) as messages of magic 0 or 1 into the room, checksums included; a table row for each
     batch_size of them.
 
@@ -453,22 +474,30 @@ def encode_messages(
     state[ROW] = first if stop == NO_ROOM else row
 
 
-@njit(inline="always")
+@inlined
 def put_int64(at, value):
     """Store a big-endian int64."""
     store_int64(at, np.int64(byte_swap64(np.uint64(value))))
 
 
-@njit(inline="always")
+@inlined
 def put_int32(at, value):
     """Store a big-endian int32."""
     store_int32(at, np.int64(byte_swap32(np.uint32(value))))
 
 
-@njit(nogil=True, cache=True)
+@export
 def write_headers(
-    room, table, batches, attributes, leader_epoch, producer_id, producer_epoch, base_sequence, append_time
-):
+    room: int,
+    table: Int64Table,
+    batches: int,
+    attributes: int,
+    leader_epoch: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    append_time: int,
+) -> int:
     """Fill in the headers of magic 2 batches, all but the checksum. Returns the sequence number after them.
 
     base_sequence: of the first batch, -1 for none. append_time: milliseconds, the maximum timestamp of all; -1 for the

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from kwire.records.batch_header import (
     COUNT_POSITION,
     DEFAULT_HEADER_BYTES,
@@ -15,13 +13,14 @@ from kwire.records.batch_header import (
     SMALLEST_DEFAULT_SIZE,
     SMALLEST_SIZE,
 )
+from kwire.wire.kernels.compiler import export
 from kwire.wire.kernels.memory import load_big_int32, load_big_int64, load_uint8
 
 __all__ = ["find_header"]
 
 
-@njit(nogil=True, cache=True)
-def find_header(start, length, position, left, floor, ceiling):
+@export
+def find_header(start: int, length: int, position: int, left: int, floor: int, ceiling: int) -> int:
     """The first position in [position, length) where the header of a batch can be; -1 without one.
 
     start, length: address and number of the bytes; a header of 61 bytes that they cut off is not looked at.

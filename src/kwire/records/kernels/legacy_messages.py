@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from kwire.records.attributes import CODEC_MASK, LOG_APPEND_TIME_FLAG
 from kwire.records.batch_header import (
@@ -22,6 +21,8 @@ from kwire.records.kernels import table as t
 from kwire.records.kernels.checksums import crc32
 from kwire.records.kernels.default_records import put_no_headers
 from kwire.records.kernels.output import put_bytes, put_timestamp
+from kwire.wire.kernels.arrays import Int64s, Int64Table
+from kwire.wire.kernels.compiler import export, inlined
 from kwire.wire.kernels.memory import (
     byte_swap32,
     load_big_int32,
@@ -42,7 +43,7 @@ BAD_INNER_CRC = int(Fault.INNER_CRC)
 BAD_MESSAGE_FIELDS = int(Fault.MESSAGE_FIELDS)
 
 
-@njit(inline="always")
+@inlined
 def read_field(at, end):
     """(length, address of the bytes) of an int32 length and what it counts; address 0 when that runs beyond end."""
     if end - at < 4:
@@ -53,8 +54,8 @@ def read_field(at, end):
     return length, at + 4
 
 
-@njit(nogil=True, cache=True)
-def wrapped_value(start, end, magic):
+@export
+def wrapped_value(start: int, end: int, magic: int) -> tuple[int, int, int]:
     """(address, length, Fault or 0) of the value of the message at [start, end), frame included."""
     key_length, at = read_field(start + (18 if magic == 0 else 26), end)
     if at == 0:
@@ -67,8 +68,8 @@ def wrapped_value(start, end, magic):
     return at, length, 0
 
 
-@njit(nogil=True, cache=True)
-def scan_inner_messages(start, end):
+@export
+def scan_inner_messages(start: int, end: int) -> tuple[int, int, int, int]:
     """Return (messages, last offset, address after it, Fault or 0) of decompressed messages; ignore a truncated one."""
     at, count, last = start, 0, np.int64(0)
     while end - at >= FRAME_BYTES:
@@ -85,8 +86,8 @@ def scan_inner_messages(start, end):
     return count, last, at, 0
 
 
-@njit(nogil=True, cache=True)
-def skip_messages(at, end, most, most_bytes):
+@export
+def skip_messages(at: int, end: int, most: int, most_bytes: int) -> tuple[int, int]:
     """(number of inner messages, address after them), limited as in skip_records."""
     start = at
     messages = 0
@@ -99,8 +100,17 @@ def skip_messages(at, end, most, most_bytes):
     return messages, at
 
 
-@njit(nogil=True, cache=True)
-def parse_legacy_messages(table, first, last, lowest_offset, highest_offset, check_crc, addresses, state):
+@export
+def parse_legacy_messages(
+    table: Int64Table,
+    first: int,
+    last: int,
+    lowest_offset: int,
+    highest_offset: int,
+    check_crc: int,
+    addresses: Int64s,
+    state: Int64s,
+) -> int:
     """Decode batches [first, last) of table into columns, less the records outside lowest_offset to highest_offset.
 
     START and END of a compressed message are those of its inner messages, as scan_inner_messages has seen them.

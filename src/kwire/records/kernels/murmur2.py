@@ -7,8 +7,9 @@ Source: A. Appleby's MurmurHash2; org.apache.kafka.common.utils.Utils.murmur2.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from kwire.wire.kernels.arrays import Bytes, Int32s, UInt32s
+from kwire.wire.kernels.compiler import export, kernel
 from kwire.wire.kernels.memory import load_uint8, load_uint32
 
 __all__ = ["hash_keys"]
@@ -18,7 +19,7 @@ MULTIPLIER = np.uint32(0x5BD1E995)
 ROTATION = np.uint32(24)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def murmur2(at, end):
     """The hash of the bytes at addresses [at, end), which the caller has checked: uint32."""
     h = SEED ^ np.uint32(end - at)
@@ -41,8 +42,8 @@ def murmur2(at, end):
     return np.uint32(h ^ (h >> np.uint32(15)))
 
 
-@njit(nogil=True, cache=True)
-def hash_keys(ends, data, hashes):
+@export
+def hash_keys(ends: Int32s, data: Bytes, hashes: UInt32s) -> int:
     """Hash each key of an Arrow binary column.
 
     ends: int32[count + 1], key i is data[ends[i]:ends[i + 1]]. data: uint8. hashes: uint32[count], filled in place.

@@ -10,8 +10,8 @@ more. The bitmaps come with all bits set.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from kwire.wire.kernels.compiler import inlined
 from kwire.wire.kernels.memory import clear_bit, copy_bytes, store_int32, store_int64
 
 __all__ = ["ADDRESS_COUNT", "STATE_COUNT", "UNFIT_TIMESTAMP", "put_bytes", "put_timestamp"]
@@ -57,7 +57,7 @@ UNFIT_TIMESTAMP = np.iinfo(np.int64).min  # a time in ms that no number of micro
 LARGEST_MS = np.iinfo(np.int64).max // 1000
 
 
-@njit(inline="always")
+@inlined
 def put_bytes(ends, data, bitmap, row, filled, source, length, source_end):
     """Append one value to a binary column, null if length is negative. Returns the bytes filled after it."""
     store_int32(ends + 4 * row, filled)
@@ -69,7 +69,7 @@ def put_bytes(ends, data, bitmap, row, filled, source, length, source_end):
     return filled
 
 
-@njit(inline="always")
+@inlined
 def put_timestamp(timestamps, row, milliseconds):
     """Store a time in microseconds. Returns 1 when it does not fit (UNFIT_TIMESTAMP stands there then), else 0."""
     if -LARGEST_MS <= milliseconds <= LARGEST_MS:

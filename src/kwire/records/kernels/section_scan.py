@@ -7,13 +7,14 @@ Every byte is checked against the end of the section before it is read.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from kwire.records.attributes import NO_TIMESTAMP
 from kwire.records.faults import MAX_HEADERS, Fault
+from kwire.wire.kernels.arrays import Bytes
+from kwire.wire.kernels.compiler import export, inlined, kernel
 from kwire.wire.kernels.memory import load_uint8
 
-__all__ = ["scan_compiled"]
+__all__ = ["scan_section"]
 
 BAD_LENGTH = int(Fault.RECORD_LENGTH)
 BAD_FIELDS = int(Fault.RECORD_FIELDS)
@@ -26,16 +27,7 @@ BAD_SIZE = int(Fault.RECORD_SIZE)
 BYTES_LEFT = int(Fault.BYTES_LEFT)
 
 
-def scan_compiled(
-    section: memoryview, count: int, base_timestamp: int
-) -> tuple[int, int, bool, int, int, int, int, bool]:
-    """Compiled twin of section_scan.scan_plain; returns the fields of a SectionScan."""
-    fields: tuple[int, int, bool, int, int, int, int, bool]
-    fields = scan_array(np.frombuffer(section, np.uint8), count, base_timestamp)
-    return fields
-
-
-@njit(inline="always")
+@inlined
 def read_number(at, end, longest):
     """(zig-zag number, address after it, whether its form is the shortest); address 0 when cut or too long.
 
@@ -63,7 +55,7 @@ def read_number(at, end, longest):
     return np.int64(value >> np.uint64(1)) ^ -np.int64(value & np.uint64(1)), at, byte != np.uint64(0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def scan_headers(at, end):
     """Check the headers of a record at [at, end): (Fault or 0, whether all is in its shortest form)."""
     canonical = True
@@ -90,7 +82,7 @@ def scan_headers(at, end):
     return 0, canonical
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def scan_records(start, length, count, base_timestamp):
     """The fields of a SectionScan, for `count` records in `length` bytes at address `start`."""
     contiguous = canonical = True
@@ -151,7 +143,7 @@ def scan_records(start, length, count, base_timestamp):
     return 0, 0, contiguous, smallest, largest, null_keys, first_delta, canonical
 
 
-@njit(nogil=True, cache=True)
-def scan_array(section, count, base_timestamp):
+@export
+def scan_section(section: Bytes, count: int, base_timestamp: int) -> tuple[int, int, bool, int, int, int, int, bool]:
     """Scan an array: `scan_records` with the address taken here, because that is slow in Python."""
     return scan_records(np.int64(section.ctypes.data), section.size, count, base_timestamp)

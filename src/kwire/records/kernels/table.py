@@ -20,7 +20,6 @@ FAULT            0, BAD_CRC, BAD_CODEC, Fault  the same
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from kwire.records.batch_header import (
     ATTRIBUTES_POSITION,
@@ -40,6 +39,8 @@ from kwire.records.batch_header import (
     SMALLEST_DEFAULT_SIZE,
     SMALLEST_SIZE,
 )
+from kwire.wire.kernels.arrays import Int64Table
+from kwire.wire.kernels.compiler import export
 from kwire.wire.kernels.memory import load_big_int16, load_big_int32, load_big_int64, load_uint8
 
 __all__ = ["BAD_CODEC", "BAD_CRC", "COLUMN_COUNT", "CUT", "FULL", "UNBELIEVABLE", "WHOLE", "scan_batches"]
@@ -66,8 +67,8 @@ WHOLE, CUT, UNBELIEVABLE, FULL = range(4)
 BAD_CRC, BAD_CODEC = -1, -2  # in FAULT; the numbers above 0 are those of kwire.records.faults
 
 
-@njit(nogil=True, cache=True)
-def scan_batches(start, length, position, table):
+@export
+def scan_batches(start: int, length: int, position: int, table: Int64Table) -> tuple[int, int, int]:
     """Read batch headers of the `length` bytes at address `start`, from `position` on, into rows of table.
 
     table: int64[rows, COLUMN_COUNT].

@@ -62,9 +62,6 @@ class CaptureReader(DataSourceReader):
         """
         if not isinstance(partition, CapturePartition):
             return  # Spark's placeholder for a query without tasks
-        from kwire.spark.worker import prepare_worker
-
-        prepare_worker()
         yield from read_file(partition.path, self.options)
 
 

@@ -61,9 +61,7 @@ class InternalReader(DataSourceReader):
         if not isinstance(partition, InternalPartition):
             return  # Spark's placeholder for a query without tasks
         from kwire.spark.internal.reading import read_task
-        from kwire.spark.worker import prepare_worker
 
-        prepare_worker()
         yield from read_task(partition.topic_partition, self.options, column_types(self.options))
 
 

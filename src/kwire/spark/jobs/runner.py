@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kwire.errors import JobFailed, KwireError, LogError
 from kwire.spark.jobs.journal import Journal, Row, entry_name, remove
 from kwire.spark.log.planning import OPEN_COST_BYTES, TASK_BYTES
-from kwire.spark.worker import prepare_worker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -265,7 +264,6 @@ def on_spark(spark: SparkSession, items: Sequence[Item], work: Work, journal: Jo
 
 def do_task(task: Sequence[int], items: Sequence[Item], work: Work, journal: Journal | None) -> list[ItemResult]:
     """Process the items of a task, given by number; called in a worker."""
-    prepare_worker()
     results = []
     for number in task:
         row, problem = _do_item(items[number], work, journal)

@@ -21,7 +21,6 @@ from kwire.records.columns import ColumnReader
 from kwire.spark.live.options import LiveOptions
 from kwire.spark.live.planning import LivePartition
 from kwire.spark.offsets import OffsetRange, report_data_loss
-from kwire.spark.worker import prepare_worker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,7 +83,6 @@ def read_range(
     Raises CorruptBatch for a wrong checksum; LogError for offsets that were deleted after planning (with
     fail_on_data_loss false the remaining ones are read), BrokerError, ConnectionFailed.
     """
-    prepare_worker()
     client = client_for(settings)
     reader = ColumnReader(columns, topic=offsets.topic, partition=offsets.partition)
     start = offsets.start

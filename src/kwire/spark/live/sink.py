@@ -21,7 +21,6 @@ from kwire.client import Client, OpenTransaction, Producer
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
 from kwire.spark.live.batch_marks import Mark, add_mark, find_mark, replace_mark
 from kwire.spark.live.write_options import LiveWriteOptions
-from kwire.spark.worker import prepare_worker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,7 +92,6 @@ def _write(
     rows: Iterator[pa.RecordBatch], options: LiveWriteOptions, columns: tuple[str, ...], *, is_marked: bool
 ) -> TaskWritten:
     """Write the rows of one task. is_marked: whether it records its micro-batch."""
-    prepare_worker()
     from kwire.spark.live.writing import write_task
 
     mark = _task_mark() if is_marked else None

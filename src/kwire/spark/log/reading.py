@@ -14,7 +14,6 @@ from kwire.errors import LogError, Malformed
 from kwire.log import Split, read_split
 from kwire.spark.log.options import LogOptions
 from kwire.spark.offsets import report_data_loss
-from kwire.spark.worker import prepare_worker
 from kwire.storage.checkpoints import PARTITION_METADATA, parse_partition_metadata
 from kwire.storage.open_store import open_store
 
@@ -49,7 +48,6 @@ def read_partition(
     """
     if not isinstance(partition, LogPartition):
         return  # Spark's placeholder for a query without tasks: InputPartition(None)
-    prepare_worker()
     found_ids: dict[tuple[str, str], uuid.UUID | None] = {}
     for split in partition.splits:
         expected, directory = partition.topic_ids.get(split.topic), (split.store_url, split.log_directory)

@@ -25,7 +25,6 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from kwire.errors import LogError, OptionError
 from kwire.log.file_names import MARKED_DIRECTORY, parse_partition_directory
 from kwire.spark.log.write_options import LogWriteOptions
-from kwire.spark.worker import prepare_worker
 from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
     CLEANER_OFFSETS,
@@ -106,7 +105,6 @@ class LogWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskFile:
         """Write the rows of one task to a file; called in a worker. Raises OptionError, LogError."""
-        prepare_worker()
         from kwire.spark.log.writing import write_rows
 
         context = TaskContext.get()
@@ -126,7 +124,6 @@ class LogWriter(DataSourceArrowWriter):
         for path in paths:
             if not os.path.exists(path):
                 raise LogError("missing: driver and executors must share a file system", path)
-        prepare_worker()
         from kwire.maintenance.restore import RestoreOptions, restore_directory
         from kwire.records import Compression
 

@@ -1,8 +1,7 @@
-"""What compiled kernels of every package are made of. Import it only from kernels: numba takes a second to load.
+"""What the kernels of every package are made of.
 
-memory    loads, stores and copies at raw addresses
+compiler      the decorators: which functions are compiled, and which Python calls
+arrays        the array types in signatures
+memory        loads, stores and copies at raw addresses
+primitives    the instructions under memory: `intrinsics` for the compiler, `interpreted` for Python
 """
-
-from kwire.wire.kernel_cache import prepare_kernel_cache
-
-prepare_kernel_cache()

@@ -1,0 +1,100 @@
+"""The compiled kernels, as Python calls them: `from kwire import native`, then `native.scan_batches(...)`.
+
+The extension module `_kernels` has them for the levels of processors that `kwire.native.build` lists, and uses the best
+level of this processor. Where there is no such module (a wheel for any platform), messages are read and written by the
+plain Python of `kwire.plan`, and records by the kernels' own source, which is Python: the results are the same, a
+hundred times slower.
+
+    KWIRE_KERNEL=0              do not use compiled code
+    KWIRE_KERNEL=x86-64-v2      use the code of this level, e.g. to reproduce a problem of another machine
+
+LEVEL           the level in use; None without compiled code
+HAS_CRC32C      whether the CRC-32C kernels may be called: on ARM, not every processor has the instruction
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from kwire.errors import OptionError
+
+__all__ = ["EXPORTS", "HAS_CRC32C", "LEVEL"]
+
+VARIABLE = "KWIRE_KERNEL"
+EXPORTS = {
+    "decode_message": "kwire.plan.kernels.decode",
+    "encode_message": "kwire.plan.kernels.encode",
+    "flatten": "kwire.plan.kernels.flatten",
+    "gather": "kwire.plan.kernels.flatten",
+    "nest": "kwire.plan.kernels.nest",
+    "scan_batches": "kwire.records.kernels.table",
+    "check_legacy_crcs": "kwire.records.kernels.checksums",
+    "check_default_crcs": "kwire.records.kernels.crc32c",
+    "sum_bytes": "kwire.records.kernels.crc32c",
+    "sum_batches": "kwire.records.kernels.crc_store",
+    "parse_default_records": "kwire.records.kernels.default_records",
+    "skip_records": "kwire.records.kernels.default_records",
+    "wrapped_value": "kwire.records.kernels.legacy_messages",
+    "scan_inner_messages": "kwire.records.kernels.legacy_messages",
+    "skip_messages": "kwire.records.kernels.legacy_messages",
+    "parse_legacy_messages": "kwire.records.kernels.legacy_messages",
+    "encode_default_batches": "kwire.records.kernels.encode",
+    "encode_messages": "kwire.records.kernels.encode",
+    "write_headers": "kwire.records.kernels.encode",
+    "scan_section": "kwire.records.kernels.section_scan",
+    "find_header": "kwire.records.kernels.find_batch",
+    "hash_keys": "kwire.records.kernels.murmur2",
+    "put_key": "kwire.log.cleaner.slots",
+    "get_offset": "kwire.log.cleaner.slots",
+    "move_slots": "kwire.log.cleaner.slots",
+    "map_batches": "kwire.log.cleaner.kernels",
+    "weigh_batches": "kwire.log.cleaner.kernels",
+    "write_kept": "kwire.log.cleaner.kernels",
+    "write_batches": "kwire.log.cleaner.kernels",
+}
+"""The kernels that Python calls, and the modules that define them."""
+
+BUFFERS = (bytes, bytearray, memoryview)
+LEVEL: str | None = None
+HAS_CRC32C = False
+
+if TYPE_CHECKING:
+    from kwire.native._kernels import *  # noqa: F403
+elif os.environ.get(VARIABLE) != "0":
+    try:
+        from kwire.native import _kernels
+    except ImportError:
+        pass
+    else:
+        if (wanted := os.environ.get(VARIABLE, "1")) != "1":
+            try:
+                _kernels.use_level(wanted)
+            except ValueError as error:
+                raise OptionError(f"{VARIABLE}={wanted}: {error}") from None
+        LEVEL = _kernels.level_in_use()
+        globals().update((name, value) for name, value in vars(_kernels).items() if not name.startswith("_"))
+
+
+def _interpreted(kernel: Callable[..., object]) -> Callable[..., object]:
+    """Return an exported kernel as Python runs it: integers of numpy wrap, as compiled ones do."""
+    import numpy as np
+
+    @functools.wraps(kernel)
+    def call(*arguments: Any) -> object:
+        with np.errstate(over="ignore"):
+            return kernel(*(np.frombuffer(each, np.uint8) if isinstance(each, BUFFERS) else each for each in arguments))
+
+    return call
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Return an exported kernel as Python runs it, where there is no compiled code."""
+        if LEVEL is None and name in EXPORTS:
+            return _interpreted(getattr(importlib.import_module(EXPORTS[name]), name))
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,275 @@
+"""The extension module that `kwire.native.build` makes. Written by tools/generate.py."""
+
+from kwire.wire.kernels.arrays import Bytes, Int32s, Int64s, Int64Table, UInt32s, UInt64s, UInt64Table
+
+SOURCES: str
+HAS_CRC32C: bool
+
+def use_level(name: str, /) -> None: ...
+def level_in_use() -> str: ...
+def decode(data: Bytes, job: int, /) -> bytes | None: ...
+def decode_at(data: Bytes, start: int, job: int, flags: int, /) -> bytes | None: ...
+def encode(packed: Bytes, job: int, /) -> bytes | None: ...
+def decode_message(
+    source: int,
+    size: int,
+    start: int,
+    out: int,
+    capacity: int,
+    plan: int,
+    pool: int,
+    frames: int,
+    flags: int,
+    /,
+) -> int: ...
+def encode_message(
+    source: int,
+    size: int,
+    out: int,
+    capacity: int,
+    plan: int,
+    pool: int,
+    frames: int,
+    /,
+) -> int: ...
+def flatten(
+    source: int,
+    starts: int,
+    count: int,
+    plan: int,
+    projection: int,
+    columns: int,
+    parents: int,
+    rows: int,
+    frames: int,
+    /,
+) -> int: ...
+def gather(
+    source: int,
+    source_size: int,
+    slices: int,
+    count: int,
+    offsets: int,
+    data: int,
+    code: int,
+    default: int,
+    size: int,
+    /,
+) -> int: ...
+def nest(
+    source: int,
+    bounds: int,
+    count: int,
+    plan: int,
+    projection: int,
+    columns: int,
+    levels: int,
+    counters: int,
+    frames: int,
+    filling: int,
+    /,
+) -> int: ...
+def scan_batches(
+    start: int,
+    length: int,
+    position: int,
+    table: Int64Table,
+    /,
+) -> tuple[int, int, int]: ...
+def check_legacy_crcs(
+    start: int,
+    table: Int64Table,
+    rows: int,
+    /,
+) -> None: ...
+def check_default_crcs(
+    start: int,
+    table: Int64Table,
+    rows: int,
+    /,
+) -> None: ...
+def sum_bytes(
+    data: Bytes,
+    /,
+) -> int: ...
+def sum_batches(
+    room: int,
+    table: Int64Table,
+    batches: int,
+    /,
+) -> None: ...
+def parse_default_records(
+    table: Int64Table,
+    first: int,
+    last: int,
+    lowest_offset: int,
+    highest_offset: int,
+    addresses: Int64s,
+    state: Int64s,
+    /,
+) -> int: ...
+def skip_records(
+    at: int,
+    end: int,
+    most: int,
+    most_bytes: int,
+    /,
+) -> tuple[int, int]: ...
+def wrapped_value(
+    start: int,
+    end: int,
+    magic: int,
+    /,
+) -> tuple[int, int, int]: ...
+def scan_inner_messages(
+    start: int,
+    end: int,
+    /,
+) -> tuple[int, int, int, int]: ...
+def skip_messages(
+    at: int,
+    end: int,
+    most: int,
+    most_bytes: int,
+    /,
+) -> tuple[int, int]: ...
+def parse_legacy_messages(
+    table: Int64Table,
+    first: int,
+    last: int,
+    lowest_offset: int,
+    highest_offset: int,
+    check_crc: int,
+    addresses: Int64s,
+    state: Int64s,
+    /,
+) -> int: ...
+def encode_default_batches(
+    columns: Int64s,
+    row: int,
+    rows: int,
+    base_offset: int,
+    batch_size: int,
+    room: int,
+    room_size: int,
+    table: Int64Table,
+    state: Int64s,
+    /,
+) -> None: ...
+def encode_messages(
+    columns: Int64s,
+    row: int,
+    rows: int,
+    base_offset: int,
+    batch_size: int,
+    magic: int,
+    relative: int,
+    append_time: int,
+    room: int,
+    room_size: int,
+    table: Int64Table,
+    state: Int64s,
+    /,
+) -> None: ...
+def write_headers(
+    room: int,
+    table: Int64Table,
+    batches: int,
+    attributes: int,
+    leader_epoch: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    append_time: int,
+    /,
+) -> int: ...
+def scan_section(
+    section: Bytes,
+    count: int,
+    base_timestamp: int,
+    /,
+) -> tuple[int, int, bool, int, int, int, int, bool]: ...
+def find_header(
+    start: int,
+    length: int,
+    position: int,
+    left: int,
+    floor: int,
+    ceiling: int,
+    /,
+) -> int: ...
+def hash_keys(
+    ends: Int32s,
+    data: Bytes,
+    hashes: UInt32s,
+    /,
+) -> int: ...
+def put_key(
+    slots: UInt64Table,
+    state: Int64s,
+    secret: UInt64s,
+    key: int,
+    key_bytes: int,
+    offset: int,
+    /,
+) -> int: ...
+def get_offset(
+    slots: UInt64Table,
+    secret: UInt64s,
+    key: int,
+    key_bytes: int,
+    /,
+) -> int: ...
+def move_slots(
+    old: UInt64Table,
+    new: UInt64Table,
+    /,
+) -> None: ...
+def map_batches(
+    table: Int64Table,
+    first: int,
+    last: int,
+    lowest_offset: int,
+    slots: UInt64Table,
+    state: Int64s,
+    secret: UInt64s,
+    marks: UInt64Table,
+    outcome: Int64s,
+    /,
+) -> int: ...
+def weigh_batches(
+    table: Int64Table,
+    first: int,
+    last: int,
+    now_ms: int,
+    keeps_old_tombstones: int,
+    slots: UInt64Table,
+    state: Int64s,
+    secret: UInt64s,
+    marks: UInt64Table,
+    keeps: Bytes,
+    weights: Int64Table,
+    outcome: Int64s,
+    /,
+) -> int: ...
+def write_kept(
+    batch: Int64s,
+    keeps: Bytes,
+    delete_horizon_ms: int,
+    room: int,
+    /,
+) -> tuple[int, int, int]: ...
+def write_batches(
+    source: int,
+    table: Int64Table,
+    verdicts: Int64s,
+    first: int,
+    last: int,
+    starts: Int64s,
+    keeps: Bytes,
+    weights: Int64Table,
+    new_horizon_ms: int,
+    room: int,
+    places: Int64Table,
+    /,
+) -> tuple[int, int, int]: ...

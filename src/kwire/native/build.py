@@ -1,0 +1,391 @@
+"""Compile all kernels into the extension module `_kernels`.
+
+    python -m kwire.native.build [--target TARGET] [--output FOLDER]
+
+numba translates each exported kernel to LLVM's language once, for no processor in particular; LLVM compiles that for
+every level of the target's processors; zig, which has the C library of every target, compiles module.c and links.
+Needs numba and ziglang; takes half a minute. Does nothing if the module in the folder was built from the same sources.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from kwire.native import EXPORTS
+
+__all__ = ["TARGETS", "Target", "build", "host_target", "sources_digest"]
+
+PACKAGE = Path(__file__).parent.parent
+FILE_NAME = "_kernels.abi3.so"
+KERNEL_MODULES = tuple(dict.fromkeys(EXPORTS.values()))
+GROUPS = tuple(
+    tuple(module for module in KERNEL_MODULES if module.startswith(part))
+    for part in ("kwire.plan.", "kwire.records.", "kwire.log.")
+)
+"""Compiled side by side; they share little."""
+
+NO_OWNER = """
+define void @NRT_MemInfo_call_dtor(ptr %owner) alwaysinline {
+  ret void
+}
+"""
+"""numba's code counts the references to the owner of an array. Arrays of kernels have none."""
+X86_CRC = """
+declare i64 @llvm.x86.sse42.crc32.64.64(i64, i64)
+declare i32 @llvm.x86.sse42.crc32.32.8(i32, i8)
+define i64 @kwire_crc32c_word(i64 %crc, i64 %word) alwaysinline {
+  %sum = call i64 @llvm.x86.sse42.crc32.64.64(i64 %crc, i64 %word)
+  ret i64 %sum
+}
+define i32 @kwire_crc32c_byte(i32 %crc, i8 %byte) alwaysinline {
+  %sum = call i32 @llvm.x86.sse42.crc32.32.8(i32 %crc, i8 %byte)
+  ret i32 %sum
+}
+"""
+ARM_CRC = """
+declare i32 @llvm.aarch64.crc32cx(i32, i64)
+declare i32 @llvm.aarch64.crc32cb(i32, i32)
+define i64 @kwire_crc32c_word(i64 %crc, i64 %word) alwaysinline {
+  %low = trunc i64 %crc to i32
+  %sum = call i32 @llvm.aarch64.crc32cx(i32 %low, i64 %word)
+  %wide = zext i32 %sum to i64
+  ret i64 %wide
+}
+define i32 @kwire_crc32c_byte(i32 %crc, i8 %byte) alwaysinline {
+  %wide = zext i8 %byte to i32
+  %sum = call i32 @llvm.aarch64.crc32cb(i32 %crc, i32 %wide)
+  ret i32 %sum
+}
+"""
+
+
+@dataclass(frozen=True)
+class Level:
+    """Code for one level of a target's processors: LLVM's name of the processor and features beyond it."""
+
+    name: str
+    processor: str
+    features: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """A platform. levels: the most demanding first. zig: its target name. wheel: the wheel's platform tag."""
+
+    triple: str
+    zig: str
+    wheel: str
+    levels: tuple[Level, ...]
+    crc: str
+
+
+X86_LEVELS = (Level("x86-64-v3", "x86-64-v3", "+crc32"), Level("x86-64-v2", "x86-64-v2", "+crc32"))
+TARGETS = {
+    "linux-x86_64": Target(
+        "x86_64-unknown-linux-gnu", "x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64", X86_LEVELS, X86_CRC
+    ),
+    "linux-aarch64": Target(
+        "aarch64-unknown-linux-gnu",
+        "aarch64-linux-gnu.2.17",
+        "manylinux_2_17_aarch64",
+        (Level("armv8-a", "generic", "+crc"),),
+        ARM_CRC,
+    ),
+    "macos-arm64": Target(
+        "arm64-apple-macosx11.0.0",
+        "aarch64-macos.11.0",
+        "macosx_11_0_arm64",
+        (Level("apple-m1", "apple-m1", ""),),
+        ARM_CRC,
+    ),
+}
+
+
+def host_target() -> str | None:
+    """Return the key in TARGETS of this machine, None if it has none."""
+    machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+    if sys.platform == "darwin":
+        return "macos-arm64" if machine == "aarch64" else None
+    name = f"linux-{machine}"
+    return name if sys.platform == "linux" and name in TARGETS else None
+
+
+def sources_digest() -> str:
+    """Hash the sources of the kernels and of every module of kwire that they import, and what compiles them."""
+    from importlib.metadata import version
+
+    found: dict[str, bytes] = {}
+    names = [*KERNEL_MODULES, "kwire.wire.kernels.intrinsics", "kwire.native.build"]
+    while names:
+        path = PACKAGE.joinpath(*names.pop().split(".")[1:]).with_suffix(".py")
+        key = str(path.relative_to(PACKAGE))
+        if key not in found and path.exists():
+            found[key] = path.read_bytes()
+            names += re.findall(r"^from (kwire[\w.]*) import", found[key].decode(), re.MULTILINE)
+    found["module.c"] = PACKAGE.joinpath("native", "module.c").read_bytes()
+    digest = hashlib.sha256("".join(version(name) for name in ("numba", "llvmlite", "ziglang")).encode())
+    for key in sorted(found):
+        digest.update(key.encode() + found[key])
+    return digest.hexdigest()
+
+
+def build(target_name: str, folder: Path) -> Path:
+    """Build the module of a target in a folder, unless it is there already. Returns its path."""
+    target = TARGETS[target_name]
+    path = folder / FILE_NAME
+    digest = sources_digest()
+    if path.exists() and digest.encode() in path.read_bytes():
+        return path
+    with (
+        tempfile.TemporaryDirectory(prefix="kwire-kernels-") as scratch,
+        ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool,
+    ):
+        parts = list(pool.map(translate, GROUPS))
+        exports = [export for _, exports in parts for export in exports]
+        bitcode = [part for part, _ in parts]
+        compiled = [pool.submit(compile_level, bitcode, target, index) for index in range(len(target.levels))]
+        objects = []
+        for index, done in enumerate(compiled):
+            objects.append(Path(scratch, f"level{index}.o"))
+            objects[-1].write_bytes(done.result())
+        source, library = Path(scratch, "module.c"), Path(scratch, FILE_NAME)
+        source.write_bytes(Path(__file__).with_name("module.c").read_bytes())
+        source.with_name("exports.h").write_text(exports_header(exports, target, digest))
+        link(target, [source, *objects], library)
+        folder.mkdir(parents=True, exist_ok=True)
+        staged = path.with_suffix(f".{os.getpid()}")
+        staged.write_bytes(library.read_bytes())
+        staged.chmod(0o755)
+        staged.replace(path)
+    return path
+
+
+# numba: Python to LLVM's language
+
+
+@dataclass(frozen=True)
+class Export:
+    """An exported kernel: the kinds of its parameters and results, as in module.c."""
+
+    name: str
+    parameters: str
+    results: str
+
+
+PARAMETER_KINDS = {
+    "int": "i",
+    "Bytes": "b",
+    "Int32s": "w",
+    "UInt32s": "w",
+    "Int64s": "q",
+    "UInt64s": "q",
+    "Int64Table": "t",
+    "UInt64Table": "t",
+}
+RESULT_KINDS = {"int": "i", "bool": "?"}
+DIMENSIONS = {"i": 0, "b": 1, "w": 1, "q": 1, "t": 2}
+
+
+def signature(function: Callable[..., object]) -> tuple[list[str], list[str]]:
+    """Return the names of the types of parameters and of results of an exported kernel."""
+    types: dict[str, str] = dict(function.__annotations__)
+    returned = types.pop("return")
+    results = re.findall(r"int|bool", returned)
+    return list(types.values()), results
+
+
+def translate(modules: tuple[str, ...]) -> tuple[bytes, list[Export]]:
+    """Translate the exported kernels of modules; returns LLVM bitcode and the exports.
+
+    Runs in a process of its own: numba reads its settings when it is imported, and its names count what it compiled.
+    """
+    # The code is for no processor in particular: LLVM optimizes it for each level later.
+    os.environ.update(
+        NUMBA_OPT="0",
+        NUMBA_CPU_NAME="generic",
+        NUMBA_CPU_FEATURES="",
+        NUMBA_LOOP_VECTORIZE="0",
+        NUMBA_SLP_VECTORIZE="0",
+        KWIRE_KERNEL="0",
+    )
+    from kwire.wire.kernels import compiler
+
+    compiler.start_compiling()
+    import llvmlite.binding as llvm
+
+    for name in ("kwire_crc32c_word", "kwire_crc32c_byte"):  # numba links the code, which is never run
+        llvm.add_symbol(name, 1)
+    merged: Any = None
+    exports = []
+    for name in (name for name, module in EXPORTS.items() if module in modules):
+        function: Any = getattr(importlib.import_module(EXPORTS[name]), name)
+        parameters, results = signature(function.py_func)
+        kinds = "".join(PARAMETER_KINDS[kind] for kind in parameters)
+        exports.append(Export(name, kinds, "".join(RESULT_KINDS[kind] for kind in results)))
+        part = llvm.parse_assembly(_kernel_code(name, function, parameters, len(results)))
+        for each in [*part.functions, *part.global_variables]:
+            if not each.is_declaration and each.name != f"kwire_{name}":
+                each.linkage = "internal"
+        if merged is None:
+            merged = part
+        else:
+            merged.link_in(part)
+    return merged.as_bitcode(), exports
+
+
+def _kernel_code(name: str, function: Callable[..., object], parameters: list[str], results: int) -> str:
+    """Return the LLVM code of `void kwire_NAME(const int64_t *arguments, int64_t *results)` and all that it calls."""
+    import numba as library
+
+    numba: Any = library  # its annotations are for callers of compiled functions
+    types = numba.types
+    numbers = {"Bytes": types.uint8, "Int32s": types.int32, "UInt32s": types.uint32}
+    numbers |= {"Int64s": types.int64, "Int64Table": types.int64, "UInt64s": types.uint64, "UInt64Table": types.uint64}
+    given, typed, passed = [], [], []
+    for i, kind in enumerate(parameters):
+        given.append(f"a{i}")
+        if kind == "int":
+            typed.append(types.int64)
+            passed.append(f"a{i}")
+            continue
+        sizes = [f"a{i}_{j}" for j in range(DIMENSIONS[PARAMETER_KINDS[kind]])]
+        given += sizes
+        typed += [types.CPointer(numbers[kind]), *[types.int64] * len(sizes)]
+        passed.append(f"carray(a{i}, ({', '.join(sizes)},))")
+    call = f"kernel({', '.join(passed)})"
+    stores = {0: f"    {call}\n", 1: f"    results[0] = {call}\n"}.get(
+        results, f"    found = {call}\n" + "".join(f"    results[{i}] = found[{i}]\n" for i in range(results))
+    )
+    scope: dict[str, Any] = {"kernel": function, "carray": numba.carray}
+    exec(f"def entry({', '.join([*given, 'results'])}):\n{stores}    return 0\n", scope)
+    takes = [*typed, types.CPointer(types.int64)]
+    compiled = numba.njit(types.int64(*takes), error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(
+        scope["entry"]
+    )
+    (result,) = compiled.overloads.values()
+    # numba's convention: a status, the results and the exception by pointer, then the arguments
+    loads, words = [], []
+    for i, kind in enumerate(takes[:-1]):
+        loads.append(f"  %p{i} = getelementptr i64, ptr %arguments, i64 {i}\n  %w{i} = load i64, ptr %p{i}\n")
+        if isinstance(kind, types.CPointer):
+            loads.append(f"  %v{i} = inttoptr i64 %w{i} to ptr\n")
+            words.append(f"ptr %v{i}")
+        else:
+            words.append(f"i64 %w{i}")
+    text = str(result.library._final_module)
+    entry = result.fndesc.llvm_func_name
+    return (
+        f"{text}\ndefine void @kwire_{name}(ptr %arguments, ptr %results) {{\n"
+        "  %code = alloca i64\n  %exception = alloca ptr\n"
+        f"{''.join(loads)}  call i32 @{_quoted(entry)}(ptr %code, ptr %exception, {', '.join(words)}, ptr %results)\n"
+        "  ret void\n}\n"
+    )
+
+
+def _quoted(name: str) -> str:
+    """Return a name as LLVM's language has it after the @."""
+    return name if re.fullmatch(r"[\w.$]+", name) else f'"{name}"'
+
+
+# LLVM: to machine code, with zig for C and the linker
+
+
+def compile_level(bitcode: list[bytes], target: Target, index: int) -> bytes:
+    """Compile the kernels for one level of a target; returns an object file whose functions are kwire_NAME_INDEX."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    level = target.levels[index]
+    machine = llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=level.processor, features=level.features, opt=3, reloc="pic", codemodel="default"
+    )
+    module = llvm.parse_bitcode(bitcode[0])
+    for part in bitcode[1:]:
+        module.link_in(llvm.parse_bitcode(part))
+    module.link_in(llvm.parse_assembly(target.crc + NO_OWNER))
+    text = re.sub(r'"target-(cpu|features)"="[^"]*"', "", str(module))
+    module = llvm.parse_assembly(text)
+    module.triple, module.data_layout = target.triple, str(machine.target_data)
+    for each in [*module.functions, *module.global_variables]:
+        if not each.is_declaration:
+            if re.fullmatch(r"kwire_(?!crc32c_)\w+", each.name):
+                each.name, each.visibility = f"{each.name}_{index}", "hidden"
+            else:
+                each.linkage = "internal"
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = True
+    passes = llvm.create_pass_builder(machine, options)
+    passes.getModulePassManager().run(module, passes)
+    return bytes(machine.emit_object(module))
+
+
+def exports_header(exports: list[Export], target: Target, digest: str) -> str:
+    """Return exports.h for module.c: the constants of the kernels and the table of exports."""
+    decode, encode, operands = (
+        importlib.import_module(f"kwire.plan.kernels.{name}") for name in ("decode", "encode", "operands")
+    )
+    names = [export.name for export in exports]
+    constants = {
+        "FRAME": operands.FRAME,
+        "MAX_DEPTH": operands.MAX_DEPTH,
+        "FULL": decode.FULL,
+        "LARGE": operands.LARGE,
+        "SLACK": max(decode.SLACK, encode.SLACK),
+        "DECODE_MESSAGE": names.index("decode_message"),
+        "ENCODE_MESSAGE": names.index("encode_message"),
+        "EXPORT_COUNT": len(names),
+    }
+    levels = range(len(target.levels))
+    level_names = "".join(f'"{level.name}", ' for level in target.levels)
+    lines = [f"enum {{ {name} = {value} }};" for name, value in constants.items()]
+    lines += [f'#define SOURCES "{digest}"', f"static const char *const level_names[] = {{{level_names}0}};"]
+    lines += [f"void kwire_{name}_{i}(const int64_t *, int64_t *);" for name in names for i in levels]
+    lines.append("static Export exports[] = {")
+    for export in exports:
+        code = ", ".join(f"kwire_{export.name}_{i}" for i in levels)
+        lines.append(f'    {{"{export.name}", "{export.parameters}", "{export.results}", {{{code}}}}},')
+    return "\n".join([*lines, "};", ""])
+
+
+def link(target: Target, inputs: list[Path], output: Path) -> None:
+    """Compile C and link; equal inputs give equal bytes. Raises CalledProcessError."""
+    options = ["-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Werror", "-g0", "-s", "-fno-sanitize=all"]
+    options += ["-Wl,-undefined,dynamic_lookup"] if "macos" in target.zig else ["-Wl,--build-id=none"]
+    command = [sys.executable, "-m", "ziglang", "cc", "-target", target.zig, *options]
+    folder = inputs[0].parent
+    subprocess.run(
+        [*command, "-o", output.name, *[path.name for path in inputs]],
+        check=True,
+        cwd=folder,
+        env={**os.environ, "ZIG_LOCAL_CACHE_DIR": str(folder / "zig"), "ZIG_GLOBAL_CACHE_DIR": str(folder / "zig")},
+    )
+
+
+def main() -> None:
+    """Build the module for this machine or the target given, and print its path."""
+    parser = argparse.ArgumentParser(prog="python -m kwire.native.build", description=__doc__.partition("\n")[0])
+    parser.add_argument("--target", choices=TARGETS, default=host_target(), help="platform (default: this one)")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent, help="folder (default: the package)")
+    options = parser.parse_args()
+    if options.target is None:
+        sys.exit(f"no compiled kernels for {sys.platform} {platform.machine()}; kwire works without, slower")
+    print(build(options.target, options.output))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Write src/kwire/native/_kernels.pyi: the types of the extension module, from the annotations of the kernels."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from pathlib import Path
+
+from kwire.native import EXPORTS
+
+ROOT = Path(__file__).parents[1]
+TARGET = ROOT / "src" / "kwire" / "native" / "_kernels.pyi"
+HEAD = '''"""The extension module that `kwire.native.build` makes. Written by tools/generate.py."""
+
+from kwire.wire.kernels.arrays import Bytes, Int32s, Int64s, Int64Table, UInt32s, UInt64s, UInt64Table
+
+SOURCES: str
+HAS_CRC32C: bool
+
+def use_level(name: str, /) -> None: ...
+def level_in_use() -> str: ...
+def decode(data: Bytes, job: int, /) -> bytes | None: ...
+def decode_at(data: Bytes, start: int, job: int, flags: int, /) -> bytes | None: ...
+def encode(packed: Bytes, job: int, /) -> bytes | None: ...
+'''
+
+
+def stub() -> str:
+    """Return the text of the stub."""
+    lines = []
+    for name, module in EXPORTS.items():
+        function = getattr(importlib.import_module(module), name)
+        types = dict(function.__annotations__)
+        result = types.pop("return")
+        given = "".join(
+            f"    {parameter}: {types[parameter]},\n" for parameter in inspect.signature(function).parameters
+        )
+        lines.append(f"def {name}(\n{given}    /,\n) -> {result}: ...\n")
+    return HEAD + "".join(lines)
+
+
+def main(*, check: bool) -> bool:
+    """Write the stub, or check it: returns whether the file is up to date."""
+    text = stub()
+    if check:
+        return TARGET.exists() and TARGET.read_text() == text
+    TARGET.write_text(text)
+    return True
