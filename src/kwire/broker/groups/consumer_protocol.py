@@ -178,10 +178,8 @@ class ConsumerProtocol:
             member_epoch=member.epoch,
             heartbeat_interval_ms=self.store.settings.group_consumer_heartbeat_interval_ms,
         )
-        reports_all = request.rebalance_timeout_ms != -1 and owned is not None
-        reports_all = reports_all and (
-            request.subscribed_topic_names is not None or bool(request.subscribed_topic_regex)
-        )
+        subscribes = request.subscribed_topic_names is not None or bool(request.subscribed_topic_regex)
+        reports_all = subscribes and request.rebalance_timeout_ms != -1 and owned is not None
         if request.member_epoch == 0 or reports_all or member.assigned != step.before.assigned:
             response.assignment = ConsumerGroupHeartbeatResponse.Assignment(
                 topic_partitions=[

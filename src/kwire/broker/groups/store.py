@@ -26,6 +26,7 @@ from kwire.broker.topics import TopicRegistry
 from kwire.broker.transactions.metadata import NO_PRODUCER, ProducerIdAndEpoch
 from kwire.errors import BrokerError, EncodeError, LogError
 from kwire.internal_topics.groups_state import CONSUMER, GroupsState, group_of
+from kwire.internal_topics.groups_state import Group as StoredGroup
 from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.internal_topics.typed_record import TypedRecord, usable
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -195,7 +196,7 @@ class GroupStore:
             self.classic.pop(group_id, None)
 
 
-def classic_group(stored: ConsumerGroup) -> ClassicGroup:
+def classic_group(stored: StoredGroup) -> ClassicGroup:
     """Return the classic group that a record describes, with no member waiting."""
     group = ClassicGroup(
         group_id=stored.group_id,
