@@ -59,9 +59,9 @@ class Problems:
 
 
 class Attributes:
-    """The attributes of one object. kind: a key of KNOWN; struct: the struct around a field.
+    """The attributes of one object. kind: a key of KNOWN.
 
-    Then `name` is that of a field, and `struct` that of a struct or message; None if it is missing.
+    struct, name: the place in errors. Of a field, its struct and its name; of a struct or message, its name and None.
     """
 
     def __init__(self, node: Node, kind: str, problems: Problems, struct: str | None = None) -> None:

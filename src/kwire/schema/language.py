@@ -53,7 +53,7 @@ MAX_STRUCT_DEPTH = 100
 MAX_FIELDS = 100_000
 """Fields of a message, counting each struct at every use; the largest real one has 200."""
 
-TAKEN: Final = frozenset(
+CLASS_ATTRIBUTES: Final = frozenset(
     {"API_KEY", "DEFINITION", "FLEXIBLE_VERSIONS", "FORMER_NAMES", "MAP_KEYS", "SPEC", "VALID_VERSIONS"}
 )
 """Attributes of every message class; a struct of such a name would hide them."""
@@ -118,7 +118,7 @@ class _Reader:
         self.valid = self.flexible = NONE
         self.common: dict[str, tuple[Attributes, Versions]] = {}
         self.inline: dict[str, str] = {}  # struct -> the field that defines it
-        self.structs: dict[str, Struct] = {}  # a struct follows those in it, so its class can use theirs
+        self.structs: dict[str, Struct] = {}  # each after those in it, so that its class can use theirs
 
     # The message
 
@@ -132,13 +132,13 @@ class _Reader:
         valid = o.versions("validVersions")
         if o.is_blank("validVersions"):
             o.problem("E-04", "validVersions is missing")
-        removed = kind in RPC and valid == NONE  # the API is gone, its key stays taken (E-66)
+        removed = kind in RPC and valid == NONE  # an API that no longer exists; its key stays reserved (E-66)
         self.name, self.valid = o.struct or "", valid or NONE
         self.flexible = NONE if removed else self.flexible_versions(o)
         for common in o.nodes("commonStructs"):
             self.declare(common)
         root = self.struct(o, self.name, self.valid, self.valid, ())
-        for name in self.common:  # one without a use gets its class and its checks, too
+        for name in self.common:  # unused ones are checked, too, and have a class
             self.use_common(name, ())
         message = Message(
             name=self.name,
@@ -220,7 +220,7 @@ class _Reader:
 
     def check_class_name(self, name: str, line: int) -> None:
         what = "it is the name of the message's class" if name in (self.name, f"{self.name}Data") else ""
-        what = what or ("every message class has this attribute" if name in TAKEN else "")
+        what = what or ("every message class has this attribute" if name in CLASS_ATTRIBUTES else "")
         if what:
             self.problems.add("T-09", f"invalid struct name {name!r}: {what}", line, name)
 

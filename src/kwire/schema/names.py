@@ -47,7 +47,7 @@ def wrong_class_name(name: str) -> str | None:
     return "it is a Python keyword" if keyword.iskeyword(name) else None
 
 
-TAKEN = frozenset(
+OBJECT_ATTRIBUTES = frozenset(
     {
         *("check_version", "decode", "decode_from", "encode", "encoded_size", "from_json", "to_json"),
         "unknown_tagged_fields",
@@ -59,4 +59,4 @@ TAKEN = frozenset(
 def attribute_name(name: str) -> str:
     """Convert to snake case, with a trailing underscore for Python keywords and attributes of every message class."""
     snake = snake_name(name)
-    return f"{snake}_" if keyword.iskeyword(snake) or snake in TAKEN else snake
+    return f"{snake}_" if keyword.iskeyword(snake) or snake in OBJECT_ATTRIBUTES else snake
