@@ -39,18 +39,24 @@ class RawClient:
 
     def ask(self, request: Message, version: int) -> Any:
         """Send a request and return the body of the response. Raises Closed."""
-        self.sock.sendall(self.connection.send(request, version=version))
+        self._send(self.connection.send(request, version=version))
         while (response := self.connection.next_response()) is NEED_DATA:
             self.connection.receive_data(self._receive())
         return response.body
 
     def bare(self, token: bytes) -> bytes:
         """Send a token without Kafka's headers and return the response. Raises Closed."""
-        self.sock.sendall(len(token).to_bytes(4, "big") + token)
+        self._send(len(token).to_bytes(4, "big") + token)
         data = b""
         while len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "big"):
             data += self._receive()
         return data[4:]
+
+    def _send(self, data: bytes) -> None:
+        try:
+            self.sock.sendall(data)
+        except (BrokenPipeError, ConnectionResetError):
+            raise Closed("closed by the broker") from None
 
     def _receive(self) -> bytes:
         try:
