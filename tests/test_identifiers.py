@@ -16,7 +16,9 @@ def test_an_id_round_trips_as_22_base64_characters() -> None:
     assert parse_uuid("AAAAAAAAAAAAAAAAAAAAAQ") == one
 
 
-@pytest.mark.parametrize("text", ["", "AAAA", "AAAAAAAAAAAAAAAAAAAAA*", "AAAAAAAAAAAAAAAAAAAAAQAA"])
+@pytest.mark.parametrize(
+    "text", ["", "AAAA", "AAAAAAAAAAAAAAAAAAAAA*", "AAAAAAAAAAAAAAAAAAA+/Q", "AAAAAAAAAAAAAAAAAAAAAQAA"]
+)
 def test_other_text_is_malformed(text: str) -> None:
     with pytest.raises(Malformed, match="is not an id of 22 base64 characters"):
         parse_uuid(text)

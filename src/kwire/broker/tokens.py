@@ -6,13 +6,12 @@ Source: RFC 7519; KIP-255; OAuthBearerUnsecuredValidatorCallbackHandler.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 from collections.abc import Callable
 from typing import NamedTuple
 
 from kwire.errors import OptionError
+from kwire.identifiers import decode_base64url
 
 __all__ = ["UNSECURED", "InvalidToken", "TokenValidator", "ValidToken", "validate_unsecured"]
 
@@ -74,8 +73,8 @@ def time_ms(claim: object) -> int:
 def parse_part(text: str) -> dict[str, object]:
     """Decode a part of a JWS. Raises InvalidToken."""
     try:
-        found = json.loads(base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True))
-    except (ValueError, binascii.Error, RecursionError):
+        found = json.loads(decode_base64url(text))
+    except (ValueError, RecursionError):
         raise InvalidToken from None
     if not isinstance(found, dict):
         raise InvalidToken

@@ -15,7 +15,6 @@ Source: RFC 7628, RFC 6749 (4.4), KIP-255, KIP-768, KIP-1139.
 from __future__ import annotations
 
 import base64
-import binascii
 import importlib
 import json
 import os
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from kwire.errors import OptionError
+from kwire.identifiers import decode_base64url
 
 __all__ = ["OAuthConfigs", "TokenSource", "choose_source", "expiry_of", "initial_response", "unsecured_token"]
 
@@ -75,9 +75,8 @@ def expiry_of(token: str) -> float | None:
     """Return when a JWT expires, in seconds since the epoch; None without expiry, or for other kinds of tokens."""
     parts = token.split(".")
     try:
-        payload = parts[1] + "=" * (-len(parts[1]) % 4)
-        return float(json.loads(base64.urlsafe_b64decode(payload))["exp"])
-    except (IndexError, KeyError, TypeError, ValueError, binascii.Error):
+        return float(json.loads(decode_base64url(parts[1]))["exp"])
+    except (IndexError, KeyError, TypeError, ValueError):
         return None
 
 

@@ -10,14 +10,13 @@ fields of all versions can be written. Integers of any Arrow type are accepted i
 
 from __future__ import annotations
 
-import base64
-import binascii
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 
 from kwire.errors import EncodeError, OptionError
+from kwire.identifiers import decode_base64url
 from kwire.plan.message_codec import codec
 from kwire.schema.model import Field, Message, Struct, default_value
 
@@ -106,7 +105,7 @@ def _uuid(value: object) -> object:
     """Decode Kafka's text form of a uuid to its 16 bytes; other values are left to the codec, which reports errors."""
     if isinstance(value, str) and len(value) == 22:
         try:
-            return base64.b64decode(value + "==", altchars=b"-_", validate=True)
-        except binascii.Error:
+            return decode_base64url(value)
+        except ValueError:
             return value
     return value

@@ -15,12 +15,11 @@ Source: org.apache.kafka.message.FieldSpec.fieldDefault.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from typing import Final
 from uuid import UUID
 
+from kwire.identifiers import decode_base64url
 from kwire.schema.model import INTEGERS, STRUCT_DEFAULTS, ZERO_UUID, Default
 
 TYPE_DEFAULTS: Final[dict[str, Default]] = {
@@ -114,9 +113,6 @@ def _double(text: str) -> float:
 def parse_uuid(text: str) -> UUID:
     """Parse Kafka's text form of a uuid. Raises ValueError."""
     try:
-        data = base64.b64decode(text.rstrip("=") + "==", altchars=b"-_", validate=True) if len(text) <= 24 else b""
-    except (binascii.Error, ValueError):
-        data = b""
-    if len(data) != 16 or not set(text).isdisjoint("+/"):
-        raise ValueError(f"{text[:40]!r} is not 16 bytes of URL-safe base64")
-    return UUID(bytes=data)
+        return UUID(bytes=decode_base64url(text.rstrip("=")) if len(text) <= 24 else b"")
+    except ValueError:
+        raise ValueError(f"{text[:40]!r} is not 16 bytes of URL-safe base64") from None
