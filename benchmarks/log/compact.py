@@ -17,6 +17,7 @@ from pathlib import Path
 
 from benchmarks.data import log_directory
 from kwire.log import FileSystem, LogConfig, LogDirectory, PartitionWriter
+from kwire.log.recovery import PartitionCheckpoints
 
 NOW_MS = 1_800_000_000_000
 SETTINGS = {"cleanup.policy": "compact", "segment.bytes": str(256 << 20), "retention.ms": "-1"}
@@ -63,7 +64,13 @@ def clean(directory: str) -> None:
         log = PartitionWriter.open(FileSystem(), str(warm), "bench", 0, LogConfig.parse(SETTINGS), now_ms=NOW_MS)
         Cleaner(CleanerCheckpoints(FileSystem(), folder)).clean(log, NOW_MS)
     log = PartitionWriter.open(
-        FileSystem(), directory, "bench", 0, LogConfig.parse(SETTINGS), now_ms=NOW_MS, clean=True
+        FileSystem(),
+        directory,
+        "bench",
+        0,
+        LogConfig.parse(SETTINGS),
+        now_ms=NOW_MS,
+        checkpoints=PartitionCheckpoints(is_clean=True),
     )
     cleaner = Cleaner(CleanerCheckpoints(FileSystem(), str(Path(directory).parent)), dedupe_buffer_bytes=MAP_BYTES)
     cpu, wall = time.process_time(), time.perf_counter()

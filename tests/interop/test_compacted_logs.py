@@ -23,6 +23,7 @@ from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 from kwire.log.log_config import LogConfig
 from kwire.log.log_directory import LogDirectory
 from kwire.log.partition_writer import PartitionWriter
+from kwire.log.recovery import PartitionCheckpoints
 from kwire.maintenance.compaction import OfflineSettings, compact
 from kwire.storage.file_system import FileSystem
 
@@ -97,7 +98,13 @@ def run_ours(case: Case) -> list[tuple[int, int]]:
         if start == -1:
             (directory / "cleaner-offset-checkpoint").unlink(missing_ok=True)
         log = PartitionWriter.open(
-            files, str(case.ours), "t", 0, LogConfig.parse(case.settings), now_ms=now_ms, clean=True
+            files,
+            str(case.ours),
+            "t",
+            0,
+            LogConfig.parse(case.settings),
+            now_ms=now_ms,
+            checkpoints=PartitionCheckpoints(is_clean=True),
         )
         cleaner = Cleaner(CleanerCheckpoints(files, str(directory)), dedupe_buffer_bytes=case.map_bytes)
         end_offset = cleaner.plan(log, now_ms).end_offset

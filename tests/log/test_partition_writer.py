@@ -165,7 +165,7 @@ def test_logs_of_old_formats_are_written(tmp_path: Path, magic: int) -> None:
     assert len(log.segments) > 2
     assert not (tmp_path / "t-0" / "leader-epoch-checkpoint").exists()
     log.close()
-    assert list(records_of(open_log(tmp_path, config, clean=True))) == list(range(10))
+    assert list(records_of(open_log(tmp_path, config, is_clean=True))) == list(range(10))
 
 
 @pytest.mark.requirement("A-05", "F-61")
@@ -514,7 +514,7 @@ def test_closing_writes_a_snapshot_at_the_log_end(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="closed"):
         log.append(numbered(0, 1), now_ms=NOW)
     log.close()
-    assert list(records_of(open_log(tmp_path, clean=True))) == list(range(30))
+    assert list(records_of(open_log(tmp_path, is_clean=True))) == list(range(30))
 
 
 def test_a_failed_write_stops_all_writing(tmp_path: Path) -> None:
@@ -703,7 +703,7 @@ def test_cleaned_segments_replace_the_originals(tmp_path: Path) -> None:
     log.delete_due_files(NOW + 60_000)
     assert not list(directory.glob("*.deleted"))
     log.close()
-    assert records_of(open_log(tmp_path, clean=True)) == expected
+    assert records_of(open_log(tmp_path, is_clean=True)) == expected
 
 
 def test_the_active_segment_is_not_replaced(tmp_path: Path) -> None:
@@ -735,7 +735,7 @@ def test_partition_numbers_are_int32(tmp_path: Path) -> None:
 def test_the_topic_id_is_written_and_checked(tmp_path: Path) -> None:
     topic_id = uuid.uuid4()
     open_log(tmp_path, topic_id=topic_id).close()
-    assert open_log(tmp_path, clean=True).topic_id == topic_id
+    assert open_log(tmp_path, is_clean=True).topic_id == topic_id
     with pytest.raises(LogError, match="of another topic"):
         open_log(tmp_path, topic_id=uuid.uuid4())
 

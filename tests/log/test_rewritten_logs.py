@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kwire.log import FileSystem, LogConfig, LogDirectory, PartitionWriter
+from kwire.log.recovery import PartitionCheckpoints
 from kwire.records import Batch, ControlRecordType, TimestampType, parse_control_record
 from tests.log.writing import differences
 
@@ -71,7 +72,7 @@ def test_a_rewritten_log_equals_the_brokers(
             partition,
             config,
             now_ms=CLOCK,
-            clean=clean,
+            checkpoints=PartitionCheckpoints(is_clean=clean),
             topic_id=original.topic_id,
         )
 

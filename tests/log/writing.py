@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from kwire.log import FileSystem, LogConfig, PartitionWriter
+from kwire.log.recovery import PartitionCheckpoints
 from kwire.records import Record, TimestampType, read_batches, write_batch
 
 NOW = 1_760_000_000_000
@@ -38,9 +40,18 @@ def numbered(first: int, count: int, size_bytes: int = 20) -> bytes:
 def open_log(
     directory: Path, config: LogConfig = SMALL, *, file_system: FileSystem | None = None, **options: Any
 ) -> PartitionWriter:
-    """Open a partition "t-0" below a directory."""
-    options.setdefault("now_ms", NOW)
-    return PartitionWriter.open(file_system or FileSystem(), str(directory / "t-0"), "t", 0, config, **options)
+    """Open a partition "t-0" below a directory. options: of open, or fields of PartitionCheckpoints."""
+    names = [field.name for field in fields(PartitionCheckpoints)]
+    checkpoints = PartitionCheckpoints(**{name: options.pop(name) for name in names if name in options})
+    return PartitionWriter.open(
+        file_system or FileSystem(),
+        str(directory / "t-0"),
+        "t",
+        0,
+        config,
+        checkpoints=checkpoints,
+        **{"now_ms": NOW, **options},
+    )
 
 
 def records_of(log: PartitionWriter, offset: int | None = None, up_to: int | None = None) -> dict[int, bytes | None]:

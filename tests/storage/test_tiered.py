@@ -92,7 +92,7 @@ def test_indexes_and_snapshots_are_read_from_the_indexes_object(objects: Path, k
             assert ours.transaction_index == theirs.transaction_index
         for name in source._files.snapshots.values():
             if name in log._files.snapshots.values():
-                assert log._read_small(name) == source._read_small(name)
+                assert log.read_file(name) == source.read_file(name)
         assert len(log._files.snapshots) > 5
 
 

@@ -24,6 +24,7 @@ from kwire.internal_topics.metadata_records import VersionedMessage, metadata_re
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.log_config import LogConfig
 from kwire.log.partition_writer import PartitionWriter
+from kwire.log.recovery import PartitionCheckpoints
 from kwire.messages import LeaderChangeMessage, SnapshotFooterRecord, SnapshotHeaderRecord
 from kwire.protocol.record_values import write_metadata_record
 from kwire.records import AppendOrigin, BatchBuilder, ControlRecordType, write_control_batch
@@ -92,7 +93,14 @@ class MetadataLog:
             segment_bytes=settings.metadata_log_segment_bytes, segment_ms=settings.metadata_log_segment_ms
         )
         log = PartitionWriter.open(
-            file_system, directory, METADATA_TOPIC, 0, config, now_ms=now_ms, clean=clean, topic_id=TOPIC_ID
+            file_system,
+            directory,
+            METADATA_TOPIC,
+            0,
+            config,
+            now_ms=now_ms,
+            checkpoints=PartitionCheckpoints(is_clean=clean),
+            topic_id=TOPIC_ID,
         )
         stored.quorum.leader_epoch += 1
         file_system.write_atomically(f"{directory}/{QUORUM_STATE}", stored.quorum.render(node_id))

@@ -63,7 +63,6 @@ def open_logs(directory: Path, settings: Settings, topics: TopicRegistry, files:
         default_config=topic_log_config(settings, {}),
         configs={topic.name: topic_log_config(settings, topic.configs) for topic in topics},
         node_id=None if settings.node_id == DEFAULT_NODE_ID else settings.node_id,
-        progress=None,
     )
 
 

@@ -125,7 +125,7 @@ def is_lost(segment: Segment, log: PartitionLog, again: PartitionLog) -> bool:
     before = [each for each in again.segments if each.base_offset <= segment.base_offset]
     if not before or before[-1].base_offset == segment.base_offset:
         return False
-    name = before[-1].path.rpartition("/")[2]
+    name = before[-1].name_of("log")
     return again.listing[name] == log.listing.get(name)
 
 

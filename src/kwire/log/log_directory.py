@@ -149,6 +149,10 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
 
         return verify_directory(self).damages
 
+    def read_file(self, name: str) -> bytes | None:
+        """Return the contents of one of the directory's own files, None if it is missing. Raises LogError."""
+        return self._store.read_all(name) if name in self._names else None
+
     def _read(self, name: str, parse: Callable[[bytes], T], default: T) -> T:
         """Read one of the directory's files; an unreadable one counts as empty (F-03) and is listed in `ignored`."""
         if name not in self._names:

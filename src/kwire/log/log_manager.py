@@ -15,20 +15,19 @@ Source: kafka.log.LogManager, ReplicaManager.checkpointHighWatermarks 3.9.1; rul
 
 from __future__ import annotations
 
-import datetime
 import os
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 
 from kwire.errors import LogError, Malformed, OptionError
-from kwire.identifiers import TopicPartition, new_uuid, render_uuid
+from kwire.identifiers import TopicPartition
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 from kwire.log.file_names import MARKED_DIRECTORY, check_topic, parse_partition_directory
 from kwire.log.log_config import LogConfig
 from kwire.log.partition_writer import PartitionWriter
-from kwire.log.recovery import Progress
+from kwire.log.recovery import NO_CHECKPOINTS, PartitionCheckpoints
 from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
     HIGH_WATERMARKS,
@@ -36,13 +35,12 @@ from kwire.storage.checkpoints import (
     META_PROPERTIES,
     RECOVERY_POINTS,
     parse_offset_checkpoint,
-    parse_properties,
     render_clean_shutdown,
     render_offset_checkpoint,
-    render_properties,
 )
 from kwire.storage.directory_lock import DirectoryLock
 from kwire.storage.file_system import FileSystem
+from kwire.storage.meta_properties import MetaProperties
 
 __all__ = ["LogManager"]
 
@@ -86,15 +84,13 @@ class LogManager:
         configs: Mapping[str, LogConfig] | None = None,
         node_id: int | None = None,
         cluster_id: str | None = None,
-        left_alone: Collection[str] = (METADATA_TOPIC,),
         only: Callable[[str, int], bool] | None = None,
-        progress: Progress | None = None,
     ) -> LogManager:
         """Lock and open a log directory, creating it if necessary; recover it after a crash.
 
         configs: of topics that have their own. node_id, cluster_id: for a new directory, by default 1 and a random id;
-        an existing directory must match them if given. left_alone: topics that are not opened. progress: called as
-        segments are recovered.
+        an existing directory must match them if given. only: selects the partitions to open; their controller opens
+        the metadata log.
         Raises LogError for a directory in use, of another node, or with unknown subdirectories; OptionError.
         """
         manager = cls(os.fspath(path), file_system or FileSystem(), default_config or LogConfig(), now_ms)
@@ -103,8 +99,10 @@ class LogManager:
             manager._files.make_directory(manager.path)
         manager._lock = DirectoryLock(manager.path)
         try:
-            manager._load_properties(node_id, cluster_id)
-            manager._load_logs(left_alone, progress)
+            properties = manager._load_properties(node_id, cluster_id)
+            manager.node_id, manager.cluster_id = properties.node_id, properties.cluster_id
+            manager.directory_id = properties.directory_id
+            manager._load_logs()
             manager.cleaner_checkpoints = CleanerCheckpoints(manager._files, manager.path)
         except BaseException:
             manager._give_up()
@@ -125,33 +123,23 @@ class LogManager:
 
     # ---- opening
 
-    def _load_properties(self, node_id: int | None, cluster_id: str | None) -> None:
+    def _load_properties(self, node_id: int | None, cluster_id: str | None) -> MetaProperties:
         path = self._path(META_PROPERTIES)
         if not self._files.exists(path):
-            self.node_id = 1 if node_id is None else node_id
-            self.cluster_id = cluster_id or render_uuid(new_uuid())
-            self.directory_id = render_uuid(new_uuid())
-            properties = {
-                "version": "1",
-                "cluster.id": self.cluster_id,
-                "node.id": str(self.node_id),
-                "directory.id": self.directory_id,
-            }
-            written = datetime.datetime.fromtimestamp(self._now_ms / 1000, datetime.UTC)
-            self._files.write_atomically(path, render_properties(properties, written))
-            return
-        found = parse_properties(self._files.read_all(path))
-        text = found.get("node.id", found.get("broker.id", ""))
-        if not text.isdecimal():
-            raise LogError("node.id and broker.id are missing or not numbers", path)
-        self.node_id, self.cluster_id = int(text), found.get("cluster.id", "")
-        self.directory_id = found.get("directory.id", "")
-        if node_id is not None and node_id != self.node_id:
-            raise LogError(f"the directory belongs to node {self.node_id}, not to node {node_id}", path)
-        if cluster_id is not None and cluster_id != self.cluster_id:
-            raise LogError(f"the directory belongs to cluster {self.cluster_id}, not to {cluster_id}", path)
+            properties = MetaProperties.new(node_id, cluster_id)
+            properties.write(self._files, self.path, self._now_ms)
+            return properties
+        try:
+            found = MetaProperties.parse(self._files.read_all(path))
+        except Malformed as error:
+            raise LogError(error.what, path) from error
+        if node_id is not None and node_id != found.node_id:
+            raise LogError(f"the directory belongs to node {found.node_id}, not to node {node_id}", path)
+        if cluster_id is not None and cluster_id != found.cluster_id:
+            raise LogError(f"the directory belongs to cluster {found.cluster_id}, not to {cluster_id}", path)
+        return found
 
-    def _load_logs(self, left_alone: Collection[str], progress: Progress | None) -> None:
+    def _load_logs(self) -> None:
         self.was_clean = self._files.exists(self._path(CLEAN_SHUTDOWN))
         if self.was_clean:
             self._found_clean_shutdown = self._files.read_all(self._path(CLEAN_SHUTDOWN))
@@ -169,22 +157,17 @@ class LogManager:
                 continue
             if marked is not None and marked["mark"] == "delete":
                 self._removed.append((self._now_ms + self.default_config.file_delete_delay_ms, self._path(name)))
-            elif marked is not None or (which is not None and which[0] in left_alone):
+            elif marked is not None or (which is not None and which[0] == METADATA_TOPIC):
                 self.ignored.append(name)
             elif which is None:
                 raise LogError("not named like a partition; move it out of the log directory", self._path(name))
             else:
-                self.logs[which] = PartitionWriter.open(
-                    self._files,
-                    self._path(name),
-                    *which,
-                    self.config_of(which[0]),
-                    clean=self.was_clean,
+                checkpoints = PartitionCheckpoints(
+                    is_clean=self.was_clean,
                     log_start_offset=log_starts.get(which, 0),
                     recovery_point=recovery_points.get(which, 0),
-                    now_ms=self._now_ms,
-                    progress=progress,
                 )
+                self._open(*which, self._now_ms, checkpoints)
 
     def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
         """Read a checkpoint; an unreadable one counts as empty (F-03)."""
@@ -209,6 +192,27 @@ class LogManager:
             self._lock.release()
 
     # ---- partitions
+
+    def _open(
+        self,
+        topic: str,
+        partition: int,
+        now_ms: int,
+        checkpoints: PartitionCheckpoints = NO_CHECKPOINTS,
+        topic_id: uuid.UUID | None = None,
+    ) -> PartitionWriter:
+        """Open a partition, creating it if necessary, and add it to `logs`."""
+        log = self.logs[topic, partition] = PartitionWriter.open(
+            self._files,
+            self._path(f"{topic}-{partition}"),
+            topic,
+            partition,
+            self.config_of(topic),
+            now_ms=now_ms,
+            checkpoints=checkpoints,
+            topic_id=topic_id,
+        )
+        return log
 
     def config_of(self, topic: str) -> LogConfig:
         """Return the configs of a topic."""
@@ -239,17 +243,7 @@ class LogManager:
             raise OptionError(f"partition {partition} of {topic!r} already exists")
         if config is not None:
             self.set_config(topic, config)
-        log = PartitionWriter.open(
-            self._files,
-            self._path(f"{topic}-{partition}"),
-            topic,
-            partition,
-            self.config_of(topic),
-            now_ms=now_ms,
-            topic_id=topic_id,
-        )
-        self.logs[topic, partition] = log
-        return log
+        return self._open(topic, partition, now_ms, topic_id=topic_id)
 
     def reopen(self, topic: str, partition: int, *, now_ms: int, topic_id: uuid.UUID | None = None) -> PartitionWriter:
         """Recover a partition after a failed write or creation, as after a crash.
@@ -257,20 +251,12 @@ class LogManager:
         Raises LogError if that fails too; the old log stays readable.
         """
         old = self.logs.get((topic, partition))
-        log = PartitionWriter.open(
-            self._files,
-            self._path(f"{topic}-{partition}"),
-            topic,
-            partition,
-            self.config_of(topic),
-            now_ms=now_ms,
-            topic_id=topic_id,
-            log_start_offset=0 if old is None else old.log_start_offset,
-            recovery_point=0 if old is None else old.recovery_point,
-        )
+        checkpoints = NO_CHECKPOINTS
+        if old is not None:
+            checkpoints = PartitionCheckpoints(log_start_offset=old.log_start_offset, recovery_point=old.recovery_point)
+        log = self._open(topic, partition, now_ms, checkpoints, topic_id)
         if old is not None:
             old.abandon()
-        self.logs[topic, partition] = log
         return log
 
     def delete(self, topic: str, partition: int, *, now_ms: int) -> None:

@@ -21,7 +21,7 @@ from kwire.log.file_names import check_topic
 from kwire.log.leader_epochs import LeaderEpochs
 from kwire.log.log_config import LogConfig
 from kwire.log.producer_state import ProducerStates
-from kwire.log.recovery import Loader, Progress, rebuild_producer_state
+from kwire.log.recovery import NO_CHECKPOINTS, Loader, PartitionCheckpoints, rebuild_producer_state
 from kwire.log.segment_list import SegmentList
 from kwire.log.segment_swap import swap
 from kwire.log.segment_writer import SegmentWriter
@@ -73,17 +73,13 @@ class OpenPartition:
         config: LogConfig,
         *,
         now_ms: int,
-        clean: bool = False,
-        log_start_offset: int = 0,
-        recovery_point: int = 0,
+        checkpoints: PartitionCheckpoints = NO_CHECKPOINTS,
         topic_id: uuid.UUID | None = None,
-        progress: Progress | None = None,
     ) -> Self:
         """Open a partition's directory, creating it if necessary. directory: its full path.
 
-        clean: whether the last shutdown was clean; then nothing is recovered. log_start_offset, recovery_point: by the
-        checkpoints.
-        topic_id: written to partition.metadata if that is missing. progress: called as segments are recovered.
+        checkpoints: of the log directory; nothing is recovered after a clean shutdown. topic_id: written to
+        partition.metadata if that is missing.
         Raises OptionError for an invalid topic name, LogError for unusable files or another topic id.
         """
         check_topic(topic, partition)
@@ -99,14 +95,11 @@ class OpenPartition:
             directory=directory,
             name=log.name,
             config=config,
-            is_clean=clean,
-            log_start_offset=log_start_offset,
-            recovery_point=recovery_point,
+            checkpoints=checkpoints,
             epochs=log.leader_epochs,
             producers=log.producers,
             snapshots=log.snapshots,
             now_ms=now_ms,
-            progress=progress,
             remove_later=lambda what: log._removal.add(what, now_ms + config.file_delete_delay_ms),
         ).load()
         log.segments, log.recovery_point = loaded.segments, loaded.recovery_point

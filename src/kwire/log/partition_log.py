@@ -12,7 +12,7 @@ import uuid
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from kwire.errors import CorruptBatch, LogError, Malformed, OptionError
 from kwire.log.file_names import Ignored, PartitionFiles, SegmentFiles, decide_files
@@ -39,15 +39,16 @@ from kwire.storage.checkpoints import (
     parse_partition_metadata,
 )
 from kwire.storage.open_store import open_store
-from kwire.storage.store import Entry, Store, parent_of
+from kwire.storage.store import Entry, Store, StoredFile, parent_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import pyarrow as pa
 
     from kwire.log.damage import Damage
 
+T = TypeVar("T")
 Isolation = Literal["read_uncommitted", "read_committed"]
 ISOLATIONS = ("read_uncommitted", "read_committed")
 
@@ -129,13 +130,9 @@ class PartitionLog:
 
     # ---- files
 
-    @property
+    @cached_property
     def listing(self) -> dict[str, Entry]:
         """The files of the directory, by name. Raises LogError if it cannot be listed."""
-        return self._entries
-
-    @cached_property
-    def _entries(self) -> dict[str, Entry]:
         return {entry.name: entry for entry in self.store.list(self.directory) if not entry.is_directory}
 
     @cached_property
@@ -144,13 +141,13 @@ class PartitionLog:
             files = SegmentFiles(base_offset=base_offset, names={"log": name})
             return self._segment(files, None).end().next_offset
 
-        files = decide_files(self._entries, next_offset)
+        files = decide_files(self.listing, next_offset)
         if self.only_base_offset is not None:
             files.segments = [each for each in files.segments if each.base_offset == self.only_base_offset]
         return files
 
     def _segment(self, files: SegmentFiles, next_base: int | None) -> Segment:
-        entry = self._entries[files.names["log"]]
+        entry = self.listing[files.names["log"]]
         return Segment(
             self.store,
             self.directory,
@@ -186,40 +183,48 @@ class PartitionLog:
         """Return the path of a file in this directory, relative to the store."""
         return f"{self.directory}/{name}" if self.directory else name
 
+    def url_of(self, name: str) -> str:
+        """Return the path or URL of a file in this directory."""
+        return self.store.url_of(self.path_of(name))
+
+    def open_file(self, name: str) -> StoredFile:
+        """Open a file in this directory. Raises LogError."""
+        return self.store.open(self.path_of(name))
+
+    def read_file(self, name: str) -> bytes:
+        """Read a whole small file in this directory. Raises LogError."""
+        return self.store.read_all(self.path_of(name))
+
     def has_file(self, name: str) -> bool:
         """Return whether the listing contains a file."""
-        return name in self._entries
+        return name in self.listing
 
     @property
     def file_names(self) -> list[str]:
         """Names of the files in this directory, as listed."""
-        return list(self._entries)
+        return list(self.listing)
 
     @property
     def snapshots(self) -> dict[int, str]:
         """Names of the producer snapshots, by offset."""
         return self._files.snapshots
 
-    def _read_small(self, name: str) -> bytes | None:
-        return self.store.read_all(self.path_of(name)) if name in self._entries else None
+    def _parse_file(self, name: str, parse: Callable[[bytes], T]) -> T | None:
+        """Parse a small file, None if it is missing. Raises LogError if it is invalid."""
+        try:
+            return parse(self.read_file(name)) if name in self.listing else None
+        except Malformed as error:
+            raise LogError(str(error), self.url_of(name)) from error
 
     @cached_property
     def topic_id(self) -> uuid.UUID | None:
         """Topic id in partition.metadata; None without that file (before Kafka 2.8). Raises LogError if invalid."""
-        data = self._read_small(PARTITION_METADATA)
-        try:
-            return None if data is None else parse_partition_metadata(data)
-        except Malformed as error:
-            raise LogError(str(error), self.store.url_of(self.path_of(PARTITION_METADATA))) from error
+        return self._parse_file(PARTITION_METADATA, parse_partition_metadata)
 
     @cached_property
     def leader_epochs(self) -> list[LeaderEpoch]:
         """Entries of leader-epoch-checkpoint, oldest first; empty without it. Raises LogError if it is invalid."""
-        data = self._read_small(LEADER_EPOCHS)
-        try:
-            return [] if data is None else parse_leader_epochs(data)
-        except Malformed as error:
-            raise LogError(str(error), self.store.url_of(self.path_of(LEADER_EPOCHS))) from error
+        return self._parse_file(LEADER_EPOCHS, parse_leader_epochs) or []
 
     # ---- offsets
 
@@ -267,9 +272,8 @@ class PartitionLog:
         """Return the transactions open at offset by its producer snapshot; None without a valid one."""
         name = self._files.snapshots.get(offset)
         try:
-            data = None if name is None else self._read_small(name)
-            producers = None if data is None else parse_producer_snapshot(data)
-        except (LogError, Malformed):
+            producers = None if name is None else self._parse_file(name, parse_producer_snapshot)
+        except LogError:
             return None  # F-42: use an older one, or the log
         if producers is None:
             return None

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kwire.errors import BrokerError
 from kwire.log.producer_snapshot import ProducerState, parse_producer_snapshot, render_producer_snapshot
-from kwire.records import AppendOrigin, ControlRecord, ControlRecordType
+from kwire.records import AppendOrigin, Batch, ControlRecord, ControlRecordType
+from kwire.records.batch_header import BatchHeader
 
 __all__ = ["CompletedTransaction", "Duplicate", "ProducerBatch", "ProducerEntry", "ProducerStates", "ProducerUpdate"]
 
@@ -25,28 +26,7 @@ LAST_SEQUENCE = (1 << 31) - 1
 OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH = 45, 47
 INVALID_TXN_STATE, TRANSACTION_COORDINATOR_FENCED = 48, 52
 
-
-class ProducerBatch(Protocol):
-    """What is asked of a batch: a header of kwire.storage.header_walk or a Batch of kwire.records."""
-
-    @property
-    def base_offset(self) -> int: ...
-    @property
-    def last_offset(self) -> int: ...
-    @property
-    def producer_id(self) -> int: ...
-    @property
-    def producer_epoch(self) -> int: ...
-    @property
-    def base_sequence(self) -> int: ...
-    @property
-    def last_sequence(self) -> int: ...
-    @property
-    def max_timestamp(self) -> int: ...
-    @property
-    def is_transactional(self) -> bool: ...
-    @property
-    def is_control(self) -> bool: ...
+ProducerBatch = BatchHeader | Batch
 
 
 class RememberedBatch(NamedTuple):

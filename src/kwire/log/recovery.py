@@ -31,22 +31,22 @@ from kwire.log.segment_writer import SegmentWriter
 from kwire.log.snapshot_files import SnapshotFiles
 from kwire.log.transaction_index import TransactionIndexEntry
 from kwire.records import AppendOrigin, Batch, ControlRecord, parse_control_record, read_batches
+from kwire.records.batch_header import BatchHeader
 from kwire.storage.file_system import FileSystem, OpenFile
 from kwire.storage.header_walk import HeaderWalk
+from kwire.storage.store import StoredFile
 
 __all__ = [
+    "NO_CHECKPOINTS",
     "Loaded",
     "Loader",
     "OffsetOverflow",
-    "Progress",
+    "PartitionCheckpoints",
     "control_record_of",
     "rebuild_producer_state",
     "recover_segment",
+    "replay_header",
 ]
-
-INDEX_KINDS = ("index", "timeindex", "txnindex")
-
-Progress = Callable[[str, int, int], None]  # (the log's name, segments done, segments to do)
 
 
 class OffsetOverflow(Exception):
@@ -72,10 +72,8 @@ def checked_batches(log: OpenFile) -> Iterator[Batch]:
 
 
 def control_record_of(batch: Batch) -> ControlRecord | None:
-    """The control record of a control batch; None for other batches and for emptied ones (P-05)."""
-    if not batch.is_control:
-        return None
-    record = next(batch.records(), None)
+    """Return the control record of a control batch; None for other batches and for emptied ones (P-05)."""
+    record = next(batch.records(), None) if batch.is_control else None
     return None if record is None else parse_control_record(record)
 
 
@@ -169,13 +167,35 @@ def replay(producers: ProducerStates, segment: SegmentWriter, start_offset: int,
     for header in HeaderWalk(segment.log, place.position):
         if header.last_offset >= end_offset:
             return
-        if header.producer_id < 0:
-            continue
-        if not header.is_control:
-            producers.commit(producers.prepare([(header, None)], AppendOrigin.REPLICATION))
-            continue
-        for batch in read_batches(segment.log.pread(header.position, header.size_bytes), file=segment.log.url):
+        replay_header(producers, segment.log, header)
+
+
+def replay_header(producers: ProducerStates, file: StoredFile, header: BatchHeader) -> None:
+    """Apply the batch of a header to the producer state; only control batches are read."""
+    if header.producer_id < 0:
+        return
+    if header.is_control:
+        data = file.pread(header.position, header.size_bytes)
+        for batch in read_batches(data, position=header.position, file=file.url):
             learn(producers, batch)
+    else:
+        producers.commit(producers.prepare([(header, None)], AppendOrigin.REPLICATION))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionCheckpoints:
+    """What the files of a log directory say about a partition.
+
+    log_start_offset, recovery_point: 0 without an entry. is_clean: whether the last shutdown was clean, so that batches
+    need no check.
+    """
+
+    log_start_offset: int = 0
+    recovery_point: int = 0
+    is_clean: bool = False
+
+
+NO_CHECKPOINTS = PartitionCheckpoints()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -190,24 +210,17 @@ class Loaded:
 
 @dataclass(slots=True, kw_only=True)
 class Loader:
-    """Opens one partition's directory. is_clean: whether the shutdown was clean; then batches are not checked.
-
-    log_start_offset, recovery_point: of the checkpoints, default 0. remove_later: receives segments and snapshots that
-    were renamed to `.deleted`.
-    """
+    """Opens one partition's directory. remove_later: called with segments and snapshots renamed to `.deleted`."""
 
     file_system: FileSystem
     directory: str
     name: str
     config: LogConfig
-    is_clean: bool
-    log_start_offset: int
-    recovery_point: int
+    checkpoints: PartitionCheckpoints
     epochs: LeaderEpochs
     producers: ProducerStates
     snapshots: SnapshotFiles
     now_ms: int
-    progress: Progress | None
     remove_later: Callable[[SegmentWriter | str], None]
 
     def load(self) -> Loaded:
@@ -216,16 +229,16 @@ class Loader:
         segments = self.open_and_recover()
         end_offset = self.check_end(segments)
         if not len(segments):
-            segments.add(self._segment(self.log_start_offset, is_new=True))
-        recovery_point = min(self.recovery_point, segments.active.read_next_offset())
-        if self.is_clean and end_offset is not None:
+            segments.add(self._segment(self.checkpoints.log_start_offset, is_new=True))
+        recovery_point = min(self.checkpoints.recovery_point, segments.active.read_next_offset())
+        if self.checkpoints.is_clean and end_offset is not None:
             recovery_point = end_offset
         if end_offset is None:
             end_offset = segments.active.read_next_offset()
         segments.active.activate()
         self.epochs.truncate_from_end(end_offset)
-        log_start_offset = max(self.log_start_offset, segments[0].base_offset)
-        self.epochs.truncate_from_start(self.log_start_offset)
+        log_start_offset = max(self.checkpoints.log_start_offset, segments[0].base_offset)
+        self.epochs.truncate_from_start(self.checkpoints.log_start_offset)
         self.epochs.flush()
         self.snapshots.remove_stray(segments.base_offsets)
         rebuild_producer_state(
@@ -235,7 +248,7 @@ class Loader:
             log_start_offset=log_start_offset,
             end_offset=end_offset,
             magic=self.config.magic,
-            is_clean=self.is_clean,
+            is_clean=self.checkpoints.is_clean,
             now_ms=self.now_ms,
         )
         return Loaded(
@@ -303,7 +316,7 @@ class Loader:
         while True:
             try:
                 segments = self.open_segments()
-                if not self.is_clean:
+                if not self.checkpoints.is_clean:
                     self.recover(segments)
                 return segments
             except OffsetOverflow as overflow:
@@ -346,7 +359,7 @@ class Loader:
             producers,
             snapshots,
             before,
-            log_start_offset=self.log_start_offset,
+            log_start_offset=self.checkpoints.log_start_offset,
             end_offset=segment.base_offset,
             magic=self.config.magic,
             is_clean=False,
@@ -360,10 +373,8 @@ class Loader:
 
     def recover(self, segments: SegmentList) -> None:
         """Check the batches that may not be durable (G-07)."""
-        unflushed = segments.between(self.recovery_point, MAX_OFFSET)
+        unflushed = segments.between(self.checkpoints.recovery_point, MAX_OFFSET)
         for done, segment in enumerate(unflushed):
-            if self.progress is not None:
-                self.progress(self.name, done, len(unflushed))
             try:
                 cut = self._recover(segments, segment)
             except InvalidOffset:
@@ -374,8 +385,6 @@ class Loader:
             if cut:
                 self._remove(segments, unflushed[done + 1 :])
                 break
-        if self.progress is not None:
-            self.progress(self.name, len(unflushed), len(unflushed))
 
     def _remove(self, segments: SegmentList, removed: list[SegmentWriter]) -> None:
         self.snapshots.reload()
@@ -394,12 +403,12 @@ class Loader:
         if not len(segments):
             return None
         end_offset = segments.active.read_next_offset()
-        if end_offset >= self.log_start_offset:
+        if end_offset >= self.checkpoints.log_start_offset:
             return end_offset
         self._remove(segments, list(segments))
         self.epochs.clear()
         self.producers.clear()
         self.snapshots.reload()
         self.snapshots.remove_all()
-        self.producers.snapshot_offset, self.producers.end_offset = 0, self.log_start_offset
+        self.producers.snapshot_offset, self.producers.end_offset = 0, self.checkpoints.log_start_offset
         return None

@@ -18,8 +18,8 @@ from kwire.log.offset_index import OffsetIndex
 from kwire.log.time_index import TimeIndex
 from kwire.log.transaction_index import TransactionIndexEntry, parse_transaction_index
 from kwire.records.attributes import NO_TIMESTAMP
-from kwire.records.batch_header import DEFAULT_HEADER_BYTES, BatchHeader, parse_header
-from kwire.storage.header_walk import HeaderWalk, is_zero_tail
+from kwire.records.batch_header import BatchHeader
+from kwire.storage.header_walk import HeaderWalk, header_at, is_zero_tail
 from kwire.storage.store import Store, StoredFile
 
 INDEX_TRIES = 8  # wrong entries after which the index is no longer used
@@ -83,6 +83,10 @@ class Segment:
         """Return the path of an existing file by kind, relative to the store."""
         return self._paths[kind]
 
+    def name_of(self, kind: str) -> str:
+        """Return the name of an existing file by kind."""
+        return self._paths[kind].rpartition("/")[2]
+
     @property
     def is_active(self) -> bool:
         """Whether this is the last segment, which grows."""
@@ -144,10 +148,7 @@ class Segment:
         size = file.size()
         if not 0 <= position < size:
             return None
-        try:
-            header = parse_header(file.pread(position, DEFAULT_HEADER_BYTES), 0, position, file.url)
-        except CorruptBatch:
-            return None
+        header = header_at(file, position)
         if header is None or position + header.size_bytes > size or not self.is_inside(header):
             return None
         return header if header.stored_offset <= offset else None

@@ -58,7 +58,7 @@ class _Builder:
         self.file_system.make_directory(directory)
         for segment, why in partition.dropped.values():
             for kind in sorted(segment.has):
-                self._quarantine(partition, segment.path_of(kind).rpartition("/")[2], why)
+                self._quarantine(partition, segment.name_of(kind), why)
         for each in partition.segments:
             if each.is_dropped:
                 self._drop(partition, each)
@@ -101,7 +101,7 @@ class _Builder:
 
     def _drop(self, partition: PartitionPlan, each: SegmentPlan) -> None:
         for kind in sorted(each.found.segment.has):
-            name = each.found.segment.path_of(kind).rpartition("/")[2]
+            name = each.found.segment.name_of(kind)
             self._quarantine(partition, name, "its segment follows a cut or has no valid batch")
 
     def _segment(self, partition: PartitionPlan, each: SegmentPlan, directory: str) -> None:
@@ -110,12 +110,12 @@ class _Builder:
         if each.rewrites or each.rebuilds:
             self._write_log(partition, each, f"{directory}/{log}")
         else:
-            self._copy(partition.log, segment.path.rpartition("/")[2], f"{directory}/{log}")
+            self._copy(partition.log, segment.name_of("log"), f"{directory}/{log}")
         self.advance(segment.size_bytes)
         for kind in INDEX_SUFFIXES:
             if kind not in segment.has:
                 continue
-            name = segment.path_of(kind).rpartition("/")[2]
+            name = segment.name_of(kind)
             if each.rebuilds:
                 self._quarantine(partition, name, "built again")
             else:
@@ -132,7 +132,7 @@ class _Builder:
                 for position, data in [p for p in each.patches if at <= p[0] < bad.position]:
                     out.write_at(out.end - (bad.position - position), data)
                 for piece in each.found.fills.get(bad.position, ()):
-                    with partition.log.store.open(partition.log.path_of(piece.name)) as other:
+                    with partition.log.open_file(piece.name) as other:
                         copy_range(other, piece.position, piece.size_bytes, out)
                 at = bad.end
             end = each.found.size_bytes
@@ -161,13 +161,13 @@ class _Builder:
     def _quarantine(self, partition: PartitionPlan, name: str, why: str) -> None:
         if not partition.log.has_file(name):
             return
-        with partition.log.store.open(partition.log.path_of(name)) as source:
+        with partition.log.open_file(name) as source:
             self.quarantine.add(source, partition.name, name, cause=why)
 
     def _copy(self, log: PartitionLog, name: str, target: str) -> None:
         if self.links and target.endswith(f"/{name}"):
             try:
-                os.symlink(log.store.url_of(log.path_of(name)), target)
+                os.symlink(log.url_of(name), target)
             except OSError as error:
                 raise LogError(f"cannot be created: {cause(error)}", target) from error
         else:
@@ -321,7 +321,7 @@ def _in_place(plan: Plan, files: FileSystem, root: str, advance: Advance | None)
         kept = {entry.file for entry in quarantine.entries}
         for name in each.log.file_names:
             if (name in changed or _is_removed(name, staged, each)) and f"{each.name}/{name}" not in kept:
-                with each.log.store.open(each.log.path_of(name)) as source:
+                with each.log.open_file(name) as source:
                     quarantine.add(source, each.name, name, cause="the whole file, before the repair")
     for name in plan.checkpoints:
         with plan.partitions[0].log.store.open(name) as source:

@@ -123,7 +123,7 @@ class PartitionPlan:
     def lines(self) -> Iterator[tuple[str, str]]:
         """Yield (file, action) as text."""
         for segment, why in self.dropped.values():
-            yield segment.path.rpartition("/")[2], f"quarantined: {why}"
+            yield segment.name_of("log"), f"quarantined: {why}"
         for each in self.segments:
             log = segment_file(each.base_offset, "log")
             if each.moved_from is not None:
@@ -223,12 +223,12 @@ def _plan_files(plan: PartitionPlan, layout: Layout) -> None:
         each.segment.base_offset: (each.segment, f"empty; {each.within} has its offsets") for each in layout.empty
     }
     for segment, _ in plan.dropped.values():
-        plan.gone |= {segment.path_of(kind).rpartition("/")[2] for kind in segment.has}
+        plan.gone |= {segment.name_of(kind) for kind in segment.has}
     for each in plan.segments:
         each.moved_from = layout.misnamed.get(each.base_offset)
         if each.moved_from is not None:
             segment = each.found.segment
-            plan.gone |= {segment.path_of(kind).rpartition("/")[2] for kind in segment.has}
+            plan.gone |= {segment.name_of(kind) for kind in segment.has}
 
 
 def _plan_rebuilds(plan: PartitionPlan, found: PartitionFindings) -> None:

@@ -12,7 +12,7 @@ from kwire.errors import CorruptBatch
 from kwire.records.batch_header import DEFAULT_HEADER_BYTES, PREFIX_BYTES, BatchHeader, parse_header
 from kwire.storage.store import StoredFile
 
-__all__ = ["HeaderWalk", "is_zero_tail"]
+__all__ = ["HeaderWalk", "header_at", "is_zero_tail"]
 
 
 class HeaderWalk:
@@ -49,6 +49,14 @@ class HeaderWalk:
                 return
             self.position = position + header.size_bytes
             yield header
+
+
+def header_at(file: StoredFile, position: int) -> BatchHeader | None:
+    """Return the header at a position; None if the bytes there are not one."""
+    try:
+        return parse_header(file.pread(position, DEFAULT_HEADER_BYTES), 0, position, file.url)
+    except CorruptBatch:
+        return None
 
 
 def is_zero_tail(file: StoredFile, position: int) -> bool:

@@ -16,6 +16,7 @@ from kwire.log import FileSystem, LogConfig, LogDirectory, LogManager, Partition
 from kwire.log.cleaner import Cleaner
 from kwire.log.cleaner.offset_map import SLOT_BYTES
 from kwire.log.cleaner_checkpoints import CleanerCheckpoints
+from kwire.log.recovery import PartitionCheckpoints
 from kwire.records import write_batch
 from tests.log.cleaner import kafka_cleaned
 from tests.log.cleaner.compared import log_content, segment_files
@@ -72,7 +73,15 @@ def test_golden_logs_are_cleaned_as_by_kafka(
     for now_ms, expected in zip(kafka_cleaned.PASSES, EXPECTED[f"{archive}/{name}"], strict=True):
         (tmp_path / "cleaner-offset-checkpoint").unlink(missing_ok=True)
         config = LogConfig.parse(kafka_cleaned.SETTINGS)
-        log = PartitionWriter.open(files, str(directory), topic, int(partition), config, now_ms=now_ms, clean=True)
+        log = PartitionWriter.open(
+            files,
+            str(directory),
+            topic,
+            int(partition),
+            config,
+            now_ms=now_ms,
+            checkpoints=PartitionCheckpoints(is_clean=True),
+        )
         active = log.segments.active
         untouched = active.log.pread(0, active.size_bytes)
         cleaner = Cleaner(CleanerCheckpoints(files, str(tmp_path)))
@@ -113,7 +122,9 @@ def test_the_last_record_of_each_key_is_kept_and_the_active_segment_unchanged(tm
     again = cleaner.clean(log, NOW)
     assert (again.passes, again.segments_read) == (1, 0)  # nothing is dirty
     log.close()
-    reopened = PartitionWriter.open(FileSystem(), str(tmp_path / "t-0"), "t", 0, CONFIG, now_ms=NOW, clean=True)
+    reopened = PartitionWriter.open(
+        FileSystem(), str(tmp_path / "t-0"), "t", 0, CONFIG, now_ms=NOW, checkpoints=PartitionCheckpoints(is_clean=True)
+    )
     assert len(contents(tmp_path)) == len(left) + 1
     reopened.close()
 
@@ -154,7 +165,9 @@ def test_an_interruption_at_any_step_leaves_the_old_or_the_new_records(tmp_path:
         root = tmp_path / str(stop_at)
         shutil.copytree(tmp_path / "made", root)
         files = StoppingFileSystem(None)
-        log = PartitionWriter.open(files, str(root / "t-0"), "t", 0, config, now_ms=NOW, clean=True)
+        log = PartitionWriter.open(
+            files, str(root / "t-0"), "t", 0, config, now_ms=NOW, checkpoints=PartitionCheckpoints(is_clean=True)
+        )
         files.stop_at, files.torn = len(files.steps) + stop_at, bool(stop_at % 2)
         stopped = False
         try:

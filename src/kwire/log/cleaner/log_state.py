@@ -8,63 +8,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from kwire.errors import LogError, Malformed
 from kwire.log.cleaner.retention import LastRecord
 from kwire.log.log_config import LogConfig
 from kwire.log.partition_log import PartitionLog
 from kwire.log.producer_state import ProducerStates
-from kwire.log.recovery import control_record_of
+from kwire.log.recovery import replay_header
 from kwire.log.segment import Segment
 from kwire.log.segment_writer import SegmentWriter
 from kwire.log.transaction_index import TransactionIndexEntry
-from kwire.records import AppendOrigin, read_batches
 from kwire.storage.header_walk import HeaderWalk
 from kwire.storage.store import StoredFile
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from kwire.log.partition_writer import PartitionWriter
 
 __all__ = ["LogState", "OpenSegment", "SourceSegment", "StoredSegment", "open_state", "stored_state"]
 
 
-class SourceSegment(Protocol):
-    """A segment to clean. index_bytes, time_index_bytes: size of the entries. Times are in milliseconds."""
-
-    @property
-    def base_offset(self) -> int: ...
-    @property
-    def size_bytes(self) -> int: ...
-    @property
-    def index_bytes(self) -> int: ...
-    @property
-    def time_index_bytes(self) -> int: ...
-    @property
-    def modified_ms(self) -> int: ...
-    @property
-    def first_timestamp(self) -> int:
-        """Largest timestamp of the first batch, -1 if empty."""
-
-    @property
-    def largest_timestamp(self) -> int:
-        """Largest timestamp; the modification time if no record has one."""
-
-    @property
-    def aborted(self) -> Sequence[TransactionIndexEntry]:
-        """Entries of the transaction index."""
-
-    def opened(self) -> AbstractContextManager[StoredFile]:
-        """Open the `.log` file."""
-
-    def position_of(self, offset: int) -> int:
-        """Return the start of a batch before everything at or above offset."""
-
-
 class OpenSegment:
-    """A segment of an open partition."""
+    """A segment of an open partition. index_bytes, time_index_bytes: size of the entries. Times are in milliseconds."""
 
     def __init__(self, segment: SegmentWriter) -> None:
         self.segment = segment
@@ -72,83 +37,97 @@ class OpenSegment:
 
     @property
     def size_bytes(self) -> int:
+        """Size of the batches."""
         return self.segment.size_bytes
 
     @property
     def index_bytes(self) -> int:
+        """Size of the offset index entries."""
         index = self.segment.offset_index
         return index.count * index.entry_bytes
 
     @property
     def time_index_bytes(self) -> int:
+        """Size of the time index entries."""
         index = self.segment.time_index
         return index.count * index.entry_bytes
 
     @property
     def modified_ms(self) -> int:
+        """Modification time of the `.log` file."""
         return self.segment.log.modified_ms()
 
     @property
     def first_timestamp(self) -> int:
+        """Largest timestamp of the first batch, -1 if empty."""
         return self.segment.first_timestamp
 
     @property
     def largest_timestamp(self) -> int:
+        """Largest timestamp; the modification time if no record has one."""
         return self.segment.largest_timestamp
 
     @property
     def aborted(self) -> Sequence[TransactionIndexEntry]:
+        """Entries of the transaction index."""
         return self.segment.transaction_index.entries
 
     @contextmanager
     def opened(self) -> Iterator[StoredFile]:
+        """Use the open `.log` file."""
         yield self.segment.log
 
     def position_of(self, offset: int) -> int:
+        """Return the start of a batch before everything at or above offset."""
         return self.segment.offset_index.lookup(offset)
 
 
 class StoredSegment:
-    """A read-only segment. Raises LogError for unreadable files."""
+    """The same of a read-only segment. Raises LogError for unreadable files."""
 
     def __init__(self, segment: Segment) -> None:
         self._segment = segment
         self.base_offset, self.size_bytes = segment.base_offset, segment.size_bytes
         self.modified_ms = segment.modified_ms or 0
+        self.opened = segment.open
 
     @property
     def index_bytes(self) -> int:
+        """Size of the offset index entries."""
         index = self._segment.index
         return 0 if index is None else len(index.entries)
 
     @property
     def time_index_bytes(self) -> int:
+        """Size of the time index entries."""
         index = self._segment.time_index
         return 0 if index is None else len(index.entries)
 
     @property
     def first_timestamp(self) -> int:
+        """Largest timestamp of the first batch, -1 if empty."""
         with self._segment.open() as file:
             return next((header.max_timestamp for header in HeaderWalk(file)), -1)
 
     @property
     def largest_timestamp(self) -> int:
+        """Largest timestamp; the modification time if no record has one."""
         with self._segment.open() as file:
             largest = self._segment.largest_timestamp(file)
         return largest if largest >= 0 else self.modified_ms
 
     @property
     def aborted(self) -> Sequence[TransactionIndexEntry]:
+        """Entries of the transaction index."""
         return self._segment.transaction_index or ()
 
-    @contextmanager
-    def opened(self) -> Iterator[StoredFile]:
-        with self._segment.open() as file:
-            yield file
-
     def position_of(self, offset: int) -> int:
+        """Return the start of a batch before everything at or above offset."""
         with self._segment.open() as file:
             return self._segment.start_for(file, offset)
+
+
+SourceSegment = OpenSegment | StoredSegment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +202,7 @@ def stored_producers(log: PartitionLog, config: LogConfig, now_ms: int) -> Produ
     for offset in sorted((each for each in log.snapshots if each <= log.log_end_offset), reverse=True):
         name = log.snapshots[offset]
         try:
-            producers.load(log.store.read_all(f"{log.directory}/{name}" if log.directory else name), now_ms)
+            producers.load(log.read_file(name), now_ms)
         except (LogError, Malformed):  # F-42: try an older one
             continue
         start = offset
@@ -231,15 +210,7 @@ def stored_producers(log: PartitionLog, config: LogConfig, now_ms: int) -> Produ
     for segment in log.segments_between(start, log.log_end_offset):
         with segment.open() as file:
             for header in HeaderWalk(file, segment.start_for(file, start)):
-                if header.stored_offset < start or header.producer_id < 0:
-                    continue
-                marker = None
-                if header.is_control:
-                    data = file.pread(header.position, header.size_bytes)
-                    marker = control_record_of(next(read_batches(data, position=header.position, file=file.url)))
-                update = producers.prepare([(header, marker)], AppendOrigin.REPLICATION)
-                producers.commit(update)
-                for completed in update.completed:
-                    producers.complete(completed)
+                if header.stored_offset >= start:
+                    replay_header(producers, file, header)
     producers.remove_expired(now_ms)
     return producers

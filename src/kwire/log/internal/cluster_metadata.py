@@ -76,11 +76,10 @@ def read_snapshot_records(source: Source, snapshot: Snapshot) -> Iterator[TypedR
     from kwire.records import read_batches
 
     log = metadata_log(source)
-    path = f"{log.directory}/{snapshot.name}" if log.directory else snapshot.name
-    data = log.store.read_all(path)
+    data = log.read_file(snapshot.name)
     offset = 0
     try:
-        for batch in read_batches(data, file=log.store.url_of(path)):
+        for batch in read_batches(data, file=log.url_of(snapshot.name)):
             for record in typed_records(METADATA_TOPIC, IN_SNAPSHOT, batch, decode_metadata):
                 yield record
                 offset = record.offset + 1

@@ -35,12 +35,11 @@ from kwire.records.batch_header import (
     DEFAULT_HEADER_BYTES,
     LEADER_EPOCH_POSITION,
     PRODUCER_EPOCH_POSITION,
-    BatchHeader,
     parse_header,
 )
 from kwire.records.columns import ColumnReader
 from kwire.records.kernels import table as t
-from kwire.storage.header_walk import is_zero_tail
+from kwire.storage.header_walk import header_at, is_zero_tail
 from kwire.storage.store import StoredFile
 
 __all__ = ["Bad", "Good", "Odd", "SegmentScan"]
@@ -305,7 +304,7 @@ class SegmentScan:
         for batch in read_batches(data, position=start, file=file.url):
             what = f"stored CRC {batch.crc}, computed {batch.computed_crc()}"
         if self.next_offset <= first <= last < self._ceiling:
-            behind = _header_at(file, end)
+            behind = header_at(file, end)
             contiguous = behind is not None and behind.magic == 2 and behind.stored_offset == last + 1
             if contiguous or (end == size and int(table[i, t.MAGIC]) < 2):
                 return Bad(
@@ -361,7 +360,7 @@ class SegmentScan:
         if is_zero_tail(file, start):
             return self._unbelievable(file, start, size, Kind.HEADER, "")
         found = next_good(file, start + 1, size, Range(self.next_offset, self._ceiling))
-        header = _header_at(file, start)
+        header = header_at(file, start)
         if found is None and chunks.refused is None:
             claimed = None
             if header is not None and self.next_offset <= header.stored_offset <= header.last_offset < self._ceiling:
@@ -539,13 +538,6 @@ def _judge_records(
 
 def _claimed(table: Int64s, i: int) -> tuple[int, int]:
     return int(table[i, t.BASE_OFFSET]), int(table[i, t.LAST_OFFSET])
-
-
-def _header_at(file: StoredFile, position: int) -> BatchHeader | None:
-    try:
-        return parse_header(file.pread(position, DEFAULT_HEADER_BYTES), 0, position, file.url)
-    except CorruptBatch:
-        return None
 
 
 def _header_text(data: memoryview, file: str) -> str:

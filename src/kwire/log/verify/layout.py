@@ -62,7 +62,7 @@ class Spare:
     def pieces(self, first: int, last: int) -> list[Piece]:
         """Return its valid batches within offsets [first, last], in order; adjacent ones form one piece."""
         found: list[Piece] = []
-        with self.log.store.open(self.log.path_of(self.name)) as file:
+        with self.log.open_file(self.name) as file:
             for header in self.batches:
                 if header.stored_offset < first or header.last_offset > last:
                     continue
@@ -194,7 +194,7 @@ def _loose_names(log: PartitionLog) -> list[str]:
 
 
 def _begins_with_batch(log: PartitionLog, name: str) -> bool:
-    with log.store.open(log.path_of(name)) as file:
+    with log.open_file(name) as file:
         return valid_batch(file, 0, file.size(), ANYWHERE) is not None
 
 
@@ -254,14 +254,14 @@ class _Sorting:
         is_compacted: Callable[[], bool | None],
     ) -> None:
         self.log, self.known, self.is_compacted = log, known, is_compacted
-        self.by_name = {segment.path.rpartition("/")[2]: segment for segment in segments}
+        self.by_name = {segment.name_of("log"): segment for segment in segments}
         self.files = [self._file(name, segment) for name, segment in self.by_name.items()]
         self.loose = sorted((self._file(name, None) for name in loose), key=lambda file: file.first)
         self.result = Layout(segments=[])
         self._strip_outliers()
 
     def _file(self, name: str, segment: Segment | None) -> _File:
-        with self.log.store.open(self.log.path_of(name)) as file:
+        with self.log.open_file(name) as file:
             batches, size = list(batches_in(file)), file.size()
             chain = longest_increasing(batches)
             first = _first_offset(file, chain[0]) if chain else 0
@@ -271,7 +271,7 @@ class _Sorting:
         files = {"log": name}
         modified = None
         if segment is not None:
-            files = {kind: segment.path_of(kind).rpartition("/")[2] for kind in segment.has}
+            files = {kind: segment.name_of(kind) for kind in segment.has}
             modified = segment.modified_ms
         return _File(name, base, size, modified, batches, chain, first if chain else base, files)
 
@@ -332,10 +332,7 @@ class _Sorting:
             return False
         places = {(each.stored_offset, each.last_offset, each.size_bytes): each.position for each in other.batches}
         same = 0
-        with (
-            self.log.store.open(self.log.path_of(file.name)) as one,
-            self.log.store.open(self.log.path_of(other.name)) as two,
-        ):
+        with self.log.open_file(file.name) as one, self.log.open_file(other.name) as two:
             for each in file.chain:
                 at = places.get((each.stored_offset, each.last_offset, each.size_bytes))
                 if at is not None and one.pread(each.position, each.size_bytes) == two.pread(at, each.size_bytes):

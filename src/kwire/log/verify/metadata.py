@@ -45,7 +45,7 @@ def verify_metadata_files(log: PartitionLog) -> list[Damage]:
         found += verify_metadata_snapshot(log.store, log.path_of(name), log=log, is_newest=name == snapshots[-1])
     for name in log.file_names:
         if UNFINISHED.fullmatch(name):
-            url = log.store.url_of(log.path_of(name))
+            url = log.url_of(name)
             reason = "an incomplete snapshot" if name.endswith(".part") else "marked for removal"
             effect = "a starting broker removes it"
             found.append(_damage(url, Kind.LEFTOVER, Severity.NOTE, reason, effect, "none needed", log))
@@ -102,12 +102,11 @@ def _snapshot_faults(store: Store, path: str) -> Iterator[tuple[int, str]]:
 
 
 def _quorum_state(log: PartitionLog) -> Iterator[Damage]:
-    path = log.path_of(QUORUM_STATE)
-    url = log.store.url_of(path)
+    url = log.url_of(QUORUM_STATE)
     effect = "a KRaft node does not start"
     hint = "with several nodes, remove it on this one, which then votes again; otherwise restore it from a backup"
     try:
-        data = log.store.read_all(path)
+        data = log.read_file(QUORUM_STATE)
     except LogError as error:
         yield _damage(url, Kind.UNREADABLE, Severity.STOPS_BROKER, error.what, effect, "check the disk", log)
         return

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from kwire.errors import LogError, Malformed
 from kwire.identifiers import MAX_OFFSET
@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from kwire.log.partition_log import PartitionLog
 
 __all__ = ["verify_partition"]
+
+T = TypeVar("T")
 
 MAX_ODD_FINDINGS = 100  # per partition and kind; further ones are counted in one finding
 SEGMENT_ENDINGS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
@@ -151,6 +153,17 @@ class _Verifier:
             self.report(each.file, each.kind, each.judgement, each.cause, offsets=each.offsets, **place)
 
     # ---- files
+
+    def _parse(self, name: str, parse: Callable[[bytes], T], kind: Kind, judgement: Judgement) -> T | None:
+        """Parse a small file of the partition; report it and return None if that fails."""
+        try:
+            return parse(self.log.read_file(name))
+        except LogError as error:
+            self.report(self.log.url_of(name), Kind.UNREADABLE, UNREADABLE, error.what)
+        except Malformed as error:
+            position = None if kind is Kind.METADATA else error.position  # partition.metadata is replaced as a whole
+            self.report(self.log.url_of(name), kind, judgement, error.what, position=position)
+        return None
 
     def _layout(self, epochs: list[LeaderEpoch] | None) -> Layout:
         """Assign files to segments, by name if they cannot be read."""
@@ -329,7 +342,7 @@ class _Verifier:
                 and kind in (Kind.OFFSET_INDEX, Kind.TIME_INDEX)
             ):
                 return  # a broker creates the indexes of a new segment with their first entries
-            file = self.log.store.url_of(self.log.path_of(segment_file(segment.base_offset, suffix)))
+            file = self.log.url_of(segment_file(segment.base_offset, suffix))
             self.report(file, kind, judgement, "the file is missing")
             return
         if judgement.severity is Severity.NOTE:
@@ -418,17 +431,9 @@ class _Verifier:
         name = self.log.snapshots.get(offset)
         if name is None:
             return
-        file = self.log.store.url_of(self.log.path_of(name))
-        try:
-            producers = parse_producer_snapshot(self.log.store.read_all(self.log.path_of(name)))
-        except LogError as error:
-            self.report(file, Kind.UNREADABLE, UNREADABLE, error.what)
-            return
-        except Malformed as error:
-            self.report(file, Kind.SNAPSHOT, SNAPSHOT_CORRUPT, error.what, position=error.position)
-            return
-        for what in self.producers.disagreements(producers, offset)[:5]:
-            self.report(file, Kind.SNAPSHOT, SNAPSHOT_WRONG, what)
+        producers = self._parse(name, parse_producer_snapshot, Kind.SNAPSHOT, SNAPSHOT_CORRUPT)
+        for what in () if producers is None else self.producers.disagreements(producers, offset)[:5]:
+            self.report(self.log.url_of(name), Kind.SNAPSHOT, SNAPSHOT_WRONG, what)
 
     def _snapshots_otherwise(self, segments: list[Segment]) -> None:
         """Check snapshots that are not at a segment's start, and report missing ones."""
@@ -438,20 +443,13 @@ class _Verifier:
             if offset == end and offset not in starts:
                 self._snapshot(offset)
             elif offset not in starts:
-                file = self.log.path_of(name)
-                try:
-                    parse_producer_snapshot(self.log.store.read_all(file))
-                except LogError as error:
-                    self.report(self.log.store.url_of(file), Kind.UNREADABLE, UNREADABLE, error.what)
-                except Malformed as error:
-                    url = self.log.store.url_of(file)
-                    self.report(url, Kind.SNAPSHOT, SNAPSHOT_CORRUPT, error.what, position=error.position)
+                self._parse(name, parse_producer_snapshot, Kind.SNAPSHOT, SNAPSHOT_CORRUPT)
         has = sorted(self.log.snapshots)
         if self.circumstances.is_clean is False and "index" not in segments[-1].has:
             starts.discard(segments[-1].base_offset)  # a running broker is about to create it
         for start in sorted(starts):
             if has and start not in self.log.snapshots and has[0] < start:
-                file = self.log.store.url_of(self.log.path_of(f"{start:020d}.snapshot"))
+                file = self.log.url_of(segment_file(start, "snapshot"))
                 self.report(file, Kind.SNAPSHOT, SNAPSHOT_MISSING, "the file is missing")
 
     # ---- checkpoints and metadata
@@ -459,32 +457,17 @@ class _Verifier:
     def _leader_epochs(self) -> list[LeaderEpoch] | None:
         if not self.log.has_file(LEADER_EPOCHS):
             return None
-        path = self.log.path_of(LEADER_EPOCHS)
-        try:
-            return parse_leader_epochs(self.log.store.read_all(path))
-        except LogError as error:
-            self.report(self.log.store.url_of(path), Kind.UNREADABLE, UNREADABLE, error.what)
-        except Malformed as error:
-            url = self.log.store.url_of(path)
-            self.report(url, Kind.LEADER_EPOCHS, EPOCHS_CORRUPT, error.what, position=error.position)
-        return None
+        return self._parse(LEADER_EPOCHS, parse_leader_epochs, Kind.LEADER_EPOCHS, EPOCHS_CORRUPT)
 
     def _epochs_otherwise(self) -> None:
-        url = self.log.store.url_of(self.log.path_of(LEADER_EPOCHS))
+        url = self.log.url_of(LEADER_EPOCHS)
         for epoch, offset in sorted(self.epoch_check.missing.items()):
             what = f"the batch at offset {offset} has leader epoch {epoch}, the checkpoint has another"
             self.report(url, Kind.LEADER_EPOCHS, EPOCHS_WRONG, what)
 
     def _partition_metadata(self) -> None:
-        if not self.log.has_file(PARTITION_METADATA):
-            return
-        path = self.log.path_of(PARTITION_METADATA)
-        try:
-            parse_partition_metadata(self.log.store.read_all(path))
-        except LogError as error:
-            self.report(self.log.store.url_of(path), Kind.UNREADABLE, UNREADABLE, error.what)
-        except Malformed as error:
-            self.report(self.log.store.url_of(path), Kind.METADATA, METADATA_CORRUPT, error.what)
+        if self.log.has_file(PARTITION_METADATA):
+            self._parse(PARTITION_METADATA, parse_partition_metadata, Kind.METADATA, METADATA_CORRUPT)
 
     def _known_end(self, log_end: int) -> int:
         """Return the highest log end offset that other files imply."""
@@ -531,13 +514,13 @@ class _Verifier:
             match = SEGMENT_FILE.fullmatch(each.name)
             if match is not None and int(match["base"]) in layout.misnamed:
                 continue  # an index of a misnamed segment, which is reported itself
-            url = self.log.store.url_of(self.log.path_of(each.name))
+            url = self.log.url_of(each.name)
             self.report(url, Kind.LEFTOVER, LEFTOVER, each.reason)
         reported = {each.name for each in layout.loose} | set(layout.misnamed.values())
         for name in self.log.file_names:
             if name in reported or not name.endswith(SEGMENT_ENDINGS) or SEGMENT_FILE.fullmatch(name) is not None:
                 continue
-            url = self.log.store.url_of(self.log.path_of(name))
+            url = self.log.url_of(name)
             if name.partition(".")[0].isdecimal():
                 self.report(url, Kind.LEFTOVER, SHORT_NUMBER, "the offset in its name does not have 20 digits")
             else:

@@ -45,7 +45,7 @@ def layout_findings(log: PartitionLog, layout: Layout) -> Iterator[Finding]:
             what = f"an empty segment inside the offset range of {empty.within}"
             yield Finding(empty.segment.url, Kind.SEGMENT, _EMPTY, what)
     for base, name in layout.misnamed.items():
-        url = log.store.url_of(log.path_of(name))
+        url = log.url_of(name)
         right = segment_file(base, "log")
         loose = layout.adopted.get(base)
         if loose is None:
@@ -55,7 +55,7 @@ def layout_findings(log: PartitionLog, layout: Layout) -> Iterator[Finding]:
             judgement = _LOST._replace(hint=f"rename it to {right}, or run kwire log repair")
             yield Finding(url, Kind.SEGMENT, judgement, what, offsets=loose.offsets)
     for loose in layout.loose:
-        url = log.store.url_of(log.path_of(loose.name))
+        url = log.url_of(loose.name)
         yield Finding(url, Kind.LEFTOVER, _loose(loose), _loose_text(loose, layout))
 
 

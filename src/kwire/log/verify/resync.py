@@ -13,7 +13,8 @@ import numpy as np
 from kwire import native
 from kwire.errors import CorruptBatch
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Compression, read_batches
-from kwire.records.batch_header import DEFAULT_HEADER_BYTES, BatchHeader, batch_bytes, parse_header
+from kwire.records.batch_header import DEFAULT_HEADER_BYTES, BatchHeader, batch_bytes
+from kwire.storage.header_walk import header_at
 from kwire.storage.store import StoredFile
 
 __all__ = ["Range", "next_good", "valid_batch"]
@@ -32,10 +33,7 @@ class Range(NamedTuple):
 
 def valid_batch(file: StoredFile, position: int, stop: int, offsets: Range) -> BatchHeader | None:
     """Return the header of the batch at position if its offsets are in range and its checksum is valid, else None."""
-    try:
-        header = parse_header(file.pread(position, DEFAULT_HEADER_BYTES), 0, position, file.url)
-    except CorruptBatch:
-        return None
+    header = header_at(file, position)
     if header is None or position + header.size_bytes > stop or header.size_bytes > DEFAULT_MAX_DECOMPRESSED_BYTES:
         return None
     if header.stored_offset < offsets.floor or header.last_offset >= offsets.ceiling:

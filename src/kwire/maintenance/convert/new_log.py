@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 from kwire.log.log_config import MAX_INT64, LogConfig
 from kwire.log.partition_writer import PartitionWriter
-from kwire.records.batch_header import BatchHeader, parse_header
+from kwire.log.recovery import PartitionCheckpoints
+from kwire.records.batch_header import parse_header
 from kwire.storage.file_system import FileSystem
 
 __all__ = ["LARGEST_SEGMENT_BYTES", "NewLog", "pieces"]
@@ -50,7 +51,7 @@ class NewLog:
             partition,
             config,
             now_ms=now_ms,
-            log_start_offset=first_offset,
+            checkpoints=PartitionCheckpoints(log_start_offset=first_offset),
             topic_id=topic_id,
         )
         self._modified: dict[int, int] = {}  # base offset -> modification time of its segment
@@ -117,17 +118,11 @@ def pieces(data: memoryview, at_least: int = 4096) -> Iterator[tuple[int, int]]:
     """
     start = at = 0
     while at < len(data):
-        header = header_at(data, at)
+        header = parse_header(data, at, at, "")
+        assert header is not None  # our own output
         at += header.size_bytes
         if at - start > at_least or header.is_control:
             yield start, at
             start = at
     if at > start:
         yield start, at
-
-
-def header_at(data: memoryview, at: int) -> BatchHeader:
-    """Return the batch header at a position of our own output."""
-    header = parse_header(data[at : at + 61], 0, at, "")
-    assert header is not None
-    return header
