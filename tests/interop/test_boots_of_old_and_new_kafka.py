@@ -19,7 +19,7 @@ from kwire.log import LogDirectory
 from kwire.log.verify import verify_directory
 from kwire.maintenance.compaction import OfflineSettings, compact
 from kwire.maintenance.convert import TargetFormat, convert_directory
-from kwire.maintenance.export import export_logs
+from kwire.maintenance.export import ExportOptions, export_logs
 from kwire.maintenance.repair import repair_into
 from kwire.maintenance.repair_mode import Mode
 from kwire.maintenance.repair_plan import make_plan
@@ -133,7 +133,7 @@ def test_kafka_4_4_starts_on_a_compacted_directory(source44: Path, tmp_path: Pat
 def test_kafka_4_4_starts_on_a_restored_directory(source44: Path, tmp_path: Path) -> None:
     directory = LogDirectory(source44 / "data")
     logs = [log for key, log in directory.items() if key[0] in TOPICS]
-    export_logs(logs, str(tmp_path / "parquet"), shape="parquet", headers=True)
+    export_logs(logs, str(tmp_path / "parquet"), ExportOptions(headers=True))
     ids = {log.topic: log.topic_id for log in logs if log.topic_id is not None}
     data = tmp_path / "kafka" / "data"
     data.parent.mkdir()

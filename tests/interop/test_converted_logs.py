@@ -19,7 +19,7 @@ from tools import kafka
 
 from kwire.log import LogDirectory
 from kwire.maintenance.convert import TargetFormat, convert_directory, convert_in_place
-from kwire.maintenance.export import export_logs
+from kwire.maintenance.export import ExportOptions, export_logs
 from kwire.maintenance.restore import RestoreOptions, restore_directory
 from kwire.records import Compression
 
@@ -100,7 +100,7 @@ def test_kafka_starts_on_old_formats_converted_in_place(source: Path, tmp_path: 
 def test_kafka_starts_on_a_directory_restored_from_parquet(source: Path, tmp_path: Path) -> None:
     directory = LogDirectory(source / "data")
     logs = [directory[key] for key in partitions(source)]
-    export_logs(logs, str(tmp_path / "parquet"), shape="parquet", headers=True)
+    export_logs(logs, str(tmp_path / "parquet"), ExportOptions(headers=True))
     ids = {log.topic: log.topic_id for log in logs if log.topic_id is not None}
     restore_directory(
         [str(tmp_path / "parquet")],

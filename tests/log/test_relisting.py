@@ -140,7 +140,7 @@ def test_a_report_counts_the_remaining_records(changing: tuple[PartitionLog, Pat
 
 def test_an_export_contains_the_remaining_records(changing: tuple[PartitionLog, Path], tmp_path: Path) -> None:
     log, data = changing
-    (done,) = export_logs([log], str(tmp_path / "out"), shape="parquet")
+    (done,) = export_logs([log], str(tmp_path / "out"))
     assert done.records >= len(offsets(LogDirectory(data)["orders", 0])) - ROLLED
 
 

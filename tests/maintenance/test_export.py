@@ -14,7 +14,7 @@ import pytest
 
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.maintenance.export import Range, export_logs
+from kwire.maintenance.export import ExportOptions, Range, export_logs
 from kwire.records.columns import COLUMNS, arrow_schema
 from kwire.storage.file_system import FileSystem
 from tests import golden
@@ -28,7 +28,9 @@ def test_files_contain_the_records_of_the_consumer(
 ) -> None:
     keys = [("txn", 0), ("txn", 1), ("orders", 1), ("trimmed", 0), ("empty", 0), ("logappend", 0), ("compacted", 1)]
     done = export_logs(
-        [modern[key] for key in keys], str(tmp_path / "out"), shape=shape, isolation=isolation, headers=True
+        [modern[key] for key in keys],
+        str(tmp_path / "out"),
+        ExportOptions(format=shape, isolation=isolation, headers=True),
     )
     assert [(each.topic, each.partition) for each in done] == keys
     for each in done:
@@ -43,7 +45,7 @@ def test_files_contain_the_records_of_the_consumer(
 
 def test_a_topics_directory_reads_as_one_dataset(modern: LogDirectory, tmp_path: Path) -> None:
     logs = [modern["orders", partition] for partition in range(3)]
-    export_logs(logs, str(tmp_path / "out"), shape="parquet")
+    export_logs(logs, str(tmp_path / "out"))
     table = ds.dataset(tmp_path / "out" / "orders", partitioning="hive").to_table()
     assert table.num_rows == 20_001
     assert set(table.column("partition").to_pylist()) == {0, 1, 2}
@@ -52,11 +54,11 @@ def test_a_topics_directory_reads_as_one_dataset(modern: LogDirectory, tmp_path:
 
 def test_everything_can_be_exported_to_one_file(modern: LogDirectory, tmp_path: Path) -> None:
     target = tmp_path / "all.parquet"
-    export_logs([modern["txn", 0], modern["txn", 1]], str(target), shape="parquet", one_file=True, headers=True)
+    export_logs([modern["txn", 0], modern["txn", 1]], str(target), ExportOptions(headers=True), one_file=True)
     rows = rows_of(pq.read_table(target).to_batches())
     assert rows == read_objects(modern["txn", 0]) + read_objects(modern["txn", 1])
     with pytest.raises(OptionError, match="file exists"):
-        export_logs([modern["txn", 0]], str(target), shape="parquet", one_file=True)
+        export_logs([modern["txn", 0]], str(target), one_file=True)
 
 
 def test_offset_and_timestamp_ranges_are_exported(modern: LogDirectory, tmp_path: Path) -> None:
@@ -64,7 +66,7 @@ def test_offset_and_timestamp_ranges_are_exported(modern: LogDirectory, tmp_path
     rows = read_objects(log)
     since, until = rows[2000].timestamp, rows[3000].timestamp
     wanted = Range(start_offset=100, end_offset=5000, since_ms=since, until_ms=until)
-    (done,) = export_logs([log], str(tmp_path / "out"), shape="parquet", records=wanted, headers=True)
+    (done,) = export_logs([log], str(tmp_path / "out"), ExportOptions(records=wanted, headers=True))
     kept = [row for row in rows if 100 <= row.offset < 5000 and since <= row.timestamp < until]
     assert 500 < len(kept) < 1500
     assert rows_of(pq.ParquetFile(done.path).read().to_batches()) == kept
@@ -72,7 +74,7 @@ def test_offset_and_timestamp_ranges_are_exported(modern: LogDirectory, tmp_path
 
 def test_json_lines_have_kcats_envelope(modern: LogDirectory, tmp_path: Path) -> None:
     log = modern["orders", 0]
-    (done,) = export_logs([log], str(tmp_path / "a"), shape="jsonl", headers=True, as_base64=True)
+    (done,) = export_logs([log], str(tmp_path / "a"), ExportOptions(format="jsonl", headers=True, as_base64=True))
     lines = [json.loads(line) for line in Path(done.path).read_text().splitlines()]
     assert list(lines[0]) == ["topic", "partition", "offset", "tstype", "ts", "headers", "key", "payload"]
     rows = read_objects(log)
@@ -84,7 +86,7 @@ def test_json_lines_have_kcats_envelope(modern: LogDirectory, tmp_path: Path) ->
         assert (line["offset"], line["ts"], line["tstype"]) == (row.offset, row.timestamp, "create")
         assert (golden.unpack(line["key"]), golden.unpack(line["payload"])) == (row.key, row.value)
     text = [row for row in rows if row.value is not None and row.offset < 500]
-    (done,) = export_logs([log], str(tmp_path / "b"), shape="jsonl", records=Range(end_offset=500))
+    (done,) = export_logs([log], str(tmp_path / "b"), ExportOptions(format="jsonl", records=Range(end_offset=500)))
     read = [json.loads(line) for line in Path(done.path).read_text().splitlines()]
     assert [line["payload"].encode() for line in read if line["payload"] is not None] == [row.value for row in text]
     assert "headers" not in read[0]
@@ -92,19 +94,19 @@ def test_json_lines_have_kcats_envelope(modern: LogDirectory, tmp_path: Path) ->
 
 def test_non_utf_8_bytes_require_base64(modern: LogDirectory, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"__consumer_offsets-0 offset 0: (key|value) is not UTF-8 text; use base64"):
-        export_logs([modern["__consumer_offsets", 0]], str(tmp_path / "out"), shape="jsonl")
+        export_logs([modern["__consumer_offsets", 0]], str(tmp_path / "out"), ExportOptions(format="jsonl"))
     assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
 
 
 def test_row_groups_limit_the_memory(modern: LogDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kwire.maintenance.export.ROW_GROUP_ROWS", 1000)
     monkeypatch.setattr("kwire.records.column_decoder.DEFAULT_MAX_ROWS", 500, raising=False)
-    (done,) = export_logs([modern["orders", 0]], str(tmp_path / "out"), shape="parquet")
+    (done,) = export_logs([modern["orders", 0]], str(tmp_path / "out"))
     metadata = pq.ParquetFile(done.path).metadata
     assert sum(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)) == done.records
     assert metadata.row_group(0).column(0).compression == "ZSTD"
     told: list[int] = []
-    export_logs([modern["orders", 0]], str(tmp_path / "again"), shape="parquet", progress=told.append)
+    export_logs([modern["orders", 0]], str(tmp_path / "again"), progress=told.append)
     assert sum(told) == modern["orders", 0].size_bytes
 
 
@@ -112,7 +114,7 @@ def test_an_existing_target_is_unchanged(modern: LogDirectory, tmp_path: Path) -
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("x")
     with pytest.raises(OptionError, match="not an empty directory"):
-        export_logs([modern["txn", 0]], str(tmp_path / "mine"), shape="parquet")
+        export_logs([modern["txn", 0]], str(tmp_path / "mine"))
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["file"]
 
 
@@ -123,7 +125,7 @@ def test_damage_leaves_no_complete_looking_file(copied: Any, tmp_path: Path) -> 
     data[5000] ^= 1
     path.write_bytes(data)
     with pytest.raises(CorruptBatch):
-        export_logs([LogDirectory(directory)["txn", 0]], str(tmp_path / "out"), shape="parquet")
+        export_logs([LogDirectory(directory)["txn", 0]], str(tmp_path / "out"))
     assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
 
 
@@ -133,7 +135,7 @@ def test_a_full_disk_is_a_log_error(
 ) -> None:
     limit_file_size()
     with pytest.raises(LogError, match=r"records\.\w+\.part: cannot be written"):
-        export_logs([modern["orders", 0]], str(tmp_path / "out"), shape=shape, as_base64=True)
+        export_logs([modern["orders", 0]], str(tmp_path / "out"), ExportOptions(format=shape, as_base64=True))
     assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
 
 
@@ -143,12 +145,12 @@ def test_a_directory_that_cannot_be_created_is_a_log_error(modern: LogDirectory,
             raise LogError("cannot be created: Read-only file system", path)
 
     with pytest.raises(LogError, match="Read-only"):
-        export_logs([modern["txn", 0]], str(tmp_path / "out"), shape="parquet", file_system=ReadOnly())
+        export_logs([modern["txn", 0]], str(tmp_path / "out"), file_system=ReadOnly())
 
 
 def test_a_topic_name_cannot_escape_the_target(modern: LogDirectory, tmp_path: Path) -> None:
     log = modern["txn", 0]
     log.topic = "../../escaped"
     with pytest.raises(LogError, match="is not a valid topic name"):
-        export_logs([log], str(tmp_path / "a" / "b"), shape="parquet")
+        export_logs([log], str(tmp_path / "a" / "b"))
     assert not (tmp_path / "escaped").exists()

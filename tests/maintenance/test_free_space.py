@@ -30,7 +30,7 @@ NOW_MS = 1_790_000_000_000
 def source(copied: Copied, tmp_path: Path) -> Path:
     """A directory with one damaged log, and that log as Parquet."""
     data = copied("modern", "orders-0")
-    export_logs(list(LogDirectory(data).values()), str(tmp_path / "parquet"), shape="parquet")
+    export_logs(list(LogDirectory(data).values()), str(tmp_path / "parquet"))
     flip(data / "orders-0" / f"{844:020d}.log", 500, 1)
     return data
 
@@ -58,7 +58,7 @@ WRITES: dict[str, Callable[[Path, Path], object]] = {
     ),
     "compact": lambda data, out: list(compact(str(data), lambda *key: True, OfflineSettings.parse({}), NOW_MS)),
     "compact a copy": lambda data, out: copy_logs(str(data), str(out), lambda *key: True),
-    "export": lambda data, out: export_logs(list(LogDirectory(data).values()), str(out), shape="parquet"),
+    "export": lambda data, out: export_logs(list(LogDirectory(data).values()), str(out)),
     "restore": lambda data, out: restore_directory([str(data.parent / "parquet")], str(out), now_ms=NOW_MS),
 }
 

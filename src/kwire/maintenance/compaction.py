@@ -28,6 +28,7 @@ from kwire.log.log_manager import LogManager
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space
+from kwire.storage.staged_directory import check_empty
 from kwire.target_paths import path_inside
 
 __all__ = ["Compaction", "OfflineSettings", "compact", "copy_logs", "preview", "stored_topic_configs"]
@@ -218,8 +219,7 @@ def copy_logs(path: str, target: str, chosen: Chosen, *, metadata: bool = True) 
     Raises OptionError if target exists and is not empty, LogError.
     """
     files = FileSystem()
-    if files.exists(target) and (not files.is_directory(target) or files.list(target)):
-        raise OptionError(f"{target}: not an empty directory")
+    check_empty(target)
     copied = [log for key, log in LogDirectory(path).items() if (metadata and key[0] == METADATA_TOPIC) or chosen(*key)]
     need_space(files, target, sum(log.directory_bytes for log in copied))
     files.make_directory(target)

@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from kwire.errors import LogError, OptionError
 from kwire.log.relisting import steady
@@ -28,7 +28,7 @@ from kwire.records.columns import COLUMNS
 from kwire.storage.driver_errors import cause
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import SMALLEST_SHARE, need_space
-from kwire.storage.staged_directory import StagedDirectory
+from kwire.storage.staged_directory import StagedDirectory, check_empty
 from kwire.target_paths import path_inside
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from kwire.log.partition_log import Isolation, PartitionLog
 
-__all__ = ["Exported", "Format", "Range", "export_logs"]
+__all__ = ["ExportOptions", "Exported", "Format", "Range", "export_logs"]
 
 Format = Literal["parquet", "arrow", "jsonl"]
 SUFFIXES: Mapping[Format, str] = {"parquet": ".parquet", "arrow": ".arrow", "jsonl": ".jsonl"}
@@ -57,6 +57,25 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExportOptions:
+    """Options of an export.
+
+    headers: include the column. as_base64: keys, payloads and header values of JSON lines in base64.
+    """
+
+    format: Format = "parquet"
+    records: Range = Range()
+    isolation: Isolation = "read_uncommitted"
+    headers: bool = False
+    as_base64: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The exported columns."""
+        return COLUMNS if self.headers else tuple(name for name in COLUMNS if name != "headers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
     """Result of the export of a partition. start_offset, end_offset: the offsets read, [start, end)."""
 
@@ -68,59 +87,42 @@ class Exported:
     end_offset: int
 
 
-class RecordFile(Protocol):
-    """An output file of Arrow batches."""
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write rows."""
-
-    def finish(self) -> None:
-        """Write the end of the file."""
-
-    def abandon(self) -> None:
-        """Close without writing anything more."""
-
-
 def export_logs(
     logs: Sequence[PartitionLog],
     target: str,
+    options: ExportOptions = ExportOptions(),
     *,
-    shape: Format,
     one_file: bool = False,
-    records: Range = Range(),
-    isolation: Isolation = "read_uncommitted",
-    headers: bool = False,
-    as_base64: bool = False,
     progress: Callable[[int], None] = lambda size_bytes: None,
     file_system: FileSystem | None = None,
 ) -> list[Exported]:
     """Write the records of logs to a directory, or to one file.
 
-    target: an empty or missing directory; with one_file a missing file. headers: include the column. as_base64: keys,
-    payloads and header values of JSON lines. progress: called with bytes of finished logs.
+    target: an empty or missing directory; with one_file a missing file. progress: called with bytes of finished logs.
     Raises OptionError if the target is not empty, or for bytes that are not text; CorruptBatch for damage; LogError if
     files cannot be read or written. Finished partitions stay in `target`.part for the next run.
     """
-    columns = COLUMNS if headers else tuple(name for name in COLUMNS if name != "headers")
     files = file_system or FileSystem()
-    check_target(target, one_file)
+    if not one_file:
+        check_empty(target)
+    elif os.path.lexists(target):
+        raise OptionError(f"{target}: file exists")
     for log in logs:
-        partition_file(target, log, shape)
-    if records == Range():
+        partition_file(target, log, options.format)
+    if options.records == Range():
         need_space(files, target, sum(log.size_bytes for log in logs) // SMALLEST_SHARE)
-    arguments = columns, records, isolation, progress
     if one_file:
-        with whole_file(target, files) as stream, open_format(stream, shape, columns, as_base64) as output:
-            return [export_partition(log, output, target, *arguments) for log in logs]
+        with whole_file(target, files) as stream, open_format(stream, options) as output:
+            return [export_partition(log, output, target, options, progress) for log in logs]
     staged = StagedDirectory(files, target)
     part = staged.part
     settings = {
         "kind": "export",
-        "as": shape,
-        "columns": list(columns),
-        "records": dataclasses.asdict(records),
-        "isolation": isolation,
-        "as_base64": as_base64,
+        "as": options.format,
+        "columns": list(options.columns),
+        "records": dataclasses.asdict(options.records),
+        "isolation": options.isolation,
+        "as_base64": options.as_base64,
         "logs": sorted({log.store.url for log in logs}),
     }
     journal = PartJournal(files, part, settings)
@@ -133,10 +135,10 @@ def export_logs(
             done.append(Exported(**kept[name]))
             progress(log.size_bytes)
             continue
-        path = partition_file(part, log, shape)
+        path = partition_file(part, log, options.format)
         files.make_directory(os.path.dirname(path))
-        with whole_file(path, files) as stream, open_format(stream, shape, columns, as_base64) as output:
-            exported = export_partition(log, output, path.replace(part, target, 1), *arguments)
+        with whole_file(path, files) as stream, open_format(stream, options) as output:
+            exported = export_partition(log, output, path.replace(part, target, 1), options, progress)
         done.append(exported)
         journal.add(name, fingerprint(log), dataclasses.asdict(exported))
     remove_others(files, part, {each.path.replace(target, part, 1) for each in done})
@@ -155,19 +157,11 @@ def remove_others(files: FileSystem, part: str, paths: set[str]) -> None:
             files.remove(folder)
 
 
-def partition_file(target: str, log: PartitionLog, shape: Format) -> str:
+def partition_file(target: str, log: PartitionLog, format: Format) -> str:
     """Return the file of a partition below target. Raises LogError for an invalid topic name, UnsafePath."""
     if not TOPIC.fullmatch(log.topic):
         raise LogError(f"{log.topic[:300]!r} is not a valid topic name for a directory", log.url)
-    return path_inside(target, f"{log.topic}/partition={log.partition}/records{SUFFIXES[shape]}")
-
-
-def check_target(target: str, one_file: bool) -> None:
-    """Raise OptionError if the target is not empty."""
-    if one_file and os.path.lexists(target):
-        raise OptionError(f"{target}: file exists")
-    if not one_file and os.path.lexists(target) and not (os.path.isdir(target) and not os.listdir(target)):
-        raise OptionError(f"{target}: not an empty directory")
+    return path_inside(target, f"{log.topic}/partition={log.partition}/records{SUFFIXES[format]}")
 
 
 @contextmanager
@@ -191,36 +185,35 @@ def whole_file(path: str, files: FileSystem) -> Iterator[BinaryIO]:
 
 def export_partition(
     log: PartitionLog,
-    output: RecordFile,
+    output: RowGroups | JsonLines,
     path: str,
-    columns: Sequence[str],
-    wanted: Range,
-    isolation: Isolation,
+    options: ExportOptions,
     progress: Callable[[int], None],
 ) -> Exported:
     """Write the selected records of one log."""
+    wanted = options.records
 
     def bounds(log: PartitionLog) -> tuple[PartitionLog, int, int]:
-        start, end = log.bounds(wanted.start_offset, wanted.end_offset, isolation)
+        start, end = log.bounds(wanted.start_offset, wanted.end_offset, options.isolation)
         if wanted.since_ms is not None and wanted.since_ms > 0:
-            first = log.offset_for_time(wanted.since_ms, isolation=isolation)
+            first = log.offset_for_time(wanted.since_ms, isolation=options.isolation)
             if first is not None:
                 start = max(start, first.offset)  # all earlier records are older
         return log, start, end
 
     log, start, end = steady(log.reopened(), bounds)
-    count, told, size = 0, 0, log.size_bytes
+    count, reported, size = 0, 0, log.size_bytes
     if start < end:
-        for batch in log.read_arrow(start, end, isolation, columns):
+        for batch in log.read_arrow(start, end, options.isolation, options.columns):
             rows = in_time(batch, wanted)
             if rows.num_rows:
                 output.write(rows)
                 count += rows.num_rows
             passed = batch.column("offset")[-1].as_py() + 1 - start
             now = size * passed // (end - start)
-            progress(now - told)
-            told = now
-    progress(size - told)
+            progress(now - reported)
+            reported = now
+    progress(size - reported)
     return Exported(
         topic=log.topic,
         partition=log.partition,
@@ -248,9 +241,9 @@ def in_time(batch: pa.RecordBatch, wanted: Range) -> pa.RecordBatch:
 
 
 @contextmanager
-def open_format(stream: BinaryIO, shape: Format, columns: Sequence[str], as_base64: bool) -> Iterator[RecordFile]:
+def open_format(stream: BinaryIO, options: ExportOptions) -> Iterator[RowGroups | JsonLines]:
     """Open the writer of a format; it is finished unless an error is raised."""
-    output: RecordFile = JsonLines(stream, as_base64) if shape == "jsonl" else RowGroups(stream, shape, columns)
+    output = JsonLines(stream, options.as_base64) if options.format == "jsonl" else RowGroups(stream, options)
     try:
         yield output
         output.finish()
@@ -262,17 +255,17 @@ def open_format(stream: BinaryIO, shape: Format, columns: Sequence[str], as_base
 class RowGroups:
     """Parquet or Arrow IPC file; rows are collected into row groups."""
 
-    def __init__(self, stream: BinaryIO, shape: Format, columns: Sequence[str]) -> None:
+    def __init__(self, stream: BinaryIO, options: ExportOptions) -> None:
         import pyarrow as pa
         from pyarrow import parquet
 
         from kwire.records.columns import arrow_schema
 
-        schema = arrow_schema(columns)
+        schema = arrow_schema(options.columns)
         self._waiting: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
         self._writer: Any
-        if shape == "parquet":
+        if options.format == "parquet":
             self._writer = parquet.ParquetWriter(
                 stream,
                 schema,
@@ -285,6 +278,7 @@ class RowGroups:
             self._writer = pa.ipc.new_file(stream, schema, options=pa.ipc.IpcWriteOptions(compression="zstd"))
 
     def write(self, batch: pa.RecordBatch) -> None:
+        """Write rows."""
         self._waiting.append(batch)
         self._rows += batch.num_rows
         self._bytes += batch.nbytes
@@ -300,10 +294,12 @@ class RowGroups:
         self._waiting, self._rows, self._bytes = [], 0, 0
 
     def finish(self) -> None:
+        """Write the end of the file."""
         self._write_group()
         self._writer.close()
 
     def abandon(self) -> None:
+        """Close without writing anything more."""
         self._waiting.clear()
         self._writer.is_open = False  # otherwise pyarrow's ParquetWriter writes its footer when it is garbage collected
 
@@ -318,6 +314,7 @@ class JsonLines:
         self._text = as_base64_text if as_base64 else as_text
 
     def write(self, batch: pa.RecordBatch) -> None:
+        """Write rows."""
         import pyarrow as pa
 
         place = batch.schema.get_field_index("timestamp")
@@ -340,10 +337,10 @@ class JsonLines:
         return line | {"key": self._text(row["key"], row, "key"), "payload": self._text(row["value"], row, "value")}
 
     def finish(self) -> None:
-        pass
+        """Do nothing: every line is complete."""
 
     def abandon(self) -> None:
-        pass
+        """Do nothing."""
 
 
 def as_base64_text(data: bytes | None, row: dict[str, Any], what: str) -> str | None:

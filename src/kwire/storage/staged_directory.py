@@ -11,7 +11,7 @@ import os
 from kwire.errors import LogError, OptionError
 from kwire.storage.file_system import FileSystem
 
-__all__ = ["StagedDirectory", "check_target", "remove_tree"]
+__all__ = ["StagedDirectory", "check_empty", "check_target", "remove_tree"]
 
 
 class StagedDirectory:
@@ -42,10 +42,15 @@ class StagedDirectory:
 
 def check_target(directory: str) -> None:
     """Raise OptionError unless a directory can be created: it is missing or empty, and its parent exists."""
-    if os.path.lexists(directory) and not (os.path.isdir(directory) and not os.listdir(directory)):
-        raise OptionError(f"{directory}: not an empty directory")
+    check_empty(directory)
     if not os.path.isdir(os.path.dirname(os.path.abspath(directory))):
         raise OptionError(f"{os.path.dirname(os.path.abspath(directory))}: no such directory")
+
+
+def check_empty(directory: str) -> None:
+    """Raise OptionError unless a directory is missing or empty."""
+    if os.path.lexists(directory) and not (os.path.isdir(directory) and not os.listdir(directory)):
+        raise OptionError(f"{directory}: not an empty directory")
 
 
 def remove_tree(files: FileSystem, directory: str) -> None:

@@ -14,7 +14,7 @@ from kwire.log.internal import replay_groups
 from kwire.log.verify import verify_directory
 from kwire.maintenance import compaction as offline
 from kwire.maintenance.convert import TargetFormat, convert_directory
-from kwire.maintenance.export import export_logs
+from kwire.maintenance.export import ExportOptions, export_logs
 from kwire.maintenance.restore import RestoreOptions, restore_directory
 from kwire.records import Compression
 from kwire.spark import jobs
@@ -34,7 +34,7 @@ def export(given: Given) -> None:
     target, plain = given.out / "export", given.out / "export-plain"
     result = jobs.export(given.spark, str(given.logs), str(target), topics=["orders", "txn"], headers=True)
     logs = [log for key, log in LogDirectory(given.logs).items() if key[0] in ("orders", "txn")]
-    for row, each in zip(result.rows, export_logs(logs, str(plain), shape="parquet", headers=True), strict=True):
+    for row, each in zip(result.rows, export_logs(logs, str(plain), ExportOptions(headers=True)), strict=True):
         assert pq.read_table(row["path"]).equals(pq.read_table(each.path))
         assert row["records"] == each.records
 
@@ -66,7 +66,7 @@ def restore_and_translate(given: Given) -> None:
     source, target, plain = (given.out / f"restore-{name}" for name in ("source", "job", "plain"))
     table = given.out / "offsets.parquet"
     logs = [log for key, log in LogDirectory(given.logs).items() if key[0] in ("orders", "txn")]
-    export_logs(logs, str(source), shape="parquet", headers=True)
+    export_logs(logs, str(source), ExportOptions(headers=True))
     restored = jobs.restore(
         given.spark, str(source), str(target), compression="lz4", new_offsets=True, offset_table=str(table)
     )

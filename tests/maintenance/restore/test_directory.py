@@ -17,7 +17,7 @@ from kwire.errors import KwireError, LogError, OptionError
 from kwire.log import LogDirectory
 from kwire.log.log_manager import LogManager
 from kwire.log.verify import verify_directory
-from kwire.maintenance.export import export_logs
+from kwire.maintenance.export import ExportOptions, export_logs
 from kwire.maintenance.restore import RestoreOptions, restore_directory
 from kwire.records import Compression
 from kwire.storage.file_system import FileSystem
@@ -32,7 +32,7 @@ KEYS = [("orders", 1), ("txn", 0), ("compacted", 0), ("trimmed", 0), ("logappend
 def exported(modern: LogDirectory, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """KEYS as Parquet, one directory per topic."""
     target = tmp_path_factory.mktemp("exported") / "out"
-    export_logs([modern[key] for key in KEYS], str(target), shape="parquet", headers=True)
+    export_logs([modern[key] for key in KEYS], str(target), ExportOptions(headers=True))
     return target
 
 

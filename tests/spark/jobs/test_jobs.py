@@ -18,7 +18,7 @@ from kwire.log import LogDirectory
 from kwire.log.verify import verify_directory
 from kwire.maintenance import compaction as offline
 from kwire.maintenance.convert import LossRefused, TargetFormat, convert_directory
-from kwire.maintenance.export import export_logs
+from kwire.maintenance.export import ExportOptions, export_logs
 from kwire.maintenance.restore import RestoreOptions, restore_directory
 from kwire.messages import registry
 from kwire.records import Compression
@@ -162,7 +162,7 @@ def test_export_equals_a_single_process(done_here: Any, modern: Path, tmp_path: 
         for key, log in LogDirectory(modern).items()
         if key[0] in ("orders", "orders.recompressed", "txn", "compacted")
     ]
-    expected = export_logs(logs, str(tmp_path / "expected"), shape="parquet", headers=True)
+    expected = export_logs(logs, str(tmp_path / "expected"), ExportOptions(headers=True))
     assert [(row["topic"], row["partition"], row["records"]) for row in result.rows] == [
         (each.topic, each.partition, each.records) for each in expected
     ]
@@ -295,7 +295,7 @@ def test_compact_equals_a_single_process(done_here: Any, modern: Path, tmp_path:
 @pytest.mark.parametrize("new_offsets", [False, True])
 def test_restore_equals_a_single_process(new_offsets: bool, done_here: Any, modern: Path, tmp_path: Path) -> None:
     keys = [("compacted", 0), ("txn", 0), ("txn", 1)]
-    export_logs([LogDirectory(modern)[key] for key in keys], str(tmp_path / "in"), shape="parquet", headers=True)
+    export_logs([LogDirectory(modern)[key] for key in keys], str(tmp_path / "in"), ExportOptions(headers=True))
     tables = {name: str(tmp_path / f"{name}.parquet") if new_offsets else None for name in ("job", "one")}
     arguments = {"new_offsets": new_offsets, "topic_ids": {}}
     result = jobs.restore(

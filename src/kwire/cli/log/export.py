@@ -82,29 +82,25 @@ def export(
         raise OptionError("--base64 requires JSON lines: --as jsonl")
     selection = Selection.parse(topic, partition, offsets=offsets, since=since, until=until)
     logs = selected(open_directory(path), selection)
-    from kwire.maintenance.export import Range, export_logs
+    from kwire.maintenance.export import ExportOptions, Range, export_logs
 
-    records = Range(
-        start_offset=selection.first_offset,
-        end_offset=selection.end_offset if selection.end_offset <= MAX_OFFSET else None,
-        since_ms=selection.since_ms,
-        until_ms=selection.until_ms,
+    options = ExportOptions(
+        format=chosen.value,
+        records=Range(
+            start_offset=selection.first_offset,
+            end_offset=selection.end_offset if selection.end_offset <= MAX_OFFSET else None,
+            since_ms=selection.since_ms,
+            until_ms=selection.until_ms,
+        ),
+        isolation=isolation.value,
+        headers=headers,
+        as_base64=as_base64,
     )
     state = f"{output}.part has the finished part; run the command again to continue"
     if one_file:
         state = f"{output} was not written"
     with if_interrupted(state), terminal.progress("Exporting records", bytes_of(logs)) as bar:
-        exported = export_logs(
-            logs,
-            str(output),
-            shape=chosen.value,
-            one_file=one_file,
-            records=records,
-            isolation=isolation.value,
-            headers=headers,
-            as_base64=as_base64,
-            progress=bar.advance,
-        )
+        exported = export_logs(logs, str(output), options, one_file=one_file, progress=bar.advance)
     write_rows(map(_row, exported), COLUMNS, format)
     return FINE
 

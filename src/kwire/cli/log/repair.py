@@ -19,6 +19,7 @@ from kwire.errors import OptionError
 from kwire.maintenance.repair_mode import Mode
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import bytes_text, count_text
+from kwire.storage.staged_directory import check_empty
 
 if TYPE_CHECKING:
     from kwire.log import LogDirectory, PartitionLog
@@ -102,8 +103,8 @@ def _logs(
 ) -> tuple[LogDirectory, list[PartitionLog]]:
     if output is not None and apply:
         raise OptionError("--apply and -o are mutually exclusive")
-    if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise OptionError(f"{output}: not an empty directory")
+    if output is not None:
+        check_empty(str(output))
     if os.path.isfile(path):
         raise OptionError(f"{path}: a file; name its partition directory")
     directory = open_directory(path)

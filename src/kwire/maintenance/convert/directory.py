@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from kwire.errors import Malformed, OptionError
 from kwire.identifiers import TopicPartition
@@ -37,7 +37,6 @@ from kwire.storage.checkpoints import (
 )
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space
-from kwire.storage.open_store import open_store
 from kwire.storage.staged_directory import StagedDirectory, check_target, remove_tree
 from kwire.target_paths import path_inside
 
@@ -141,7 +140,8 @@ def convert_directory(
     run([job_of(source, key, target, part, now_ms) for key in todo], jobs, progress, files, finished)
     if whole:
         copy_rest(source, part, files)
-    finish_directory(staged, found, cleaner_offsets(source))
+    ranges = {(each.topic, each.partition): (each.log_start_offset, each.log_end_offset) for each in found}
+    finish_directory(staged, ranges, cleaner_offsets(source))
     journal.remove()
     return sorted(found, key=lambda each: (each.topic, each.partition))
 
@@ -177,7 +177,7 @@ def settings_of(source: LogDirectory, target: TargetFormat) -> dict[str, Any]:
 def copy_rest(source: LogDirectory, part: str, files: FileSystem) -> None:
     """Copy the files of the log directory that a broker needs, and the metadata log."""
     for name in COPIED:
-        data = own_file(source, name)
+        data = source.read_file(name)
         if data is not None:
             files.write_atomically(f"{part}/{name}", data)
     for key, log in source.items():
@@ -188,55 +188,38 @@ def copy_rest(source: LogDirectory, part: str, files: FileSystem) -> None:
         for entry in log.store.list(log.directory):
             if entry.is_directory:
                 continue
-            path = f"{log.directory}/{entry.name}" if log.directory else entry.name
             target = path_inside(directory, entry.name)
-            with log.store.open(path) as file, files.open(target, create=True) as copy:
+            with log.open_file(entry.name) as file, files.open(target, create=True) as copy:
                 while chunk := file.pread(copy.end, 1 << 20):
                     copy.append(chunk)
                 copy.sync()
         files.sync_directory(directory)
 
 
-def own_file(source: LogDirectory, name: str) -> bytes | None:
-    """Return the contents of a file of the log directory itself, None if missing."""
-    store = open_store(source.url, source.storage_options)
-    return store.read_all(name) if any(entry.name == name for entry in store.list("")) else None
-
-
 def cleaner_offsets(source: LogDirectory) -> dict[TopicPartition, int]:
     """Return the cleaner checkpoint of the source; {} (all dirty) if missing or invalid."""
     try:
-        return parse_offset_checkpoint(own_file(source, CLEANER_OFFSETS) or b"")
+        return parse_offset_checkpoint(source.read_file(CLEANER_OFFSETS) or b"")
     except Malformed:
         return {}
 
 
-class FinishedPartition(Protocol):
-    """A complete partition."""
-
-    @property
-    def topic(self) -> str: ...
-    @property
-    def partition(self) -> int: ...
-    @property
-    def log_start_offset(self) -> int: ...
-    @property
-    def log_end_offset(self) -> int: ...
-
-
 def finish_directory(
-    staged: StagedDirectory, partitions: Iterable[FinishedPartition], cleaned: Mapping[TopicPartition, int]
+    staged: StagedDirectory,
+    partitions: Mapping[TopicPartition, tuple[int, int]],
+    cleaned: Mapping[TopicPartition, int] | None = None,
 ) -> None:
-    """Write the checkpoints of a clean shutdown and publish the directory. cleaned: first dirty offsets."""
+    """Write the checkpoints of a clean shutdown and publish the directory.
+
+    partitions: their log start and log end offsets. cleaned: first dirty offsets.
+    """
     files, part = staged.files, staged.part
-    by_key = {(each.topic, each.partition): each for each in partitions}
-    ends = {key: each.log_end_offset for key, each in by_key.items()}
-    starts = {key: each.log_start_offset for key, each in by_key.items() if each.log_start_offset}
+    ends = {key: end for key, (_, end) in partitions.items()}
     checkpoints = {
         RECOVERY_POINTS: ends,
         HIGH_WATERMARKS: ends,
-        LOG_START_OFFSETS: starts,
-        CLEANER_OFFSETS: {key: offset for key, offset in cleaned.items() if key in by_key},
+        LOG_START_OFFSETS: {key: start for key, (start, _) in partitions.items() if start},
+        CLEANER_OFFSETS: {key: offset for key, offset in (cleaned or {}).items() if key in partitions},
     }
     for name, offsets in checkpoints.items():
         files.write_atomically(f"{part}/{name}", render_offset_checkpoint(offsets))

@@ -91,8 +91,7 @@ def convert_log(
 ) -> ConvertedPartition:
     """Convert the segments of an open log."""
     converter = converter_for(log, target)
-    segments, size = log.segments, log.size_bytes
-    for segment in segments:
+    for segment in log.segments:
         if has_format(segment, target):
             progress(segment.size_bytes)
             continue
@@ -106,19 +105,7 @@ def convert_log(
         writer.producers.clear()
         writer.snapshots.remove_all()
         writer.producers.snapshot_offset, writer.producers.end_offset = 0, writer.log_end_offset
-    return ConvertedPartition(
-        topic=log.topic,
-        partition=log.partition,
-        segments=len(segments),
-        batches=converter.batches,
-        records=converter.records,
-        source_bytes=size,
-        target_bytes=writer.size_bytes,
-        largest_batch_bytes=converter.largest_batch_bytes,
-        log_start_offset=writer.log_start_offset,
-        log_end_offset=writer.log_end_offset,
-        loss=converter.loss,
-    )
+    return ConvertedPartition.of(log, converter, target_bytes=writer.size_bytes, log_end_offset=writer.log_end_offset)
 
 
 def has_format(segment: Segment, target: TargetFormat) -> bool:

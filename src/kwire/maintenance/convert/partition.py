@@ -45,6 +45,25 @@ class ConvertedPartition:
     log_end_offset: int
     loss: Loss
 
+    @classmethod
+    def of(
+        cls, log: PartitionLog, converter: BatchConverter, *, target_bytes: int, log_end_offset: int
+    ) -> ConvertedPartition:
+        """Return the result of a converter that has converted a whole log."""
+        return cls(
+            topic=log.topic,
+            partition=log.partition,
+            segments=len(log.segments),
+            batches=converter.batches,
+            records=converter.records,
+            source_bytes=log.size_bytes,
+            target_bytes=target_bytes,
+            largest_batch_bytes=converter.largest_batch_bytes,
+            log_start_offset=log.log_start_offset,
+            log_end_offset=log_end_offset,
+            loss=converter.loss,
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object."""
         return asdict(self)
@@ -115,19 +134,7 @@ def convert_partition(
             new.finish(log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset)
         finally:
             new.abandon()
-    return ConvertedPartition(
-        topic=log.topic,
-        partition=log.partition,
-        segments=len(log.segments),
-        batches=converter.batches,
-        records=converter.records,
-        source_bytes=log.size_bytes,
-        target_bytes=size,
-        largest_batch_bytes=converter.largest_batch_bytes,
-        log_start_offset=log.log_start_offset,
-        log_end_offset=log.log_end_offset,
-        loss=converter.loss,
-    )
+    return ConvertedPartition.of(log, converter, target_bytes=size, log_end_offset=log.log_end_offset)
 
 
 def copy_small_files(log: PartitionLog, target: TargetFormat, directory: str, files: FileSystem) -> None:
@@ -137,5 +144,4 @@ def copy_small_files(log: PartitionLog, target: TargetFormat, directory: str, fi
     wanted = [PARTITION_METADATA] if target.magic in (0, 1) else [PARTITION_METADATA, LEADER_EPOCHS]
     for name in wanted:
         if name in existing:
-            path = f"{log.directory}/{name}" if log.directory else name
-            files.write_atomically(f"{directory}/{name}", log.store.read_all(path))
+            files.write_atomically(f"{directory}/{name}", log.read_file(name))

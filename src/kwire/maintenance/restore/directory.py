@@ -10,7 +10,6 @@ transactions, so all records count as committed.
 
 from __future__ import annotations
 
-import datetime
 import os
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kwire.errors import EncodeError, LogError, OptionError
-from kwire.identifiers import TopicPartition, new_uuid, render_uuid
+from kwire.identifiers import TopicPartition, new_uuid
 from kwire.maintenance.convert.directory import finish_directory, name_of
 from kwire.maintenance.convert.new_log import LARGEST_SEGMENT_BYTES, NewLog
 from kwire.maintenance.export import whole_file
@@ -30,9 +29,9 @@ from kwire.maintenance.restore.ordered_rows import MAX_SORT_BYTES, rows_in_order
 from kwire.maintenance.restore.parquet_input import TAKEN, open_input
 from kwire.records import ColumnWriter, Compression, RejectedRecords, TimestampType
 from kwire.records.column_writer import ColumnWriterOptions
-from kwire.storage.checkpoints import META_PROPERTIES, render_properties
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import SMALLEST_SHARE, need_space
+from kwire.storage.meta_properties import MetaProperties
 from kwire.storage.staged_directory import StagedDirectory, check_target
 from kwire.target_paths import path_inside
 
@@ -68,6 +67,11 @@ class RestoredPartition:
     size_bytes: int
     log_start_offset: int
     log_end_offset: int
+
+    @property
+    def offsets(self) -> tuple[int, int]:
+        """Log start and log end offset."""
+        return self.log_start_offset, self.log_end_offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,8 +194,8 @@ def restore_directory(
         done = [finish(target, rows) for target in targets.values()]
         if options.offset_table is not None:
             write_offset_table(targets.values(), options.offset_table, files)
-        write_properties(files, staged.part, options.node_id, options.cluster_id, now_ms)
-        finish_directory(staged, done, {})
+        MetaProperties.new(options.node_id, options.cluster_id).write(files, staged.part, now_ms)
+        finish_directory(staged, {(each.topic, each.partition): each.offsets for each in done})
     except BaseException:  # Ctrl-C too: the same call can be repeated
         for target in targets.values():
             target.log.abandon()
@@ -223,18 +227,6 @@ def write_all(
             for each in targets.values():
                 flush(each, rows)
             total = 0
-
-
-def write_properties(files: FileSystem, directory: str, node_id: int, cluster_id: str | None, now_ms: int) -> None:
-    """Write meta.properties. cluster_id: random if None."""
-    properties = {
-        "version": "1",
-        "cluster.id": cluster_id or render_uuid(new_uuid()),
-        "node.id": str(node_id),
-        "directory.id": render_uuid(new_uuid()),
-    }
-    written = datetime.datetime.fromtimestamp(now_ms / 1000, datetime.UTC)
-    files.write_atomically(f"{directory}/{META_PROPERTIES}", render_properties(properties, written))
 
 
 def finish(target: Target, rows: Rows) -> RestoredPartition:

@@ -24,7 +24,7 @@ from kwire.spark.jobs.runner import Item, ProgressCallback, run_items
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kwire.maintenance.export import Format, Range
+    from kwire.maintenance.export import ExportOptions, Format, Range
 
 __all__ = ["export"]
 
@@ -47,11 +47,7 @@ Isolation = Literal["read_uncommitted", "read_committed"]
 class ExportPartition:
     """Exports one partition; subject: its log."""
 
-    shape: Format
-    records: Range
-    isolation: Isolation
-    headers: bool
-    as_base64: bool
+    options: ExportOptions
 
     def __call__(self, item: Item, attempt: str) -> Row:
         from kwire.maintenance.export import export_logs
@@ -59,15 +55,7 @@ class ExportPartition:
 
         files = FileSystem()
         assert item.output is not None
-        [exported] = export_logs(
-            [item.subject],
-            f"{attempt}/out",
-            shape=self.shape,
-            records=self.records,
-            isolation=self.isolation,
-            headers=self.headers,
-            as_base64=self.as_base64,
-        )
+        [exported] = export_logs([item.subject], f"{attempt}/out", self.options)
         files.make_directory(os.path.dirname(item.output))
         publish(files, exported.path, item.output)
         return {
@@ -104,7 +92,7 @@ def export(
     Raises OptionError, LogError; JobFailed when the files of all other partitions are complete.
     """
     from kwire.maintenance.convert.directory import name_of
-    from kwire.maintenance.export import SUFFIXES, Range, partition_file
+    from kwire.maintenance.export import SUFFIXES, ExportOptions, Range, partition_file
     from kwire.maintenance.part_journal import fingerprint
 
     if format not in SUFFIXES:
@@ -119,10 +107,11 @@ def export(
     ):
         raise OptionError(f"{target}: not an empty directory; choose another target")
     logs = select_logs(open_logs(paths, storage or {}), topics, partitions)
-    work = ExportPartition(
-        shape=format, records=records or Range(), isolation=isolation, headers=headers, as_base64=as_base64
+    options = ExportOptions(
+        format=format, records=records or Range(), isolation=isolation, headers=headers, as_base64=as_base64
     )
-    journal.begin({"job": "export", "paths": paths} | asdict(work), {})
+    work = ExportPartition(options=options)
+    journal.begin({"job": "export", "paths": paths} | asdict(options), {})
     items = [
         Item(
             name=name_of(key),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
@@ -17,27 +16,7 @@ from kwire.spark.jobs.journal import Journal, Row, remove
 from kwire.spark.jobs.runner import Item, JobRun
 from kwire.target_paths import path_inside
 
-__all__ = ["FinishedLog", "NewDirectory"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedLog:
-    """A complete partition, as checkpoints describe it."""
-
-    topic: str
-    partition: int
-    log_start_offset: int
-    log_end_offset: int
-
-    @classmethod
-    def of(cls, row: Row) -> FinishedLog:
-        """Create it from a job's row."""
-        return cls(
-            topic=row["topic"],
-            partition=row["partition"],
-            log_start_offset=row["log_start_offset"],
-            log_end_offset=row["log_end_offset"],
-        )
+__all__ = ["NewDirectory"]
 
 
 class NewDirectory:
@@ -96,5 +75,8 @@ class NewDirectory:
 
         add_files(self.part)
         staged = StagedDirectory(self.journal.files, self.path)
-        finish_directory(staged, map(FinishedLog.of, run.rows), cleaned)
+        ranges = {
+            (row["topic"], row["partition"]): (row["log_start_offset"], row["log_end_offset"]) for row in run.rows
+        }
+        finish_directory(staged, ranges, cleaned)
         self.journal.remove()

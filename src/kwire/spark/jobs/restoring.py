@@ -137,8 +137,8 @@ def restore(
     Raises OptionError, LogError; JobFailed when all other partitions are complete, which the next call keeps.
     """
     from kwire.maintenance.restore import RestoreOptions
-    from kwire.maintenance.restore.directory import write_properties
     from kwire.records.compressor import check_level, parse_compression
+    from kwire.storage.meta_properties import MetaProperties
 
     codec = parse_compression(compression)
     options = RestoreOptions(
@@ -179,7 +179,8 @@ def restore(
     raise_failures("restore", run, result, new.hint)
     if options.offset_table is not None:
         _join_tables([f"{work.offset_tables}/{item.name}.parquet" for item in items], options.offset_table)
-    new.publish(run, {}, lambda part: write_properties(new.journal.files, part, node_id, cluster_id, stored["now_ms"]))
+    properties = MetaProperties.new(node_id, cluster_id)
+    new.publish(run, {}, lambda part: properties.write(new.journal.files, part, stored["now_ms"]))
     return result
 
 
