@@ -20,7 +20,7 @@ from kwire.log import Damage, LogDirectory, Severity
 from kwire.log.damage import Kind
 from kwire.log.producer_snapshot import parse_producer_snapshot, render_producer_snapshot
 from kwire.log.verify import verify_directory
-from kwire.log.verify.batches import Bad, Good, SegmentScan
+from kwire.log.verify.batches import DamagedRange, SegmentScan, ValidBatches
 from kwire.log.verify.resync import WINDOW_BYTES
 from kwire.maintenance.repair import repair_in_place
 from kwire.maintenance.repair_plan import make_index_plan
@@ -40,10 +40,10 @@ def real(damages: list[Damage]) -> list[Damage]:
     return [each for each in damages if not each.is_harmless]
 
 
-def scan(log_file: Path) -> list[Good | Bad]:
+def scan(log_file: Path) -> list[ValidBatches | DamagedRange]:
     """Return the result of a segment scan, without anomalies."""
     segment = next(s for log in LogDirectory(log_file.parent).values() for s in log.segments if s.url == str(log_file))
-    return [each for each in SegmentScan(segment) if isinstance(each, (Good, Bad))]
+    return [each for each in SegmentScan(segment) if isinstance(each, (ValidBatches, DamagedRange))]
 
 
 @pytest.mark.parametrize("archive", ["modern", "modern44", "legacy"])
@@ -112,7 +112,7 @@ def test_every_batch_is_reported_once_in_order(archive: str, name: str, kafka_lo
     for segment in log.segments:
         position = 0
         for each in SegmentScan(segment):
-            assert isinstance(each, Good)
+            assert isinstance(each, ValidBatches)
             for at, size in zip(each.position.tolist(), each.size.tolist(), strict=True):
                 assert at == position
                 position += size
@@ -159,9 +159,9 @@ def test_a_flipped_bit_is_found_at_its_position(
         header = chance.choice(headers)
         at = chance.choice((8, 9, 10, 11, 16, chance.randrange(17, header.size_bytes)))
         flip(segment, header.position + at, chance.randrange(8))
-        bad = [each for each in scan(segment) if isinstance(each, Bad)]
-        assert any(each.position <= header.position + at < each.end for each in bad), (header, at)
-        good = sum(len(each.base) for each in scan(segment) if isinstance(each, Good))
+        damaged = [each for each in scan(segment) if isinstance(each, DamagedRange)]
+        assert any(each.position <= header.position + at < each.end for each in damaged), (header, at)
+        good = sum(len(each.base) for each in scan(segment) if isinstance(each, ValidBatches))
         assert good >= len(headers) - 1  # everything but that batch
         segment.write_bytes(whole)
 
@@ -189,9 +189,9 @@ def test_the_next_valid_batch_is_found_across_search_windows(garbage: int, aroun
     filler = (b"\xff" if garbage else b"\0") * (WINDOW_BYTES + 1 + around)
     path = folder / f"{0:020d}.log"
     path.write_bytes(first + filler + behind)
-    (bad,) = (each for each in scan(path) if isinstance(each, Bad))
-    assert (bad.position, bad.end) == (len(first), len(first + filler))
-    assert bad.offsets == (4, 8)
+    (damaged,) = (each for each in scan(path) if isinstance(each, DamagedRange))
+    assert (damaged.position, damaged.end) == (len(first), len(first + filler))
+    assert damaged.offsets == (4, 8)
 
 
 def test_each_of_many_damaged_ranges_is_reported(copied: Copied) -> None:
@@ -216,8 +216,12 @@ def test_a_wrong_offset_is_found_and_the_right_one_reported(copied: Copied) -> N
         blob = bytearray(whole)
         struct.pack_into(">q", blob, header.position, wrong)
         path.write_bytes(blob)
-        (bad,) = (each for each in scan(path) if isinstance(each, Bad))
-        assert (bad.position, bad.kind, bad.restored_offset) == (header.position, Kind.OFFSETS, header.stored_offset)
+        (damaged,) = (each for each in scan(path) if isinstance(each, DamagedRange))
+        assert (damaged.position, damaged.kind, damaged.restored_offset) == (
+            header.position,
+            Kind.OFFSETS,
+            header.stored_offset,
+        )
 
 
 @pytest.mark.requirement("R-05")
@@ -232,8 +236,8 @@ def test_a_wrong_offset_of_magic_0_and_1_is_found_at_its_position(name: str, cop
             flip(path, header.position + 7 - bit // 8, bit % 8)
             (found,) = real(LogDirectory(data)[key_of(name)].verify())
             assert (found.name, found.position, found.kind) == (path.name, header.position, Kind.OFFSETS), bit
-            (bad,) = (each for each in scan(path) if isinstance(each, Bad))
-            assert bad.restored_offset == header.stored_offset
+            (damaged,) = (each for each in scan(path) if isinstance(each, DamagedRange))
+            assert damaged.restored_offset == header.stored_offset
             flip(path, header.position + 7 - bit // 8, bit % 8)
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kwire import native
+from kwire.log.append_batches import Data
 from kwire.log.log_config import LogConfig
-from kwire.log.to_write import Data
 from kwire.records import (
     AppendOrigin,
     Compression,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kwire.errors import CorruptBatch, LogError, OptionError
-from kwire.log.chunk_order import ChunkOrder
+from kwire.log.chunk_offset_check import ChunkOffsetCheck
 from kwire.log.chunks import Chunks
-from kwire.log.offset_order import LARGEST_OFFSET
+from kwire.log.offset_checks import LARGEST_OFFSET
 from kwire.log.relisting import TRIES, has_changed, is_gone, steady
 from kwire.log.segment import Segment
 from kwire.log.transaction_index import AbortedTransaction
@@ -176,7 +176,7 @@ class RangeReader:
         self, segment: Segment, file: StoredFile, start_position: int, stop_position: int
     ) -> Iterator[pa.RecordBatch]:
         """Yield the same rows from an open segment file."""
-        order = ChunkOrder(segment)
+        order = ChunkOffsetCheck(segment)
         self._ends_in_zeros = partial(segment.ends_in_zeros, file)
         chunks = Chunks(
             file,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from kwire.errors import CorruptBatch, LogError, Malformed, OptionError
 from kwire.log.file_names import Ignored, PartitionFiles, SegmentFiles, decide_files
-from kwire.log.offset_order import in_order
+from kwire.log.offset_checks import check_offsets
 from kwire.log.producer_snapshot import parse_producer_snapshot
 from kwire.log.segment import Segment
 from kwire.log.segment_batches import segment_batches
@@ -344,9 +344,9 @@ class PartitionLog:
 
         Includes notes (`is_harmless`). Damaged bytes do not raise.
         """
-        from kwire.log.verify import circumstances_of, verify_log
+        from kwire.log.verify import context_of, verify_log
 
-        return verify_log(self, circumstances_of(self)).damages
+        return verify_log(self, context_of(self)).damages
 
     # ---- records
 
@@ -373,7 +373,7 @@ class PartitionLog:
 
     def _records(self, start: int, end: int, skip: AbortedBatches, check_crc: bool, limit: int) -> Iterator[Record]:
         for segment in self.segments_between(start, end):
-            for batch in in_order(segment, segment_batches(segment, start, max_decompressed_bytes=limit)):
+            for batch in check_offsets(segment, segment_batches(segment, start, max_decompressed_bytes=limit)):
                 if batch.last_offset < start:
                     continue
                 if batch.magic == 2 and batch.base_offset >= end:

@@ -15,13 +15,20 @@ from dataclasses import dataclass
 
 from kwire.errors import BrokerError, LogError
 from kwire.log import log_reads
+from kwire.log.append_batches import (
+    AppendBatches,
+    Data,
+    from_validated,
+    from_whole_batch,
+    unchanged,
+    with_control_records,
+)
 from kwire.log.append_preparation import AppendPreparation, Prepared
 from kwire.log.log_config import LogConfig
 from kwire.log.log_reads import Fetched
 from kwire.log.open_partition import OFFSET_OUT_OF_RANGE, OpenPartition
 from kwire.log.segment_writer import SegmentWriter
 from kwire.log.time_lookup import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, MAX_TIMESTAMP, TimestampAndOffset
-from kwire.log.to_write import Data, ToWrite, as_given, numbered, numbered_whole, with_markers
 from kwire.log.transaction_index import AbortedTransaction, TransactionIndexEntry
 from kwire.records import (
     AppendErrorCode,
@@ -117,13 +124,15 @@ class PartitionWriter(OpenPartition):
             prepared = self._move(prepared)
         now_ms, origin, first_offset = prepared.now_ms, prepared.origin, prepared.first_offset
         if prepared.whole is not None:
-            new = numbered_whole(prepared.data, prepared.whole, first_offset, prepared.leader_epoch)
+            new = from_whole_batch(prepared.data, prepared.whole, first_offset, prepared.leader_epoch)
             return self._write(new, origin, now_ms, NO_TIMESTAMP, 0)
         checked = prepared.checked
         if checked is None:
             return Appended(-1, -1, NO_TIMESTAMP, self.log_start_offset, NO_TIMESTAMP)
         append_time = now_ms if self._config.message_timestamp_type == "LogAppendTime" else NO_TIMESTAMP
-        return self._write(numbered(checked, first_offset), origin, now_ms, append_time, checked.records_converted)
+        return self._write(
+            from_validated(checked, first_offset), origin, now_ms, append_time, checked.records_converted
+        )
 
     def _move(self, prepared: Prepared) -> Prepared:
         """Return the same records with offsets from the current log end on."""
@@ -147,7 +156,7 @@ class PartitionWriter(OpenPartition):
         if info.valid_bytes <= 0:
             return Appended(-1, -1, NO_TIMESTAMP, self.log_start_offset, NO_TIMESTAMP)
         check_given_offsets(info, self.log_end_offset)
-        return self._write(as_given(data, info), origin, now_ms, NO_TIMESTAMP, 0)
+        return self._write(unchanged(data, info), origin, now_ms, NO_TIMESTAMP, 0)
 
     def append_marker(
         self,
@@ -174,7 +183,7 @@ class PartitionWriter(OpenPartition):
         return self.append(data, now_ms=now_ms, leader_epoch=leader_epoch, origin=AppendOrigin.COORDINATOR)
 
     def _write(
-        self, new: ToWrite, origin: AppendOrigin, now_ms: int, append_time: int, records_converted: int
+        self, new: AppendBatches, origin: AppendOrigin, now_ms: int, append_time: int, records_converted: int
     ) -> Appended:
         self._check_writable()
         self._learn_epochs(new.headers)
@@ -185,7 +194,7 @@ class PartitionWriter(OpenPartition):
                 AppendErrorCode.RECORD_LIST_TOO_LARGE,
             )
         segment = self._segment_for(new, now_ms)
-        update = self.producers.prepare(with_markers(new), origin)
+        update = self.producers.prepare(with_control_records(new), origin)
         if update.duplicate is not None:
             first, last, timestamp = update.duplicate
             return Appended(first, last, timestamp, self.log_start_offset, timestamp, duplicate=True)
@@ -230,7 +239,7 @@ class PartitionWriter(OpenPartition):
             else:
                 self.leader_epochs.clear()
 
-    def _segment_for(self, new: ToWrite, now_ms: int) -> SegmentWriter:
+    def _segment_for(self, new: AppendBatches, now_ms: int) -> SegmentWriter:
         segment = self.segments.active
         if not segment.should_roll(self._config, now_ms, new.size_bytes, new.last_offset, new.max_timestamp):
             return segment

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from kwire.errors import LogError
 from kwire.log.file_names import SEGMENT_FILE, segment_file
 from kwire.log.partition_log import PartitionLog
-from kwire.log.verify.batches import Bad, Odd
+from kwire.log.verify.batches import DamagedRange, SuspectBatch
 from kwire.maintenance.quarantine import Quarantine, copy_range
 from kwire.maintenance.reindex import rebuild_indexes
 from kwire.maintenance.repair_plan import PartitionPlan, Plan, SegmentPlan
@@ -126,27 +126,29 @@ class _Builder:
         with segment.open() as source, self.file_system.open(target, create=True) as out:
             out.truncate(0)
             at = 0
-            for bad in sorted(each.removed, key=lambda bad: bad.position):
-                copy_range(source, at, bad.position - at, out)
-                self._keep(source, partition, segment.base_offset, bad)
-                for position, data in [p for p in each.patches if at <= p[0] < bad.position]:
-                    out.write_at(out.end - (bad.position - position), data)
-                for piece in each.found.fills.get(bad.position, ()):
+            for damaged in sorted(each.removed, key=lambda damaged: damaged.position):
+                copy_range(source, at, damaged.position - at, out)
+                self._keep(source, partition, segment.base_offset, damaged)
+                for position, data in [p for p in each.patches if at <= p[0] < damaged.position]:
+                    out.write_at(out.end - (damaged.position - position), data)
+                for piece in each.found.fills.get(damaged.position, ()):
                     with partition.log.open_file(piece.name) as other:
                         copy_range(other, piece.position, piece.size_bytes, out)
-                at = bad.end
+                at = damaged.end
             end = each.found.size_bytes
             copy_range(source, at, end - at, out)
             for position, data in [p for p in each.patches if at <= p[0]]:
                 out.write_at(out.end - (end - position), data)
-            places: list[Bad | Odd] = [*each.restored, *each.epochs]
+            places: list[DamagedRange | SuspectBatch] = [*each.restored, *each.epochs]
             for changed in places:
                 self._keep(source, partition, segment.base_offset, changed)
             out.sync()
         if segment.modified_ms is not None:
             self.file_system.set_modified(target, segment.modified_ms)
 
-    def _keep(self, source: StoredFile, partition: PartitionPlan, base_offset: int, place: Bad | Odd) -> None:
+    def _keep(
+        self, source: StoredFile, partition: PartitionPlan, base_offset: int, place: DamagedRange | SuspectBatch
+    ) -> None:
         """Quarantine removed and changed bytes of a log."""
         self.quarantine.add(
             source,

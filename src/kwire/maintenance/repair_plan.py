@@ -19,9 +19,9 @@ from kwire.log.log_directory import LogDirectory
 from kwire.log.partition_log import PartitionLog
 from kwire.log.segment import Segment
 from kwire.log.verify import DirectoryFindings, PartitionFindings, SegmentFindings
-from kwire.log.verify.batches import Bad, Odd
+from kwire.log.verify.batches import DamagedRange, SuspectBatch
 from kwire.log.verify.layout import Layout
-from kwire.log.verify.topic_facts import TopicFacts
+from kwire.log.verify.topic_metadata import TopicMetadata
 from kwire.maintenance.repair_mode import Mode
 from kwire.records.batch_header import LEADER_EPOCH, LEADER_EPOCH_POSITION, OFFSET
 from kwire.storage.checkpoints import (
@@ -53,9 +53,9 @@ class SegmentPlan:
     """
 
     found: SegmentFindings
-    removed: list[Bad] = field(default_factory=list)
-    restored: list[Bad] = field(default_factory=list)
-    epochs: list[Odd] = field(default_factory=list)
+    removed: list[DamagedRange] = field(default_factory=list)
+    restored: list[DamagedRange] = field(default_factory=list)
+    epochs: list[SuspectBatch] = field(default_factory=list)
     moved_from: str | None = None
     is_dropped: bool = False
     rebuilds: bool = False
@@ -73,15 +73,18 @@ class SegmentPlan:
     @property
     def patches(self) -> list[tuple[int, bytes]]:
         """(position, new bytes), in file order."""
-        offsets = [(bad.position, OFFSET.pack(bad.restored_offset)) for bad in self.restored]
-        epochs = [(odd.position + LEADER_EPOCH_POSITION, LEADER_EPOCH.pack(odd.restored_epoch)) for odd in self.epochs]
+        offsets = [(damaged.position, OFFSET.pack(damaged.restored_offset)) for damaged in self.restored]
+        epochs = [
+            (suspect.position + LEADER_EPOCH_POSITION, LEADER_EPOCH.pack(suspect.restored_epoch))
+            for suspect in self.epochs
+        ]
         return sorted(offsets + epochs)
 
     @property
     def kept_bytes(self) -> int:
         """Size of its `.log` file after the repair."""
-        filled = [piece.size_bytes for bad in self.removed for piece in self.found.fills.get(bad.position, ())]
-        return self.found.size_bytes - sum(bad.size_bytes for bad in self.removed) + sum(filled)
+        filled = [piece.size_bytes for damaged in self.removed for piece in self.found.fills.get(damaged.position, ())]
+        return self.found.size_bytes - sum(damaged.size_bytes for damaged in self.removed) + sum(filled)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -113,7 +116,7 @@ class PartitionPlan:
     def loses_batches(self) -> bool:
         """Whether more than an incomplete end of the log is removed."""
         torn = (Kind.CUT, Kind.ZEROS)
-        return any(each.is_dropped or any(bad.kind not in torn for bad in each.removed) for each in self.segments)
+        return any(each.is_dropped or any(lost.kind not in torn for lost in each.removed) for each in self.segments)
 
     @property
     def name(self) -> str:
@@ -131,15 +134,15 @@ class PartitionPlan:
             if each.is_dropped:
                 yield log, f"quarantined with its indexes, {each.found.size_bytes} bytes"
                 continue
-            for bad in each.removed:
-                yield log, f"bytes {bad.position} to {bad.end} quarantined: {bad.cause}{_offsets(bad)}"
-                for piece in each.found.fills.get(bad.position, ()):
+            for damaged in each.removed:
+                yield log, f"bytes {damaged.position} to {damaged.end} quarantined: {damaged.cause}{_offsets(damaged)}"
+                for piece in each.found.fills.get(damaged.position, ()):
                     first, last = piece.offsets
                     yield log, f"offsets {first} to {last} taken from {piece.name}"
-            for bad in each.restored:
-                yield log, f"offset of the batch at byte {bad.position} restored: {bad.restored_offset}"
-            for odd in each.epochs:
-                yield log, f"leader epoch of the batch at byte {odd.position} restored: {odd.restored_epoch}"
+            for damaged in each.restored:
+                yield log, f"offset of the batch at byte {damaged.position} restored: {damaged.restored_offset}"
+            for suspect in each.epochs:
+                yield log, f"leader epoch of the batch at byte {suspect.position} restored: {suspect.restored_epoch}"
             if each.rebuilds:
                 yield log.removesuffix(".log") + ".*index", "rebuilt"
         for offset in sorted(self.snapshots):
@@ -185,7 +188,7 @@ def make_index_plan(directory: LogDirectory, found: DirectoryFindings) -> Plan:
     for each in found.partitions:
         segments = [SegmentPlan(found=segment) for segment in each.segments]
         plan = PartitionPlan(log=each.log, segments=segments, log_end_offset=each.log_end_offset)
-        if not any(segment.bad for segment in each.segments):
+        if not any(segment.damaged for segment in each.segments):
             _plan_rebuilds(plan, each)
         partitions.append(plan)
     left = [each for each in found.damages if not each.is_harmless and not _is_repaired(each, partitions, {})]
@@ -249,13 +252,13 @@ def _salvage(plan: PartitionPlan) -> None:
     """Plan the removal of damaged bytes. Segments without batches are dropped, except the last."""
     for each in plan.segments:
         each.epochs += each.found.epochs
-        for bad in each.found.bad:
-            (each.removed if bad.restored_offset is None else each.restored).append(bad)
+        for damaged in each.found.damaged:
+            (each.removed if damaged.restored_offset is None else each.restored).append(damaged)
     for each in plan.segments[:-1]:
         each.is_dropped = bool(each.removed) and each.kept_bytes == 0
     last = plan.segments[-1] if plan.segments else None
     if last is not None:
-        restored = [bad.offsets[1] + 1 for bad in last.restored if bad.offsets is not None]
+        restored = [damaged.offsets[1] + 1 for damaged in last.restored if damaged.offsets is not None]
         plan.log_end_offset = max(plan.log_end_offset, *restored, 0)
 
 
@@ -265,10 +268,10 @@ def _truncate(plan: PartitionPlan) -> None:
     for each in plan.segments:
         if cut:
             each.is_dropped = True
-        elif lost := [bad for bad in each.found.bad if not _is_filled(each.found, bad)]:
+        elif lost := [damaged for damaged in each.found.damaged if not _is_filled(each.found, damaged)]:
             first = lost[0]
-            each.removed += each.found.bad[: each.found.bad.index(first)]
-            whole = Bad(
+            each.removed += each.found.damaged[: each.found.damaged.index(first)]
+            whole = DamagedRange(
                 position=first.position,
                 size_bytes=each.found.size_bytes - first.position,
                 kind=first.kind,
@@ -277,24 +280,24 @@ def _truncate(plan: PartitionPlan) -> None:
                 is_tail=True,
             )
             each.removed.append(whole)
-            each.epochs += [odd for odd in each.found.epochs if odd.position < first.position]
+            each.epochs += [suspect for suspect in each.found.epochs if suspect.position < first.position]
             plan.log_end_offset = _end_before(each.found.segment, first.position)
             cut = True
         else:
-            each.removed += each.found.bad
+            each.removed += each.found.damaged
             each.epochs += each.found.epochs
 
 
-def _is_filled(found: SegmentFindings, bad: Bad) -> bool:
+def _is_filled(found: SegmentFindings, damaged: DamagedRange) -> bool:
     """Whether other files have every offset of a damaged range."""
-    if bad.offsets is None or bad.position not in found.fills:
+    if damaged.offsets is None or damaged.position not in found.fills:
         return False
-    end = bad.offsets[0]
-    for piece in found.fills[bad.position]:
+    end = damaged.offsets[0]
+    for piece in found.fills[damaged.position]:
         if piece.offsets[0] != end:
             return False
         end = piece.offsets[1] + 1
-    return end == bad.offsets[1] + 1
+    return end == damaged.offsets[1] + 1
 
 
 def _end_before(segment: Segment, position: int) -> int:
@@ -332,7 +335,7 @@ def _epochs_above(log: PartitionLog, end: int) -> list[int]:
 def _topic_id_elsewhere(log: PartitionLog, directory: LogDirectory) -> bytes | None:
     """Return partition.metadata with the topic id of the metadata log, or of the other partitions if they agree."""
     with suppress(LogError):
-        known = TopicFacts(log.sibling(METADATA_TOPIC, 0)).topic_id(log.topic)
+        known = TopicMetadata(log.sibling(METADATA_TOPIC, 0)).topic_id(log.topic)
         if known is not None:
             return render_partition_metadata(known)
     found = set()
@@ -396,14 +399,16 @@ def _is_repaired(damage: Damage, partitions: Sequence[PartitionPlan], checkpoint
         return True
     if damage.kind in INDEX_KINDS:
         return segment.rebuilds
-    if any(odd.position == damage.position and odd.kind is damage.kind for odd in segment.epochs):
+    if any(suspect.position == damage.position and suspect.kind is damage.kind for suspect in segment.epochs):
         return True
     places = [*segment.removed, *segment.restored]
-    return any(bad.position <= (damage.position or 0) < max(bad.end, bad.position + 1) for bad in places)
+    return any(
+        damaged.position <= (damage.position or 0) < max(damaged.end, damaged.position + 1) for damaged in places
+    )
 
 
-def _offsets(bad: Bad) -> str:
-    if bad.offsets is None:
+def _offsets(damaged: DamagedRange) -> str:
+    if damaged.offsets is None:
         return ""
-    first, last = bad.offsets
+    first, last = damaged.offsets
     return f" (offset {first})" if first == last else f" (offsets {first} to {last})"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from kwire.errors import CorruptBatch, LogError
 from kwire.identifiers import TopicPartition
 from kwire.internal_topics.typed_record import Decoder, TypedRecord, damage_row, typed_records
-from kwire.log.offset_order import in_order
+from kwire.log.offset_checks import check_offsets
 from kwire.log.segment_batches import segment_batches
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def read_history(
     expected = start
     for segment in log.segments_between(start, end):
         try:
-            for batch in in_order(segment, segment_batches(segment, start)):
+            for batch in check_offsets(segment, segment_batches(segment, start)):
                 if batch.last_offset < start:
                     continue
                 if batch.magic == 2 and batch.base_offset >= end:

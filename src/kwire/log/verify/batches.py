@@ -24,9 +24,9 @@ from kwire.errors import CorruptBatch
 from kwire.log.chunks import Chunks
 from kwire.log.damage import Kind
 from kwire.log.index_writer import LARGEST_RELATIVE
-from kwire.log.offset_order import ceiling_of, outside, overlapping
+from kwire.log.offset_checks import offset_limit, outside_segment, overlapping
 from kwire.log.segment import Segment
-from kwire.log.verify.resync import Range, next_good
+from kwire.log.verify.resync import Range, next_valid_batch
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, read_batches
 from kwire.records.attributes import CODEC_MASK
 from kwire.records.batch_checksums import mark_wrong_crcs
@@ -42,7 +42,7 @@ from kwire.records.kernels import table as t
 from kwire.storage.header_walk import header_at, is_zero_tail
 from kwire.storage.store import StoredFile
 
-__all__ = ["Bad", "Good", "Odd", "SegmentScan"]
+__all__ = ["DamagedRange", "ScanResult", "SegmentScan", "SuspectBatch", "ValidBatches"]
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -61,7 +61,7 @@ EXTRA = np.dtype(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bad:
+class DamagedRange:
     """Bytes [position, position + size_bytes) of a segment that are not a valid batch.
 
     offsets: (first, last) lost with them, None if there are none or they are unknown. is_tail: no valid batch follows
@@ -83,8 +83,8 @@ class Bad:
         return self.position + self.size_bytes
 
 
-class Odd(NamedTuple):
-    """A readable batch that no broker would have written. It is part of a Good as well.
+class SuspectBatch(NamedTuple):
+    """A readable batch that no broker would have written. It is part of ValidBatches as well.
 
     restored_epoch: the neighbours' leader epoch, if only this field is wrong and they agree.
     """
@@ -98,7 +98,7 @@ class Odd(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Good:
+class ValidBatches:
     """A run of valid batches: int64 columns, one row per batch; -1 for fields that a format does not have.
 
     position: in the file. base: first offset (in magic 2; else as last). max_timestamp: in milliseconds, from the
@@ -138,8 +138,11 @@ class Good:
         return self.chunk[at : at + int(self.size[row])]
 
 
+ScanResult = ValidBatches | DamagedRange | SuspectBatch
+
+
 class SegmentScan:
-    """Scan of one segment: iterate over Good, Bad and Odd in file order. Not thread-safe.
+    """Scan of one segment: iterate over the results in file order. Not thread-safe.
 
     next_offset: after the last valid batch so far, initially the base offset. advance: called with bytes read.
     """
@@ -148,7 +151,7 @@ class SegmentScan:
         self.segment = segment
         self.next_offset = segment.base_offset
         self.position = 0
-        self._ceiling = ceiling_of(segment)
+        self._ceiling = offset_limit(segment)
         if segment.is_active:  # a broker rolls the segment before an offset exceeds the range of its index
             self._ceiling = min(self._ceiling, segment.base_offset + LARGEST_RELATIVE + 1)
         self._advance = advance
@@ -158,7 +161,7 @@ class SegmentScan:
         self._is_exact = True  # whether BASE_OFFSET of all rows of the table is that of their first record
         self._resumes_at: int | None = None  # end of damage that is not the end of a row of the table
 
-    def __iter__(self) -> Iterator[Good | Bad | Odd]:
+    def __iter__(self) -> Iterator[ScanResult]:
         with self.segment.open() as file:
             size = file.size()
             chunks = Chunks(
@@ -173,23 +176,23 @@ class SegmentScan:
                 before = chunks.position
                 for found in self._chunk(file, chunk, before, size):
                     yield found
-                    if isinstance(found, Bad):
+                    if isinstance(found, DamagedRange):
                         chunks.skip_to(found.end)
                 used = self.position - before
                 if chunks.position < self.position:
                     if not chunks.advance(self.position - chunks.position):
                         break
                 elif used == 0 and not chunks.advance(0):
-                    bad = self._tail(file, chunks, size)
-                    yield bad
-                    self.position = bad.end
-                    chunks.skip_to(bad.end)
+                    damaged = self._tail(file, chunks, size)
+                    yield damaged
+                    self.position = damaged.end
+                    chunks.skip_to(damaged.end)
                 if self._advance:
                     self._advance(self.position - before)
 
     # ---- one chunk
 
-    def _chunk(self, file: StoredFile, chunk: memoryview, position: int, size: int) -> Iterator[Good | Bad | Odd]:
+    def _chunk(self, file: StoredFile, chunk: memoryview, position: int, size: int) -> Iterator[ScanResult]:
         """Yield the batches of one chunk; self.position is then after the last of them."""
         self.position = position
         data = np.frombuffer(chunk, np.uint8)
@@ -214,9 +217,9 @@ class SegmentScan:
                 return
         if status == t.UNBELIEVABLE:
             what = _header_text(chunk[at : at + DEFAULT_HEADER_BYTES], file.url)
-            bad = self._unbelievable(file, position + at, size, Kind.HEADER, what)
-            self.position = bad.end
-            yield bad
+            damaged = self._damaged_to_next_batch(file, position + at, size, Kind.HEADER, what)
+            self.position = damaged.end
+            yield damaged
 
     def _rows(
         self,
@@ -227,8 +230,8 @@ class SegmentScan:
         held: int,
         position: int,
         size: int,
-    ) -> Iterator[Good | Bad | Odd]:
-        """Yield Good and Bad for the rows of a table except the last `held`, up to damage of unknown length."""
+    ) -> Iterator[ScanResult]:
+        """Yield the results of a table's rows except the last `held`, up to damage of unknown length."""
         bad_crc = table[:, t.FAULT] == t.BAD_CRC
         wrappers = ~bad_crc & (table[:, t.MAGIC] < 2) & (table[:, t.ATTRIBUTES] & CODEC_MASK != 0)
         self._is_exact = not wrappers.any()
@@ -244,15 +247,15 @@ class SegmentScan:
         for i in wrong.tolist():
             yield from self._decoded(file, data, chunk, table[first:i], position)
             if bad_crc[i]:
-                bad = self._bad_checksum(file, table, i, position, size)
+                damaged = self._wrong_checksum(file, table, i, position, size)
             else:
-                bad = self._bad_order(table, i, out, position)
-            yield bad
-            if bad.end != position + int(table[i, t.POSITION] + table[i, t.SIZE]):
-                self._resumes_at = bad.end
+                damaged = self._wrong_offsets(table, i, out, position)
+            yield damaged
+            if damaged.end != position + int(table[i, t.POSITION] + table[i, t.SIZE]):
+                self._resumes_at = damaged.end
                 return
-            if bad.restored_offset is not None and bad.offsets is not None:
-                self.next_offset = bad.offsets[1] + 1
+            if damaged.restored_offset is not None and damaged.offsets is not None:
+                self.next_offset = damaged.offsets[1] + 1
             first = i + 1
         yield from self._decoded(file, data, chunk, table[first:count], position)
 
@@ -295,7 +298,7 @@ class SegmentScan:
 
     # ---- damage of one row
 
-    def _bad_checksum(self, file: StoredFile, table: Int64s, i: int, position: int, size: int) -> Bad:
+    def _wrong_checksum(self, file: StoredFile, table: Int64s, i: int, position: int, size: int) -> DamagedRange:
         """Handle a batch with a wrong checksum: its length is right if the next batch continues its offsets."""
         start, end = position + int(table[i, t.POSITION]), position + int(table[i, t.POSITION] + table[i, t.SIZE])
         first, last = int(table[i, t.BASE_OFFSET]), int(table[i, t.LAST_OFFSET])
@@ -307,7 +310,7 @@ class SegmentScan:
             behind = header_at(file, end)
             contiguous = behind is not None and behind.magic == 2 and behind.stored_offset == last + 1
             if contiguous or (end == size and int(table[i, t.MAGIC]) < 2):
-                return Bad(
+                return DamagedRange(
                     position=start,
                     size_bytes=end - start,
                     kind=Kind.CHECKSUM,
@@ -316,9 +319,9 @@ class SegmentScan:
                     is_tail=end == size,
                 )
         claimed = (first, last) if self.next_offset <= first <= last < self._ceiling else None
-        return self._unbelievable(file, start, size, Kind.CHECKSUM, what, claimed=claimed, claimed_end=end)
+        return self._damaged_to_next_batch(file, start, size, Kind.CHECKSUM, what, claimed=claimed, claimed_end=end)
 
-    def _unbelievable(
+    def _damaged_to_next_batch(
         self,
         file: StoredFile,
         start: int,
@@ -328,38 +331,40 @@ class SegmentScan:
         *,
         claimed: tuple[int, int] | None = None,
         claimed_end: int | None = None,
-    ) -> Bad:
+    ) -> DamagedRange:
         """Return the damage from here to the next batch with a valid checksum, or the end of the file."""
         if kind is Kind.HEADER and is_zero_tail(file, start):
-            return Bad(
+            return DamagedRange(
                 position=start,
                 size_bytes=size - start,
                 kind=Kind.ZEROS,
                 cause=f"{size - start} zero bytes to the end of the file",
-                offsets=self._lost_behind(),
+                offsets=self._lost_to_next_segment(),
                 is_tail=True,
             )
-        found = next_good(file, start + 1, size, Range(self.next_offset, self._ceiling))
+        found = next_valid_batch(file, start + 1, size, Range(self.next_offset, self._ceiling))
         if found is None:
-            offsets = claimed if claimed_end == size else self._lost_behind() or claimed
-            return Bad(position=start, size_bytes=size - start, kind=kind, cause=what, offsets=offsets, is_tail=True)
+            offsets = claimed if claimed_end == size else self._lost_to_next_segment() or claimed
+            return DamagedRange(
+                position=start, size_bytes=size - start, kind=kind, cause=what, offsets=offsets, is_tail=True
+            )
         end = found.stored_offset if found.magic == 2 else None
         offsets = claimed if end is None else (self.next_offset, end - 1) if end > self.next_offset else None
         if claimed is not None and claimed_end == found.position:
             offsets = claimed
-        return Bad(position=start, size_bytes=found.position - start, kind=kind, cause=what, offsets=offsets)
+        return DamagedRange(position=start, size_bytes=found.position - start, kind=kind, cause=what, offsets=offsets)
 
-    def _lost_behind(self) -> tuple[int, int] | None:
+    def _lost_to_next_segment(self) -> tuple[int, int] | None:
         """Return the offsets from here to the next segment, if known."""
         end = self.segment.next_base
         return (self.next_offset, end - 1) if end is not None and end > self.next_offset else None
 
-    def _tail(self, file: StoredFile, chunks: Chunks, size: int) -> Bad:
+    def _tail(self, file: StoredFile, chunks: Chunks, size: int) -> DamagedRange:
         """Return the damage at the end of the file: an incomplete or too large batch."""
         start = chunks.position
         if is_zero_tail(file, start):
-            return self._unbelievable(file, start, size, Kind.HEADER, "")
-        found = next_good(file, start + 1, size, Range(self.next_offset, self._ceiling))
+            return self._damaged_to_next_batch(file, start, size, Kind.HEADER, "")
+        found = next_valid_batch(file, start + 1, size, Range(self.next_offset, self._ceiling))
         header = header_at(file, start)
         if found is None and chunks.refused is None:
             claimed = None
@@ -367,16 +372,16 @@ class SegmentScan:
                 claimed = (header.stored_offset, header.last_offset)
             left = size - start
             length = "" if header is None else f" of {header.size_bytes}"
-            return Bad(
+            return DamagedRange(
                 position=start,
                 size_bytes=left,
                 kind=Kind.CUT,
                 cause=f"the file ends inside a batch: {left}{length} bytes remain",
-                offsets=self._lost_behind() or claimed,
+                offsets=self._lost_to_next_segment() or claimed,
                 is_tail=True,
             )
         what = chunks.refused.what if chunks.refused is not None else "its length extends past the end of the file"
-        return self._unbelievable(file, start, size, Kind.HEADER, what)
+        return self._damaged_to_next_batch(file, start, size, Kind.HEADER, what)
 
     def _out_of_order(self, table: Int64s, bad_crc: Mask) -> Mask:
         """Return which rows with a valid checksum have offsets that do not fit between their neighbours."""
@@ -399,7 +404,7 @@ class SegmentScan:
                     i -= 1
             out[rows[i]] = True
 
-    def _bad_order(self, table: Int64s, i: int, out: Mask, position: int) -> Bad:
+    def _wrong_offsets(self, table: Int64s, i: int, out: Mask, position: int) -> DamagedRange:
         """Return the damage of a batch with a wrong offset, which neighbours may determine."""
         first, last = int(table[i, t.BASE_OFFSET]), int(table[i, t.LAST_OFFSET])
         behind = int(table[i + 1, t.BASE_OFFSET]) if i + 1 < len(table) and not out[i + 1] else None
@@ -407,7 +412,7 @@ class SegmentScan:
         restored = None
         if self._is_exact and behind is not None and behind - self.next_offset == span + 1:
             restored = self.next_offset
-        what = outside(self.next_offset, self._ceiling)
+        what = outside_segment(self.next_offset, self._ceiling)
         if self.next_offset <= first <= last < self._ceiling and behind is not None:
             what = overlapping(behind)
         if restored is not None:
@@ -416,7 +421,7 @@ class SegmentScan:
             offsets = (self.next_offset, behind - 1)
         else:
             offsets = None
-        return Bad(
+        return DamagedRange(
             position=position + int(table[i, t.POSITION]),
             size_bytes=int(table[i, t.SIZE]),
             kind=Kind.OFFSETS,
@@ -429,39 +434,41 @@ class SegmentScan:
 
     def _decoded(
         self, file: StoredFile, data: npt.NDArray[np.uint8], chunk: memoryview, table: Int64s, position: int
-    ) -> Iterator[Good | Bad | Odd]:
-        """Decode the records of rows with valid checksums and offsets; yield Bad for those that do not decode."""
+    ) -> Iterator[ScanResult]:
+        """Decode the records of rows with valid checksums and offsets; yield damage for those that do not."""
         if not len(table):
             return
         legacy = bool((table[:, t.MAGIC] < 2).any())
         start, end = int(table[0, t.POSITION]), int(table[-1, t.POSITION] + table[-1, t.SIZE])
         reader = self._reader(legacy)
         wrong: dict[int, str] = {}
-        odd: dict[int, tuple[Kind, str]] = {}
+        suspects: dict[int, tuple[Kind, str]] = {}
         ends = table[:, t.LAST_OFFSET]
         before = self.next_offset - 1
         newest = np.full(len(table), NO_RECORD, np.int64)
         for rows in reader.read(chunk[start:end], position=position + start, file=file.url):
             offsets = rows.column("offset").to_numpy(zero_copy_only=False)
             times = rows.column("timestamp").cast("int64").fill_null(-1000).to_numpy(zero_copy_only=False) // 1000
-            before = _judge_records(offsets, times, before, table, odd, newest)
+            before = _check_records(offsets, times, before, table, suspects, newest)
         largest = table[:, t.MAX_TIMESTAMP]
         newest = np.where(newest == NO_RECORD, largest, newest)
         for i in np.flatnonzero(newest != largest).tolist():
             what = f"its largest record timestamp is {newest[i]}, its header has {largest[i]}"
-            odd.setdefault(i, (Kind.TIMESTAMPS, what))
+            suspects.setdefault(i, (Kind.TIMESTAMPS, what))
         for error in self._errors:
             row = int(np.searchsorted(table[:, t.POSITION], error.position - position))
             wrong[row] = error.what
         self._errors.clear()
-        for i, (kind, what) in sorted(odd.items()):
+        for i, (kind, what) in sorted(suspects.items()):
             if i not in wrong:
-                yield Odd(position + int(table[i, t.POSITION]), int(table[i, t.SIZE]), kind, what, _claimed(table, i))
+                yield SuspectBatch(
+                    position + int(table[i, t.POSITION]), int(table[i, t.SIZE]), kind, what, _claimed(table, i)
+                )
         first = 0
         for i in sorted(wrong):
             if i > first:
-                yield self._good(data, chunk, table[first:i], position, newest[first:i])
-            yield Bad(
+                yield self._valid_batches(data, chunk, table[first:i], position, newest[first:i])
+            yield DamagedRange(
                 position=position + int(table[i, t.POSITION]),
                 size_bytes=int(table[i, t.SIZE]),
                 kind=Kind.RECORDS,
@@ -470,7 +477,7 @@ class SegmentScan:
             )
             first = i + 1
         if first < len(table):
-            yield self._good(data, chunk, table[first:], position, newest[first:])
+            yield self._valid_batches(data, chunk, table[first:], position, newest[first:])
         self.next_offset = int(ends[-1]) + 1
 
     def _reader(self, check_crc: bool) -> ColumnReader:
@@ -481,9 +488,9 @@ class SegmentScan:
             )
         return self._readers[check_crc]
 
-    def _good(
+    def _valid_batches(
         self, data: npt.NDArray[np.uint8], chunk: memoryview, table: Int64s, position: int, newest: Int64s
-    ) -> Good:
+    ) -> ValidBatches:
         at = table[:, t.POSITION]
         extra = np.zeros(len(table), EXTRA)
         magic = table[:, t.MAGIC]
@@ -495,7 +502,7 @@ class SegmentScan:
         def field(name: str) -> Int64s:
             return np.where(default, extra[name].astype(np.int64), -1)
 
-        return Good(
+        return ValidBatches(
             position=at + position,
             size=table[:, t.SIZE].copy(),
             base=table[:, t.BASE_OFFSET].copy(),
@@ -514,8 +521,8 @@ class SegmentScan:
         )
 
 
-def _judge_records(
-    offsets: Int64s, times: Int64s, before: int, table: Int64s, odd: dict[int, tuple[Kind, str]], newest: Int64s
+def _check_records(
+    offsets: Int64s, times: Int64s, before: int, table: Int64s, suspects: dict[int, tuple[Kind, str]], newest: Int64s
 ) -> int:
     """Find batches whose records' offsets do not increase; store the largest timestamp of each in newest.
 
@@ -529,7 +536,7 @@ def _judge_records(
     owners = np.minimum(np.searchsorted(ends, offsets), len(ends) - 1)
     falling = (offsets <= previous) | (offsets > ends[-1])
     for row in np.unique(owners[falling]).tolist():
-        odd.setdefault(row, (Kind.OFFSETS, "the offsets of its records do not increase"))
+        suspects.setdefault(row, (Kind.OFFSETS, "the offsets of its records do not increase"))
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
     rows = owners[starts]
     np.maximum.at(newest, rows, np.maximum.reduceat(times, starts))

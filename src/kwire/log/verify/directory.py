@@ -19,11 +19,11 @@ from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.file_names import MARKED_DIRECTORY
 from kwire.log.relisting import has_changed, is_gone
+from kwire.log.verify.assessment import OFFLINE, Assessment, PartitionContext
 from kwire.log.verify.findings import PartitionFindings
-from kwire.log.verify.judgement import OFFLINE, Circumstances, Judgement
 from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
 from kwire.log.verify.partition import verify_partition
-from kwire.log.verify.topic_facts import TopicFacts
+from kwire.log.verify.topic_metadata import TopicMetadata
 from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
     CLEANER_OFFSETS,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DirectoryFindings",
     "RootFiles",
-    "circumstances_of",
+    "context_of",
     "root_files_above",
     "verify_directory",
     "verify_log",
@@ -64,30 +64,30 @@ Offsets = Mapping[TopicPartition, int]
 class RootFiles:
     """The log directory's own files. store: their location. names: existing files. offsets: checkpoints by file name.
 
-    facts: topics by the metadata log.
+    topics: topics by the metadata log.
     """
 
     store: Store
     names: frozenset[str]
     offsets: Mapping[str, Offsets]
     errors: Sequence[tuple[str, KwireError]]
-    facts: TopicFacts
+    topics: TopicMetadata
 
     @property
     def is_clean(self) -> bool | None:
         """Whether the shutdown was clean; None if these are not files of a broker."""
         return CLEAN_SHUTDOWN in self.names if self.names.intersection(OWN_FILES) else None
 
-    def circumstances(self, key: TopicPartition) -> Circumstances:
-        """Return the circumstances of one partition."""
+    def context(self, key: TopicPartition) -> PartitionContext:
+        """Return the context of one partition."""
         if key[0] == METADATA_TOPIC:  # recovered from the start whenever a broker starts
-            return Circumstances(is_clean=False, recovery_point=0, topic=key[0])
-        return Circumstances(
+            return PartitionContext(is_clean=False, recovery_point=0, topic=key[0])
+        return PartitionContext(
             is_clean=self.is_clean,
             recovery_point=self.offsets[RECOVERY_POINTS].get(key),
             is_compacted=key in self.offsets[CLEANER_OFFSETS],
             topic=key[0],
-            facts=self.facts,
+            topics=self.topics,
         )
 
 
@@ -99,7 +99,7 @@ class DirectoryFindings:
     damages: list[Damage] = field(default_factory=list)
 
 
-def read_root_files(store: Store, facts: TopicFacts) -> RootFiles:
+def read_root_files(store: Store, topics: TopicMetadata) -> RootFiles:
     """Read the files of a log directory. Raises LogError if it cannot be listed."""
     names = frozenset(entry.name for entry in store.list("") if not entry.is_directory)
     offsets: dict[str, Offsets] = {}
@@ -111,21 +111,21 @@ def read_root_files(store: Store, facts: TopicFacts) -> RootFiles:
                 offsets[name] = parse_offset_checkpoint(store.read_all(name))
             except (LogError, Malformed) as error:
                 errors.append((name, error))
-    return RootFiles(store=store, names=names, offsets=offsets, errors=errors, facts=facts)
+    return RootFiles(store=store, names=names, offsets=offsets, errors=errors, topics=topics)
 
 
 def root_files_above(log: PartitionLog) -> RootFiles:
     """Read the files of a partition's log directory. Raises LogError if there is none, or it cannot be listed."""
     metadata_log = log.sibling(METADATA_TOPIC, 0)
-    return read_root_files(metadata_log.store, TopicFacts(metadata_log))
+    return read_root_files(metadata_log.store, TopicMetadata(metadata_log))
 
 
-def circumstances_of(log: PartitionLog) -> Circumstances:
+def context_of(log: PartitionLog) -> PartitionContext:
     """Return what a partition's log directory records about it; everything is unknown without one."""
     try:
-        return root_files_above(log).circumstances((log.topic, log.partition))
+        return root_files_above(log).context((log.topic, log.partition))
     except LogError:
-        return Circumstances()
+        return PartitionContext()
 
 
 def verify_directory(
@@ -144,8 +144,8 @@ def verify_directory(
     root = None if whole else root_files_above(chosen[0])
 
     def verify(log: PartitionLog) -> PartitionFindings:
-        circumstances = circumstances_of(log) if root is None else root.circumstances((log.topic, log.partition))
-        return verify_log(log.reopened(), circumstances, advance=advance)
+        context = context_of(log) if root is None else root.context((log.topic, log.partition))
+        return verify_log(log.reopened(), context, advance=advance)
 
     found = DirectoryFindings()
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
@@ -159,14 +159,14 @@ def verify_directory(
 
 
 def verify_log(
-    log: PartitionLog, circumstances: Circumstances, *, advance: Callable[[int], None] | None = None
+    log: PartitionLog, context: PartitionContext, *, advance: Callable[[int], None] | None = None
 ) -> PartitionFindings:
     """Verify one log, including the metadata log's other files.
 
     A broker may be running on it: if files have changed during the verification, it is repeated with a new listing, and
     only findings that occur again are reported.
     """
-    found = _verify_once(log, circumstances, advance)
+    found = _verify_once(log, context, advance)
     for _ in range(MAX_ATTEMPTS - 1):
         if all(each.is_harmless for each in found.damages):
             break
@@ -176,16 +176,16 @@ def verify_log(
         if not has_changed(log, again):
             break
         log, before = again, {_identity(each) for each in found.damages}
-        found = _verify_once(log, circumstances, None)
+        found = _verify_once(log, context, None)
         if has_changed(log, log.reopened()):
             found.damages = [each for each in found.damages if each.is_harmless or _identity(each) in before]
     return found
 
 
 def _verify_once(
-    log: PartitionLog, circumstances: Circumstances, advance: Callable[[int], None] | None
+    log: PartitionLog, context: PartitionContext, advance: Callable[[int], None] | None
 ) -> PartitionFindings:
-    found = verify_partition(log, circumstances, advance=advance)
+    found = verify_partition(log, context, advance=advance)
     found.damages += verify_metadata_files(log)
     return found
 
@@ -209,7 +209,7 @@ def _verify_root_twice(
     if all(each.is_harmless for each in found):
         return found
     try:
-        now = verify_root(directory.reopened(), read_root_files(root.store, root.facts), partitions, is_whole=is_whole)
+        now = verify_root(directory.reopened(), read_root_files(root.store, root.topics), partitions, is_whole=is_whole)
     except LogError:
         return found
     before = {_identity(each) for each in found}
@@ -246,8 +246,8 @@ class _Root:
     def _unreadable(self) -> None:
         for name, error in self.root.errors:
             if isinstance(error, LogError):
-                judgement = Judgement(Severity.STOPS_BROKER, OFFLINE, "check the disk")
-                self.report(name, Kind.UNREADABLE, error.what, *judgement)
+                assessment = Assessment(Severity.STOPS_BROKER, OFFLINE, "check the disk")
+                self.report(name, Kind.UNREADABLE, error.what, *assessment)
                 continue
             severity, effect = UNREADABLE_CHECKPOINTS[name]
             self.report(name, Kind.CHECKPOINT, str(error), severity, effect, "run kwire log repair to rewrite it")
@@ -346,14 +346,20 @@ class _Root:
         for each in self.directory.ignored:
             if each.name in self.root.names or each.name in NO_LOGS:
                 continue
-            if MARKED_DIRECTORY.fullmatch(each.name):
-                effect, hint = "a starting broker completes the operation", "none needed"
+            if marked := MARKED_DIRECTORY.fullmatch(each.name):
+                effect, hint = MARKED_DIRECTORY_EFFECTS[marked["mark"]]
                 self.report(each.name, Kind.LEFTOVER, each.reason, Severity.NOTE, effect, hint)
             else:
                 effect, hint = "a broker does not start", "move it elsewhere"
                 self.report(each.name, Kind.LEFTOVER, each.reason, Severity.STOPS_BROKER, effect, hint)
 
 
+# the effect of a renamed partition directory by its suffix, and the remedy
+MARKED_DIRECTORY_EFFECTS = {
+    "delete": ("a broker removes it after file.delete.delay.ms", "none needed"),
+    "future": ("a broker continues to move the replica", "none needed"),
+    "stray": ("brokers keep it and do not serve it", "none needed; or move it elsewhere to free the space"),
+}
 UNREADABLE_CHECKPOINTS = {
     RECOVERY_POINTS: (Severity.RECOVERS, "a starting broker recovers every segment of every log"),
     LOG_START_OFFSETS: (Severity.MISLEADS, "deleted records below the log start offset reappear"),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kwire.log.damage import Kind
-from kwire.log.verify.batches import Good, Odd
+from kwire.log.verify.batches import SuspectBatch, ValidBatches
 from kwire.storage.checkpoints import LeaderEpoch
 
 __all__ = ["LeaderEpochCheck"]
@@ -44,21 +44,21 @@ class LeaderEpochCheck:
         self.newest = -1
         self.missing: dict[int, int] = {}
 
-    def good(self, good: Good, file: str) -> list[tuple[str, Odd]]:
+    def add(self, batches: ValidBatches, file: str) -> list[tuple[str, SuspectBatch]]:
         """Track these batches; return those with an impossible epoch, with their file.
 
         A batch is reported once the next one is known, so they may belong to the previous file.
         """
         # the checkpoint has no entries below the log start offset (F-04)
-        rows = np.flatnonzero((good.leader_epoch >= 0) & (good.last >= self._log_start))
+        rows = np.flatnonzero((batches.leader_epoch >= 0) & (batches.last >= self._log_start))
         if not len(rows):
             return []
-        epochs = good.leader_epoch[rows]
+        epochs = batches.leader_epoch[rows]
         borders = [0, *(np.flatnonzero(epochs[1:] != epochs[:-1]) + 1).tolist(), len(epochs)]
         found = []
         for i, end in itertools.pairwise(borders):
             row = int(rows[i])
-            place = int(good.position[row]), int(good.size[row]), int(good.base[row]), int(good.last[row])
+            place = int(batches.position[row]), int(batches.size[row]), int(batches.base[row]), int(batches.last[row])
             run = Run(int(epochs[i]), end - i, *place)
             if self._held is not None and self._held[1].epoch == run.epoch:
                 held_file, held = self._held
@@ -68,23 +68,23 @@ class LeaderEpochCheck:
             self._held = file, run
         return found
 
-    def finish(self, following: int | None = None) -> list[tuple[str, Odd]]:
-        """Judge the last run. following: the next epoch, None at the end of the log."""
+    def finish(self, following: int | None = None) -> list[tuple[str, SuspectBatch]]:
+        """Check the last run. following: the next epoch, None at the end of the log."""
         if self._held is None:
             return []
         (file, run), self._held = self._held, None
-        what = self._judge(run, following)
+        what = self._fault_of(run, following)
         if what is None:
             self.newest = run.epoch
             return []
         is_alone = run.batches == 1 and following is not None and self.newest in (-1, following)
         offsets = run.base, run.last
-        odd = Odd(
+        suspect = SuspectBatch(
             run.position, run.size, Kind.LEADER_EPOCHS, what, offsets, restored_epoch=following if is_alone else None
         )
-        return [(file, odd)]
+        return [(file, suspect)]
 
-    def _judge(self, run: Run, following: int | None) -> str | None:
+    def _fault_of(self, run: Run, following: int | None) -> str | None:
         """Return the fault of a run of batches. following: the next epoch.
 
         Epochs never decrease in a log, so a lower one is wrong; in other cases the checkpoint is wrong.

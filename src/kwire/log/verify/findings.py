@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kwire.log.damage import Damage
 from kwire.log.segment import Segment
-from kwire.log.verify.batches import Bad, Odd
+from kwire.log.verify.batches import DamagedRange, SuspectBatch
 from kwire.log.verify.layout import Layout, Piece
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ __all__ = ["PartitionFindings", "SegmentFindings"]
 class SegmentFindings:
     """Result of verifying one segment.
 
-    end, end_offset: position and offset after the last good batch; the offset is None if damage follows it.
-    magic: of the last good batch so far. bad: damaged ranges in file order. epochs: batches with only a wrong leader
-    epoch. is_unreadable: the operating system failed to read a part, so what follows is unknown.
+    end, end_offset: position and offset after the last valid batch; the offset is None if damage follows it.
+    magic: of the last valid batch so far. damaged: in file order. epochs: batches with only a wrong leader epoch.
+    is_unreadable: the operating system failed to read a part, so what follows is unknown.
     fills: position of a damaged range -> batches of other files that belong there.
     """
 
@@ -33,14 +33,14 @@ class SegmentFindings:
     is_unreadable: bool = False
     end_offset: int | None = None
     magic: int = 2
-    bad: list[Bad] = field(default_factory=list)
-    epochs: list[Odd] = field(default_factory=list)
+    damaged: list[DamagedRange] = field(default_factory=list)
+    epochs: list[SuspectBatch] = field(default_factory=list)
     fills: dict[int, list[Piece]] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
 class PartitionFindings:
-    """Result of verify_partition. log_end_offset: after the last good batch. damages: by file and position.
+    """Result of verify_partition. log_end_offset: after the last valid batch. damages: by file and position.
 
     layout: the files that make up the segments.
     """

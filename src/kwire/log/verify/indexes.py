@@ -1,7 +1,7 @@
 """Check `.index` and `.timeindex` against the batches they refer to, in the same pass over the log.
 
 An offset index entry refers to a batch start and the last offset of its append; a time index entry to the batch with
-the largest timestamp so far. Entries that point into damage of the log are not judged.
+the largest timestamp so far. Entries that point into damage of the log are not checked.
 Entries are held in memory (10 MiB per segment by Kafka's default); batches are streamed.
 Source: rules F-10 to F-23; Kafka's OffsetIndex, TimeIndex, AbstractIndex.
 """
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kwire.log.verify.batches import Bad, Good
+from kwire.log.verify.batches import ValidBatches
 from kwire.storage.store import StoredFile
 
 __all__ = ["IndexFault", "OffsetIndexCheck", "TimeIndexCheck"]
@@ -54,7 +54,6 @@ class _Index:
         self.count = whole // self.entry_bytes
         self.data = file.pread(0, whole)
         self.wrong: dict[int, str] = {}
-        self.judged_to = 0
 
     def faults(self) -> list[IndexFault]:
         """Return all faults; call at the end of the log."""
@@ -85,14 +84,14 @@ class _Index:
             found.append(IndexFault(entries, n * self.entry_bytes, what, is_tail=True))
         return found
 
-    def blame(self, rows: Int64s, what: str) -> None:
+    def mark_wrong(self, rows: Int64s, what: str) -> None:
         """Report these entries unless they were reported before."""
         for row in rows.tolist():
             self.wrong.setdefault(row, what)
 
 
 class OffsetIndexCheck(_Index):
-    """Check of one `.index`: call good() and bad() in log order, then finish()."""
+    """Check of one `.index`: call add() and add_damage() in log order, then finish()."""
 
     entry_bytes = 8
 
@@ -101,44 +100,44 @@ class OffsetIndexCheck(_Index):
         entries = np.frombuffer(self.data, ">i4").reshape(-1, 2).astype(np.int64)
         self.offsets, self.positions = entries[:, 0] + base_offset, entries[:, 1]
         falling = np.flatnonzero((np.diff(self.offsets) <= 0) | (np.diff(self.positions) <= 0)) + 1
-        self.blame(falling, "entries do not increase")
-        self.blame(np.flatnonzero((entries[:, 0] < 0) | (entries[:, 1] < 0)), "an entry is negative")
+        self.mark_wrong(falling, "entries do not increase")
+        self.mark_wrong(np.flatnonzero((entries[:, 0] < 0) | (entries[:, 1] < 0)), "an entry is negative")
         self._order = np.argsort(self.positions, kind="stable")
         self._sorted = self.positions[self._order]
         self._pending = np.empty(0, np.int64)  # entries whose append extends beyond the batches seen so far
 
-    def good(self, good: Good) -> None:
+    def add(self, batches: ValidBatches) -> None:
         """Check the entries that point into these batches."""
-        start, end = int(good.position[0]), int(good.position[-1] + good.size[-1])
+        start, end = int(batches.position[0]), int(batches.position[-1] + batches.size[-1])
         low, high = np.searchsorted(self._sorted, (start, end))
         rows = self._order[low:high]
         if len(self._pending):
-            self._ends(self._pending, good)
+            self._ends(self._pending, batches)
         if not len(rows):
             return
-        at = np.searchsorted(good.position, self.positions[rows])
-        at = np.minimum(at, len(good.position) - 1)
-        self.blame(rows[good.position[at] != self.positions[rows]], "it points into the middle of a batch")
-        self.blame(rows[self.offsets[rows] < good.base[at]], WRONG_OFFSET)
-        self._ends(rows, good)
+        at = np.searchsorted(batches.position, self.positions[rows])
+        at = np.minimum(at, len(batches.position) - 1)
+        self.mark_wrong(rows[batches.position[at] != self.positions[rows]], "it points into the middle of a batch")
+        self.mark_wrong(rows[self.offsets[rows] < batches.base[at]], WRONG_OFFSET)
+        self._ends(rows, batches)
 
-    def _ends(self, rows: Int64s, good: Good) -> None:
+    def _ends(self, rows: Int64s, batches: ValidBatches) -> None:
         """Check that entries have the last offset of a batch; an append may extend beyond these batches."""
         offsets = self.offsets[rows]
-        owner = np.minimum(np.searchsorted(good.last, offsets), len(good.last) - 1)
-        later = offsets > good.last[-1]
-        self.blame(rows[~later & (good.last[owner] != offsets)], WRONG_OFFSET)
+        owner = np.minimum(np.searchsorted(batches.last, offsets), len(batches.last) - 1)
+        later = offsets > batches.last[-1]
+        self.mark_wrong(rows[~later & (batches.last[owner] != offsets)], WRONG_OFFSET)
         self._pending = rows[later]
 
-    def bad(self, bad: Bad) -> None:
+    def add_damage(self) -> None:
         """Skip entries that point into damage, and appends that extend into it."""
         self._pending = np.empty(0, np.int64)
 
     def finish(self, end_position: int) -> list[IndexFault]:
         """Return the faults. end_position: position of the end of the log."""
-        self.blame(self._pending, WRONG_OFFSET)
+        self.mark_wrong(self._pending, WRONG_OFFSET)
         beyond = self.positions >= end_position
-        self.blame(
+        self.mark_wrong(
             np.flatnonzero(beyond & (self.positions + self.offsets - self.base_offset > 0)),
             "it points past the end of the log",
         )
@@ -146,7 +145,7 @@ class OffsetIndexCheck(_Index):
 
 
 class TimeIndexCheck(_Index):
-    """Check of one `.timeindex`: call good() and bad() in log order, then finish()."""
+    """Check of one `.timeindex`: call add() and add_damage() in log order, then finish()."""
 
     entry_bytes = 12
 
@@ -155,33 +154,33 @@ class TimeIndexCheck(_Index):
         entries = np.frombuffer(self.data, [("time", ">i8"), ("offset", ">i4")])
         self.times = entries["time"].astype(np.int64)
         self.offsets = entries["offset"].astype(np.int64) + base_offset
-        self.blame(np.flatnonzero(np.diff(self.times) <= 0) + 1, "timestamps do not increase")
-        self.blame(np.flatnonzero(np.diff(self.offsets) < 0) + 1, "offsets decrease")
-        self.blame(np.flatnonzero((self.offsets < base_offset) | (self.times < 0)), "an entry is negative")
+        self.mark_wrong(np.flatnonzero(np.diff(self.times) <= 0) + 1, "timestamps do not increase")
+        self.mark_wrong(np.flatnonzero(np.diff(self.offsets) < 0) + 1, "offsets decrease")
+        self.mark_wrong(np.flatnonzero((self.offsets < base_offset) | (self.times < 0)), "an entry is negative")
         self._order = np.argsort(self.offsets, kind="stable")
         self._sorted = self.offsets[self._order]
         self.largest = -1
-        self.judged_offset = base_offset - 1
+        self.checked_offset = base_offset - 1
         self._blind = False
 
-    def good(self, good: Good) -> None:
+    def add(self, batches: ValidBatches) -> None:
         """Check the entries whose offset is in these batches."""
-        low, high = np.searchsorted(self._sorted, (int(good.base[0]), int(good.last[-1]) + 1))
+        low, high = np.searchsorted(self._sorted, (int(batches.base[0]), int(batches.last[-1]) + 1))
         # the max_timestamp of a batch may be wrong: an index built from it or from the records is valid
-        certain = np.minimum(good.max_timestamp, good.newest)
+        certain = np.minimum(batches.max_timestamp, batches.newest)
         largest = np.maximum(np.maximum.accumulate(certain), self.largest)
         self.largest = int(largest[-1])
-        self.judged_offset = int(good.last[-1])
+        self.checked_offset = int(batches.last[-1])
         rows = self._order[low:high]
         if not len(rows):
             return
-        at = np.searchsorted(good.last, self.offsets[rows])
+        at = np.searchsorted(batches.last, self.offsets[rows])
         times = self.times[rows]
-        self.blame(rows[largest[at] > times], "an earlier record has a larger timestamp")
-        is_its = (good.max_timestamp[at] == times) | (good.newest[at] == times)
-        self.blame(rows[~is_its], "the batch at its offset has another timestamp")
+        self.mark_wrong(rows[largest[at] > times], "an earlier record has a larger timestamp")
+        is_its = (batches.max_timestamp[at] == times) | (batches.newest[at] == times)
+        self.mark_wrong(rows[~is_its], "the batch at its offset has another timestamp")
 
-    def bad(self, bad: Bad) -> None:
+    def add_damage(self) -> None:
         """Handle damage: the largest timestamp after it is unknown."""
         self._blind = True
 
@@ -191,7 +190,7 @@ class TimeIndexCheck(_Index):
         is_closed: the segment was rolled or the broker stopped cleanly, so its last entry has the largest timestamp.
         """
         if not self._blind:
-            self.blame(np.flatnonzero(self.offsets > self.judged_offset), "its offset is past the end of the log")
+            self.mark_wrong(np.flatnonzero(self.offsets > self.checked_offset), "its offset is past the end of the log")
         found = self.faults()
         last = int(self.times[-1]) if self.count else -1
         if is_closed and not self.wrong and not self._blind and self.largest >= 0 and last < self.largest:

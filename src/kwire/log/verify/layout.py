@@ -23,7 +23,7 @@ from kwire.errors import CorruptBatch
 from kwire.identifiers import MAX_OFFSET
 from kwire.log.file_names import SEGMENT_FILE, SegmentFiles, segment_file
 from kwire.log.segment import Segment
-from kwire.log.verify.resync import Range, next_good, valid_batch
+from kwire.log.verify.resync import Range, next_valid_batch, valid_batch
 from kwire.records import read_batches
 from kwire.records.attributes import CODEC_MASK
 from kwire.records.batch_header import BatchHeader
@@ -206,7 +206,7 @@ def batches_in(file: StoredFile) -> Iterator[BatchHeader]:
         yield from walk
         if walk.position >= size:
             return
-        found = next_good(file, walk.position + 1, size, ANYWHERE)
+        found = next_valid_batch(file, walk.position + 1, size, ANYWHERE)
         if found is None:
             return
         position = found.position

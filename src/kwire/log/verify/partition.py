@@ -21,11 +21,7 @@ from kwire.log.producer_snapshot import parse_producer_snapshot
 from kwire.log.segment import Segment
 from kwire.log.transaction_index import ENTRY as TRANSACTION_ENTRY
 from kwire.log.transaction_index import TransactionIndexEntry, parse_transaction_index
-from kwire.log.verify.batches import Bad, Good, Odd, SegmentScan
-from kwire.log.verify.epochs import LeaderEpochCheck
-from kwire.log.verify.findings import PartitionFindings, SegmentFindings
-from kwire.log.verify.indexes import IndexFault, OffsetIndexCheck, TimeIndexCheck
-from kwire.log.verify.judgement import (
+from kwire.log.verify.assessment import (
     EPOCHS_CORRUPT,
     EPOCHS_WRONG,
     LEFTOVER,
@@ -38,12 +34,16 @@ from kwire.log.verify.judgement import (
     SNAPSHOT_MISSING,
     SNAPSHOT_WRONG,
     UNREADABLE,
-    Circumstances,
-    Judgement,
-    judge_batch,
-    judge_index,
-    judge_odd,
+    Assessment,
+    PartitionContext,
+    assess_batch,
+    assess_index,
+    assess_suspect,
 )
+from kwire.log.verify.batches import DamagedRange, ScanResult, SegmentScan, SuspectBatch, ValidBatches
+from kwire.log.verify.epochs import LeaderEpochCheck
+from kwire.log.verify.findings import PartitionFindings, SegmentFindings
+from kwire.log.verify.indexes import IndexFault, OffsetIndexCheck, TimeIndexCheck
 from kwire.log.verify.layout import Layout, lay_out
 from kwire.log.verify.placement import Finding, gap_findings, layout_findings
 from kwire.log.verify.producers import Producers
@@ -62,25 +62,25 @@ __all__ = ["verify_partition"]
 
 T = TypeVar("T")
 
-MAX_ODD_FINDINGS = 100  # per partition and kind; further ones are counted in one finding
+MAX_SUSPECT_FINDINGS = 100  # per partition and kind; further ones are counted in one finding
 SEGMENT_ENDINGS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
 
 
 def verify_partition(
-    log: PartitionLog, circumstances: Circumstances, *, advance: Callable[[int], None] | None = None
+    log: PartitionLog, context: PartitionContext, *, advance: Callable[[int], None] | None = None
 ) -> PartitionFindings:
     """Verify one partition's directory. advance: called with bytes of `.log` files read.
 
     Damaged bytes do not raise; an unreadable file is a finding.
     """
-    return _Verifier(log, circumstances, advance).run()
+    return _Verifier(log, context, advance).run()
 
 
 class _Verifier:
-    def __init__(self, log: PartitionLog, circumstances: Circumstances, advance: Callable[[int], None] | None) -> None:
-        self.log, self.circumstances, self.advance = log, circumstances, advance
+    def __init__(self, log: PartitionLog, context: PartitionContext, advance: Callable[[int], None] | None) -> None:
+        self.log, self.context, self.advance = log, context, advance
         self.damages: list[Damage] = []
-        self.odd_counts: dict[Kind, int] = {}
+        self.suspect_counts: dict[Kind, int] = {}
         self.has_inner_holes = False  # offsets missing inside a segment, as compaction leaves them
         self.found = PartitionFindings(log=log, segments=[], damages=self.damages)
 
@@ -94,7 +94,7 @@ class _Verifier:
         segments = self._layout(epochs).segments
         self._partition_metadata()
         base = segments[0].base_offset if segments else 0
-        self.producers = Producers(base, is_compacted=self.circumstances.is_compacted)
+        self.producers = Producers(base, is_compacted=self.context.is_compacted)
         self.epoch_check = LeaderEpochCheck(epochs, self.log.log_start_offset)
         for i, segment in enumerate(segments):
             if i:
@@ -112,10 +112,12 @@ class _Verifier:
         self._wrong_epochs(self.epoch_check.finish())
         self._epochs_otherwise()
         self._other_files()
-        for kind, n in self.odd_counts.items():
-            if n > MAX_ODD_FINDINGS:
-                self.report(self.log.url, kind, judge_odd(kind), f"{n - MAX_ODD_FINDINGS} more batches of this kind")
-        self.found.is_compacted = self.circumstances.is_compacted or self.producers.has_holes
+        for kind, n in self.suspect_counts.items():
+            if n > MAX_SUSPECT_FINDINGS:
+                self.report(
+                    self.log.url, kind, assess_suspect(kind), f"{n - MAX_SUSPECT_FINDINGS} more batches of this kind"
+                )
+        self.found.is_compacted = self.context.is_compacted or self.producers.has_holes
         self.damages.sort(key=lambda each: (each.file, each.position or 0))
         return self.found
 
@@ -123,7 +125,7 @@ class _Verifier:
         self,
         file: str,
         kind: Kind,
-        judgement: Judgement,
+        assessment: Assessment,
         cause: str,
         *,
         position: int | None = None,
@@ -136,25 +138,35 @@ class _Verifier:
                 file=file,
                 cause=cause,
                 kind=kind,
-                severity=judgement.severity,
+                severity=assessment.severity,
                 position=position,
                 size_bytes=size_bytes,
                 offsets=offsets,
-                effect=judgement.effect,
-                hint=judgement.hint,
+                effect=assessment.effect,
+                hint=assessment.hint,
                 topic=self.log.topic,
                 partition=self.log.partition,
             )
         )
 
+    def _report_range(self, file: str, found: DamagedRange | SuspectBatch | Finding, assessment: Assessment) -> None:
+        self.report(
+            file,
+            found.kind,
+            assessment,
+            found.cause,
+            position=found.position,
+            size_bytes=found.size_bytes,
+            offsets=found.offsets,
+        )
+
     def _report_all(self, findings: Iterable[Finding]) -> None:
         for each in findings:
-            place = {"position": each.position, "size_bytes": each.size_bytes}
-            self.report(each.file, each.kind, each.judgement, each.cause, offsets=each.offsets, **place)
+            self._report_range(each.file, each, each.assessment)
 
     # ---- files
 
-    def _parse(self, name: str, parse: Callable[[bytes], T], kind: Kind, judgement: Judgement) -> T | None:
+    def _parse(self, name: str, parse: Callable[[bytes], T], kind: Kind, assessment: Assessment) -> T | None:
         """Parse a small file of the partition; report it and return None if that fails."""
         try:
             return parse(self.log.read_file(name))
@@ -162,7 +174,7 @@ class _Verifier:
             self.report(self.log.url_of(name), Kind.UNREADABLE, UNREADABLE, error.what)
         except Malformed as error:
             position = None if kind is Kind.METADATA else error.position  # partition.metadata is replaced as a whole
-            self.report(self.log.url_of(name), kind, judgement, error.what, position=position)
+            self.report(self.log.url_of(name), kind, assessment, error.what, position=position)
         return None
 
     def _layout(self, epochs: list[LeaderEpoch] | None) -> Layout:
@@ -177,7 +189,7 @@ class _Verifier:
         return self.found.layout
 
     def _is_compacted(self) -> bool | None:
-        return True if self.circumstances.is_compacted else self.circumstances.is_compacted_topic
+        return True if self.context.is_compacted else self.context.is_compacted_topic
 
     def _gaps(self) -> None:
         """Report offsets that are in no segment."""
@@ -220,7 +232,7 @@ class _Verifier:
             found.next_offset = scan.next_offset
             found.size_bytes = max(scan.position, found.end)
             self._fill(found)
-            self._bad_places(segment, found)
+            self._report_damaged(segment, found)
             if found.is_unreadable or not self._has_own_indexes(segment):
                 return
             self._offset_index(segment, found, offset_index)
@@ -231,92 +243,93 @@ class _Verifier:
         self,
         segment: Segment,
         found: SegmentFindings,
-        each: Good | Bad | Odd,
+        each: ScanResult,
         offset_index: OffsetIndexCheck | None,
         time_index: TimeIndexCheck | None,
     ) -> None:
-        if isinstance(each, Good):
+        if isinstance(each, ValidBatches):
             self.has_inner_holes |= each.has_holes(found.end_offset)
             found.end_offset = int(each.last[-1]) + 1
             found.magic = int(each.magic[-1])
             found.end = int(each.position[-1] + each.size[-1])
             if offset_index:
-                offset_index.good(each)
+                offset_index.add(each)
             if time_index:
-                time_index.good(each)
-            for odd in self.producers.good(each):
-                self._odd(segment.url, odd)
-            self._wrong_epochs(self.epoch_check.good(each, segment.url))
-        elif isinstance(each, Bad):
-            found.bad.append(each)
+                time_index.add(each)
+            for suspect in self.producers.add(each):
+                self._report_suspect(segment.url, suspect)
+            self._wrong_epochs(self.epoch_check.add(each, segment.url))
+        elif isinstance(each, DamagedRange):
+            found.damaged.append(each)
             found.end_offset = None
             if offset_index:
-                offset_index.bad(each)
+                offset_index.add_damage()
             if time_index:
-                time_index.bad(each)
+                time_index.add_damage()
             if each.kind not in (Kind.CUT, Kind.ZEROS):
                 self.producers.lost()
         else:
-            self._odd(segment.url, each)
+            self._report_suspect(segment.url, each)
 
-    def _wrong_epochs(self, odds: list[tuple[str, Odd]]) -> None:
+    def _wrong_epochs(self, suspects: list[tuple[str, SuspectBatch]]) -> None:
         """Report batches with a wrong leader epoch, which may be of the previous segment."""
-        for file, odd in odds:
-            self._odd(file, odd)
-            if odd.restored_epoch is not None:
-                next(each for each in self.found.segments if each.segment.url == file).epochs.append(odd)
+        for file, suspect in suspects:
+            self._report_suspect(file, suspect)
+            if suspect.restored_epoch is not None:
+                next(each for each in self.found.segments if each.segment.url == file).epochs.append(suspect)
 
-    def _odd(self, file: str, odd: Odd) -> None:
-        self.odd_counts[odd.kind] = self.odd_counts.get(odd.kind, 0) + 1
-        if self.odd_counts[odd.kind] <= MAX_ODD_FINDINGS:
-            place = {"position": odd.position, "size_bytes": odd.size_bytes}
-            self.report(file, odd.kind, judge_odd(odd.kind), odd.cause, offsets=odd.offsets, **place)
+    def _report_suspect(self, file: str, suspect: SuspectBatch) -> None:
+        self.suspect_counts[suspect.kind] = self.suspect_counts.get(suspect.kind, 0) + 1
+        if self.suspect_counts[suspect.kind] <= MAX_SUSPECT_FINDINGS:
+            place = {"position": suspect.position, "size_bytes": suspect.size_bytes}
+            self.report(
+                file, suspect.kind, assess_suspect(suspect.kind), suspect.cause, offsets=suspect.offsets, **place
+            )
 
-    def _bad_places(self, segment: Segment, found: SegmentFindings) -> None:
+    def _report_damaged(self, segment: Segment, found: SegmentFindings) -> None:
         """Report the damage of a segment; a tail of the log includes the records that other files imply after it."""
-        if not found.bad:
+        if not found.damaged:
             return
-        if segment.is_active and found.bad[-1].is_tail:
+        if segment.is_active and found.damaged[-1].is_tail:
             known_end = self._known_end(found.next_offset)
             if known_end > found.next_offset:
-                last = found.bad[-1]
+                last = found.damaged[-1]
                 first = last.offsets[0] if last.offsets else found.next_offset
                 end = max(known_end - 1, last.offsets[1] if last.offsets else 0)
-                found.bad[-1] = replace(last, offsets=(first, end))
+                found.damaged[-1] = replace(last, offsets=(first, end))
         end_of_log = self.log.log_end_offset if self._recovers(segment) else 0
-        for bad in _runs(found.bad):
-            known_lost = bad.offsets is not None and self._known_end(found.next_offset) > bad.offsets[0]
-            behind = max(end_of_log - bad.offsets[1] - 1, 0) if bad.offsets else 0
-            judgement = judge_batch(
-                bad.kind,
+        for damaged in _runs(found.damaged):
+            known_lost = damaged.offsets is not None and self._known_end(found.next_offset) > damaged.offsets[0]
+            behind = max(end_of_log - damaged.offsets[1] - 1, 0) if damaged.offsets else 0
+            assessment = assess_batch(
+                damaged.kind,
                 recovered=self._recovers(segment),
                 is_active=segment.is_active,
-                is_tail=bad.is_tail,
+                is_tail=damaged.is_tail,
                 offsets_behind=behind,
                 known_lost=known_lost,
             )
-            place = {"position": bad.position, "size_bytes": bad.size_bytes}
-            self.report(segment.url, bad.kind, judgement, bad.cause, offsets=bad.offsets, **place)
+            self._report_range(segment.url, damaged, assessment)
 
     def _fill(self, found: SegmentFindings) -> None:
         """Search copies and loose files for the batches lost to damage."""
-        for bad in found.bad:
-            if bad.offsets is None or bad.restored_offset is not None:
+        for damaged in found.damaged:
+            if damaged.offsets is None or damaged.restored_offset is not None:
                 continue
             for spare in self.found.layout.spares:
                 try:
-                    pieces = spare.pieces(*bad.offsets)
+                    pieces = spare.pieces(*damaged.offsets)
                 except LogError:
                     continue
                 if pieces:
-                    found.fills[bad.position] = pieces
+                    found.fills[damaged.position] = pieces
                     found.next_offset = max(found.next_offset, pieces[-1].offsets[1] + 1)
                     break
 
     def _recovers(self, segment: Segment) -> bool | None:
         """Return whether a starting broker checks every batch of a segment; without an offset index it does (G-05)."""
         is_new = "index" not in segment.has and self._has_own_indexes(segment)
-        return is_new or self.circumstances.recovers(segment)
+        return is_new or self.context.recovers(segment)
 
     def _has_own_indexes(self, segment: Segment) -> bool:
         """Return whether a segment's indexes belong to it: those of a misnamed segment are ignored."""
@@ -326,7 +339,7 @@ class _Verifier:
 
     def _index_fault(self, segment: Segment, kind: Kind, suffix: str, fault: IndexFault | None) -> None:
         """Report the fault of an index; None: the file is missing."""
-        judgement = judge_index(
+        assessment = assess_index(
             kind,
             recovered=self._recovers(segment),
             is_missing=fault is None,
@@ -334,23 +347,21 @@ class _Verifier:
             is_active=segment.is_active,
         )
         if fault is not None and fault.is_slow:
-            judgement = Judgement(Severity.RECOVERS, "brokers read its complete entries; lookups take longer", REBUILD)
+            assessment = Assessment(
+                Severity.RECOVERS, "brokers read its complete entries; lookups take longer", REBUILD
+            )
         if fault is None:
-            if (
-                segment.is_active
-                and self.circumstances.is_clean is False
-                and kind in (Kind.OFFSET_INDEX, Kind.TIME_INDEX)
-            ):
+            if segment.is_active and self.context.is_clean is False and kind in (Kind.OFFSET_INDEX, Kind.TIME_INDEX):
                 return  # a broker creates the indexes of a new segment with their first entries
             file = self.log.url_of(segment_file(segment.base_offset, suffix))
-            self.report(file, kind, judgement, "the file is missing")
+            self.report(file, kind, assessment, "the file is missing")
             return
-        if judgement.severity is Severity.NOTE:
+        if assessment.severity is Severity.NOTE:
             kind = Kind.UNCLEAN_STOP
             if self.log.topic == METADATA_TOPIC:
                 return  # brokers never close it
         file = self.log.store.url_of(segment.path_of(suffix))
-        self.report(file, kind, judgement, fault.cause, position=fault.position, size_bytes=fault.size_bytes)
+        self.report(file, kind, assessment, fault.cause, position=fault.position, size_bytes=fault.size_bytes)
 
     def _offset_index(self, segment: Segment, found: SegmentFindings, check: OffsetIndexCheck | None) -> None:
         if "index" not in segment.has:
@@ -361,7 +372,7 @@ class _Verifier:
     def _time_index(self, segment: Segment, check: TimeIndexCheck | None) -> None:
         if "timeindex" not in segment.has:
             self._index_fault(segment, Kind.TIME_INDEX, "timeindex", None)
-        is_closed = not segment.is_active or self.circumstances.is_clean is True
+        is_closed = not segment.is_active or self.context.is_clean is True
         for fault in check.finish(is_closed=is_closed) if check else ():
             self._index_fault(segment, Kind.TIME_INDEX, "timeindex", fault)
 
@@ -389,7 +400,7 @@ class _Verifier:
             return
         for row, what in self._wrong_aborts(entries, aborted):
             at = row * TRANSACTION_ENTRY.size
-            judgement = judge_index(
+            assessment = assess_index(
                 Kind.TRANSACTION_INDEX,
                 recovered=self._recovers(segment),
                 is_missing=True,  # brokers do not check complete entries
@@ -398,7 +409,7 @@ class _Verifier:
             )
             file = self.log.store.url_of(segment.path_of("txnindex"))
             size = TRANSACTION_ENTRY.size if row < len(entries) else 0
-            self.report(file, Kind.TRANSACTION_INDEX, judgement, what, position=at, size_bytes=size)
+            self.report(file, Kind.TRANSACTION_INDEX, assessment, what, position=at, size_bytes=size)
 
     def _wrong_aborts(
         self, entries: list[TransactionIndexEntry], aborted: list[TransactionIndexEntry]
@@ -445,7 +456,7 @@ class _Verifier:
             elif offset not in starts:
                 self._parse(name, parse_producer_snapshot, Kind.SNAPSHOT, SNAPSHOT_CORRUPT)
         has = sorted(self.log.snapshots)
-        if self.circumstances.is_clean is False and "index" not in segments[-1].has:
+        if self.context.is_clean is False and "index" not in segments[-1].has:
             starts.discard(segments[-1].base_offset)  # a running broker is about to create it
         for start in sorted(starts):
             if has and start not in self.log.snapshots and has[0] < start:
@@ -473,7 +484,7 @@ class _Verifier:
         """Return the highest log end offset that other files imply."""
         if self.log.only_base_offset is not None:
             return log_end
-        return max(log_end, self.log.high_watermark or 0, self.circumstances.recovery_point or 0, *self.log.snapshots)
+        return max(log_end, self.log.high_watermark or 0, self.context.recovery_point or 0, *self.log.snapshots)
 
     def _log_end(self, segments: list[Segment], epochs: list[LeaderEpoch] | None) -> None:
         """Report files that imply records above the log end offset, or a log start offset above it (G-09)."""
@@ -482,16 +493,16 @@ class _Verifier:
         if start > max(end, segments[0].base_offset) and not last.is_unreadable:
             what = f"the log start checkpoint has {start}, the log ends at {end}"
             effect = "a starting broker deletes every segment and continues at the log start"
-            judgement = Judgement(Severity.LOSES_RECORDS, effect, "correct log-start-offset-checkpoint")
-            self.report(segments[-1].url, Kind.MISSING_RECORDS, judgement, what, offsets=(end, start - 1))
+            assessment = Assessment(Severity.LOSES_RECORDS, effect, "correct log-start-offset-checkpoint")
+            self.report(segments[-1].url, Kind.MISSING_RECORDS, assessment, what, offsets=(end, start - 1))
             return
-        if last.is_unreadable or (last.bad and last.bad[-1].is_tail):
+        if last.is_unreadable or (last.damaged and last.damaged[-1].is_tail):
             return
         claims = []
         if (self.log.high_watermark or 0) > end:
             claims.append(f"the high watermark checkpoint has {self.log.high_watermark}")
-        if (self.circumstances.recovery_point or 0) > end:
-            claims.append(f"the recovery point checkpoint has {self.circumstances.recovery_point}")
+        if (self.context.recovery_point or 0) > end:
+            claims.append(f"the recovery point checkpoint has {self.context.recovery_point}")
         claims += [f"a producer snapshot has offset {offset}" for offset in self.log.snapshots if offset > end][-1:]
         beyond = [entry for entry in epochs or () if entry.start_offset > end]
         claims += [f"leader epoch {entry.leader_epoch} starts at {entry.start_offset}" for entry in beyond[-1:]]
@@ -527,11 +538,11 @@ class _Verifier:
                 self.report(url, Kind.LEFTOVER, NOT_A_NUMBER, "the name of a segment file without an offset")
 
 
-def _runs(bad: list[Bad]) -> Iterator[Bad]:
+def _runs(damaged: list[DamagedRange]) -> Iterator[DamagedRange]:
     """Merge consecutive batches with wrong offsets into one finding each."""
-    held: Bad | None = None
+    held: DamagedRange | None = None
     count = 1
-    for each in [*bad, None]:
+    for each in [*damaged, None]:
         together = (
             held is not None
             and each is not None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.log.damage import Kind, Severity
 from kwire.log.file_names import SEGMENT_FILE, segment_file
-from kwire.log.verify.judgement import NOT_A_NUMBER, RESTORE, Judgement
+from kwire.log.verify.assessment import NOT_A_NUMBER, RESTORE, Assessment
 from kwire.log.verify.layout import Layout, Loose
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Finding(NamedTuple):
 
     file: str
     kind: Kind
-    judgement: Judgement
+    assessment: Assessment
     cause: str
     position: int | None = None
     size_bytes: int | None = None
@@ -52,14 +52,14 @@ def layout_findings(log: PartitionLog, layout: Layout) -> Iterator[Finding]:
             yield Finding(url, Kind.SEGMENT, _MISNAMED, f"wrong file name: its batches belong to {right}")
         else:
             what = f"it contains offsets {_range(loose.offsets)} of the log, but brokers ignore files with this name"
-            judgement = _LOST._replace(hint=f"rename it to {right}, or run kwire log repair")
-            yield Finding(url, Kind.SEGMENT, judgement, what, offsets=loose.offsets)
+            assessment = _LOST._replace(hint=f"rename it to {right}, or run kwire log repair")
+            yield Finding(url, Kind.SEGMENT, assessment, what, offsets=loose.offsets)
     for loose in layout.loose:
         url = log.url_of(loose.name)
         yield Finding(url, Kind.LEFTOVER, _loose(loose), _loose_text(loose, layout))
 
 
-def _loose(loose: Loose) -> Judgement:
+def _loose(loose: Loose) -> Assessment:
     if not loose.name.endswith(".log"):
         return _LOOSE
     return NOT_A_NUMBER if loose.number is None else _OTHER_NUMBER
@@ -84,7 +84,8 @@ def gap_findings(
     doubtful: list[Finding] = []
     for before, behind in itertools.pairwise(segments):
         first, last = before.next_offset, behind.segment.base_offset - 1
-        reported = [bad for bad in before.bad if bad.is_tail or (bad.offsets is not None and bad.offsets[1] >= last)]
+        lost = (each.offsets[1] for each in before.damaged if each.offsets is not None)
+        reported = any(each.is_tail for each in before.damaged) or max(lost, default=-1) >= last
         if first > last or reported or before.is_unreadable or last < log.log_start_offset:
             continue
         names = [segment_file(base, "log") for base in orphans if first <= base <= last]
@@ -118,29 +119,29 @@ def _range(offsets: tuple[int, int]) -> str:
     return str(first) if first == last else f"{first} to {last}"
 
 
-_COPY = Judgement(
+_COPY = Assessment(
     Severity.MISLEADS,
     "brokers count its records twice, and search for offsets in the wrong file",
     "move it elsewhere, or run kwire log repair, which keeps records found only in this file",
 )
-_EMPTY = Judgement(
+_EMPTY = Assessment(
     Severity.MISLEADS,
     "brokers search this segment for offsets from its base offset on, and skip those in the other file",
     "move it elsewhere, or run kwire log repair",
 )
-_MISNAMED = Judgement(
+_MISNAMED = Assessment(
     Severity.MISLEADS,
     "brokers search for offsets in the wrong file and may not find them",
     "run kwire log repair to rename it",
 )
-_LOST = Judgement(Severity.LOSES_RECORDS, "consumers skip these offsets without an error", RESTORE)
-_GAP = Judgement(
+_LOST = Assessment(Severity.LOSES_RECORDS, "consumers skip these offsets without an error", RESTORE)
+_GAP = Assessment(
     Severity.NOTE,
     "consumers skip them; compaction leaves such gaps",
     f"none needed if the topic is compacted; otherwise {RESTORE}",
 )
-_LOOSE = Judgement(Severity.NOTE, "brokers ignore it", "none needed; or move it elsewhere")
-_OTHER_NUMBER = Judgement(
+_LOOSE = Assessment(Severity.NOTE, "brokers ignore it", "none needed; or move it elsewhere")
+_OTHER_NUMBER = Assessment(
     Severity.MISLEADS,
     "a starting broker creates an empty segment with that base offset and hides the offsets after it",
     "move it elsewhere",

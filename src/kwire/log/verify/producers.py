@@ -17,7 +17,7 @@ from kwire.errors import CorruptBatch, Malformed
 from kwire.log.damage import Kind
 from kwire.log.producer_snapshot import ProducerState
 from kwire.log.transaction_index import TransactionIndexEntry
-from kwire.log.verify.batches import Good, Odd
+from kwire.log.verify.batches import SuspectBatch, ValidBatches
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.records.attributes import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG
 
@@ -44,7 +44,7 @@ class Marker(NamedTuple):
 
 
 class Producers:
-    """Tracks a partition's batches: call good() for each run of batches, lost() for damage.
+    """Tracks a partition's batches: call add() for each run of batches, lost() for damage.
 
     known_from: batches at or above this offset were seen without a gap. has_holes: whether compaction left gaps.
     aborted: transactions of the segment since the last take_aborted().
@@ -73,33 +73,40 @@ class Producers:
         taken, self._aborted = self._aborted, []
         return taken
 
-    def good(self, good: Good) -> list[Odd]:
+    def add(self, batches: ValidBatches) -> list[SuspectBatch]:
         """Track these batches; return those that no producer would have written."""
         if self.known_from is None:
-            self.known_from = self._next = int(good.base[0])
-        before = np.concatenate(([self._next], good.last[:-1] + 1))
-        plain = good.attributes & CODEC_MASK == 0
+            self.known_from = self._next = int(batches.base[0])
+        before = np.concatenate(([self._next], batches.last[:-1] + 1))
+        plain = batches.attributes & CODEC_MASK == 0
         # a compressed message of magic 0 or 1 has its last offset only, so gaps before it are not visible
-        whole = (good.base == before) & ((good.magic == 2) | plain)
-        whole &= (good.count == good.last - good.base + 1) | (good.magic < 2)
+        whole = (batches.base == before) & ((batches.magic == 2) | plain)
+        whole &= (batches.count == batches.last - batches.base + 1) | (batches.magic < 2)
         self.has_holes |= not whole.all()
-        self._next = int(good.last[-1]) + 1
-        found: list[Odd] = []
-        is_control = (good.magic == 2) & (good.attributes & CONTROL_FLAG != 0)
-        rows = np.flatnonzero((good.producer_id >= 0) | is_control)
-        columns = (good.producer_id, good.producer_epoch, good.base_sequence, good.base, good.last, good.attributes)
+        self._next = int(batches.last[-1]) + 1
+        found: list[SuspectBatch] = []
+        is_control = (batches.magic == 2) & (batches.attributes & CONTROL_FLAG != 0)
+        rows = np.flatnonzero((batches.producer_id >= 0) | is_control)
+        columns = (
+            batches.producer_id,
+            batches.producer_epoch,
+            batches.base_sequence,
+            batches.base,
+            batches.last,
+            batches.attributes,
+        )
         for row, producer_id, epoch, sequence, base, last, attributes in zip(
             rows.tolist(), *(column[rows].tolist() for column in columns), strict=True
         ):
             if attributes & CONTROL_FLAG:
-                what = self._control(good, row, producer_id, epoch, last, bool(attributes & TRANSACTIONAL_FLAG))
+                what = self._control(batches, row, producer_id, epoch, last, bool(attributes & TRANSACTIONAL_FLAG))
                 kind = Kind.CONTROL
             else:
                 what, kind = self._data(producer_id, epoch, sequence, base, last), Kind.SEQUENCE
                 if attributes & TRANSACTIONAL_FLAG:
                     self.open.setdefault(producer_id, base)
             if what:
-                found.append(Odd(int(good.position[row]), int(good.size[row]), kind, what, (base, last)))
+                found.append(SuspectBatch(int(batches.position[row]), int(batches.size[row]), kind, what, (base, last)))
         return found
 
     def _data(self, producer_id: int, epoch: int, sequence: int, base: int, last: int) -> str | None:
@@ -122,9 +129,9 @@ class Producers:
         return what
 
     def _control(
-        self, good: Good, row: int, producer_id: int, epoch: int, last: int, transactional: bool
+        self, batches: ValidBatches, row: int, producer_id: int, epoch: int, last: int, transactional: bool
     ) -> str | None:
-        marker = _marker(good, row)
+        marker = _marker(batches, row)
         if marker.abort is None:
             return marker.fault
         if not transactional or producer_id < 0:
@@ -170,9 +177,9 @@ class Producers:
         return found
 
 
-def _marker(good: Good, row: int) -> Marker:
+def _marker(batches: ValidBatches, row: int) -> Marker:
     try:
-        for batch in read_batches(good.bytes_of(row)):
+        for batch in read_batches(batches.bytes_of(row)):
             records = list(batch.records())
             if len(records) > 1 and batch.is_transactional:
                 return Marker(None, f"a marker batch of {len(records)} records")

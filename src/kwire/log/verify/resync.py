@@ -17,7 +17,7 @@ from kwire.records.batch_header import DEFAULT_HEADER_BYTES, BatchHeader, batch_
 from kwire.storage.header_walk import header_at
 from kwire.storage.store import StoredFile
 
-__all__ = ["Range", "next_good", "valid_batch"]
+__all__ = ["Range", "next_valid_batch", "valid_batch"]
 
 WINDOW_BYTES = 1 << 20
 FREE_CHECKS_BYTES = 64 << 20
@@ -46,7 +46,7 @@ def valid_batch(file: StoredFile, position: int, stop: int, offsets: Range) -> B
     return None
 
 
-def next_good(file: StoredFile, position: int, stop: int, offsets: Range) -> BatchHeader | None:
+def next_valid_batch(file: StoredFile, position: int, stop: int, offsets: Range) -> BatchHeader | None:
     """Find the first batch in [position, stop) with offsets in range and a valid checksum; None without one."""
     budget = FREE_CHECKS_BYTES
     while position < stop:

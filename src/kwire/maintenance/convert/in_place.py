@@ -18,7 +18,7 @@ from kwire.identifiers import TopicPartition
 from kwire.log.log_config import MAX_INT64, LogConfig
 from kwire.log.log_directory import LogDirectory
 from kwire.log.log_manager import LogManager
-from kwire.log.offset_order import in_order
+from kwire.log.offset_checks import check_offsets
 from kwire.log.partition_log import PartitionLog
 from kwire.log.partition_writer import PartitionWriter
 from kwire.log.segment import Segment
@@ -110,7 +110,7 @@ def convert_log(
 
 def has_format(segment: Segment, target: TargetFormat) -> bool:
     """Whether a segment is in the target format. Control batches are not, below magic 2."""
-    return all(target.has(batch) for batch in in_order(segment, segment_batches(segment)))
+    return all(target.has(batch) for batch in check_offsets(segment, segment_batches(segment)))
 
 
 def write_cleaned(
@@ -124,7 +124,7 @@ def write_cleaned(
     """Write the `.cleaned` segments of a segment, several only above 2 GiB. Returns their base offsets."""
     cleaned = writer.new_cleaned_segment(segment.base_offset, now_ms=now_ms)
     bases, next_offset = [segment.base_offset], segment.base_offset
-    batches = advancing(in_order(segment, segment_batches(segment)), progress)
+    batches = advancing(check_offsets(segment, segment_batches(segment)), progress)
     for data in converter.convert(batches):
         view = memoryview(data)
         for start, end in pieces(view):

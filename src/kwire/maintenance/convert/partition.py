@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kwire.log.offset_order import in_order
+from kwire.log.offset_checks import check_offsets
 from kwire.log.partition_log import AbortedBatches, PartitionLog
 from kwire.log.segment import Segment
 from kwire.log.segment_batches import segment_batches
@@ -79,7 +79,7 @@ def converted_segments(
 ) -> Iterator[tuple[Segment, Iterator[bytes]]]:
     """Yield each segment with its converted batches, to be consumed in order. progress: called with source bytes."""
     for segment in log.segments:
-        yield segment, converter.convert(advancing(in_order(segment, segment_batches(segment)), progress))
+        yield segment, converter.convert(advancing(check_offsets(segment, segment_batches(segment)), progress))
 
 
 def advancing(batches: Iterator[Batch], progress: ProgressCallback) -> Iterator[Batch]:

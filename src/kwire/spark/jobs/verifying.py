@@ -77,13 +77,13 @@ class Verified(JobResult):
 
 @dataclass(frozen=True, slots=True)
 class VerifyPartition:
-    """Verifies one partition; subject: (directory, log, its circumstances)."""
+    """Verifies one partition; subject: (directory, log, its context)."""
 
     def __call__(self, item: Item, attempt: str) -> Row:
         from kwire.log.verify.directory import verify_log
 
-        directory, log, circumstances = item.subject
-        found = verify_log(log, circumstances)
+        directory, log, context = item.subject
+        found = verify_log(log, context)
         return {
             "directory": directory,
             "topic": log.topic,
@@ -161,7 +161,7 @@ class Part:
 
 
 def _part(directory: LogDirectory, selected: Collection[TopicPartition]) -> Part:
-    from kwire.log.verify.directory import circumstances_of, root_files_above
+    from kwire.log.verify.directory import context_of, root_files_above
     from kwire.maintenance.part_journal import fingerprint
 
     first = next(iter(directory.values()))
@@ -169,13 +169,13 @@ def _part(directory: LogDirectory, selected: Collection[TopicPartition]) -> Part
     logs = [log for key, log in directory.items() if key in selected]
     items = []
     for log in logs:
-        circumstances = circumstances_of(log) if root is None else root.circumstances((log.topic, log.partition))
+        context = context_of(log) if root is None else root.context((log.topic, log.partition))
         items.append(
             Item(
                 name=log.url,
                 size_bytes=log.size_bytes,
-                subject=(directory.url, log, circumstances),
-                fingerprint=[fingerprint(log), repr(circumstances)],
+                subject=(directory.url, log, context),
+                fingerprint=[fingerprint(log), repr(context)],
             )
         )
     return Part(directory=directory, logs=logs, root=root, items=items)

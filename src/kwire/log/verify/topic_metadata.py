@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from kwire.internal_topics.cluster_state import ClusterState
     from kwire.log.partition_log import PartitionLog
 
-__all__ = ["TopicFacts"]
+__all__ = ["TopicMetadata"]
 
 CLEANUP_POLICY, BROKER_CLEANUP_POLICY = "cleanup.policy", "log.cleanup.policy"
 
 
-class TopicFacts:
+class TopicMetadata:
     """Topic ids and cleanup policies from the metadata log of a directory; everything is unknown without one.
 
     Thread-safe and picklable. metadata_log: of the directory; its files may be missing.
@@ -28,8 +28,8 @@ class TopicFacts:
         self._metadata_log = metadata_log
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[type[TopicFacts], tuple[PartitionLog]]:
-        return TopicFacts, (self._metadata_log.reopened(),)
+    def __reduce__(self) -> tuple[type[TopicMetadata], tuple[PartitionLog]]:
+        return TopicMetadata, (self._metadata_log.reopened(),)
 
     @cached_property
     def _cluster(self) -> ClusterState | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from kwire import native
 from kwire.errors import CorruptBatch
-from kwire.log.offset_order import ceiling_of, outside, overlapping
+from kwire.log.offset_checks import offset_limit, outside_segment, overlapping
 from kwire.log.segment import Segment
 from kwire.records.kernels import table as t
 
@@ -26,11 +26,11 @@ class Prefix(NamedTuple):
     damaged_bytes: int = 0
 
 
-class ChunkOrder:
+class ChunkOffsetCheck:
     """Follows the offsets of one segment through consecutive chunks. Not thread-safe."""
 
     def __init__(self, segment: Segment) -> None:
-        self._floor, self._ceiling = segment.base_offset, ceiling_of(segment)
+        self._floor, self._ceiling = segment.base_offset, offset_limit(segment)
         self._table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
 
     def good_prefix(self, chunk: memoryview, position: int, file: str) -> Prefix:
@@ -66,7 +66,7 @@ class ChunkOrder:
         start = int(table[until, t.POSITION])
         offsets = int(table[until, t.BASE_OFFSET]), int(table[i, t.LAST_OFFSET])
         damage = CorruptBatch(
-            what or outside(self._floor, self._ceiling),
+            what or outside_segment(self._floor, self._ceiling),
             position + start,
             (),
             file,

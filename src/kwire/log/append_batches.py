@@ -1,4 +1,4 @@
-"""Batches that are about to be written: bytes and parsed headers.
+"""Batches ready for an append: bytes and parsed headers.
 
 Validation returns a batch as new header and old payload, which are written without joining them.
 """
@@ -14,13 +14,13 @@ from kwire.records.append_checks import AppendInfo
 from kwire.records.batch_header import DEFAULT_HEADER, BatchHeader, parse_header
 from kwire.records.whole_batch import WholeBatch
 
-__all__ = ["ToWrite", "as_given", "numbered", "numbered_whole", "with_markers"]
+__all__ = ["AppendBatches", "from_validated", "from_whole_batch", "unchanged", "with_control_records"]
 
 Data = bytes | bytearray | memoryview
 
 
 @dataclass(frozen=True, slots=True)
-class ToWrite:
+class AppendBatches:
     """Batches ready to be written. first_offset: None for compressed magic 0 or 1, where it is not in the header."""
 
     parts: Sequence[Data]
@@ -32,9 +32,9 @@ class ToWrite:
     offset_of_max_timestamp: int
 
 
-def numbered(checked: ValidatedRecords, first_offset: int) -> ToWrite:
+def from_validated(checked: ValidatedRecords, first_offset: int) -> AppendBatches:
     """Return validated batches with offsets from first_offset on."""
-    return ToWrite(
+    return AppendBatches(
         checked.parts,
         checked.size_bytes,
         headers_of(checked.parts),
@@ -45,13 +45,13 @@ def numbered(checked: ValidatedRecords, first_offset: int) -> ToWrite:
     )
 
 
-def numbered_whole(data: Data, whole: WholeBatch, first_offset: int, leader_epoch: int) -> ToWrite:
+def from_whole_batch(data: Data, whole: WholeBatch, first_offset: int, leader_epoch: int) -> AppendBatches:
     """Return the single batch of the fast path."""
     header = BatchHeader(
         0, len(data), first_offset, whole.last_offset, 2, whole.attributes, whole.max_timestamp, whole.producer_id,
         leader_epoch, whole.producer_epoch, whole.base_sequence,
     )  # fmt: skip
-    return ToWrite(
+    return AppendBatches(
         (whole.head, memoryview(data)[DEFAULT_HEADER.size :]),
         len(data),
         [header],
@@ -77,11 +77,11 @@ def headers_of(parts: Sequence[Data]) -> list[BatchHeader]:
     return headers
 
 
-def as_given(data: Data, info: AppendInfo) -> ToWrite:
+def unchanged(data: Data, info: AppendInfo) -> AppendBatches:
     """Return batches that are written unchanged."""
     whole = memoryview(data)[: info.valid_bytes]
     headers = headers_of([whole])
-    return ToWrite(
+    return AppendBatches(
         [whole],
         info.valid_bytes,
         headers,
@@ -92,7 +92,7 @@ def as_given(data: Data, info: AppendInfo) -> ToWrite:
     )
 
 
-def with_markers(new: ToWrite) -> Iterator[tuple[BatchHeader, ControlRecord | None]]:
+def with_control_records(new: AppendBatches) -> Iterator[tuple[BatchHeader, ControlRecord | None]]:
     """Yield the headers of batches that have a producer id, each with its control record if any."""
     for header in new.headers:
         if header.producer_id < 0:

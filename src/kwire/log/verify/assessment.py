@@ -1,7 +1,7 @@
 """Severity, effect and remedy of damage, by Kafka's behaviour.
 
 After an unclean shutdown, a starting broker recovers the segments from the recovery point on: it checks every batch and
-truncates the log at the first bad one. Earlier segments are not checked until they are read.
+truncates the log at the first damaged one. Earlier segments are not checked until they are read.
 Source: rules G-05, G-07, G-08, D-07; Kafka's LogLoader.recoverLog, LogSegment.recover, FileLogInputStream.
 """
 
@@ -13,9 +13,9 @@ from typing import NamedTuple
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Kind, Severity
 from kwire.log.segment import Segment
-from kwire.log.verify.topic_facts import TopicFacts
+from kwire.log.verify.topic_metadata import TopicMetadata
 
-__all__ = ["Circumstances", "Judgement", "judge_batch", "judge_index", "judge_odd"]
+__all__ = ["Assessment", "PartitionContext", "assess_batch", "assess_index", "assess_suspect"]
 
 SALVAGE = "run kwire log repair to keep the valid batches on both sides"
 REBUILD = "run kwire log index to rebuild it"
@@ -23,7 +23,7 @@ RESTORE = "restore the records from a replica or a backup"
 OFFLINE = "a broker takes the whole directory offline"
 
 
-class Judgement(NamedTuple):
+class Assessment(NamedTuple):
     """The fields of a Damage that depend on Kafka's behaviour."""
 
     severity: Severity
@@ -32,26 +32,26 @@ class Judgement(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Circumstances:
+class PartitionContext:
     """What the log directory records about one partition.
 
     is_clean: whether the shutdown was clean; None if unknown (a partition's directory alone). recovery_point: first
     offset that may not be flushed, None without an entry. is_compacted: whether the cleaner has compacted it.
-    topic, facts: its topic, and the metadata log's facts about topics, read on first use.
+    topic, topics: its topic, and ids and policies of topics by the metadata log, read on first use.
     """
 
     is_clean: bool | None = None
     recovery_point: int | None = None
     is_compacted: bool = False
     topic: str = ""
-    facts: TopicFacts | None = field(default=None, repr=False, compare=False)
+    topics: TopicMetadata | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_compacted_topic(self) -> bool | None:
         """Whether the topic's cleanup.policy contains `compact`; None if unknown."""
         if self.topic == METADATA_TOPIC:
             return False
-        return None if self.facts is None else self.facts.is_compacted(self.topic)
+        return None if self.topics is None else self.topics.is_compacted(self.topic)
 
     def recovers(self, segment: Segment) -> bool | None:
         """Return whether a starting broker checks every batch of the segment (G-07); None if unknown."""
@@ -62,55 +62,55 @@ class Circumstances:
         return segment.next_base is None or segment.next_base > (self.recovery_point or 0)
 
 
-def judge_batch(
+def assess_batch(
     kind: Kind, *, recovered: bool | None, is_active: bool, is_tail: bool, offsets_behind: int, known_lost: bool
-) -> Judgement:
-    """Judge bytes of a `.log` file that are not a valid batch.
+) -> Assessment:
+    """Assess bytes of a `.log` file that are not a valid batch.
 
     offsets_behind: number of offsets of the log after the damage. is_tail: no valid batch follows in the file.
     known_lost: other files refer to records stored here.
     """
     if is_tail and is_active and kind in (Kind.CUT, Kind.ZEROS):
         if known_lost:
-            return Judgement(Severity.LOSES_RECORDS, "the records stored here are lost", RESTORE)
+            return Assessment(Severity.LOSES_RECORDS, "the records stored here are lost", RESTORE)
         if recovered is False:
             effect = "a broker appends after it, and consumers then fail there"
-            return Judgement(Severity.STOPS_CONSUMERS, effect, "run kwire log repair to truncate it")
+            return Assessment(Severity.STOPS_CONSUMERS, effect, "run kwire log repair to truncate it")
         if kind is Kind.ZEROS:
-            return Judgement(
+            return Assessment(
                 Severity.RECOVERS, "a starting broker truncates them", "none needed; or run kwire log repair"
             )
-        return Judgement(
+        return Assessment(
             Severity.RECOVERS,
             "a starting broker truncates it; this write was never flushed",
             "none needed; or run kwire log repair, which keeps a copy of the bytes",
         )
     if kind is Kind.RECORDS:
-        return Judgement(
+        return Assessment(
             Severity.STOPS_CONSUMERS,
             "the checksum is valid, so brokers serve the batch, and consumers fail there with an error",
             f"{SALVAGE}; consumers can seek past it",
         )
     if kind is Kind.OFFSETS and not recovered:
         effect = "brokers serve its records with wrong offsets, or skip them"
-        return Judgement(Severity.MISLEADS, effect, "run kwire log repair to restore the offsets if they are certain")
+        return Assessment(Severity.MISLEADS, effect, "run kwire log repair to restore the offsets if they are certain")
     if recovered:
         lost = f" and drops {offsets_behind} offsets after it" if offsets_behind else ""
         effect = f"a starting broker truncates the log here{lost}"
-        return Judgement(Severity.LOSES_RECORDS, effect, f"before starting a broker, {SALVAGE}")
+        return Assessment(Severity.LOSES_RECORDS, effect, f"before starting a broker, {SALVAGE}")
     if kind is Kind.CUT:
         effect = "the end of the segment is lost; consumers continue with the next segment and do not notice"
-        return Judgement(Severity.LOSES_RECORDS, effect, RESTORE)
+        return Assessment(Severity.LOSES_RECORDS, effect, RESTORE)
     unsure = "" if recovered is False else "; a broker that recovers this segment truncates the log here"
-    return Judgement(
+    return Assessment(
         Severity.STOPS_CONSUMERS,
         f"consumers fail there with an error{unsure}",
         f"{SALVAGE}; consumers can seek past it",
     )
 
 
-def judge_odd(kind: Kind) -> Judgement:
-    """Judge a readable batch that no broker would have written."""
+def assess_suspect(kind: Kind) -> Assessment:
+    """Assess a readable batch that no broker would have written."""
     effects = {
         Kind.TIMESTAMPS: (
             "offset lookups by time and retention use the timestamp of the batch header",
@@ -127,16 +127,16 @@ def judge_odd(kind: Kind) -> Judgement:
             "run kwire log repair to restore it if its neighbours agree",
         ),
     }
-    return Judgement(Severity.MISLEADS, *effects[kind])
+    return Assessment(Severity.MISLEADS, *effects[kind])
 
 
-def judge_index(kind: Kind, *, recovered: bool | None, is_missing: bool, is_tail: bool, is_active: bool) -> Judgement:
-    """Judge an index that is missing, wrong or untrimmed (is_tail)."""
+def assess_index(kind: Kind, *, recovered: bool | None, is_missing: bool, is_tail: bool, is_active: bool) -> Assessment:
+    """Assess an index that is missing, wrong or untrimmed (is_tail)."""
     if is_tail and is_active and recovered is not False:
-        return Judgement(Severity.NOTE, "brokers preallocate the indexes of the active segment", "none needed")
+        return Assessment(Severity.NOTE, "brokers preallocate the indexes of the active segment", "none needed")
     if recovered or (kind is Kind.OFFSET_INDEX and is_missing) or (kind is Kind.TRANSACTION_INDEX and not is_missing):
         # these make a broker recover the segment, even below the recovery point (G-05)
-        return Judgement(Severity.RECOVERS, "a starting broker rebuilds it", f"none needed; or {REBUILD}")
+        return Assessment(Severity.RECOVERS, "a starting broker rebuilds it", f"none needed; or {REBUILD}")
     unsure = "" if recovered is False else ", unless a broker recovers this segment"
     if kind is Kind.OFFSET_INDEX:
         effect = f"brokers search for offsets at wrong positions and may not find them{unsure}"
@@ -144,44 +144,44 @@ def judge_index(kind: Kind, *, recovered: bool | None, is_missing: bool, is_tail
         effect = f"offset lookups by time are wrong, and retention uses wrong timestamps{unsure}"
     else:
         effect = f"read_committed consumers receive records of aborted transactions{unsure}"
-    return Judgement(Severity.MISLEADS, effect, REBUILD)
+    return Assessment(Severity.MISLEADS, effect, REBUILD)
 
 
-# judgements of files other than segments
-UNREADABLE = Judgement(Severity.STOPS_BROKER, OFFLINE, "check the disk and the permissions of the file")
-SNAPSHOT_CORRUPT = Judgement(
+# assessments of files other than segments
+UNREADABLE = Assessment(Severity.STOPS_BROKER, OFFLINE, "check the disk and the permissions of the file")
+SNAPSHOT_CORRUPT = Assessment(
     Severity.RECOVERS,
     "a starting broker deletes it and replays the log from an older snapshot",
     f"none needed; or {REBUILD}",
 )
-SNAPSHOT_WRONG = Judgement(
+SNAPSHOT_WRONG = Assessment(
     Severity.MISLEADS,
     "a broker may reject valid producers, accept duplicates, or miss an open transaction",
     REBUILD,
 )
-SNAPSHOT_MISSING = Judgement(
+SNAPSHOT_MISSING = Assessment(
     Severity.RECOVERS, "a starting broker replays the log from an older snapshot", f"none needed; or {REBUILD}"
 )
-EPOCHS_CORRUPT = Judgement(Severity.STOPS_BROKER, OFFLINE, "run kwire log repair to rebuild it from the batches")
-EPOCHS_WRONG = Judgement(
+EPOCHS_CORRUPT = Assessment(Severity.STOPS_BROKER, OFFLINE, "run kwire log repair to rebuild it from the batches")
+EPOCHS_WRONG = Assessment(
     Severity.MISLEADS,
     "a follower may truncate at a wrong offset when the leader changes",
     "run kwire log repair to rebuild it from the batches",
 )
-METADATA_CORRUPT = Judgement(
+METADATA_CORRUPT = Assessment(
     Severity.STOPS_BROKER,
     OFFLINE,
     "run kwire log repair to rewrite it if the metadata log or another partition has the topic id",
 )
-MISSING = Judgement(
+MISSING = Assessment(
     Severity.LOSES_RECORDS,
     "the records are lost; a broker continues at the log end and assigns their offsets again",
     RESTORE,
 )
-LEFTOVER = Judgement(Severity.NOTE, "a starting broker removes it, or renames it if complete", "none needed")
-SHORT_NUMBER = Judgement(
+LEFTOVER = Assessment(Severity.NOTE, "a starting broker removes it, or renames it if complete", "none needed")
+SHORT_NUMBER = Assessment(
     Severity.NOTE,
     "a starting broker creates an empty segment for a .log with this name, and removes an index",
     "remove it",
 )
-NOT_A_NUMBER = Judgement(Severity.STOPS_BROKER, OFFLINE, "move it elsewhere")
+NOT_A_NUMBER = Assessment(Severity.STOPS_BROKER, OFFLINE, "move it elsewhere")

@@ -16,12 +16,12 @@ from kwire.records import Batch
 LARGEST_OFFSET = (1 << 63) - 1
 
 
-def ceiling_of(segment: Segment) -> int:
+def offset_limit(segment: Segment) -> int:
     """Return the exclusive upper bound of the segment's offsets."""
     return LARGEST_OFFSET if segment.next_base is None else segment.next_base
 
 
-def outside(floor: int, ceiling: int) -> str:
+def outside_segment(floor: int, ceiling: int) -> str:
     """Describe a batch with offsets below the previous batch or above its segment."""
     return f"its offsets are not in [{floor}, {ceiling})"
 
@@ -31,9 +31,9 @@ def overlapping(next_offset: int) -> str:
     return f"its offsets reach into the next batch, which starts at offset {next_offset}"
 
 
-def in_order(segment: Segment, batches: Iterable[Batch]) -> Iterator[Batch]:
+def check_offsets(segment: Segment, batches: Iterable[Batch]) -> Iterator[Batch]:
     """Yield each batch after checking it against the next one. Raises CorruptBatch for one that does not fit."""
-    floor, ceiling = segment.base_offset, ceiling_of(segment)
+    floor, ceiling = segment.base_offset, offset_limit(segment)
     held: Batch | None = None
     try:
         for batch in batches:
@@ -46,7 +46,7 @@ def in_order(segment: Segment, batches: Iterable[Batch]) -> Iterator[Batch]:
                 yield held
                 floor, held = held.last_offset + 1, None
             if lowest < floor or batch.last_offset >= ceiling:
-                raise batch.corrupt(outside(floor, ceiling))
+                raise batch.corrupt(outside_segment(floor, ceiling))
             held = batch
     except CorruptBatch:
         if held is not None:
