@@ -61,7 +61,7 @@ def test_a_lookup_finds_the_largest_entry_at_or_below(
     index.trim()
     assert OffsetIndexWriter(FileSystem().open(str(path)), BASE, 80).lookup(asked) == expected
     behind = min((BASE + offset for offset in offsets if offset * 10 >= asked), default=None)
-    assert index.offset_behind(asked) == behind
+    assert index.offset_after(asked) == behind
 
 
 @pytest.mark.requirement("F-13")

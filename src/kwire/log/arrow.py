@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kwire.errors import CorruptBatch, LogError, OptionError
+from kwire.identifiers import MAX_OFFSET
 from kwire.log.chunk_offset_check import ChunkOffsetCheck
 from kwire.log.chunks import Chunks
-from kwire.log.offset_checks import LARGEST_OFFSET
 from kwire.log.relisting import TRIES, has_changed, is_gone, steady
 from kwire.log.segment import Segment
 from kwire.log.transaction_index import AbortedTransaction
@@ -187,7 +187,7 @@ class RangeReader:
             buffer=self._buffer,
         )
         while (chunk := chunks.next_chunk()) is not None:
-            prefix = order.good_prefix(chunk, chunks.position, file.url)
+            prefix = order.valid_prefix(chunk, chunks.position, file.url)
             if prefix.damage is not None and prefix.size_bytes == 0:
                 self._on_corrupt(prefix.damage)
                 chunks.advance(prefix.damaged_bytes)
@@ -216,7 +216,7 @@ class RangeReader:
             return self._errors.pop()
         if chunks.refused is not None or chunks.position >= stop:
             return chunks.refused
-        if stop >= file.size() or (segment.is_active and segment.landing(file, stop, LARGEST_OFFSET) is None):
+        if stop >= file.size() or (segment.is_active and segment.landing(file, stop, MAX_OFFSET) is None):
             return segment.cut(file, chunks.position, stop)  # the end of the file, or its end before it grew
         what = f"its length extends past byte {stop}, where another batch begins"
         return CorruptBatch(what, chunks.position, (), file.url)
@@ -282,8 +282,8 @@ def _skip(
             if found is not None and found.stored_offset >= first_lost:
                 break
             found = None
-    behind = found or segment.landing(file, stop, LARGEST_OFFSET)
-    end = behind.stored_offset if behind is not None else segment.next_base
+    following = found or segment.landing(file, stop, MAX_OFFSET)
+    end = following.stored_offset if following is not None else segment.next_base
     offsets = None if end is None or end <= first_lost else (first_lost, end - 1)
     to = f"byte {found.position}" if found else f"the end of this range at byte {stop}"
     what = f"{damage.what}; unreadable from here to {to}"

@@ -1,4 +1,4 @@
-"""`offset_order` for whole chunks: two comparisons over the header table of kwire.records.
+"""`offset_checks` for whole chunks: two comparisons over the header table of kwire.records.
 
 Cost: one scan over the headers of a chunk, under 1 ns a row for batches of 16 KB (benchmarks/log/read_arrow.py).
 """
@@ -33,7 +33,7 @@ class ChunkOffsetCheck:
         self._floor, self._ceiling = segment.base_offset, offset_limit(segment)
         self._table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
 
-    def good_prefix(self, chunk: memoryview, position: int, file: str) -> Prefix:
+    def valid_prefix(self, chunk: memoryview, position: int, file: str) -> Prefix:
         """Return how much of a chunk is in order; the chunk starts with the batch at `position` of the file."""
         data = np.frombuffer(chunk, np.uint8)
         at, status, floor = 0, t.FULL, self._floor

@@ -1,7 +1,4 @@
-"""Files that were renamed to `.deleted` and go when `file.delete.delay.ms` has passed (F-63).
-
-Until then readers that found them may go on.
-"""
+"""Files renamed to `.deleted`, to be removed after `file.delete.delay.ms` (F-63). Open readers continue until then."""
 
 from __future__ import annotations
 
@@ -12,14 +9,14 @@ __all__ = ["DelayedRemoval"]
 
 
 class DelayedRemoval:
-    """What waits to be removed. After a crash the next start does it (G-02)."""
+    """Segments and files to be removed later. After a crash, the next start removes them (G-02)."""
 
     def __init__(self, file_system: FileSystem) -> None:
         self._file_system = file_system
         self._waiting: list[tuple[int, SegmentWriter | str]] = []
 
     def add(self, what: SegmentWriter | str, due_ms: int) -> None:
-        """Add a segment or a file whose name ends in `.deleted` already."""
+        """Add a segment or file that is renamed to `.deleted` already."""
         self._waiting.append((due_ms, what))
 
     def remove_due(self, now_ms: int) -> None:
@@ -30,7 +27,7 @@ class DelayedRemoval:
             self._remove(what)
 
     def close(self) -> None:
-        """Let descriptors go; the files stay until the next start."""
+        """Close the descriptors; the next start removes the files."""
         for _, what in self._waiting:
             if isinstance(what, SegmentWriter):
                 what.close_files()

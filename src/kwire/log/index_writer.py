@@ -117,12 +117,12 @@ class OffsetIndexWriter(IndexWriter):
             self._loaded = False
 
     def lookup(self, offset: int) -> int:
-        """Position of the largest entry at or below offset, 0 without one (F-12)."""
+        """Return the position of the largest entry at or below offset, 0 without one (F-12)."""
         self.load()
         i = bisect_right(self._offsets, min(offset - self.base_offset, LARGEST_RELATIVE))
         return self._positions[i - 1] if i else 0
 
-    def offset_behind(self, position: int) -> int | None:
+    def offset_after(self, position: int) -> int | None:
         """Return the offset of the first entry at or after position; None without one."""
         self.load()
         i = bisect_left(self._positions, position)
@@ -206,7 +206,7 @@ class TimeIndexWriter(IndexWriter):
             self._loaded = False
 
     def lookup(self, timestamp: int) -> int:
-        """Offset of the largest entry at or below timestamp (ms), the base offset without one (F-22)."""
+        """Return the offset of the largest entry at or below timestamp (ms), the base offset without one (F-22)."""
         self.load()
         i = bisect_right(self._entries, (timestamp, LARGEST_RELATIVE))
         return self.base_offset + self._entries[i - 1][1] if i else self.base_offset

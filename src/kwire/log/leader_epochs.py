@@ -66,10 +66,6 @@ class LeaderEpochs:
         self._entries.append(LeaderEpoch(leader_epoch=leader_epoch, start_offset=start_offset))
         self._write()
 
-    def epoch_of(self, offset: int) -> int | None:
-        """Return the epoch of the record at offset, None if unknown."""
-        return next((entry.leader_epoch for entry in reversed(self._entries) if entry.start_offset <= offset), None)
-
     def end_offset_for(self, leader_epoch: int, log_end_offset: int) -> tuple[int, int]:
         """Return (leader epoch, end offset) as in OffsetForLeaderEpoch responses; (-1, -1) is undefined (F-05)."""
         return end_offset_for(leader_epoch, self._entries, log_end_offset)

@@ -98,12 +98,12 @@ def fetch(
             continue  # compaction has left a gap up to the next segment
         end, bound = segment.size_bytes, log_end_offset if next_base is None else next_base
         if limit < bound:
-            behind = segment.place_of(limit)
-            end, bound = end if behind is None else behind.position, limit
+            above = segment.place_of(limit)
+            end, bound = end if above is None else above.position, limit
         size = min(max(max_bytes, place.size_bytes) if at_least_one else max_bytes, end - place.position)
         if size <= 0:
             break
-        bound = min(segment.offset_index.offset_behind(place.position + size) or bound, bound)
+        bound = min(segment.offset_index.offset_after(place.position + size) or bound, bound)
         part = FilePart(segment.log, place.position, size)
         return Fetched(offset, (part,), place.base_offset, place.size_bytes, bound, size < place.size_bytes)
     return Fetched(offset, next_offset_bound=offset)

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kwire.errors import CorruptBatch
+from kwire.identifiers import MAX_OFFSET
 from kwire.log.segment import Segment
 from kwire.records import Batch
-
-LARGEST_OFFSET = (1 << 63) - 1
 
 
 def offset_limit(segment: Segment) -> int:
     """Return the exclusive upper bound of the segment's offsets."""
-    return LARGEST_OFFSET if segment.next_base is None else segment.next_base
+    return MAX_OFFSET if segment.next_base is None else segment.next_base
 
 
 def outside_segment(floor: int, ceiling: int) -> str:
@@ -34,23 +33,23 @@ def overlapping(next_offset: int) -> str:
 def check_offsets(segment: Segment, batches: Iterable[Batch]) -> Iterator[Batch]:
     """Yield each batch after checking it against the next one. Raises CorruptBatch for one that does not fit."""
     floor, ceiling = segment.base_offset, offset_limit(segment)
-    held: Batch | None = None
+    pending: Batch | None = None
     try:
         for batch in batches:
             lowest = batch.base_offset if batch.magic == 2 else batch.last_offset
-            if held is not None and floor <= lowest <= held.last_offset:
-                wrong = held
-                held = None
+            if pending is not None and floor <= lowest <= pending.last_offset:
+                wrong = pending
+                pending = None
                 raise wrong.corrupt(overlapping(lowest))
-            if held is not None:
-                yield held
-                floor, held = held.last_offset + 1, None
+            if pending is not None:
+                yield pending
+                floor, pending = pending.last_offset + 1, None
             if lowest < floor or batch.last_offset >= ceiling:
                 raise batch.corrupt(outside_segment(floor, ceiling))
-            held = batch
+            pending = batch
     except CorruptBatch:
-        if held is not None:
-            yield held
+        if pending is not None:
+            yield pending
         raise
-    if held is not None:
-        yield held
+    if pending is not None:
+        yield pending

@@ -1,12 +1,12 @@
-"""`.index`: where in a segment an offset is.
+"""`.index`: positions of offsets in a segment.
 
     pos  bytes  field       note, an entry of 8 bytes
       0      4  offset      relative to the segment's base offset; last offset of the append
       4      4  position    in the .log file, where that append starts
 
-A look-up finds the largest entry at or below the offset; scanning starts at its position (rule F-12). The file of an
-active segment is preallocated with zeros, so entries end at the first zero one (F-14). An index is only a hint: what it
-points at is checked to be a batch before it is believed (`kwire.log.segment`).
+A lookup finds the largest entry at or below the offset; scanning starts at its position (rule F-12). The file of an
+active segment is preallocated with zeros, so the entries end at the first zero one (F-14). An index is a hint only:
+`kwire.log.segment` verifies that an entry points at a batch before it uses it.
 Source: rules F-10 to F-16; Kafka's OffsetIndex, AbstractIndex.
 """
 
@@ -24,10 +24,10 @@ assert ENTRY.size == 8
 
 
 def used_bytes(file: StoredFile, entry_bytes: int) -> int:
-    """Bytes of whole entries before the zero-filled tail.
+    """Return the size of the whole entries before the zeros at the end of a preallocated file.
 
-    Looks from the start, further each time, and then between the last two places: of a preallocated 10 MiB, an object
-    store is asked for the beginning alone.
+    Probes at doubling distances from the start, then searches between the last two probes: of a preallocated index of
+    10 MiB, an object store reads the beginning only.
     """
     count = file.size() // entry_bytes
     empty = bytes(entry_bytes)
@@ -52,7 +52,7 @@ class OffsetIndex:
 
     @classmethod
     def read(cls, file: StoredFile, base_offset: int) -> OffsetIndex | None:
-        """The index, or None where its size is no multiple of 8 (F-15)."""
+        """Read an index; None if its size is not a multiple of 8 (F-15)."""
         if file.size() % ENTRY.size:
             return None
         return cls(base_offset, file.pread(0, used_bytes(file, ENTRY.size)))
@@ -61,7 +61,7 @@ class OffsetIndex:
         return len(self.entries) // ENTRY.size
 
     def __getitem__(self, i: int) -> tuple[int, int]:
-        """(offset, position) of entry i; offsets are absolute."""
+        """Return (absolute offset, position) of entry i."""
         offset, position = ENTRY.unpack_from(self.entries, i * ENTRY.size)
         return self.base_offset + offset, position
 
@@ -70,10 +70,10 @@ class OffsetIndex:
             yield self.base_offset + offset, position
 
     def lookup(self, offset: int) -> tuple[int, int]:
-        """(offset, position) of the largest entry at or below offset, else (base offset, 0) (F-12)."""
+        """Return (offset, position) of the largest entry at or below offset, else (base offset, 0) (F-12)."""
         i = bisect_right(range(len(self)), offset, key=lambda i: self[i][0])
         return self[i - 1] if i else (self.base_offset, 0)
 
     def after_position(self, position: int) -> int:
-        """Number of the first entry at or behind position; len(self) where there is none."""
+        """Return the number of the first entry at or after position, len(self) without one."""
         return bisect_left(range(len(self)), position, key=lambda i: self[i][1])

@@ -1,4 +1,4 @@
-"""`<offset>.snapshot`: what a broker knew about producers before that offset.
+"""`<offset>.snapshot`: state of the producers before that offset.
 
     pos  bytes  field        note
       0      2  version      1
@@ -40,20 +40,20 @@ class ProducerState(NamedTuple):
 
 
 def parse_producer_snapshot(data: bytes) -> list[ProducerState]:
-    """The producers of one snapshot. Raises Malformed on another version, a wrong checksum or a wrong size (F-42)."""
+    """Parse the producers of a snapshot. Raises Malformed for another version, a wrong checksum or size (F-42)."""
     if len(data) < HEAD.size:
-        raise Malformed(f"a producer snapshot of {len(data)} bytes", 0)
+        raise Malformed(f"producer snapshot of {len(data)} bytes, expected at least {HEAD.size}", 0)
     version, crc, count = HEAD.unpack_from(data)
     if version != 1:
         raise Malformed(f"producer snapshot version {version}, expected 1", 0)
     if crc32c(data[6:]) != crc:
-        raise Malformed("checksum of a producer snapshot does not match", 2)
+        raise Malformed("producer snapshot has a wrong checksum", 2)
     if count * ENTRY.size != len(data) - HEAD.size:
-        raise Malformed(f"a producer snapshot of {count} entries has {len(data) - HEAD.size} bytes of them", 6)
+        raise Malformed(f"producer snapshot of {count} entries has {len(data) - HEAD.size} bytes for them", 6)
     return [ProducerState._make(fields) for fields in ENTRY.iter_unpack(data[HEAD.size :])]
 
 
 def render_producer_snapshot(states: Sequence[ProducerState]) -> bytes:
-    """The file that parse_producer_snapshot reads."""
+    """Render the file that parse_producer_snapshot reads."""
     body = HEAD.pack(1, 0, len(states))[6:] + b"".join(ENTRY.pack(*state) for state in states)
     return HEAD.pack(1, crc32c(body), len(states))[:6] + body

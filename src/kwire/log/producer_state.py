@@ -44,7 +44,7 @@ class RememberedBatch(NamedTuple):
 
     @property
     def first_sequence(self) -> int:
-        """Sequence number of its first record; before 0 comes 2147483647."""
+        """Sequence number of its first record; sequences wrap around from 2147483647 to 0."""
         first = self.last_sequence - self.offset_delta
         return first if first >= 0 else first + (1 << 31)
 
@@ -82,12 +82,12 @@ class ProducerEntry:
 
     @property
     def last_sequence(self) -> int:
-        """Of the last batch, -1 without one."""
+        """Last sequence number of the last batch, -1 without one."""
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
     @property
     def last_offset(self) -> int:
-        """Of the last batch, -1 without one."""
+        """Last offset of the last batch, -1 without one."""
         return self.batches[-1].last_offset if self.batches else -1
 
     def begin_epoch(self, producer_epoch: int) -> None:
@@ -105,10 +105,10 @@ class ProducerEntry:
 
 @dataclass(slots=True)
 class ProducerUpdate:
-    """What batches would change. entries: producers as they would be, with only the new batches in them.
+    """Changes by batches. entries: the changed producers, with the new batches only.
 
-    started: (first offset, producer id) of transactions. duplicate: where the first batch that came again is; then
-    nothing is to be appended or committed.
+    started: (first offset, producer id) of transactions. duplicate: position of the first duplicate batch; then nothing
+    may be appended or committed.
     """
 
     entries: dict[int, ProducerEntry] = field(default_factory=dict)
@@ -123,13 +123,13 @@ NO_UPDATE = ProducerUpdate()
 class ProducerStates:
     """The producers of one partition. where: its name, for messages. expiration_ms: producer.id.expiration.ms.
 
-    end_offset: up to where the log is known. snapshot_offset: of the newest snapshot.
+    end_offset: of the log below which batches are applied. snapshot_offset: of the newest snapshot.
     """
 
     def __init__(self, where: str, *, expiration_ms: int) -> None:
         self._where, self.expiration_ms = where, expiration_ms
         self._entries: dict[int, ProducerEntry] = {}
-        self._open: dict[int, int] = {}  # first offset of a transaction -> producer id, rising
+        self._open: dict[int, int] = {}  # first offset of a transaction -> producer id, ascending
         self._unreplicated: dict[int, int] = {}  # first offset -> marker's offset
         self._most_entries = 0
         self.end_offset = self.snapshot_offset = 0
@@ -141,7 +141,7 @@ class ProducerStates:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no producers."""
+        """Whether no producer and no recent transaction is known."""
         return not self._entries and not self._unreplicated
 
     @property
@@ -151,9 +151,9 @@ class ProducerStates:
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """The same, or of one that is closed with its marker not below the high watermark (P-06)."""
+        """First offset of the oldest transaction that is open, or whose marker is not replicated yet (P-06)."""
         if not self._unreplicated:
-            return next(iter(self._open), None)
+            return self.first_undecided_offset
         return min([*self._open, *self._unreplicated])
 
     # ---- appending
@@ -280,7 +280,7 @@ class ProducerStates:
                 f"partition {self._where}: {marker.coordinator_epoch} (zombie), {entry.coordinator_epoch} (current)",
                 TRANSACTION_COORDINATOR_FENCED,
             )
-        if entry.transaction_first_offset is not None:  # without data there is nothing to tell readers (P-08)
+        if entry.transaction_first_offset is not None:  # a transaction without data needs no index entry (P-08)
             is_aborted = marker.type == ControlRecordType.ABORT
             update.completed.append(
                 CompletedTransaction(batch.producer_id, entry.transaction_first_offset, batch.base_offset, is_aborted)
@@ -381,7 +381,7 @@ class ProducerStates:
 
 
 def in_hash_order(states: Iterable[ProducerState], most_entries: int) -> list[ProducerState]:
-    """Return producer ids in Kafka's order: that of a Java hash map whose largest size was most_entries."""
+    """Return states in Kafka's order: that of a Java hash map whose largest size was most_entries."""
     size = 16
     while most_entries > size * 3 // 4:
         size *= 2

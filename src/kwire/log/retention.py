@@ -10,12 +10,16 @@ from kwire.log.segment_writer import SegmentWriter
 
 __all__ = ["below_log_start", "over_size", "over_time"]
 
-Condition = Callable[[SegmentWriter, int | None], bool]  # (segment, base offset of the one behind it)
+Condition = Callable[[SegmentWriter, int | None], bool]  # (segment, base offset of the next one)
 
 
 def below_log_start(segments: SegmentList, log_start_offset: int, high_watermark: int, end: int) -> list[SegmentWriter]:
     """Return the segments that end at or below the log start offset."""
-    return oldest(segments, high_watermark, end, lambda _, behind: behind is not None and behind <= log_start_offset)
+
+    def is_below(_: SegmentWriter, next_base: int | None) -> bool:
+        return next_base is not None and next_base <= log_start_offset
+
+    return oldest(segments, high_watermark, end, is_below)
 
 
 def over_size(segments: SegmentList, config: LogConfig, high_watermark: int, end: int) -> list[SegmentWriter]:
@@ -24,14 +28,14 @@ def over_size(segments: SegmentList, config: LogConfig, high_watermark: int, end
     if config.retention_bytes < 0 or left < 0:
         return []
 
-    def may_go(segment: SegmentWriter, _: int | None) -> bool:
+    def exceeds(segment: SegmentWriter, _: int | None) -> bool:
         nonlocal left
         if left < segment.size_bytes:
             return False
         left -= segment.size_bytes
         return True
 
-    return oldest(segments, high_watermark, end, may_go)
+    return oldest(segments, high_watermark, end, exceeds)
 
 
 def over_time(
@@ -51,10 +55,10 @@ def oldest(segments: SegmentList, high_watermark: int, end: int, condition: Cond
     """
     found = []
     for i, segment in enumerate(segments):
-        behind = segments.next_base(i)
-        if high_watermark < (end if behind is None else behind) or not condition(segment, behind):
+        next_base = segments.next_base(i)
+        if high_watermark < (end if next_base is None else next_base) or not condition(segment, next_base):
             break
-        if behind is None and segment.size_bytes == 0:
+        if next_base is None and segment.size_bytes == 0:
             break
         found.append(segment)
     return found

@@ -199,7 +199,7 @@ class Segment:
             raise walk.damage
 
     def end(self) -> End:
-        """Where the batches end, from the last index entry on. Zeros at the end are no damage (F-14, preallocation)."""
+        """Find the end of the batches, from the last valid index entry on. Zeros at the end are preallocated (F-14)."""
         with self.open() as file:
             index = self.index
             start = 0
@@ -209,7 +209,7 @@ class Segment:
                 if self.landing(file, position, offset):
                     start = position
                     break
-                if len(index) - i >= INDEX_TRIES:  # lies all over: one walk is cheaper than more tries
+                if len(index) - i >= INDEX_TRIES:  # one scan of all headers is cheaper than more tries
                     break
             walk = HeaderWalk(file, start)
             next_offset, magic = self.base_offset, None
@@ -219,15 +219,14 @@ class Segment:
             return End(next_offset=next_offset, magic=magic, position=walk.position, damage=damage)
 
     def ends_in_zeros(self, file: StoredFile, position: int) -> bool:
-        """Whether what cannot be read at position is just the zero-filled tail of the active segment."""
+        """Return whether only preallocated zeros of the active segment follow position."""
         return self.is_active and is_zero_tail(file, position)
 
     def cut(self, file: StoredFile, position: int, size: int) -> CorruptBatch | None:
-        """The damage where batches end at position and the file does not; None where logs do end like that.
+        """Return the damage if the batches end at position, before the end of the file; None for a write in progress.
 
-        size: of the file when the reading began; a writer may have gone on since. A batch that is cut by the end of the
-        active segment is one that was being written. Anywhere else, or with batches behind it that the index still
-        finds, bytes were lost or a length was.
+        size: of the file when the read began; a writer may have appended since. The end of the active segment may cut a
+        batch that is being written. In a closed segment, or with later batches in the index, it is damage.
         """
         if position >= size:
             return None
@@ -237,26 +236,24 @@ class Segment:
         index = self.index
         if index is not None:
             first = index.after_position(position + 1)
-            for offset, behind in (index[i] for i in range(first, min(len(index), first + INDEX_TRIES))):
-                if behind < size and self.landing(file, behind, offset):
-                    what = (
-                        f"its length runs past the end of the file, but there are batches behind it, from byte {behind}"
-                    )
+            for offset, later in (index[i] for i in range(first, min(len(index), first + INDEX_TRIES))):
+                if later < size and self.landing(file, later, offset):
+                    what = f"its length extends past the end of the file, but a batch begins at byte {later}"
                     return CorruptBatch(what, position, (), file.url)
         return None
 
     def headers(self, start_position: int = 0) -> Iterator[BatchHeader]:
-        """Batch headers in file order, nothing decoded. Ends silently where `end()` says the batches end."""
+        """Iterate over the batch headers from a batch start on; ends silently at damage."""
         with self.open() as file:
             yield from HeaderWalk(file, start_position)
 
     # ---- time
 
     def largest_timestamp(self, file: StoredFile) -> int:
-        """Largest timestamp of the segment in ms, -1 where no record has one (F-64 without the file's time).
+        """Return the largest timestamp of the segment in ms, -1 if no record has one (F-64 without the file's time).
 
-        From the last entry of the time index where it can be believed, plus a walk over what the index does not cover
-        yet; else a walk over all headers.
+        Read from the last entry of the time index if a batch confirms it, and from the headers after it; otherwise from
+        all headers.
         """
         index = self.time_index
         start, largest = 0, NO_TIMESTAMP
@@ -281,18 +278,18 @@ class Segment:
         return False
 
     def batch_at(self, file: StoredFile, offset: int) -> BatchHeader | None:
-        """Header of the first batch that ends at or above offset, found through the index; None at the end."""
+        """Return the header of the first batch that ends at or above offset, None at the end."""
         for header in HeaderWalk(file, self.start_for(file, offset)):
             if header.last_offset >= offset:
                 return header
         return None
 
     def time_start(self, file: StoredFile, timestamp: int, start_offset: int) -> int:
-        """A batch start with nothing before it that is at or above start_offset and at or after timestamp (ms)."""
+        """Return a batch start before every record at or above start_offset and at or after timestamp (ms)."""
         index = self.time_index
         offset = start_offset
         if index is not None and len(index):
-            entry_timestamp, entry_offset = index.lookup(timestamp - 1)  # an equal timestamp may stand before its entry
+            entry_timestamp, entry_offset = index.lookup(timestamp - 1)  # an equal timestamp may precede its entry
             at = self.batch_at(file, entry_offset)
             if at is not None and at.max_timestamp == entry_timestamp:
                 offset = max(offset, entry_offset)

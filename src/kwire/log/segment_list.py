@@ -34,7 +34,7 @@ class SegmentList:
 
     @property
     def active(self) -> SegmentWriter:
-        """The last one."""
+        """The last segment."""
         return self._segments[-1]
 
     @property
@@ -62,7 +62,7 @@ class SegmentList:
         del self._bases[i], self._segments[i]
 
     def get(self, base_offset: int) -> SegmentWriter | None:
-        """The segment of a base offset."""
+        """Return the segment with a base offset, None without one."""
         i = bisect_left(self._bases, base_offset)
         return self._segments[i] if i < len(self._bases) and self._bases[i] == base_offset else None
 

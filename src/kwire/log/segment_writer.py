@@ -77,8 +77,8 @@ class SegmentWriter:
         jitter_ms = min(config.segment_jitter_ms, config.segment_ms)
         self.roll_jitter_ms = random.randrange(jitter_ms) if jitter_ms else 0
         self._bytes_since_entry = 0
-        self._first_timestamp: int | None = None  # of the first batch, once it was looked at
-        self._largest: tuple[int, int] | None = None  # timestamp and offset, once they were looked at
+        self._first_timestamp: int | None = None  # of the first batch, once it was read
+        self._largest: tuple[int, int] | None = None  # timestamp and offset, once they were read
         self._last_place: BatchPlace | None = None  # of the last append, if that was one batch
         self._removed = False
 
@@ -89,7 +89,7 @@ class SegmentWriter:
         return f"SegmentWriter({self.log.url!r}, {self.size_bytes} bytes)"
 
     def path(self, kind: str) -> str:
-        """Its file of a kind: log, index, timeindex, txnindex."""
+        """Return the path of a file by kind: log, index, timeindex or txnindex."""
         return f"{self.directory}/{segment_file(self.base_offset, kind)}{self.suffix}"
 
     @property
@@ -211,7 +211,7 @@ class SegmentWriter:
             raise walk.damage
 
     def place_of(self, offset: int) -> BatchPlace | None:
-        """The first batch that ends at or above offset; None where there is none."""
+        """Find the first batch that ends at or above offset; None without one."""
         last = self._last_place
         if last is not None and last.base_offset <= offset <= last.last_offset:
             return last
@@ -221,14 +221,14 @@ class SegmentWriter:
         return None
 
     def read_next_offset(self) -> int:
-        """The offset after the last batch, the base offset without one."""
+        """Return the offset after the last batch, the base offset without one."""
         next_offset = self.base_offset
         for header in HeaderWalk(self.log, self.offset_index.last_position):
             next_offset = header.last_offset + 1
         return next_offset
 
     def find_timestamp(self, timestamp: int, start_offset: int) -> TimestampAndOffset | None:
-        """The first record at or after timestamp (ms) and at or above start_offset (F-22). Raises CorruptBatch."""
+        """Find the first record at or after timestamp (ms) and at or above start_offset (F-22). Raises CorruptBatch."""
         offset = max(self.time_index.lookup(timestamp), start_offset)
         for header in self.batches(self.offset_index.lookup(offset)):
             if header.max_timestamp >= timestamp and header.last_offset >= start_offset:
@@ -238,7 +238,7 @@ class SegmentWriter:
         return None
 
     def find_largest_timestamp(self) -> TimestampAndOffset | None:
-        """The first record that has the segment's largest timestamp (KIP-734). Raises CorruptBatch."""
+        """Find the first record with the segment's largest timestamp (KIP-734). Raises CorruptBatch."""
         timestamp, offset = self.largest
         for header in self.batches(self.offset_index.lookup(offset)):
             if header.max_timestamp == timestamp:

@@ -34,7 +34,7 @@ class SnapshotFiles:
         }
 
     def path(self, offset: int) -> str:
-        """The file of the snapshot at offset."""
+        """Return the path of the snapshot at offset."""
         return f"{self._directory}/{segment_file(offset, 'snapshot')}"
 
     @property
@@ -44,13 +44,13 @@ class SnapshotFiles:
 
     @property
     def latest(self) -> int | None:
-        """Offset of the newest one."""
+        """Offset of the newest snapshot, None without one."""
         return max(self._offsets, default=None)
 
     def take(self, producers: ProducerStates, *, sync: bool = True) -> int | None:
-        """Write a snapshot at the end of what producers knows; None where that has not moved since the last one (F-43).
+        """Write a snapshot at producers.end_offset and return that offset; None if the last one is as recent (F-43).
 
-        Returns its offset. sync=False: sync(offset) comes later.
+        sync=False: the caller calls sync(offset) later.
         """
         offset = producers.end_offset
         if offset <= producers.snapshot_offset:
@@ -104,14 +104,14 @@ class SnapshotFiles:
             self.start_incremented(producers, log_start_offset)
 
     def start_incremented(self, producers: ProducerStates, log_start_offset: int) -> None:
-        """The log begins at log_start_offset now."""
+        """Handle an advanced log start offset."""
         producers.replicated_to(log_start_offset)
         producers.end_offset = max(producers.end_offset, log_start_offset)
         latest = self.latest
         producers.snapshot_offset = log_start_offset if latest is None else latest
 
     def remove_stray(self, base_offsets: Collection[int]) -> None:
-        """Remove snapshots at offsets that are no segment's base offset, except one above all segments (F-44)."""
+        """Remove snapshots that are not at a segment's base offset, except one above all segments (F-44)."""
         self.reload()
         stray = sorted(self._offsets - set(base_offsets))
         keep = stray[-1] if stray and base_offsets and stray[-1] >= max(base_offsets) else None

@@ -1,8 +1,8 @@
 """Split logs into ranges that tasks read independently, and read one range.
 
-Planning is standard library only (a Spark planner is a fresh process for every query): cut points come from `.index`
-and are checked to be batch starts; without a usable index headers are walked. A Split holds everything a task on
-another machine needs, given that the same URL opens there.
+Planning needs the standard library only, because a Spark planner is a new process for every query. Cut points come from
+`.index` and are verified to be batch starts; without a usable index, headers are scanned. A Split has everything that a
+task on another machine needs, if the same URL opens there.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ MODES = ("FAILFAST", "DROPMALFORMED", "PERMISSIVE")
 class Split:
     """A range of one segment: batches that start in [start_position, stop_position), and the offsets to keep.
 
-    store_url, storage_options, path: where the `.log` file is; log_directory: the partition's directory in the store.
-    base_offset, next_base: of the segment and the one behind it (None: the active one).
-    start_offset, end_offset: records kept, [start, end). aborted: transactions to leave out; None where the reader has
+    store_url, storage_options, path: location of the `.log` file. log_directory: the partition's, in the store.
+    base_offset, next_base: of the segment and the next one (None for the active one).
+    start_offset, end_offset: records to return, [start, end). aborted: transactions to exclude; None if the reader has
     to find them, () for read_uncommitted.
     """
 
@@ -62,7 +62,7 @@ class Split:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the segment to read."""
+        """Size of the range."""
         return self.stop_position - self.start_position
 
     @property
@@ -78,10 +78,10 @@ def plan_splits(
     isolation: Isolation = "read_uncommitted",
     split_bytes: int = DEFAULT_SPLIT_BYTES,
 ) -> list[Split]:
-    """Plan splits of at most about split_bytes, by topic, partition and offset; a larger batch is a split alone.
+    """Plan splits of about split_bytes, by topic, partition and offset; a larger batch is a split of its own.
 
-    ranges: offsets [start, end) per partition (end None: to the log's end, or last stable offset); partitions that are
-    not in it are left out; None reads everything.
+    ranges: offsets [start, end) of the partitions to read, by default everything; end None is the log end, or the last
+    stable offset.
     Raises OptionError for a wrong argument, LogError for files that cannot be read.
     """
     if isolation not in ISOLATIONS:
@@ -196,7 +196,7 @@ def _cut_points(segment: Segment, file: StoredFile, start: int, stop: int, split
         if cut is None:
             cut = next((header for header in HeaderWalk(file, last, stop) if header.position >= wanted), None)
             if cut is None:
-                return  # one batch to the end, or damage, which the reader of that part meets
+                return  # one batch to the end, or damage, which the reader of that split reports
         if cut.position > last:
             last = cut.position
             yield cut
@@ -232,12 +232,12 @@ def read_split(
 ) -> Iterator[pa.RecordBatch]:
     """Read the rows of one split as Arrow batches.
 
-    columns: names out of kwire.records.columns.COLUMNS and `_corrupt`, in the order wanted; None gives all but headers.
-    mode: what happens at a batch that cannot be read. FAILFAST raises CorruptBatch; DROPMALFORMED leaves it out;
-    PERMISSIVE gives one row for it, with topic, partition, the first offset that is lost where it is known, the error
-    in `_corrupt` (if that column is asked for) and null elsewhere. After a header that is no header, reading goes on at
-    the next batch the `.index` knows; without one the rest of the split is lost, as one region.
-    Raises OptionError for a wrong argument, LogError for files that are gone or unreadable, in every mode.
+    columns: names of kwire.records.columns.COLUMNS and `_corrupt`, in this order; default: all but headers.
+    mode: handling of unreadable batches. FAILFAST raises CorruptBatch. DROPMALFORMED skips them. PERMISSIVE returns a
+    row for each: topic, partition, the first lost offset if known, and the error in `_corrupt`; other columns are null.
+    After an invalid header, reading continues at the next batch in the `.index`; without one, the rest of the split is
+    one unreadable range.
+    Raises OptionError for a wrong argument, LogError for missing or unreadable files, in every mode.
     """
     from kwire.log.arrow import RangeReader, default_columns
 

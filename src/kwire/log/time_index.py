@@ -1,4 +1,4 @@
-"""`.timeindex`: from which offset on timestamps are larger.
+"""`.timeindex`: the largest timestamp up to an offset.
 
     pos  bytes  field       note, an entry of 12 bytes
       0      8  timestamp   ms; no record up to and including `offset` is later
@@ -33,7 +33,7 @@ class TimeIndex:
 
     @classmethod
     def read(cls, file: StoredFile, base_offset: int) -> TimeIndex | None:
-        """The index, or None where it is not sane (F-23): size, first and last entry."""
+        """Read an index; None if its size, first or last entry is invalid (F-23)."""
         if file.size() % ENTRY.size:
             return None
         index = cls(base_offset, file.pread(0, used_bytes(file, ENTRY.size)))
@@ -47,7 +47,7 @@ class TimeIndex:
         return len(self.entries) // ENTRY.size
 
     def __getitem__(self, i: int) -> tuple[int, int]:
-        """(timestamp in ms, offset) of entry i; offsets are absolute."""
+        """Return (timestamp in ms, absolute offset) of entry i."""
         timestamp, offset = ENTRY.unpack_from(self.entries, i * ENTRY.size)
         return timestamp, self.base_offset + offset
 
@@ -61,6 +61,6 @@ class TimeIndex:
         return self[len(self) - 1] if len(self) else (NO_TIMESTAMP, self.base_offset)
 
     def lookup(self, timestamp: int) -> tuple[int, int]:
-        """(timestamp, offset) of the largest entry at or below timestamp, else (-1, base offset) (F-22)."""
+        """Return (timestamp, offset) of the largest entry at or below timestamp, else (-1, base offset) (F-22)."""
         i = bisect_right(range(len(self)), timestamp, key=lambda i: self[i][0])
         return self[i - 1] if i else (NO_TIMESTAMP, self.base_offset)

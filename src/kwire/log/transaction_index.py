@@ -37,7 +37,7 @@ class TransactionIndexEntry(NamedTuple):
 
 
 def parse_transaction_index(data: bytes, base_offset: int, next_base: int | None) -> list[TransactionIndexEntry] | None:
-    """The entries, or None where the file cannot be believed and the log itself has to be asked.
+    """Parse the entries; None if the file is invalid, so that the log has to be scanned instead.
 
     Checked: whole entries, version 0, producer ids not negative, offsets in order, markers increasing and inside the
     segment [base_offset, next_base) (F-31, F-33).
