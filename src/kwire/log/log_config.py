@@ -12,7 +12,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from kwire.errors import OptionError
 from kwire.records import Compression
@@ -27,6 +27,7 @@ POLICIES = ("compact", "delete")
 VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:\.\d+)?(?:-IV\d+)?", re.ASCII)
 MAGIC_1_SINCE, MAGIC_2_SINCE = (0, 10), (0, 11)
 
+T = TypeVar("T")
 Parse = Callable[[str], Any]
 
 
@@ -97,59 +98,14 @@ def gzip_level(text: str) -> int:
     return int(level)
 
 
-def names(text: str) -> str:
-    """Return a list unchanged."""
-    return text
-
-
 INT = whole(0, MAX_INT32)
 LONG = whole(0, MAX_INT64)
 ANY_LONG = whole(-(1 << 63), MAX_INT64)
-SETTINGS: dict[str, Parse] = {
-    "cleanup.policy": policies,
-    "compression.type": one_of(*sorted(CODECS)),
-    "compression.gzip.level": gzip_level,
-    "compression.lz4.level": whole(1, 17),
-    "compression.zstd.level": whole(-131072, 22),
-    "delete.retention.ms": LONG,
-    "errors.deadletterqueue.group.enable": switch,
-    "file.delete.delay.ms": LONG,
-    "flush.messages": whole(1, MAX_INT64),
-    "flush.ms": LONG,
-    "follower.replication.throttled.replicas": names,
-    "index.interval.bytes": INT,
-    "internal.segment.bytes": whole(-(1 << 31), MAX_INT32),
-    "leader.replication.throttled.replicas": names,
-    "local.retention.bytes": whole(-2, MAX_INT64),
-    "local.retention.ms": whole(-2, MAX_INT64),
-    "max.compaction.lag.ms": whole(1, MAX_INT64),
-    "max.decompressed.message.bytes": whole(1, MAX_ARRAY_BYTES),
-    "max.message.bytes": INT,
-    "message.downconversion.enable": switch,
-    "message.format.version": format_version,
-    "message.timestamp.after.max.ms": LONG,
-    "message.timestamp.before.max.ms": LONG,
-    "message.timestamp.difference.max.ms": LONG,
-    "message.timestamp.type": one_of("CreateTime", "LogAppendTime"),
-    "min.cleanable.dirty.ratio": ratio,
-    "min.compaction.lag.ms": LONG,
-    "min.insync.replicas": whole(1, MAX_INT32),
-    "preallocate": switch,
-    "remote.copy.lag.bytes": whole(-1, MAX_INT64),
-    "remote.copy.lag.ms": whole(-1, MAX_INT64),
-    "remote.storage.enable": switch,
-    "remote.log.copy.disable": switch,
-    "remote.log.delete.on.disable": switch,
-    "retention.bytes": ANY_LONG,
-    "retention.ms": whole(-1, MAX_INT64),
-    "segment.bytes": whole(14, MAX_INT32),
-    "segment.index.bytes": whole(4, MAX_INT32),
-    "segment.jitter.ms": LONG,
-    "segment.ms": whole(1, MAX_INT64),
-    "unclean.leader.election.enable": switch,
-    # a broker config, included because a log needs it (P-07)
-    "producer.id.expiration.ms": whole(1, MAX_INT32),
-}
+
+
+def config(default: T, parse: Parse) -> T:
+    """Declare a config with its default and the parser of its text."""
+    return dataclasses.field(default=default, metadata={"parse": parse})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,51 +113,51 @@ class LogConfig:
     """Topic configs by Kafka's names, with underscores for dots. Raises OptionError for an invalid value.
 
     Sizes are in bytes, times in milliseconds; -1 means no limit for retention. cleanup_policy: "delete", "compact" or
-    both. producer_id_expiration_ms is a broker config.
+    both. producer_id_expiration_ms is a broker config, included because a log needs it (P-07).
     """
 
-    cleanup_policy: frozenset[str] = frozenset({"delete"})
-    compression_type: str = "producer"
-    compression_gzip_level: int = -1
-    compression_lz4_level: int = 9
-    compression_zstd_level: int = 3
-    delete_retention_ms: int = 86_400_000
-    errors_deadletterqueue_group_enable: bool = False
-    file_delete_delay_ms: int = 60_000
-    flush_messages: int = MAX_INT64
-    flush_ms: int = MAX_INT64
-    follower_replication_throttled_replicas: str = ""
-    index_interval_bytes: int = 4096
-    internal_segment_bytes: int | None = None
-    leader_replication_throttled_replicas: str = ""
-    local_retention_bytes: int = -2
-    local_retention_ms: int = -2
-    max_compaction_lag_ms: int = MAX_INT64
-    max_decompressed_message_bytes: int = MAX_ARRAY_BYTES
-    max_message_bytes: int = 1_048_588
-    message_downconversion_enable: bool = True
-    message_format_version: str = "3.0-IV1"
-    message_timestamp_after_max_ms: int = MAX_INT64
-    message_timestamp_before_max_ms: int = MAX_INT64
-    message_timestamp_difference_max_ms: int = MAX_INT64
-    message_timestamp_type: str = "CreateTime"
-    min_cleanable_dirty_ratio: float = 0.5
-    min_compaction_lag_ms: int = 0
-    min_insync_replicas: int = 1
-    preallocate: bool = False
-    remote_copy_lag_bytes: int = -1
-    remote_copy_lag_ms: int = 0
-    remote_storage_enable: bool = False
-    remote_log_copy_disable: bool = False
-    remote_log_delete_on_disable: bool = False
-    retention_bytes: int = -1
-    retention_ms: int = 604_800_000
-    segment_bytes: int = 1 << 30
-    segment_index_bytes: int = 10_485_760
-    segment_jitter_ms: int = 0
-    segment_ms: int = 604_800_000
-    unclean_leader_election_enable: bool = False
-    producer_id_expiration_ms: int = 86_400_000
+    cleanup_policy: frozenset[str] = config(frozenset({"delete"}), policies)
+    compression_type: str = config("producer", one_of(*sorted(CODECS)))
+    compression_gzip_level: int = config(-1, gzip_level)
+    compression_lz4_level: int = config(9, whole(1, 17))
+    compression_zstd_level: int = config(3, whole(-131072, 22))
+    delete_retention_ms: int = config(86_400_000, LONG)
+    errors_deadletterqueue_group_enable: bool = config(False, switch)
+    file_delete_delay_ms: int = config(60_000, LONG)
+    flush_messages: int = config(MAX_INT64, whole(1, MAX_INT64))
+    flush_ms: int = config(MAX_INT64, LONG)
+    follower_replication_throttled_replicas: str = config("", str)
+    index_interval_bytes: int = config(4096, INT)
+    internal_segment_bytes: int | None = config(None, whole(-(1 << 31), MAX_INT32))
+    leader_replication_throttled_replicas: str = config("", str)
+    local_retention_bytes: int = config(-2, whole(-2, MAX_INT64))
+    local_retention_ms: int = config(-2, whole(-2, MAX_INT64))
+    max_compaction_lag_ms: int = config(MAX_INT64, whole(1, MAX_INT64))
+    max_decompressed_message_bytes: int = config(MAX_ARRAY_BYTES, whole(1, MAX_ARRAY_BYTES))
+    max_message_bytes: int = config(1_048_588, INT)
+    message_downconversion_enable: bool = config(True, switch)
+    message_format_version: str = config("3.0-IV1", format_version)
+    message_timestamp_after_max_ms: int = config(MAX_INT64, LONG)
+    message_timestamp_before_max_ms: int = config(MAX_INT64, LONG)
+    message_timestamp_difference_max_ms: int = config(MAX_INT64, LONG)
+    message_timestamp_type: str = config("CreateTime", one_of("CreateTime", "LogAppendTime"))
+    min_cleanable_dirty_ratio: float = config(0.5, ratio)
+    min_compaction_lag_ms: int = config(0, LONG)
+    min_insync_replicas: int = config(1, whole(1, MAX_INT32))
+    preallocate: bool = config(False, switch)
+    remote_copy_lag_bytes: int = config(-1, whole(-1, MAX_INT64))
+    remote_copy_lag_ms: int = config(0, whole(-1, MAX_INT64))
+    remote_storage_enable: bool = config(False, switch)
+    remote_log_copy_disable: bool = config(False, switch)
+    remote_log_delete_on_disable: bool = config(False, switch)
+    retention_bytes: int = config(-1, ANY_LONG)
+    retention_ms: int = config(604_800_000, whole(-1, MAX_INT64))
+    segment_bytes: int = config(1 << 30, whole(14, MAX_INT32))
+    segment_index_bytes: int = config(10_485_760, whole(4, MAX_INT32))
+    segment_jitter_ms: int = config(0, LONG)
+    segment_ms: int = config(604_800_000, whole(1, MAX_INT64))
+    unclean_leader_election_enable: bool = config(False, switch)
+    producer_id_expiration_ms: int = config(86_400_000, whole(1, MAX_INT32))
 
     def __post_init__(self) -> None:
         for name, text in self.render().items():
@@ -266,6 +222,12 @@ class LogConfig:
     def codec(self) -> str:
         """compression_type by the names of kwire.records, where "uncompressed" is "none"."""
         return "none" if self.compression_type == "uncompressed" else self.compression_type
+
+
+SETTINGS: dict[str, Parse] = {
+    field.name.replace("_", "."): field.metadata["parse"] for field in dataclasses.fields(LogConfig)
+}
+"""The parser of each config, by Kafka's name."""
 
 
 def read_setting(name: str, text: str) -> Any:
