@@ -8,12 +8,15 @@ Source: rules G-05, G-07, G-08, D-07; Kafka's LogLoader.recoverLog, LogSegment.r
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.internal_topics.names import METADATA_TOPIC
-from kwire.log.damage import Kind, Severity
+from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.segment import Segment
 from kwire.log.verify.topic_metadata import TopicMetadata
+
+if TYPE_CHECKING:
+    from kwire.log.partition_log import PartitionLog
 
 __all__ = ["Assessment", "PartitionContext", "assess_batch", "assess_index", "assess_suspect"]
 
@@ -29,6 +32,32 @@ class Assessment(NamedTuple):
     severity: Severity
     effect: str
     hint: str
+
+    def damage(
+        self,
+        log: PartitionLog | None,
+        file: str,
+        kind: Kind,
+        cause: str,
+        *,
+        position: int | None = None,
+        size_bytes: int | None = None,
+        offsets: tuple[int, int] | None = None,
+    ) -> Damage:
+        """Return a finding with this assessment. log: None for a file of the directory itself."""
+        return Damage(
+            file=file,
+            cause=cause,
+            kind=kind,
+            severity=self.severity,
+            position=position,
+            size_bytes=size_bytes,
+            offsets=offsets,
+            effect=self.effect,
+            hint=self.hint,
+            topic=log.topic if log else None,
+            partition=log.partition if log else None,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +177,7 @@ def assess_index(kind: Kind, *, recovered: bool | None, is_missing: bool, is_tai
 
 
 # assessments of files other than segments
+DISK_ERROR = Assessment(Severity.STOPS_BROKER, OFFLINE, "check the disk")
 UNREADABLE = Assessment(Severity.STOPS_BROKER, OFFLINE, "check the disk and the permissions of the file")
 SNAPSHOT_CORRUPT = Assessment(
     Severity.RECOVERS,

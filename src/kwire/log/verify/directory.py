@@ -19,7 +19,7 @@ from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.file_names import MARKED_DIRECTORY
 from kwire.log.relisting import has_changed, is_gone
-from kwire.log.verify.assessment import OFFLINE, Assessment, PartitionContext
+from kwire.log.verify.assessment import DISK_ERROR, OFFLINE, Assessment, PartitionContext
 from kwire.log.verify.findings import PartitionFindings
 from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
 from kwire.log.verify.partition import verify_partition
@@ -241,13 +241,12 @@ class _Root:
 
     def report(self, name: str, kind: Kind, cause: str, severity: Severity, effect: str, hint: str) -> None:
         url = self.root.store.url_of(name)
-        self.found.append(Damage(file=url, kind=kind, cause=cause, severity=severity, effect=effect, hint=hint))
+        self.found.append(Assessment(severity, effect, hint).damage(None, url, kind, cause))
 
     def _unreadable(self) -> None:
         for name, error in self.root.errors:
             if isinstance(error, LogError):
-                assessment = Assessment(Severity.STOPS_BROKER, OFFLINE, "check the disk")
-                self.report(name, Kind.UNREADABLE, error.what, *assessment)
+                self.report(name, Kind.UNREADABLE, error.what, *DISK_ERROR)
                 continue
             severity, effect = UNREADABLE_CHECKPOINTS[name]
             self.report(name, Kind.CHECKPOINT, str(error), severity, effect, "run kwire log repair to rewrite it")
@@ -279,7 +278,7 @@ class _Root:
         try:
             properties = parse_properties(self.root.store.read_all(META_PROPERTIES))
         except LogError as error:
-            self.report(META_PROPERTIES, Kind.UNREADABLE, error.what, Severity.STOPS_BROKER, OFFLINE, "check the disk")
+            self.report(META_PROPERTIES, Kind.UNREADABLE, error.what, *DISK_ERROR)
             return
         version = properties.get("version")
         wrong = []

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from kwire.errors import CorruptBatch, LogError, Malformed
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
-from kwire.log.verify.assessment import OFFLINE
+from kwire.log.verify.assessment import DISK_ERROR, Assessment
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.storage.header_walk import is_zero_tail
 from kwire.storage.store import Store
@@ -48,7 +48,7 @@ def verify_metadata_files(log: PartitionLog) -> list[Damage]:
             url = log.url_of(name)
             reason = "an incomplete snapshot" if name.endswith(".part") else "marked for removal"
             effect = "a starting broker removes it"
-            found.append(_damage(url, Kind.LEFTOVER, Severity.NOTE, reason, effect, "none needed", log))
+            found.append(Assessment(Severity.NOTE, effect, "none needed").damage(log, url, Kind.LEFTOVER, reason))
     if log.has_file(QUORUM_STATE):
         found += _quorum_state(log)
     return found
@@ -62,13 +62,14 @@ def verify_metadata_snapshot(
     severity = Severity.STOPS_BROKER if is_newest else Severity.MISLEADS
     effect = "a starting broker cannot read the cluster's metadata" if is_newest else "none: a newer snapshot exists"
     hint = "move it elsewhere if an older snapshot and the log after it exist, or copy one from another controller"
+    assessment = Assessment(severity, effect, hint)
     try:
         return [
-            _damage(url, Kind.METADATA, severity, what, effect, hint, log, position)
+            assessment.damage(log, url, Kind.METADATA, what, position=position)
             for position, what in _snapshot_faults(store, path)
         ]
     except LogError as error:
-        return [_damage(url, Kind.UNREADABLE, Severity.STOPS_BROKER, error.what, OFFLINE, "check the disk", log)]
+        return [DISK_ERROR.damage(log, url, Kind.UNREADABLE, error.what)]
 
 
 def _snapshot_faults(store: Store, path: str) -> Iterator[tuple[int, str]]:
@@ -108,7 +109,7 @@ def _quorum_state(log: PartitionLog) -> Iterator[Damage]:
     try:
         data = log.read_file(QUORUM_STATE)
     except LogError as error:
-        yield _damage(url, Kind.UNREADABLE, Severity.STOPS_BROKER, error.what, effect, "check the disk", log)
+        yield Assessment(Severity.STOPS_BROKER, effect, "check the disk").damage(log, url, Kind.UNREADABLE, error.what)
         return
     what = None
     try:
@@ -124,27 +125,4 @@ def _quorum_state(log: PartitionLog) -> Iterator[Damage]:
     except KeyError as error:
         what = f"data_version is missing or unsupported: {error}; expected 0 or 1"
     if what:
-        yield _damage(url, Kind.METADATA, Severity.STOPS_BROKER, what, effect, hint, log)
-
-
-def _damage(
-    url: str,
-    kind: Kind,
-    severity: Severity,
-    cause: str,
-    effect: str,
-    hint: str,
-    log: PartitionLog | None,
-    position: int | None = None,
-) -> Damage:
-    return Damage(
-        file=url,
-        kind=kind,
-        severity=severity,
-        cause=cause,
-        effect=effect,
-        hint=hint,
-        position=position,
-        topic=log.topic if log else None,
-        partition=log.partition if log else None,
-    )
+        yield Assessment(Severity.STOPS_BROKER, effect, hint).damage(log, url, Kind.METADATA, what)

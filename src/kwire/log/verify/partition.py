@@ -7,7 +7,7 @@ Source: rules F-04 to F-44, F-64, G-02 to G-13.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -45,7 +45,7 @@ from kwire.log.verify.epochs import LeaderEpochCheck
 from kwire.log.verify.findings import PartitionFindings, SegmentFindings
 from kwire.log.verify.indexes import IndexFault, OffsetIndexCheck, TimeIndexCheck
 from kwire.log.verify.layout import Layout, lay_out
-from kwire.log.verify.placement import Finding, gap_findings, layout_findings
+from kwire.log.verify.placement import gap_findings, layout_findings
 from kwire.log.verify.producers import Producers
 from kwire.storage.checkpoints import (
     LEADER_EPOCHS,
@@ -133,36 +133,14 @@ class _Verifier:
         offsets: tuple[int, int] | None = None,
     ) -> None:
         """Add a finding."""
-        self.damages.append(
-            Damage(
-                file=file,
-                cause=cause,
-                kind=kind,
-                severity=assessment.severity,
-                position=position,
-                size_bytes=size_bytes,
-                offsets=offsets,
-                effect=assessment.effect,
-                hint=assessment.hint,
-                topic=self.log.topic,
-                partition=self.log.partition,
-            )
+        damage = assessment.damage(
+            self.log, file, kind, cause, position=position, size_bytes=size_bytes, offsets=offsets
         )
+        self.damages.append(damage)
 
-    def _report_range(self, file: str, found: DamagedRange | SuspectBatch | Finding, assessment: Assessment) -> None:
-        self.report(
-            file,
-            found.kind,
-            assessment,
-            found.cause,
-            position=found.position,
-            size_bytes=found.size_bytes,
-            offsets=found.offsets,
-        )
-
-    def _report_all(self, findings: Iterable[Finding]) -> None:
-        for each in findings:
-            self._report_range(each.file, each, each.assessment)
+    def _report_range(self, file: str, found: DamagedRange | SuspectBatch, assessment: Assessment) -> None:
+        place = {"position": found.position, "size_bytes": found.size_bytes}
+        self.report(file, found.kind, assessment, found.cause, offsets=found.offsets, **place)
 
     # ---- files
 
@@ -185,7 +163,7 @@ class _Verifier:
             self.found.layout = lay_out(self.log, known=known, is_compacted=self._is_compacted)
         except LogError:
             self.found.layout = Layout(segments=self.log.segments)  # the scan of the segment reports unreadable files
-        self._report_all(layout_findings(self.log, self.found.layout))
+        self.damages += layout_findings(self.log, self.found.layout)
         return self.found.layout
 
     def _is_compacted(self) -> bool | None:
@@ -195,13 +173,13 @@ class _Verifier:
         """Report offsets that are in no segment."""
         segments = self.found.segments
         borders = itertools.pairwise(segments)
-        if all(before.next_offset >= behind.segment.base_offset for before, behind in borders):
+        if all(before.next_offset >= after.segment.base_offset for before, after in borders):
             return
         is_compacted = self._is_compacted()
         if is_compacted:
             return
         may_compact = None if self.has_inner_holes else is_compacted
-        self._report_all(gap_findings(self.log, self.found.layout, segments, may_compact=may_compact))
+        self.damages += gap_findings(self.log, self.found.layout, segments, may_compact=may_compact)
 
     # ---- segments
 

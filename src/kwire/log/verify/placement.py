@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from kwire.log.damage import Kind, Severity
+from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.file_names import SEGMENT_FILE, segment_file
 from kwire.log.verify.assessment import NOT_A_NUMBER, RESTORE, Assessment
 from kwire.log.verify.layout import Layout, Loose
@@ -18,45 +19,33 @@ if TYPE_CHECKING:
     from kwire.log.partition_log import PartitionLog
     from kwire.log.verify.findings import SegmentFindings
 
-__all__ = ["Finding", "gap_findings", "layout_findings"]
+__all__ = ["gap_findings", "layout_findings"]
 
 ORPHANS = ("index", "timeindex", "txnindex")
 
 
-class Finding(NamedTuple):
-    """A Damage without the log's name."""
-
-    file: str
-    kind: Kind
-    assessment: Assessment
-    cause: str
-    position: int | None = None
-    size_bytes: int | None = None
-    offsets: tuple[int, int] | None = None
-
-
-def layout_findings(log: PartitionLog, layout: Layout) -> Iterator[Finding]:
+def layout_findings(log: PartitionLog, layout: Layout) -> Iterator[Damage]:
     """Yield findings about copies, empty and misnamed segments, and other files with batches."""
     for copy in layout.copies:
         what = f"a copy of {copy.original}: that file contains its batches too"
-        yield Finding(copy.segment.url, Kind.SEGMENT, _COPY, what)
+        yield _COPY.damage(log, copy.segment.url, Kind.SEGMENT, what)
     for empty in layout.empty:
         if empty.within not in layout.misnamed.values():  # reported below
             what = f"an empty segment inside the offset range of {empty.within}"
-            yield Finding(empty.segment.url, Kind.SEGMENT, _EMPTY, what)
+            yield _EMPTY.damage(log, empty.segment.url, Kind.SEGMENT, what)
     for base, name in layout.misnamed.items():
         url = log.url_of(name)
         right = segment_file(base, "log")
         loose = layout.adopted.get(base)
         if loose is None:
-            yield Finding(url, Kind.SEGMENT, _MISNAMED, f"wrong file name: its batches belong to {right}")
+            yield _MISNAMED.damage(log, url, Kind.SEGMENT, f"wrong file name: its batches belong to {right}")
         else:
             what = f"it contains offsets {_range(loose.offsets)} of the log, but brokers ignore files with this name"
             assessment = _LOST._replace(hint=f"rename it to {right}, or run kwire log repair")
-            yield Finding(url, Kind.SEGMENT, assessment, what, offsets=loose.offsets)
+            yield assessment.damage(log, url, Kind.SEGMENT, what, offsets=loose.offsets)
     for loose in layout.loose:
         url = log.url_of(loose.name)
-        yield Finding(url, Kind.LEFTOVER, _loose(loose), _loose_text(loose, layout))
+        yield _loose(loose).damage(log, url, Kind.LEFTOVER, _loose_text(loose, layout))
 
 
 def _loose(loose: Loose) -> Assessment:
@@ -74,16 +63,16 @@ def _loose_text(loose: Loose, layout: Layout) -> str:
 
 def gap_findings(
     log: PartitionLog, layout: Layout, segments: Sequence[SegmentFindings], *, may_compact: bool | None
-) -> Iterator[Finding]:
+) -> Iterator[Damage]:
     """Yield findings about gaps between the offsets of two segments, unless the topic is known to be compacted.
 
     may_compact: None if compaction may have left such gaps. Then only an index without its segment proves a loss,
     because compaction removes both; all other gaps become one note.
     """
     orphans = _orphans(log, layout)
-    doubtful: list[Finding] = []
-    for before, behind in itertools.pairwise(segments):
-        first, last = before.next_offset, behind.segment.base_offset - 1
+    doubtful: list[Damage] = []
+    for before, after in itertools.pairwise(segments):
+        first, last = before.next_offset, after.segment.base_offset - 1
         lost = (each.offsets[1] for each in before.damaged if each.offsets is not None)
         reported = any(each.is_tail for each in before.damaged) or max(lost, default=-1) >= last
         if first > last or reported or before.is_unreadable or last < log.log_start_offset:
@@ -91,16 +80,24 @@ def gap_findings(
         names = [segment_file(base, "log") for base in orphans if first <= base <= last]
         missing = f"; the index of {', '.join(names)} exists, the segment is missing" if names else ""
         what = f"offsets {_range((first, last))} are in no segment{missing}"
-        place = before.segment.url, Kind.MISSING_RECORDS
         # a conversion to magic 0 or 1 leaves out control batches
-        if (may_compact is False and before.magic == 2) or names:
-            yield Finding(*place, _LOST, what, before.size_bytes, 0, (first, last))
+        is_certain = (may_compact is False and before.magic == 2) or bool(names)
+        damage = (_LOST if is_certain else _GAP).damage(
+            log,
+            before.segment.url,
+            Kind.MISSING_RECORDS,
+            what,
+            position=before.size_bytes,
+            size_bytes=0,
+            offsets=(first, last),
+        )
+        if is_certain:
+            yield damage
         else:
-            doubtful.append(Finding(*place, _GAP, what, before.size_bytes, 0, (first, last)))
+            doubtful.append(damage)
     if doubtful:
-        one = doubtful[0]
-        more = len(doubtful) - 1
-        yield one._replace(cause=f"{one.cause}; {more} more gaps like this") if more else one
+        one, more = doubtful[0], len(doubtful) - 1
+        yield replace(one, cause=f"{one.cause}; {more} more gaps like this") if more else one
 
 
 def _orphans(log: PartitionLog, layout: Layout) -> list[int]:
