@@ -94,46 +94,60 @@ class PartitionFiles:
     ignored: list[Ignored]
 
 
-def decide_files(names: Iterable[str], next_offset: Callable[[str, int], int]) -> PartitionFiles:
-    """Decide which files of a partition directory a starting broker would keep, by their current names.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swaps:
+    """Segment files by the state of swaps: plain names, complete `.swap` files, and files to remove in this order."""
 
-    next_offset(name, base_offset): the offset after the last batch of a `.swap` log; only called for valid ones.
-    Source: rules G-02 to G-05; Kafka's LogLoader.load.
+    plain: list[tuple[int, str, str]]
+    swap: list[tuple[int, str, str]]
+    removed: list[Ignored]
+
+
+def decide_swaps(names: Iterable[str], next_offset: Callable[[str, int], int]) -> Swaps:
+    """Decide which swaps to finish or undo. Files are (base offset, kind, name). Arguments as for decide_files.
+
+    Source: rules G-02 to G-04; Kafka's LogLoader.load.
     """
-    ignored: list[Ignored] = []
-    plain: list[tuple[int, str, str]] = []
-    swap: list[tuple[int, str, str]] = []
-    cleaned: list[tuple[int, str, str]] = []
+    files: dict[str | None, list[tuple[int, str, str]]] = {"deleted": [], "cleaned": [], "swap": [], None: []}
     for name in names:
         match = SEGMENT_FILE.fullmatch(name)
-        if match is None:
-            continue  # checkpoints and other files, read by their own names
-        if int(match["base"]) > MAX_OFFSET:
-            ignored.append(Ignored(name=name, reason="the number in its name is not an offset"))
-            continue
-        file = (int(match["base"]), match["kind"], name)
-        if match["suffix"] == "deleted":
-            ignored.append(Ignored(name=name, reason="marked for removal"))
-        else:
-            {"cleaned": cleaned, "swap": swap, None: plain}[match["suffix"]].append(file)
-
-    unfinished = min((base for base, _, _ in cleaned), default=MAX_OFFSET)
-    ignored += [Ignored(name=name, reason="unfinished output of compaction or splitting") for _, _, name in cleaned]
-    ignored += [
-        Ignored(name=name, reason="part of an unfinished split") for base, _, name in swap if base >= unfinished
-    ]
-    swap = [file for file in swap if file[0] < unfinished]
-
+        if match is not None and int(match["base"]) <= MAX_OFFSET:
+            files[match["suffix"]].append((int(match["base"]), match["kind"], name))
+    unfinished = min((base for base, _, _ in files["cleaned"]), default=MAX_OFFSET)
+    undone = [file for file in files["swap"] if file[0] >= unfinished]
+    swap = [file for file in files["swap"] if file[0] < unfinished]
     swap_logs = [(base, name) for base, kind, name in swap if kind == "log"]
     low = min((base for base, _ in swap_logs), default=MAX_OFFSET)
     high = max((next_offset(name, base) for base, name in swap_logs), default=-1)
-    replaced = [name for base, _, name in plain if low <= base < high]
-    ignored += [Ignored(name=name, reason="replaced by a .swap file") for name in replaced]
-    plain = [file for file in plain if not low <= file[0] < high]
+    reasons = (
+        ("marked for removal", files["deleted"]),
+        ("part of an unfinished split", undone),  # before .cleaned files, without which it would count as complete
+        ("unfinished output of compaction or splitting", files["cleaned"]),
+        ("replaced by a .swap file", [file for file in files[None] if low <= file[0] < high]),
+    )
+    return Swaps(
+        plain=[file for file in files[None] if not low <= file[0] < high],
+        swap=swap,
+        removed=[Ignored(name=name, reason=reason) for reason, found in reasons for _, _, name in found],
+    )
 
+
+def decide_files(names: Iterable[str], next_offset: Callable[[str, int], int]) -> PartitionFiles:
+    """Decide which files of a partition directory a starting broker would keep, by their current names.
+
+    Checkpoints and other files are not included. next_offset(name, base_offset): the offset after the last batch of a
+    `.swap` log; only called for valid ones. Source: rules G-02 to G-05; Kafka's LogLoader.load.
+    """
+    names = list(names)
+    swaps = decide_swaps(names, next_offset)
+    ignored = swaps.removed + [
+        Ignored(name=name, reason="the number in its name is not an offset")
+        for name in names
+        if (match := SEGMENT_FILE.fullmatch(name)) is not None and int(match["base"]) > MAX_OFFSET
+    ]
     segments: dict[int, SegmentFiles] = {}
     snapshots: dict[int, str] = {}
-    for base, kind, name in plain + swap:  # a .swap file replaces the file of its name
+    for base, kind, name in swaps.plain + swaps.swap:  # a .swap file replaces the file of its name
         if kind == "snapshot":
             snapshots[base] = name
         else:

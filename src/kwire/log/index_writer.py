@@ -71,6 +71,24 @@ class IndexWriter:
         self.count = count
         self.file.end = count * self.entry_bytes
 
+    def _clear(self) -> None:
+        """Clear the entries in memory."""
+        raise NotImplementedError
+
+    def unload(self) -> None:
+        """Unload the entries until they are needed."""
+        if self.count:
+            self._clear()
+            self._loaded = False
+
+    def reset(self) -> None:
+        """Remove all entries and preallocate the file."""
+        self._clear()
+        self._loaded = True
+        self._cut(0)
+        self.file.truncate(0)
+        self.allocate()
+
 
 class OffsetIndexWriter(IndexWriter):
     """The `.index` file of a segment that is written."""
@@ -110,11 +128,8 @@ class OffsetIndexWriter(IndexWriter):
         self._offsets, self._positions = flat[0::2], flat[1::2]
         self._loaded = True
 
-    def unload(self) -> None:
-        """Unload the entries until they are needed."""
-        if self.count:
-            self._offsets, self._positions = array("i"), array("i")
-            self._loaded = False
+    def _clear(self) -> None:
+        self._offsets, self._positions = array("i"), array("i")
 
     def lookup(self, offset: int) -> int:
         """Return the position of the largest entry at or below offset, 0 without one (F-12)."""
@@ -141,14 +156,6 @@ class OffsetIndexWriter(IndexWriter):
         del self._offsets[count:], self._positions[count:]
         self._cut(count)
 
-    def reset(self) -> None:
-        """Remove all entries and preallocate the file."""
-        self._offsets, self._positions = array("i"), array("i")
-        self._loaded = True
-        self._cut(0)
-        self.file.truncate(0)
-        self.allocate()
-
 
 class TimeIndexWriter(IndexWriter):
     """The `.timeindex` file of a segment that is written. last_timestamp, last_offset: by default -1, base_offset."""
@@ -159,10 +166,6 @@ class TimeIndexWriter(IndexWriter):
         super().__init__(file, base_offset, max_bytes)
         self._entries: list[tuple[int, int]] = []  # timestamp, offset relative to base_offset
         self.last_timestamp, self.last_offset = NO_TIMESTAMP, base_offset
-        self._read_last()
-
-    def _read_last(self) -> None:
-        self.last_timestamp, self.last_offset = NO_TIMESTAMP, self.base_offset
         if self.count:
             data = self.file.pread((self.count - 1) * self.entry_bytes, self.entry_bytes)
             self.last_timestamp, relative = time_index.ENTRY.unpack(data)
@@ -199,11 +202,8 @@ class TimeIndexWriter(IndexWriter):
             self._entries = [(timestamp, offset) for timestamp, offset in time_index.ENTRY.iter_unpack(data)]
             self._loaded = True
 
-    def unload(self) -> None:
-        """Unload the entries until they are needed."""
-        if self.count:
-            self._entries = []
-            self._loaded = False
+    def _clear(self) -> None:
+        self._entries = []
 
     def lookup(self, timestamp: int) -> int:
         """Return the offset of the largest entry at or below timestamp (ms), the base offset without one (F-22)."""
@@ -225,12 +225,8 @@ class TimeIndexWriter(IndexWriter):
 
     def reset(self) -> None:
         """Remove all entries and preallocate the file."""
-        self._entries = []
-        self._loaded = True
-        self._cut(0)
-        self.file.truncate(0)
+        super().reset()
         self._set_last()
-        self.allocate()
 
 
 class TransactionIndexWriter:

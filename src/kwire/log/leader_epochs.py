@@ -12,7 +12,6 @@ from kwire.errors import Malformed
 from kwire.storage.checkpoints import (
     LEADER_EPOCHS,
     LeaderEpoch,
-    end_offset_for,
     parse_leader_epochs,
     render_leader_epochs,
 )
@@ -65,10 +64,6 @@ class LeaderEpochs:
             self._entries.pop()
         self._entries.append(LeaderEpoch(leader_epoch=leader_epoch, start_offset=start_offset))
         self._write()
-
-    def end_offset_for(self, leader_epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """Return (leader epoch, end offset) as in OffsetForLeaderEpoch responses; (-1, -1) is undefined (F-05)."""
-        return end_offset_for(leader_epoch, self._entries, log_end_offset)
 
     def truncate_from_end(self, end_offset: int) -> None:
         """Remove entries that begin at or after end_offset."""

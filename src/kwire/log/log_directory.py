@@ -8,7 +8,7 @@ matter.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -187,8 +187,7 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
 
     def _all_partitions(self, store: Store, entries: list[Entry]) -> dict[TopicPartition, PartitionLog]:
         none: dict[TopicPartition, int] = {}
-        starts = self._read(LOG_START_OFFSETS, parse_offset_checkpoint, none)
-        watermarks = self._read(HIGH_WATERMARKS, parse_offset_checkpoint, none)
+        checkpoints = [self._read(name, parse_offset_checkpoint, none) for name in (LOG_START_OFFSETS, HIGH_WATERMARKS)]
         found = {}
         for entry in entries:
             if not entry.is_directory:
@@ -197,13 +196,7 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
             if key is None:
                 self.ignored.append(Ignored(name=entry.name, reason=explain_directory(entry.name)))
                 continue
-            found[key] = PartitionLog(
-                store,
-                entry.name,
-                *key,
-                log_start_checkpoint=starts.get(key),
-                high_watermark_checkpoint=watermarks.get(key),
-            )
+            found[key] = _partition_log(store, entry.name, key, checkpoints)
         return dict(sorted(found.items()))
 
     def _one_partition(self, store: Store, only: int | None) -> dict[TopicPartition, PartitionLog]:
@@ -211,22 +204,14 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
         above = parent_of(store.url)
         name = above[1] if above else "log"
         key = parse_partition_directory(name) or (name, 0)
-        checkpoints: dict[str, dict[TopicPartition, int]] = {}
+        checkpoints: list[dict[TopicPartition, int]] = []
         for checkpoint in (LOG_START_OFFSETS, HIGH_WATERMARKS):
             try:
                 data = self._open_store(above[0], self.storage_options).read_all(checkpoint) if above else b""
-                checkpoints[checkpoint] = parse_offset_checkpoint(data)
+                checkpoints.append(parse_offset_checkpoint(data))
             except (LogError, Malformed):
-                checkpoints[checkpoint] = {}
-        log = PartitionLog(
-            store,
-            "",
-            *key,
-            log_start_checkpoint=checkpoints[LOG_START_OFFSETS].get(key),
-            high_watermark_checkpoint=checkpoints[HIGH_WATERMARKS].get(key),
-            only_base_offset=only,
-        )
-        return {key: log}
+                checkpoints.append({})
+        return {key: _partition_log(store, "", key, checkpoints, only)}
 
     def _beside_file(self, store: Store) -> tuple[Store, int]:
         """Return the directory of one `.log` file, and the file's base offset."""
@@ -252,6 +237,25 @@ def open_tiered(
     if private_keys:
         text += "#" + "&".join(f"{key_id}={path}" for key_id, path in private_keys.items())
     return LogDirectory(text, **storage_options)
+
+
+def _partition_log(
+    store: Store,
+    directory: str,
+    key: TopicPartition,
+    checkpoints: Sequence[Mapping[TopicPartition, int]],
+    only: int | None = None,
+) -> PartitionLog:
+    """Return a partition's log. checkpoints: log start offsets, high watermarks."""
+    start, watermark = (offsets.get(key) for offsets in checkpoints)
+    return PartitionLog(
+        store,
+        directory,
+        *key,
+        log_start_checkpoint=start,
+        high_watermark_checkpoint=watermark,
+        only_base_offset=only,
+    )
 
 
 def _is_log(entry: Entry) -> bool:

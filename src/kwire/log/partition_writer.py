@@ -39,6 +39,7 @@ from kwire.records import (
 )
 from kwire.records.append_checks import analyze_append, check_given_offsets
 from kwire.records.batch_header import BatchHeader
+from kwire.storage.checkpoints import end_offset_for
 
 __all__ = ["Appended", "PartitionWriter", "Prepared"]
 
@@ -304,4 +305,4 @@ class PartitionWriter(OpenPartition):
 
     def end_offset_for(self, leader_epoch: int) -> tuple[int, int]:
         """Return (leader epoch, end offset) as in OffsetForLeaderEpoch responses; (-1, -1) is undefined."""
-        return self.leader_epochs.end_offset_for(leader_epoch, self.log_end_offset)
+        return end_offset_for(leader_epoch, self.leader_epochs.entries, self.log_end_offset)

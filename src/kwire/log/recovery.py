@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from kwire.errors import CorruptBatch, Malformed
 from kwire.identifiers import MAX_OFFSET
 from kwire.log.chunks import BatchWalk
-from kwire.log.file_names import SEGMENT_FILE, segment_file
+from kwire.log.file_names import SEGMENT_FILE, decide_swaps, segment_file
 from kwire.log.index_writer import LARGEST_RELATIVE, InvalidOffset
 from kwire.log.leader_epochs import LeaderEpochs
 from kwire.log.log_config import LogConfig
@@ -276,35 +276,18 @@ class Loader:
 
     def finish_swaps(self) -> None:
         """Finish or undo interrupted swaps (G-02 to G-04)."""
-        files = self.file_system
-        cleaned, swap, plain = list[tuple[int, str]](), list[tuple[int, str]](), list[tuple[int, str]]()
-        for name in files.list(self.directory):
-            match = SEGMENT_FILE.fullmatch(name)
-            if match is None:
-                if name.endswith(".deleted") and not name.endswith(".checkpoint.deleted"):
-                    files.remove(self._path(name))
-            elif match["suffix"] == "deleted":
-                files.remove(self._path(name))
-            else:
-                {"cleaned": cleaned, "swap": swap, None: plain}[match["suffix"]].append((int(match["base"]), name))
-        unfinished = min((base for base, _ in cleaned), default=MAX_OFFSET)
-        for _, name in [each for each in swap if each[0] >= unfinished] + cleaned:
+        files, names = self.file_system, self.file_system.list(self.directory)
+        swaps = decide_swaps(names, self._end_of_swap)
+        others = (name for name in names if SEGMENT_FILE.fullmatch(name) is None and name.endswith(".deleted"))
+        removed = [name for name in others if not name.endswith(".checkpoint.deleted")]
+        for name in removed + [each.name for each in swaps.removed]:
             files.remove(self._path(name))
-        swap = [each for each in swap if each[0] < unfinished]
-        if not swap:
-            return
-        low, high = MAX_OFFSET, -1
-        for base, name in swap:
-            if name.endswith(".log.swap"):
-                low, high = min(low, base), max(high, self._end_of_swap(base, name))
-        for base, name in plain:
-            if low <= base < high:
-                files.remove(self._path(name))
-        for _, name in swap:
+        for _, _, name in swaps.swap:
             files.rename(self._path(name), self._path(name.removesuffix(".swap")))
-        files.sync_directory(self.directory)
+        if swaps.swap:
+            files.sync_directory(self.directory)
 
-    def _end_of_swap(self, base_offset: int, name: str) -> int:
+    def _end_of_swap(self, name: str, base_offset: int) -> int:
         end = base_offset
         with self.file_system.open(self._path(name)) as log:
             for header in HeaderWalk(log):

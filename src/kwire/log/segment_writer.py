@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 from kwire.log.file_names import segment_file
@@ -22,6 +23,7 @@ from kwire.log.index_writer import (
 )
 from kwire.log.log_config import LogConfig
 from kwire.log.time_lookup import TimestampAndOffset, records_of
+from kwire.log.transaction_index import TransactionIndexEntry
 from kwire.records.attributes import NO_TIMESTAMP
 from kwire.records.batch_header import BatchHeader
 from kwire.storage.file_system import FileSystem, OpenFile
@@ -159,7 +161,7 @@ class SegmentWriter:
     def largest_timestamp(self) -> int:
         """Largest timestamp in ms; the file's modification time if no record has one (F-64)."""
         largest = self.largest[0]
-        return largest if largest >= 0 else self.log.modified_ms()
+        return largest if largest >= 0 else self.modified_ms
 
     def waited_ms(self, now_ms: int, timestamp: int) -> int:
         """Return the age of this segment by the timestamps of records or, without them, by the clock."""
@@ -203,6 +205,34 @@ class SegmentWriter:
 
     # ---- reading
 
+    @property
+    def index_bytes(self) -> int:
+        """Size of the offset index entries."""
+        return self.offset_index.count * self.offset_index.entry_bytes
+
+    @property
+    def time_index_bytes(self) -> int:
+        """Size of the time index entries."""
+        return self.time_index.count * self.time_index.entry_bytes
+
+    @property
+    def modified_ms(self) -> int:
+        """Modification time of the `.log` file."""
+        return self.log.modified_ms()
+
+    @property
+    def aborted(self) -> Sequence[TransactionIndexEntry]:
+        """Entries of the transaction index."""
+        return self.transaction_index.entries
+
+    def opened(self) -> AbstractContextManager[OpenFile]:
+        """Use the `.log` file, which stays open."""
+        return nullcontext(self.log)
+
+    def position_of(self, offset: int) -> int:
+        """Return the start of a batch before everything at or above offset, from the offset index."""
+        return self.offset_index.lookup(offset)
+
     def batches(self, position: int = 0) -> Iterator[BatchHeader]:
         """Iterate over the headers from position on. Raises CorruptBatch for bytes that are not a header."""
         walk = HeaderWalk(self.log, position)
@@ -215,7 +245,7 @@ class SegmentWriter:
         last = self._last_place
         if last is not None and last.base_offset <= offset <= last.last_offset:
             return last
-        for header in self.batches(self.offset_index.lookup(offset)):
+        for header in self.batches(self.position_of(offset)):
             if header.last_offset >= offset:
                 return BatchPlace(header.position, header.size_bytes, header.stored_offset, header.last_offset)
         return None
@@ -230,7 +260,7 @@ class SegmentWriter:
     def find_timestamp(self, timestamp: int, start_offset: int) -> TimestampAndOffset | None:
         """Find the first record at or after timestamp (ms) and at or above start_offset (F-22). Raises CorruptBatch."""
         offset = max(self.time_index.lookup(timestamp), start_offset)
-        for header in self.batches(self.offset_index.lookup(offset)):
+        for header in self.batches(self.position_of(offset)):
             if header.max_timestamp >= timestamp and header.last_offset >= start_offset:
                 for record in records_of(self.log, header):
                     if record.timestamp >= timestamp and record.offset >= start_offset:
@@ -240,7 +270,7 @@ class SegmentWriter:
     def find_largest_timestamp(self) -> TimestampAndOffset | None:
         """Find the first record with the segment's largest timestamp (KIP-734). Raises CorruptBatch."""
         timestamp, offset = self.largest
-        for header in self.batches(self.offset_index.lookup(offset)):
+        for header in self.batches(self.position_of(offset)):
             if header.max_timestamp == timestamp:
                 for record in records_of(self.log, header):
                     if record.timestamp == timestamp:

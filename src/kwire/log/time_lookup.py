@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kwire.log.segment import Segment
-from kwire.records import Batch, Record, read_batches
+from kwire.records import Record, read_batches
 from kwire.records.attributes import NO_TIMESTAMP
 from kwire.records.batch_header import BatchHeader
 from kwire.storage.header_walk import HeaderWalk
@@ -78,14 +78,8 @@ def _search(segment: Segment, file: StoredFile, timestamp: int, start_offset: in
     return None
 
 
-def batch_of(file: StoredFile, header: BatchHeader) -> Iterator[Batch]:
-    """Read and check the batch of a header."""
+def records_of(file: StoredFile, header: BatchHeader) -> Iterator[Record]:
+    """Read, check and decode the records of the batch of a header, markers included. Raises CorruptBatch."""
     for batch in read_batches(file.pread(header.position, header.size_bytes), position=header.position, file=file.url):
         batch.check()
-        yield batch
-
-
-def records_of(file: StoredFile, header: BatchHeader) -> Iterator[Record]:
-    """Return the records of the batch of a header, markers included. Raises CorruptBatch."""
-    for batch in batch_of(file, header):
         yield from batch.records()

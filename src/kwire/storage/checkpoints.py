@@ -18,7 +18,7 @@ import datetime
 import json
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kwire.errors import Malformed
@@ -105,7 +105,7 @@ def parse_leader_epochs(data: bytes) -> list[LeaderEpoch]:
     return entries
 
 
-def end_offset_for(leader_epoch: int, entries: list[LeaderEpoch], log_end_offset: int) -> tuple[int, int]:
+def end_offset_for(leader_epoch: int, entries: Sequence[LeaderEpoch], log_end_offset: int) -> tuple[int, int]:
     """Return (leader epoch, end offset) as in OffsetForLeaderEpoch responses; (-1, -1) is undefined.
 
     Source: rule F-05; Kafka's LeaderEpochFileCache.endOffsetFor.

@@ -23,7 +23,7 @@ from kwire.errors import KwireError
 from kwire.log.cleaner.cleaner_stats import CleanerStats
 from kwire.log.cleaner.cleaning_pass import CleaningPass
 from kwire.log.cleaner.cleaning_plan import CleaningPlan, make_plan
-from kwire.log.cleaner.log_state import OpenSegment, SourceSegment, open_state
+from kwire.log.cleaner.log_state import SourceSegment, open_state
 from kwire.log.cleaner.offset_map import DEFAULT_LOAD_FACTOR, DEFAULT_MEMORY_BYTES, OffsetMap
 from kwire.log.cleaner.sections import Table
 from kwire.log.cleaner_checkpoints import CleanerCheckpoints
@@ -192,6 +192,4 @@ class Cleaner:
 
 def has_segments(log: PartitionWriter, group: Sequence[SourceSegment]) -> bool:
     """Return whether a log is open and still has exactly these segments."""
-    return not log.is_closed and all(
-        isinstance(each, OpenSegment) and log.segments.get(each.base_offset) is each.segment for each in group
-    )
+    return not log.is_closed and all(log.segments.get(each.base_offset) is each for each in group)

@@ -5,8 +5,7 @@ Source: kafka.log.LogToClean; rule F-64 for a segment's largest timestamp.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,70 +19,15 @@ from kwire.log.segment import Segment
 from kwire.log.segment_writer import SegmentWriter
 from kwire.log.transaction_index import TransactionIndexEntry
 from kwire.storage.header_walk import HeaderWalk
-from kwire.storage.store import StoredFile
 
 if TYPE_CHECKING:
     from kwire.log.partition_writer import PartitionWriter
 
-__all__ = ["LogState", "OpenSegment", "SourceSegment", "StoredSegment", "open_state", "stored_state"]
-
-
-class OpenSegment:
-    """A segment of an open partition. index_bytes, time_index_bytes: size of the entries. Times are in milliseconds."""
-
-    def __init__(self, segment: SegmentWriter) -> None:
-        self.segment = segment
-        self.base_offset = segment.base_offset
-
-    @property
-    def size_bytes(self) -> int:
-        """Size of the batches."""
-        return self.segment.size_bytes
-
-    @property
-    def index_bytes(self) -> int:
-        """Size of the offset index entries."""
-        index = self.segment.offset_index
-        return index.count * index.entry_bytes
-
-    @property
-    def time_index_bytes(self) -> int:
-        """Size of the time index entries."""
-        index = self.segment.time_index
-        return index.count * index.entry_bytes
-
-    @property
-    def modified_ms(self) -> int:
-        """Modification time of the `.log` file."""
-        return self.segment.log.modified_ms()
-
-    @property
-    def first_timestamp(self) -> int:
-        """Largest timestamp of the first batch, -1 if empty."""
-        return self.segment.first_timestamp
-
-    @property
-    def largest_timestamp(self) -> int:
-        """Largest timestamp; the modification time if no record has one."""
-        return self.segment.largest_timestamp
-
-    @property
-    def aborted(self) -> Sequence[TransactionIndexEntry]:
-        """Entries of the transaction index."""
-        return self.segment.transaction_index.entries
-
-    @contextmanager
-    def opened(self) -> Iterator[StoredFile]:
-        """Use the open `.log` file."""
-        yield self.segment.log
-
-    def position_of(self, offset: int) -> int:
-        """Return the start of a batch before everything at or above offset."""
-        return self.segment.offset_index.lookup(offset)
+__all__ = ["LogState", "SourceSegment", "StoredSegment", "open_state", "stored_state"]
 
 
 class StoredSegment:
-    """The same of a read-only segment. Raises LogError for unreadable files."""
+    """A read-only segment with the properties of a SegmentWriter. Raises LogError for unreadable files."""
 
     def __init__(self, segment: Segment) -> None:
         self._segment = segment
@@ -127,7 +71,7 @@ class StoredSegment:
             return self._segment.start_for(file, offset)
 
 
-SourceSegment = OpenSegment | StoredSegment
+SourceSegment = SegmentWriter | StoredSegment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +117,7 @@ def open_state(log: PartitionWriter) -> LogState:
         topic=log.topic,
         partition=log.partition,
         config=log.config,
-        segments=[OpenSegment(each) for each in log.segments],
+        segments=list(log.segments),
         log_start_offset=log.log_start_offset,
         log_end_offset=log.log_end_offset,
         last_stable_offset=log.last_stable_offset,
