@@ -56,10 +56,10 @@ def test_positions_are_found_with_and_without_index_entries(tmp_path: Path) -> N
     for i in range(6):
         add(one, i * 10 + 9, NOW + i)  # each batch of one record ends at 9, 19, ...
     for offset in range(60):
-        place = one.place_of(offset)
+        place = one.find_batch(offset)
         assert place is not None
         assert place.last_offset == offset // 10 * 10 + 9
-    assert one.place_of(60) is None
+    assert one.find_batch(60) is None
     assert one.read_next_offset() == 60
     (tmp_path / "empty").mkdir()
     assert segment(tmp_path / "empty", 5).read_next_offset() == 5

@@ -15,7 +15,7 @@ from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.identifiers import MAX_OFFSET
 from kwire.log.chunk_offset_check import ChunkOffsetCheck
 from kwire.log.chunks import Chunks
-from kwire.log.relisting import TRIES, has_changed, is_gone, steady
+from kwire.log.relisting import TRIES, has_changed, is_deleted, retry_on_change
 from kwire.log.segment import Segment
 from kwire.log.transaction_index import AbortedTransaction
 from kwire.records.columns import COLUMNS, ColumnReader, arrow_schema
@@ -66,7 +66,7 @@ def read_arrow(
         start, end = log.bounds(start_offset, end_offset, isolation)
         return log, (start, end), log.aborted_transactions(start, end) if isolation == "read_committed" else ()
 
-    log, (start, end), aborted = steady(log, prepared)
+    log, (start, end), aborted = retry_on_change(log, prepared)
 
     def batches() -> Iterator[pa.RecordBatch]:
         reader = RangeReader(
@@ -100,7 +100,7 @@ def open_segments(log: PartitionLog, start: int, end: int) -> Iterator[tuple[Seg
                 file = segment.open()
             except LogError:
                 again = log.reopened()
-                if tries == TRIES or is_gone(log) or not has_changed(log, again) or is_lost(segment, log, again):
+                if tries == TRIES or is_deleted(log) or not has_changed(log, again) or is_lost(segment, log, again):
                     raise
                 log, tries = again, tries + 1
                 break
@@ -216,7 +216,7 @@ class RangeReader:
             return self._errors.pop()
         if chunks.refused is not None or chunks.position >= stop:
             return chunks.refused
-        if stop >= file.size() or (segment.is_active and segment.landing(file, stop, MAX_OFFSET) is None):
+        if stop >= file.size() or (segment.is_active and segment.search_start(file, stop, MAX_OFFSET) is None):
             return segment.cut(file, chunks.position, stop)  # the end of the file, or its end before it grew
         what = f"its length extends past byte {stop}, where another batch begins"
         return CorruptBatch(what, chunks.position, (), file.url)
@@ -278,11 +278,11 @@ def _skip(
             offset, position = index[i]
             if position >= stop:
                 break
-            found = segment.landing(file, position, offset)
+            found = segment.search_start(file, position, offset)
             if found is not None and found.stored_offset >= first_lost:
                 break
             found = None
-    following = found or segment.landing(file, stop, MAX_OFFSET)
+    following = found or segment.search_start(file, stop, MAX_OFFSET)
     end = following.stored_offset if following is not None else segment.next_base
     offsets = None if end is None or end <= first_lost else (first_lost, end - 1)
     to = f"byte {found.position}" if found else f"the end of this range at byte {stop}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kwire.log.segment_writer import SegmentWriter
 from kwire.storage.file_system import FileSystem
+from kwire.storage.staged_directory import remove_tree
 
 __all__ = ["DelayedRemoval"]
 
@@ -16,7 +17,7 @@ class DelayedRemoval:
         self._waiting: list[tuple[int, SegmentWriter | str]] = []
 
     def add(self, what: SegmentWriter | str, due_ms: int) -> None:
-        """Add a segment or file that is renamed to `.deleted` already."""
+        """Add a segment, file or directory that is renamed already."""
         self._waiting.append((due_ms, what))
 
     def remove_due(self, now_ms: int) -> None:
@@ -34,7 +35,9 @@ class DelayedRemoval:
         self._waiting = []
 
     def _remove(self, what: SegmentWriter | str) -> None:
-        if isinstance(what, str):
-            self._file_system.remove(what)
-        else:
+        if not isinstance(what, str):
             what.remove()
+        elif self._file_system.is_directory(what):
+            remove_tree(self._file_system, what)
+        else:
+            self._file_system.remove(what)

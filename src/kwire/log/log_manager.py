@@ -24,6 +24,7 @@ from kwire.errors import LogError, Malformed, OptionError
 from kwire.identifiers import TopicPartition
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.cleaner_checkpoints import CleanerCheckpoints
+from kwire.log.delayed_removal import DelayedRemoval
 from kwire.log.file_names import MARKED_DIRECTORY, check_topic, parse_partition_directory
 from kwire.log.log_config import LogConfig
 from kwire.log.partition_writer import PartitionWriter
@@ -69,7 +70,7 @@ class LogManager:
         self._written: dict[str, dict[TopicPartition, int]] = {}
         self._only: Callable[[str, int], bool] | None = None
         self._found_clean_shutdown: bytes | None = None
-        self._removed: list[tuple[int, str]] = []  # (due, directory)
+        self._removal = DelayedRemoval(file_system)  # of deleted partitions
         self._lock: DirectoryLock | None = None
         self.cleaner_checkpoints: CleanerCheckpoints
 
@@ -156,7 +157,7 @@ class LogManager:
             if self._only is not None and (which is None or not self._only(*which)):
                 continue
             if marked is not None and marked["mark"] == "delete":
-                self._removed.append((self._now_ms + self.default_config.file_delete_delay_ms, self._path(name)))
+                self._removal.add(self._path(name), self._now_ms + self.default_config.file_delete_delay_ms)
             elif marked is not None or (which is not None and which[0] == METADATA_TOPIC):
                 self.ignored.append(name)
             elif which is None:
@@ -269,7 +270,7 @@ class LogManager:
         marked = self._path(topic[: LONGEST_NAME - len(suffix)] + suffix)
         self._files.rename(log.directory, marked)
         self._files.sync_directory(self.path)
-        self._removed.append((now_ms + log.config.file_delete_delay_ms, marked))
+        self._removal.add(marked, now_ms + log.config.file_delete_delay_ms)
         self.write_checkpoints()
         self.cleaner_checkpoints.remove((topic, partition))
 
@@ -324,12 +325,7 @@ class LogManager:
                 removed_segments[which] = removed
             log.delete_due_files(now_ms)
             log.producers.remove_expired(now_ms)
-        due = [directory for due_ms, directory in self._removed if due_ms <= now_ms]
-        self._removed = [each for each in self._removed if each[0] > now_ms]
-        for directory in due:
-            for name in self._files.list(directory):
-                self._files.remove(f"{directory}/{name}")
-            self._files.remove(directory)
+        self._removal.remove_due(now_ms)
         return removed_segments
 
     # ---- closing

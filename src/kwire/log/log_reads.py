@@ -40,17 +40,12 @@ class FilePart(NamedTuple):
 class Fetched:
     """Result of a fetch: parts of files, in order; empty if no batch is available.
 
-    offset: the fetch offset. first_batch_offset, first_batch_bytes: base offset (of magic 0 and 1 the last one) and
-    size of the first batch, None and 0 without one. next_offset_bound: above every offset in parts.
-    is_first_batch_cut: whether max_bytes is smaller than the first batch.
+    offset: the fetch offset. next_offset_bound: above every offset in parts.
     """
 
     offset: int
     parts: Sequence[FilePart] = ()
-    first_batch_offset: int | None = None
-    first_batch_bytes: int = 0
     next_offset_bound: int = 0
-    is_first_batch_cut: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -93,19 +88,19 @@ def fetch(
         if segment.base_offset >= limit:
             break
         segments.reading(segment)
-        place = segment.place_of(offset)
+        place = segment.find_batch(offset)
         if place is None:
             continue  # compaction has left a gap up to the next segment
         end, bound = segment.size_bytes, log_end_offset if next_base is None else next_base
         if limit < bound:
-            above = segment.place_of(limit)
+            above = segment.find_batch(limit)
             end, bound = end if above is None else above.position, limit
         size = min(max(max_bytes, place.size_bytes) if at_least_one else max_bytes, end - place.position)
         if size <= 0:
             break
         bound = min(segment.offset_index.offset_after(place.position + size) or bound, bound)
         part = FilePart(segment.log, place.position, size)
-        return Fetched(offset, (part,), place.base_offset, place.size_bytes, bound, size < place.size_bytes)
+        return Fetched(offset, (part,), bound)
     return Fetched(offset, next_offset_bound=offset)
 
 

@@ -187,7 +187,7 @@ class PartitionWriter(OpenPartition):
         self, new: AppendBatches, origin: AppendOrigin, now_ms: int, append_time: int, records_converted: int
     ) -> Appended:
         self._check_writable()
-        self._learn_epochs(new.headers)
+        self._assign_epochs(new.headers)
         if new.size_bytes > self._config.max_segment_bytes:
             raise RejectedRecords(
                 f"Message batch size is {new.size_bytes} bytes in append to partition {self.name}, which exceeds the "
@@ -232,7 +232,7 @@ class PartitionWriter(OpenPartition):
             records_converted=records_converted,
         )
 
-    def _learn_epochs(self, headers: Sequence[BatchHeader]) -> None:
+    def _assign_epochs(self, headers: Sequence[BatchHeader]) -> None:
         """Update the leader epochs (A-08)."""
         for header in headers:
             if header.magic >= 2:

@@ -101,7 +101,7 @@ def recover_segment(segment: SegmentWriter, producers: ProducerStates, epochs: L
                     -1 if epochs.latest is None else epochs.latest
                 ):
                     epochs.assign(batch.partition_leader_epoch, batch.base_offset)
-                learn(producers, batch, segment)
+                apply_batch(producers, batch, segment)
                 producers.end_offset = batch.last_offset + 1
     except (CorruptBatch, Malformed):
         pass  # everything before it is kept
@@ -113,7 +113,7 @@ def recover_segment(segment: SegmentWriter, producers: ProducerStates, epochs: L
     return cut
 
 
-def learn(producers: ProducerStates, batch: Batch, segment: SegmentWriter | None = None) -> None:
+def apply_batch(producers: ProducerStates, batch: Batch, segment: SegmentWriter | None = None) -> None:
     """Apply a batch of the log to the producer state; segment: receives the entries of aborted transactions."""
     if batch.producer_id < 0:
         return
@@ -161,7 +161,7 @@ def rebuild_producer_state(
 
 def replay(producers: ProducerStates, segment: SegmentWriter, start_offset: int, end_offset: int) -> None:
     """Apply the batches of a segment that end in [start_offset, end_offset) to the producer state."""
-    place = segment.place_of(start_offset)
+    place = segment.find_batch(start_offset)
     if place is None:
         return
     for header in HeaderWalk(segment.log, place.position):
@@ -177,7 +177,7 @@ def replay_header(producers: ProducerStates, file: StoredFile, header: BatchHead
     if header.is_control:
         data = file.pread(header.position, header.size_bytes)
         for batch in read_batches(data, position=header.position, file=file.url):
-            learn(producers, batch)
+            apply_batch(producers, batch)
     else:
         producers.commit(producers.prepare([(header, None)], AppendOrigin.REPLICATION))
 

@@ -14,14 +14,14 @@ from kwire.errors import LogError
 if TYPE_CHECKING:
     from kwire.log.partition_log import PartitionLog
 
-__all__ = ["TRIES", "has_changed", "is_gone", "steady"]
+__all__ = ["TRIES", "has_changed", "is_deleted", "retry_on_change"]
 
 T = TypeVar("T")
 
 TRIES = 10
 
 
-def is_gone(log: PartitionLog) -> bool:
+def is_deleted(log: PartitionLog) -> bool:
     """Return whether a partition's directory was removed, or renamed because its topic was deleted."""
     if not log.directory:
         return False
@@ -39,7 +39,7 @@ def has_changed(log: PartitionLog, again: PartitionLog) -> bool:
         return True
 
 
-def steady(log: PartitionLog, action: Callable[[PartitionLog], T]) -> T:
+def retry_on_change(log: PartitionLog, action: Callable[[PartitionLog], T]) -> T:
     """Return action(log), retried with a new listing if it raises LogError and files have changed.
 
     Raises the LogError if nothing has changed, or after TRIES attempts.
@@ -49,7 +49,7 @@ def steady(log: PartitionLog, action: Callable[[PartitionLog], T]) -> T:
             return action(log)
         except LogError:
             again = log.reopened()
-            if is_gone(log) or not has_changed(log, again):
+            if is_deleted(log) or not has_changed(log, again):
                 raise
             log = again
     return action(log)

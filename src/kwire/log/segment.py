@@ -139,7 +139,7 @@ class Segment:
             self.next_base is None or header.last_offset < self.next_base
         )
 
-    def landing(self, file: StoredFile, position: int, offset: int) -> BatchHeader | None:
+    def search_start(self, file: StoredFile, position: int, offset: int) -> BatchHeader | None:
         """Return the header at position if a search for `offset` can start there; else None.
 
         It can if the bytes are a header, the batch ends inside the file and the segment, and no offset at or above
@@ -160,7 +160,7 @@ class Segment:
         index = self.index
         if index is not None:
             position = index.lookup(offset)[1]
-            if position and self.landing(file, position, offset):
+            if position and self.search_start(file, position, offset):
                 return position
         return 0
 
@@ -206,7 +206,7 @@ class Segment:
             for i in range(len(index) if index else 0, 0, -1):
                 assert index is not None
                 offset, position = index[i - 1]
-                if self.landing(file, position, offset):
+                if self.search_start(file, position, offset):
                     start = position
                     break
                 if len(index) - i >= INDEX_TRIES:  # one scan of all headers is cheaper than more tries
@@ -237,7 +237,7 @@ class Segment:
         if index is not None:
             first = index.after_position(position + 1)
             for offset, later in (index[i] for i in range(first, min(len(index), first + INDEX_TRIES))):
-                if later < size and self.landing(file, later, offset):
+                if later < size and self.search_start(file, later, offset):
                     what = f"its length extends past the end of the file, but a batch begins at byte {later}"
                     return CorruptBatch(what, position, (), file.url)
         return None

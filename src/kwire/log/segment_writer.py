@@ -29,12 +29,12 @@ from kwire.records.batch_header import BatchHeader
 from kwire.storage.file_system import FileSystem, OpenFile
 from kwire.storage.header_walk import HeaderWalk
 
-__all__ = ["BatchPlace", "SegmentWriter"]
+__all__ = ["BatchPosition", "SegmentWriter"]
 
 Data = bytes | bytearray | memoryview
 
 
-class BatchPlace(NamedTuple):
+class BatchPosition(NamedTuple):
     """The position of a batch in its segment."""
 
     position: int
@@ -81,7 +81,7 @@ class SegmentWriter:
         self._bytes_since_entry = 0
         self._first_timestamp: int | None = None  # of the first batch, once it was read
         self._largest: tuple[int, int] | None = None  # timestamp and offset, once they were read
-        self._last_place: BatchPlace | None = None  # of the last append, if that was one batch
+        self._last_batch: BatchPosition | None = None  # of the last append, if that was one batch
         self._removed = False
 
     def _open_index(self, kind: str) -> OpenFile:
@@ -142,9 +142,9 @@ class SegmentWriter:
         size_bytes = self.log.end - position
         self._bytes_since_entry += size_bytes
         if only_base_offset is None:
-            self._last_place = None
+            self._last_batch = None
         else:
-            self._last_place = BatchPlace(position, size_bytes, only_base_offset, last_offset)
+            self._last_batch = BatchPosition(position, size_bytes, only_base_offset, last_offset)
         return position
 
     @property
@@ -240,14 +240,14 @@ class SegmentWriter:
         if walk.damage:
             raise walk.damage
 
-    def place_of(self, offset: int) -> BatchPlace | None:
+    def find_batch(self, offset: int) -> BatchPosition | None:
         """Find the first batch that ends at or above offset; None without one."""
-        last = self._last_place
+        last = self._last_batch
         if last is not None and last.base_offset <= offset <= last.last_offset:
             return last
         for header in self.batches(self.position_of(offset)):
             if header.last_offset >= offset:
-                return BatchPlace(header.position, header.size_bytes, header.stored_offset, header.last_offset)
+                return BatchPosition(header.position, header.size_bytes, header.stored_offset, header.last_offset)
         return None
 
     def read_next_offset(self) -> int:
@@ -284,8 +284,8 @@ class SegmentWriter:
 
         The indexes are preallocated, since a truncated segment becomes active.
         """
-        place = self.place_of(offset)
-        self._last_place = None
+        place = self.find_batch(offset)
+        self._last_batch = None
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self.transaction_index.truncate_to(offset)

@@ -190,7 +190,7 @@ def _cut_points(segment: Segment, file: StoredFile, start: int, stop: int, split
             nearest = index.after_position(wanted)
             for i in range(nearest, min(len(index), nearest + INDEX_TRIES)):
                 offset, position = index[i]
-                cut = segment.landing(file, position, offset) if last < position < stop else None
+                cut = segment.search_start(file, position, offset) if last < position < stop else None
                 if cut is not None:
                     break
         if cut is None:

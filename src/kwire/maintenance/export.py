@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from kwire.errors import LogError, OptionError
-from kwire.log.relisting import steady
+from kwire.log.relisting import retry_on_change
 from kwire.maintenance.part_journal import PartJournal, fingerprint
 from kwire.records.columns import COLUMNS
 from kwire.storage.driver_errors import cause
@@ -201,7 +201,7 @@ def export_partition(
                 start = max(start, first.offset)  # all earlier records are older
         return log, start, end
 
-    log, start, end = steady(log.reopened(), bounds)
+    log, start, end = retry_on_change(log.reopened(), bounds)
     count, reported, size = 0, 0, log.size_bytes
     if start < end:
         for batch in log.read_arrow(start, end, options.isolation, options.columns):

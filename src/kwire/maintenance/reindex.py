@@ -13,7 +13,7 @@ from kwire.log.file_names import segment_file
 from kwire.log.leader_epochs import LeaderEpochs
 from kwire.log.log_config import LogConfig
 from kwire.log.producer_state import ProducerStates
-from kwire.log.recovery import OffsetOverflow, checked_batches, learn, recover_segment
+from kwire.log.recovery import OffsetOverflow, apply_batch, checked_batches, recover_segment
 from kwire.log.segment_writer import SegmentWriter
 from kwire.storage.file_system import FileSystem
 from kwire.storage.header_walk import HeaderWalk
@@ -59,7 +59,7 @@ class _Rebuild:
         last = wanted[-1] if wanted else -1
         for base in bases:
             if epochs_found is not None:
-                self._learn_epochs(base, epochs_found)
+                self._assign_epochs(base, epochs_found)
             if first is None or not first <= base <= last:
                 continue
             if base in snapshots:
@@ -122,12 +122,12 @@ class _Rebuild:
         with self.file_system.open(self._path(base, "log")) as log:
             for batch in checked_batches(log):
                 try:
-                    learn(self.producers, batch)
+                    apply_batch(self.producers, batch)
                 except BrokerError:
                     self.producers = self._no_producers()
                 self.producers.end_offset = batch.last_offset + 1
 
-    def _learn_epochs(self, base: int, epochs: LeaderEpochs) -> None:
+    def _assign_epochs(self, base: int, epochs: LeaderEpochs) -> None:
         with self.file_system.open(self._path(base, "log")) as log:
             for header in HeaderWalk(log):
                 if header.leader_epoch > (-1 if epochs.latest is None else epochs.latest):

@@ -12,7 +12,6 @@ Source: rules G-05 to G-12, F-02; Kafka's LogLoader.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 
 from kwire.errors import LogError
@@ -27,7 +26,7 @@ from kwire.storage.directory_lock import LOCK_FILE, DirectoryLock
 from kwire.storage.driver_errors import cause
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space
-from kwire.storage.staged_directory import StagedDirectory
+from kwire.storage.staged_directory import StagedDirectory, remove_tree
 from kwire.storage.store import LocalStore, Store, StoredFile
 from kwire.target_paths import path_inside
 
@@ -216,7 +215,7 @@ def repair_into(
         )
     for path in (target, quarantined):
         if files.exists(f"{path}/{MARKER}"):
-            _remove_tree(path)  # an interrupted run was about to be published
+            remove_tree(files, path)  # an interrupted run was about to be published
         if files.exists(path) and (not files.is_directory(path) or files.list(path)):
             raise LogError("not an empty directory", path)
     need_space(files, target, sum(each.log.directory_bytes for each in plan.partitions))
@@ -246,16 +245,9 @@ def _make_anew(files: FileSystem, path: str) -> None:
     if files.exists(path):
         if files.list(path) and not files.exists(f"{path}/{MARKER}"):
             raise LogError("exists and is not of an interrupted repair; move it away", path)
-        _remove_tree(path)
+        remove_tree(files, path)
     files.make_directory(path)
     files.open(f"{path}/{MARKER}", create=True).close()
-
-
-def _remove_tree(path: str) -> None:
-    try:
-        shutil.rmtree(path)
-    except OSError as error:
-        raise LogError(f"cannot be removed: {cause(error)}", path) from error
 
 
 def _copy_own_files(plan: Plan, builder: _Builder, part: str) -> None:
@@ -336,7 +328,7 @@ def _in_place(plan: Plan, files: FileSystem, root: str, advance: Advance | None)
     for name, data in plan.checkpoints.items():
         files.write_atomically(f"{root}/{name}", data)
     if plan.touched:
-        _remove_tree(f"{final}/{STAGING}")
+        remove_tree(files, f"{final}/{STAGING}")
     quarantine.directory = final
     return quarantine
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import DecodeError, LogError
 from kwire.log.partition_log import PartitionLog
-from kwire.log.relisting import TRIES, has_changed, is_gone, steady
+from kwire.log.relisting import TRIES, has_changed, is_deleted, retry_on_change
 from kwire.log.segment import Segment
 from kwire.log.splits import Split, plan_splits, read_split
 from kwire.records import ControlRecordType, parse_control_record, read_batches
@@ -381,7 +381,7 @@ def _count_partition(
             error = raised
         if error is None and not topic.partitions[-1].unread:
             return topic, log
-        if is_gone(log):
+        if is_deleted(log):
             return None
         again = log.reopened()
         if not tries_left or not has_changed(log, again):
@@ -554,7 +554,7 @@ def _count_committed(topic: TopicStatistics, logs: Sequence[PartitionLog]) -> No
     committed = 0
     for log, into in zip(logs, topic.partitions, strict=True):
         try:
-            stable, visible, undecided = steady(log.reopened(), _committed_of)
+            stable, visible, undecided = retry_on_change(log.reopened(), _committed_of)
         except DecodeError as error:
             into.unread.append(str(error))
             return

@@ -57,10 +57,10 @@ def filter_batches(
     """Return the remaining records of each batch."""
     for batch in read_batches(data):
         if batch.is_control:
-            may_go = transactions.on_control(batch)
+            is_removable = transactions.on_control(batch)
         else:
-            may_go = batch.is_transactional and transactions.on_data(batch.producer_id, batch.last_offset)
-        choice = choose_batch(batch, may_go, last_records=last_records, end_offset=end_offset, now_ms=now_ms)
+            is_removable = batch.is_transactional and transactions.on_data(batch.producer_id, batch.last_offset)
+        choice = choose_batch(batch, is_removable, last_records=last_records, end_offset=end_offset, now_ms=now_ms)
         records = list(batch.records())
         kept = [
             record

@@ -114,16 +114,16 @@ def test_emptied_control_batches_are_dropped_and_other_control_records_kept() ->
 
 @pytest.mark.requirement("X-25")
 def test_a_droppable_marker_waits_for_its_delete_horizon() -> None:
-    def choose(batch: Batch, now_ms: int, may_go: bool = True) -> tuple[bool, bool]:
-        choice = choose_batch(batch, may_go, last_records={}, end_offset=100, now_ms=now_ms)
+    def choose(batch: Batch, now_ms: int, is_removable: bool = True) -> tuple[bool, bool]:
+        choice = choose_batch(batch, is_removable, last_records={}, end_offset=100, now_ms=now_ms)
         return choice.drops_records, choice.needs_horizon
 
     assert choose(marker(5, ControlRecordType.COMMIT), 10**12) == (False, True)
     assert choose(marker_with_horizon(5), HORIZON_MS - 1) == (False, True)
     assert choose(marker_with_horizon(5), HORIZON_MS) == (True, True)
-    assert choose(marker_with_horizon(5), HORIZON_MS, may_go=False) == (False, False)
+    assert choose(marker_with_horizon(5), HORIZON_MS, is_removable=False) == (False, False)
     assert choose(data_batch(5), 0) == (True, False)  # of an aborted transaction
-    assert choose(data_batch(5), 0, may_go=False) == (False, False)
+    assert choose(data_batch(5), 0, is_removable=False) == (False, False)
 
 
 @pytest.mark.requirement("X-26", "X-27")

@@ -84,14 +84,14 @@ def convert(
     directory = open_directory(path)
     logs = selected(directory, Selection.parse(topic, partition))
     from kwire.maintenance.convert import TargetFormat, convert_directory, convert_in_place, examine
-    from kwire.maintenance.convert.directory import good_processes
+    from kwire.maintenance.convert.directory import choose_processes
     from kwire.records.compressor import check_level, parse_compression
 
     wanted = None if codec is None else parse_compression(codec.value)
     target = TargetFormat(magic=magic, codec=wanted, level=None if wanted is None else check_level(wanted, level))
     keys = [(log.topic, log.partition) for log in logs]
     size = sum(log.size_bytes for log in logs)
-    processes = jobs or good_processes(size, len(logs))
+    processes = jobs or choose_processes(size, len(logs))
     now_ms = time.time_ns() // 1_000_000
     if output is not None:
         state = f"{output}.part has the finished part; run the command again to continue"

@@ -22,7 +22,8 @@ from kwire.pages.quantities import bytes_text, count_text
 from kwire.storage.staged_directory import check_empty
 
 if TYPE_CHECKING:
-    from kwire.log import LogDirectory, PartitionLog
+    from kwire.log import LogDirectory
+    from kwire.log.verify import DirectoryFindings
     from kwire.maintenance.quarantine import Quarantine
     from kwire.maintenance.repair_plan import Plan
 
@@ -67,11 +68,7 @@ def repair(
     """
     from kwire.maintenance.repair_plan import make_plan
 
-    directory, logs = _logs(path, output, apply, topic, partition)
-    with terminal.progress("Verifying", bytes_of(logs)) as bar:
-        from kwire.log.verify import verify_directory
-
-        found = verify_directory(directory, _chosen(directory, logs), advance=bar.advance)
+    directory, found = _verified(path, output, apply, topic, partition)
     return _carry_out(make_plan(directory, found, mode), output, apply, format)
 
 
@@ -90,17 +87,14 @@ def index(
     """
     from kwire.maintenance.repair_plan import make_index_plan
 
-    directory, logs = _logs(path, output, apply, topic, partition)
-    with terminal.progress("Verifying", bytes_of(logs)) as bar:
-        from kwire.log.verify import verify_directory
-
-        found = verify_directory(directory, _chosen(directory, logs), advance=bar.advance)
+    directory, found = _verified(path, output, apply, topic, partition)
     return _carry_out(make_index_plan(directory, found), output, apply, format)
 
 
-def _logs(
+def _verified(
     path: str, output: Path | None, apply: bool, topic: list[str] | None, partition: list[int] | None
-) -> tuple[LogDirectory, list[PartitionLog]]:
+) -> tuple[LogDirectory, DirectoryFindings]:
+    """Check the arguments, and verify the selected logs."""
     if output is not None and apply:
         raise OptionError("--apply and -o are mutually exclusive")
     if output is not None:
@@ -108,11 +102,12 @@ def _logs(
     if os.path.isfile(path):
         raise OptionError(f"{path}: a file; name its partition directory")
     directory = open_directory(path)
-    return directory, selected(directory, Selection.parse(topic, partition))
+    logs = selected(directory, Selection.parse(topic, partition))
+    with terminal.progress("Verifying", bytes_of(logs)) as bar:
+        from kwire.log.verify import verify_directory
 
-
-def _chosen(directory: LogDirectory, logs: list[PartitionLog]) -> list[PartitionLog] | None:
-    return None if len(logs) == len(directory) else logs
+        chosen = None if len(logs) == len(directory) else logs
+        return directory, verify_directory(directory, chosen, advance=bar.advance)
 
 
 def _carry_out(plan: Plan, output: Path | None, apply: bool, format: Format) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -84,19 +85,7 @@ def restore(
             now_ms=time.time_ns() // 1_000_000,
             progress=bar.advance,
         )
-    rows = (
-        {
-            "topic": each.topic,
-            "partition": each.partition,
-            "records": each.records,
-            "log_start_offset": each.log_start_offset,
-            "log_end_offset": each.log_end_offset,
-            "size_bytes": each.size_bytes,
-            "topic_id": render_uuid(each.topic_id),
-        }
-        for each in done
-    )
-    write_rows(rows, COLUMNS, format)
+    write_rows((asdict(each) | {"topic_id": render_uuid(each.topic_id)} for each in done), COLUMNS, format)
     return FINE
 
 

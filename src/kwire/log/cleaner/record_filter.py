@@ -90,8 +90,8 @@ class RecordFilter:
         self._make_room(used + SPARE_BYTES)
         if len(self._weights) < len(table):
             self._weights = np.empty((len(table), k.WEIGHT_COLUMNS), np.int64)
-        may_go = self._follow_transactions(table)
-        kinds = self._kinds(table, may_go)
+        is_removable = self._follow_transactions(table)
+        kinds = self._kinds(table, is_removable)
         borders = [0, *(np.flatnonzero(kinds[1:] != kinds[:-1]) + 1).tolist(), len(table)] if len(table) else []
         for first, last in pairwise(borders):
             if kinds[first] == PLAIN:
@@ -101,7 +101,7 @@ class RecordFilter:
                     self._clean_records(row, Retention.DELETE)
             else:
                 for row in range(first, last):
-                    self._clean_one(row, self._sections.batch(row), bool(may_go[row]))
+                    self._clean_one(row, self._sections.batch(row), bool(is_removable[row]))
         self._stats.bytes_read += used
         self._stats.bytes_written += self._used
         return used, self._room.data[: self._used]
@@ -112,22 +112,22 @@ class RecordFilter:
         """Return for each batch, in log order, whether its transaction permits removal."""
         attributes = table[:, t.ATTRIBUTES]
         is_default = table[:, t.MAGIC] == 2
-        may_go = np.zeros(len(table), np.bool_)
+        is_removable = np.zeros(len(table), np.bool_)
         rows = np.flatnonzero(is_default & (attributes & (TRANSACTIONAL_FLAG | CONTROL_FLAG) != 0))
         control = (attributes[rows] & CONTROL_FLAG != 0).tolist()
         producers, last_offsets = table[rows, t.PRODUCER_ID].tolist(), table[rows, t.LAST_OFFSET].tolist()
         for i, row in enumerate(rows.tolist()):
             if control[i]:
-                may_go[row] = self._transactions.on_control(self._sections.batch(row))
+                is_removable[row] = self._transactions.on_control(self._sections.batch(row))
             else:
-                may_go[row] = self._transactions.on_data(producers[i], last_offsets[i])
-        return may_go
+                is_removable[row] = self._transactions.on_data(producers[i], last_offsets[i])
+        return is_removable
 
-    def _kinds(self, table: Table, may_go: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
+    def _kinds(self, table: Table, is_removable: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
         """Return PLAIN, COMPRESSED or SPECIAL for each batch."""
         attributes, is_default = table[:, t.ATTRIBUTES], table[:, t.MAGIC] == 2
         last_offset = table[:, t.LAST_OFFSET]
-        special = may_go | (is_default & (attributes & CONTROL_FLAG != 0))
+        special = is_removable | (is_default & (attributes & CONTROL_FLAG != 0))
         special |= is_default & (last_offset + 1 == self._end_offset)
         special |= (table[:, t.PRODUCER_ID] >= 0) & np.isin(last_offset, self._last_data_offsets)
         compressed = (attributes & CODEC_MASK != 0) & (table[:, t.COUNT] != 0)
@@ -173,10 +173,10 @@ class RecordFilter:
             self._rebuild(first + row, keeps, has_new_horizon=not has_horizon[row] and tombstones[row] > 0)
             row += 1
 
-    def _clean_one(self, row: int, batch: Batch, may_go: bool) -> None:
+    def _clean_one(self, row: int, batch: Batch, is_removable: bool) -> None:
         """Filter a batch that depends on more than its records."""
         choice = choose_batch(
-            batch, may_go, last_records=self._last_records, end_offset=self._end_offset, now_ms=self._now_ms
+            batch, is_removable, last_records=self._last_records, end_offset=self._end_offset, now_ms=self._now_ms
         )
         if choice.drops_records or batch.count == 0:
             self._count_dropped(batch)

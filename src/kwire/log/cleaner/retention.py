@@ -129,19 +129,19 @@ def is_last_of_producer(
 
 def choose_batch(
     batch: Batch,
-    may_go: bool,
+    is_removable: bool,
     *,
     last_records: Mapping[int, LastRecord],
     end_offset: int,
     now_ms: int,
 ) -> BatchChoice:
-    """Decide about a batch. may_go: as returned by CleanedTransactions. end_offset: of the cleaned range.
+    """Decide about a batch. is_removable: as returned by CleanedTransactions. end_offset: of the cleaned range.
 
     Source: the RecordFilter in kafka.log.Cleaner.cleanInto; KAFKA-16226 for end_offset.
     """
-    drops = may_go
+    drops = is_removable
     if batch.is_control:
-        drops = may_go and batch.delete_horizon_ms is not None and batch.delete_horizon_ms <= now_ms
+        drops = is_removable and batch.delete_horizon_ms is not None and batch.delete_horizon_ms <= now_ms
     needed = batch.magic >= 2 and (
         batch.next_offset == end_offset
         or (
@@ -151,4 +151,4 @@ def choose_batch(
             )
         )
     )
-    return BatchChoice(drops, Retention.RETAIN_EMPTY if needed else Retention.DELETE, may_go and batch.is_control)
+    return BatchChoice(drops, Retention.RETAIN_EMPTY if needed else Retention.DELETE, is_removable and batch.is_control)

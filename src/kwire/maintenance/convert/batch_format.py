@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 
 from kwire.errors import OptionError
-from kwire.maintenance.convert.column_conversion import ColumnConversion, columns_can
+from kwire.maintenance.convert.column_conversion import ColumnConversion, supports_columns
 from kwire.records import Batch, Compression, down_convert, read_batches, up_convert
 from kwire.records.append_error import RejectedRecords
 from kwire.records.attributes import CODEC_MASK
@@ -167,7 +167,7 @@ class BatchConverter:
         target = self.target
         if target.has(batch):
             return COPY
-        if target.magic is None or not columns_can(batch, target.magic):
+        if target.magic is None or not supports_columns(batch, target.magic):
             return OBJECTS
         codec = batch.compression if target.codec is None else target.codec
         return OBJECTS if codec == Compression.ZSTD and target.magic < 2 else codec

@@ -13,12 +13,12 @@ from kwire.records import Batch, ColumnReader, ColumnWriter, Compression, Timest
 from kwire.records.attributes import NO_LEADER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
 from kwire.records.conversion import Lost
 
-__all__ = ["ColumnConversion", "columns_can"]
+__all__ = ["ColumnConversion", "supports_columns"]
 
 BATCH_BYTES = 128 << 10  # of a new batch before compression
 
 
-def columns_can(batch: Batch, magic: int) -> bool:
+def supports_columns(batch: Batch, magic: int) -> bool:
     """Whether a batch can be converted to a magic by columns."""
     if batch.magic == magic or batch.is_control or batch.count == 0:
         return False
@@ -43,7 +43,7 @@ class ColumnConversion:
         self._reader = ColumnReader(self._names, topic="", partition=0, check_crc=False)
 
     def convert(self, run: list[Batch], data: bytes, codec: Compression) -> Columns | None:
-        """Convert a run of batches for which columns_can is true, joined in data; None if objects are required."""
+        """Convert a run of batches for which supports_columns is true, joined in data; None if objects are required."""
         lost, out, records = Lost(), bytearray(), 0
         writer = ColumnWriter(
             magic=self._magic,

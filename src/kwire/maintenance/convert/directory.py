@@ -139,7 +139,7 @@ def convert_directory(
 
     run([job_of(source, key, target, part, now_ms) for key in todo], jobs, progress, files, finished)
     if whole:
-        copy_rest(source, part, files)
+        copy_metadata(source, part, files)
     ranges = {(each.topic, each.partition): (each.log_start_offset, each.log_end_offset) for each in found}
     finish_directory(staged, ranges, cleaner_offsets(source))
     journal.remove()
@@ -174,7 +174,7 @@ def settings_of(source: LogDirectory, target: TargetFormat) -> dict[str, Any]:
     return {"kind": "conversion", "source": source.url, "magic": target.magic, "codec": codec, "level": target.level}
 
 
-def copy_rest(source: LogDirectory, part: str, files: FileSystem) -> None:
+def copy_metadata(source: LogDirectory, part: str, files: FileSystem) -> None:
     """Copy the files of the log directory that a broker needs, and the metadata log."""
     for name in COPIED:
         data = source.read_file(name)
@@ -285,6 +285,6 @@ def run(
             raise
 
 
-def good_processes(size_bytes: int, partitions: int) -> int:
+def choose_processes(size_bytes: int, partitions: int) -> int:
     """Return the number of processes worth starting."""
     return max(min(os.cpu_count() or 1, partitions, 1 + size_bytes // MANY_BYTES), 1)

@@ -62,11 +62,11 @@ class RestoredPartition:
 
     topic: str
     partition: int
-    topic_id: uuid.UUID
     records: int
-    size_bytes: int
     log_start_offset: int
     log_end_offset: int
+    size_bytes: int
+    topic_id: uuid.UUID
 
     @property
     def offsets(self) -> tuple[int, int]:

@@ -105,7 +105,7 @@ def compact(
     Raises OptionError, LogError; JobFailed when all other partitions are complete, which the next call keeps.
     """
     from kwire.maintenance.compaction import OfflineSettings
-    from kwire.maintenance.convert.directory import convertible, copy_rest
+    from kwire.maintenance.convert.directory import convertible, copy_metadata
     from kwire.maintenance.part_journal import fingerprint
 
     if not topics:
@@ -135,5 +135,5 @@ def compact(
     cleaned = {
         (row["topic"], row["partition"]): row["clean_offset"] for row in run.rows if row["clean_offset"] is not None
     }
-    new.publish(run, cleaned, lambda part: copy_rest(source, part, new.journal.files))
+    new.publish(run, cleaned, lambda part: copy_metadata(source, part, new.journal.files))
     return result

@@ -91,7 +91,7 @@ def convert(
     from kwire.maintenance.convert.directory import (
         cleaner_offsets,
         convertible,
-        copy_rest,
+        copy_metadata,
         name_of,
         settings_of,
     )
@@ -128,6 +128,6 @@ def convert(
     result = result_of(spark, "convert", run, COLUMNS, new.hint)
     whole = not topics and not partitions
     new.publish(
-        run, cleaner_offsets(source), lambda part: copy_rest(source, part, new.journal.files) if whole else None
+        run, cleaner_offsets(source), lambda part: copy_metadata(source, part, new.journal.files) if whole else None
     )
     return result
