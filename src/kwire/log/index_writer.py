@@ -108,7 +108,7 @@ class OffsetIndexWriter(IndexWriter):
         """Add an entry. Raises InvalidOffset unless offset is above the last entry's, LogError if the index is full."""
         self.load()
         if self.is_full:
-            raise LogError(f"the offset index is full with {self.count} entries", self.file.url)
+            raise LogError(f"offset index is full with {self.count} entries", self.file.url)
         relative = self.relative(offset)
         if self.count and relative <= self._offsets[-1]:
             raise InvalidOffset(f"offset {offset} is not above the last one of the index", self.file.url)
@@ -182,7 +182,7 @@ class TimeIndexWriter(IndexWriter):
         Raises InvalidOffset if offset or timestamp is below the last entry's, LogError if the index is full.
         """
         if self.is_full and not may_take_last_slot:
-            raise LogError(f"the time index is full with {self.count} entries", self.file.url)
+            raise LogError(f"time index is full with {self.count} entries", self.file.url)
         if self.count and (offset < self.last_offset or timestamp < self.last_timestamp):
             what = f"timestamp {timestamp} at offset {offset} is below the last entry of the index"
             raise InvalidOffset(what, self.file.url)
@@ -250,7 +250,7 @@ class TransactionIndexWriter:
             entries = []
             for version, *fields in transaction_index.ENTRY.iter_unpack(data[:whole]):
                 if version >> 8:
-                    raise LogError(f"an aborted transaction of version {version >> 8}, expected 0", self.path)
+                    raise LogError(f"aborted transaction of version {version >> 8}, expected 0", self.path)
                 entries.append(TransactionIndexEntry(*fields))
             self._entries = entries
         return self._entries

@@ -293,7 +293,7 @@ def repair_in_place(plan: Plan, *, file_system: FileSystem | None = None, advanc
 
 
 def _is_log_directory(files: FileSystem, path: str) -> bool:
-    """Whether a broker has used a directory as one of its log.dirs."""
+    """Return whether a broker has used a directory as one of its log.dirs."""
     return any(files.exists(f"{path}/{name}") for name in (META_PROPERTIES, LOCK_FILE))
 
 
@@ -358,8 +358,8 @@ def _is_removed(name: str, staged: set[str], partition: PartitionPlan) -> bool:
 def _replace(files: FileSystem, built: str, partition: PartitionPlan) -> None:
     """Rename new files over old ones, logs first; then remove files that are no longer part of the log.
 
-    All new files are beside the old ones before the first one takes a place: where segments change names, what one of
-    them replaces may be another one's content, which the next run then finds under the other name.
+    All new files are written beside the old ones before the first rename: if segments swap names, a rename may replace
+    the only file with another segment's content, which the next run then finds under its new name.
     """
     directory = partition.log.url
     staged = files.list(built)

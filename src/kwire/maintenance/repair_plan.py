@@ -289,7 +289,7 @@ def _truncate(plan: PartitionPlan) -> None:
 
 
 def _is_filled(found: SegmentFindings, damaged: DamagedRange) -> bool:
-    """Whether other files have every offset of a damaged range."""
+    """Return whether other files have every offset of a damaged range."""
     if damaged.offsets is None or damaged.position not in found.fills:
         return False
     end = damaged.offsets[0]
@@ -373,7 +373,7 @@ def _plan_checkpoints(directory: LogDirectory, partitions: Sequence[PartitionPla
 
 
 def _is_repaired(damage: Damage, partitions: Sequence[PartitionPlan], checkpoints: dict[str, bytes]) -> bool:
-    """Whether a plan repairs this damage."""
+    """Return whether a plan repairs this damage."""
     name = damage.name
     if damage.kind is Kind.SEGMENT:
         return any(name in each.gone for each in partitions if (each.log.topic, each.log.partition) == damage.key)

@@ -42,7 +42,7 @@ DENSITY_BINS = 120
 MAX_STRETCHES = 3
 SHORT_KEY_BYTES = 48
 
-# Widths a timeline coarsens through, in ms: 10 ms ... 1 s ... 1 min ... 1 h ... 1 d, 7 d, 30 d, a year, a century.
+# widths of a timeline's buckets in ms: 10 ms ... 1 s ... 1 min ... 1 h ... 1 d, 7 d, 30 d, a year, a century.
 BUCKET_LADDER_MS = (
     *(10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000),
     *(86_400_000, 604_800_000, 2_592_000_000, 31_536_000_000, 3_153_600_000_000),
@@ -114,7 +114,7 @@ class Timeline:
         less than 1 % (one record from 1970 would make a chart of a day unreadable), or beyond the MAX_STRETCHES
         largest.
         """
-        parts = _split_at_silence(sorted(self.buckets))
+        parts = _split_at_gaps(sorted(self.buckets))
         weights = [sum(self.buckets[start][0] for start in part) for part in parts]
         total = sum(weights)
         ranked = sorted(range(len(parts)), key=lambda i: -weights[i])[:MAX_STRETCHES]
@@ -147,8 +147,8 @@ def _rebucket(buckets: dict[int, list[int]], width_ms: int) -> dict[int, list[in
     return merged
 
 
-def _split_at_silence(starts: Sequence[int]) -> list[Sequence[int]]:
-    """Sorted bucket starts in parts, cut wherever one silence makes up more than four fifths of a part."""
+def _split_at_gaps(starts: Sequence[int]) -> list[Sequence[int]]:
+    """Split sorted bucket starts wherever one gap makes up more than four fifths of a part."""
     if not starts:
         return []
     waiting, done = [starts], []
@@ -162,7 +162,7 @@ def _split_at_silence(starts: Sequence[int]) -> list[Sequence[int]]:
     return done
 
 
-# Steps people count time in, in ms; multiples of the ladder's widths so that buckets never split.
+# usual units of time in ms; multiples of the ladder's widths, so that buckets never split
 _STEPS_MS = sorted(
     step * unit
     for unit, steps in (
@@ -177,7 +177,7 @@ _STEPS_MS = sorted(
 
 
 def _nice_width(multiple_of_ms: int, low: int, high: int, most: int) -> int:
-    """The smallest step of which at most `most` (3 at least) cover [low, high]; beyond a century no step is nice."""
+    """Return the smallest step of which at most `most` (3 or more) cover [low, high]; any width beyond a century."""
     for step in _STEPS_MS:
         if step % multiple_of_ms == 0 and high // step - low // step < most:
             return step
@@ -263,7 +263,7 @@ class PartitionStatistics:
         return max(self.span - self.records - self.control_records, 0)
 
     def bins(self) -> list[tuple[int, int, int]]:
-        """The span in at most DENSITY_BINS equal parts: [(from offset, to offset, offsets with a record)]."""
+        """Return at most DENSITY_BINS equal parts of the span: [(from offset, to offset, offsets with a record)]."""
         starts = range(self.log_start_offset, self.log_end_offset, self._bin_width)
         return [
             (start, min(start + self._bin_width, self.log_end_offset), n)
@@ -413,7 +413,7 @@ def _count_segments(log: PartitionLog, topic: TopicStatistics, advance: Callable
 
 
 class _SegmentHeaders:
-    """Batch headers of one segment as arrays, to match a column of offsets to its batches in one step."""
+    """Batch headers of one segment as arrays, which match a column of offsets to its batches in one step."""
 
     def __init__(self, segment: Segment, log_start_offset: int) -> None:
         import numpy as np
@@ -490,7 +490,7 @@ def _codec(header: BatchHeader) -> str:
 def _count_rows(
     rows: pa.RecordBatch, headers: _SegmentHeaders, topic: TopicStatistics, into: PartitionStatistics
 ) -> None:
-    """One Arrow batch with the columns COLUMNS."""
+    """Count the rows of an Arrow batch with the columns COLUMNS."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -523,7 +523,7 @@ def _count_rows(
 
 
 def _lengths(column: pa.Array) -> Int64s:
-    """Bytes of each key or value; null is 0."""
+    """Return the size of each key or value; null is 0."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -531,7 +531,7 @@ def _lengths(column: pa.Array) -> Int64s:
 
 
 def _counts(lists: pa.Array) -> Int64s:
-    """Entries of each list; null is 0."""
+    """Return the number of entries of each list; null is 0."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -539,7 +539,7 @@ def _counts(lists: pa.Array) -> Int64s:
 
 
 def _header_bytes(headers: pa.Array) -> Int64s:
-    """Bytes of all header keys and values of each record."""
+    """Return the size of all header keys and values of each record."""
     import numpy as np
 
     flat = headers.flatten()

@@ -53,12 +53,12 @@ class Selection:
         )
 
     def takes_partition(self, topic: str, partition: int) -> bool:
-        """Whether the partition matches --topic (any of its patterns) and --partition."""
+        """Return whether the partition matches --topic (any of its patterns) and --partition."""
         named = not self.topics or any(fnmatch.fnmatchcase(topic, pattern) for pattern in self.topics)
         return named and (not self.partitions or partition in self.partitions)
 
     def may_take_from(self, batch: Batch) -> bool:
-        """Whether the batch may contain a selected record. False is certain, True is not.
+        """Return whether the batch may contain a selected record. False is certain, True is not.
 
         A header has the largest timestamp and not the smallest: any batch may contain a record from before --until.
         """
@@ -69,13 +69,13 @@ class Selection:
         return self.since_ms is None or batch.max_timestamp >= self.since_ms or batch.magic == 0
 
     def takes_batch(self, batch: Batch) -> bool:
-        """Whether the batch itself is selected, by its offsets, its largest and its first record's timestamp."""
+        """Return whether the batch is selected by its offsets, its largest and its first timestamp."""
         if not self.may_take_from(batch):
             return False
         return self.until_ms is None or min(batch.max_timestamp, batch.base_timestamp) < self.until_ms
 
     def takes_record(self, record: Record) -> bool:
-        """Whether the record is selected."""
+        """Return whether the record is selected."""
         if not self.first_offset <= record.offset < self.end_offset:
             return False
         if self.since_ms is not None and record.timestamp < self.since_ms:

@@ -1,8 +1,8 @@
 """Conversion of the batches of a log to another magic or codec. Offsets, and all that the format can hold, are kept.
 
-    already in the format    copied byte for byte magic 2, another codec   the header is kept (producer, sequences,
-    epochs, flags, horizon, timestamps) and the payload
-                             recompressed without parsing; control batches and emptied ones are copied
+    already in the format    copied byte for byte
+    magic 2, another codec   header kept (producer, sequences, epochs, flags, horizon, timestamps), payload recompressed
+                             without parsing; control batches and emptied ones are copied
     another magic            by columns (column_conversion), with records of neighboring batches merged
     anything else            through magic 2: up_convert, recompress, down_convert
 
@@ -56,7 +56,7 @@ class TargetFormat:
             raise OptionError(f"zstd is not supported by magic {self.magic}; choose another codec")
 
     def has(self, batch: Batch) -> bool:
-        """Whether a batch is in this format."""
+        """Return whether a batch is in this format."""
         if self.magic is not None and batch.magic != self.magic:
             return False
         if batch.is_control or (batch.magic == 2 and not batch.count):
@@ -136,7 +136,7 @@ class BatchConverter:
         return replace(self._loss, records_of_open_transactions=sum(self._open.values()))
 
     def _is_dropped(self, batch: Batch) -> bool:
-        """Whether a batch is dropped below magic 2. Counts transactions."""
+        """Return whether a batch is dropped below magic 2, and count transactions."""
         if batch.is_control:
             self._open.pop(batch.producer_id, None)
         elif batch.is_transactional:

@@ -19,7 +19,7 @@ BATCH_BYTES = 128 << 10  # of a new batch before compression
 
 
 def supports_columns(batch: Batch, magic: int) -> bool:
-    """Whether a batch can be converted to a magic by columns."""
+    """Return whether a batch can be converted to a magic by columns."""
     if batch.magic == magic or batch.is_control or batch.count == 0:
         return False
     return batch.timestamp_type != TimestampType.LOG_APPEND_TIME

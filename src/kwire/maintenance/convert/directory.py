@@ -272,12 +272,12 @@ def run(
         min(processes, len(jobs)), mp_context=context, initializer=_take_counter, initargs=(counter,)
     ) as pool:
         waiting: set[Future[ConvertedPartition]] = {pool.submit(_work, job) for job in jobs}
-        told = 0
+        reported = 0
         try:
             while waiting:
                 done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-                progress(counter.value - told)
-                told = counter.value
+                progress(counter.value - reported)
+                reported = counter.value
                 for each in done:
                     finished(each.result())
         except BaseException:

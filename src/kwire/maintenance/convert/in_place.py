@@ -109,7 +109,7 @@ def convert_log(
 
 
 def has_format(segment: Segment, target: TargetFormat) -> bool:
-    """Whether a segment is in the target format. Control batches are not, below magic 2."""
+    """Return whether a segment is in the target format; below magic 2, control batches are not."""
     return all(target.has(batch) for batch in check_offsets(segment, segment_batches(segment)))
 
 

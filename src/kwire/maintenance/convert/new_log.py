@@ -26,7 +26,7 @@ class NewLog:
 
     first_offset: base offset of the first segment. segment_bytes: a segment that would get larger is followed by
     another one. topic_id: for partition.metadata. last_offset, size_bytes: of what was written.
-    Methods raise LogError where writing fails, RejectedRecords on offsets that do not rise.
+    Methods raise LogError if a write fails, RejectedRecords for offsets that do not increase.
     """
 
     def __init__(

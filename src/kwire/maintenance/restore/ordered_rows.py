@@ -26,7 +26,7 @@ Keyed = tuple[TopicPartition, pa.RecordBatch]
 
 
 def is_in_order(pieces: Sequence[Piece]) -> bool:
-    """Whether offsets increase over all pieces in their order."""
+    """Return whether offsets increase over all pieces in their order."""
     ends = [-1, *(piece.high for piece in pieces)]
     return all(piece.is_ascending and piece.low > end for piece, end in zip(pieces, ends, strict=False))
 

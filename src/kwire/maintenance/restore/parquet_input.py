@@ -90,7 +90,7 @@ def find_files(inputs: Sequence[str], storage_options: Mapping[str, Any]) -> tup
 
 
 def is_hidden(path: str) -> bool:
-    """Whether a file below a directory is ignored: a name starts with `_` or `.`, or it is not a .parquet file."""
+    """Return whether a file is ignored: a name in its path starts with `_` or `.`, or it is not a .parquet file."""
     return any(part.startswith(("_", ".")) for part in path.split("/") if part) or not path.endswith(".parquet")
 
 
