@@ -184,14 +184,15 @@ class OpenPartition:
         return segment
 
     def _new_segment(self, base_offset: int, now_ms: int, suffix: str = "") -> SegmentWriter:
-        segment = SegmentWriter(
-            self._files, self.directory, base_offset, self._config, now_ms=now_ms, is_new=True, suffix=suffix
-        )
-        if segment.log.end or segment.offset_index.count or segment.transaction_index.file is not None:
-            segment.remove()  # left from a crash
-            segment = SegmentWriter(
+        def create() -> SegmentWriter:
+            return SegmentWriter(
                 self._files, self.directory, base_offset, self._config, now_ms=now_ms, is_new=True, suffix=suffix
             )
+
+        segment = create()
+        if segment.log.end or segment.offset_index.count or segment.transaction_index.file is not None:
+            segment.remove()  # left from a crash
+            segment = create()
         return segment
 
     @property

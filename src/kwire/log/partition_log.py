@@ -161,8 +161,8 @@ class PartitionLog:
     def segments(self) -> list[Segment]:
         """The segments that a broker would load, by base offset. Raises LogError if the directory cannot be listed."""
         found = self._files.segments
-        behind = [each.base_offset for each in found[1:]]
-        return [self._segment(files, base) for files, base in zip(found, [*behind, None], strict=True)] if found else []
+        next_bases = [*(each.base_offset for each in found[1:]), None]
+        return [self._segment(files, base) for files, base in zip(found, next_bases, strict=False)]
 
     @property
     def ignored(self) -> list[Ignored]:
@@ -332,12 +332,12 @@ class PartitionLog:
         if timestamp == LATEST_TIMESTAMP:
             return TimestampAndOffset(end, -1)
         if timestamp == MAX_TIMESTAMP:
-            answer = find_max_timestamp(self.segments)
+            found = find_max_timestamp(self.segments)
         elif self.segments and self.segments[-1].end().magic == 0:
             return None  # brokers respond UNSUPPORTED_FOR_MESSAGE_FORMAT to magic 0
         else:
-            answer = find_timestamp(self.segments, timestamp, start)
-        return answer if answer is not None and answer.offset < end else None
+            found = find_timestamp(self.segments, timestamp, start)
+        return found if found is not None and found.offset < end else None
 
     def verify(self) -> list[Damage]:
         """Find all damage of batches, indexes, snapshots and checkpoints, by file and position.

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kwire.errors import CorruptBatch, Malformed
 from kwire.identifiers import MAX_OFFSET
@@ -198,8 +199,7 @@ class PartitionCheckpoints:
 NO_CHECKPOINTS = PartitionCheckpoints()
 
 
-@dataclass(slots=True, kw_only=True)
-class Loaded:
+class Loaded(NamedTuple):
     """Result of loading: segments, [log_start_offset, log_end_offset), and the recovery point."""
 
     segments: SegmentList
@@ -251,12 +251,7 @@ class Loader:
             is_clean=self.checkpoints.is_clean,
             now_ms=self.now_ms,
         )
-        return Loaded(
-            segments=segments,
-            log_start_offset=log_start_offset,
-            log_end_offset=end_offset,
-            recovery_point=recovery_point,
-        )
+        return Loaded(segments, log_start_offset, end_offset, recovery_point)
 
     def _segment(self, base_offset: int, *, is_new: bool = False, suffix: str = "") -> SegmentWriter:
         return SegmentWriter(

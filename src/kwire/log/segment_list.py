@@ -9,7 +9,7 @@ from kwire.log.segment_writer import SegmentWriter
 
 __all__ = ["SegmentList"]
 
-LOADED_INDEXES = 4  # of closed segments, kept in memory for readers that are behind
+LOADED_INDEXES = 4  # of closed segments, kept in memory for lagging readers
 
 
 class SegmentList:

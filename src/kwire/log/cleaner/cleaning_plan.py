@@ -62,8 +62,8 @@ def make_plan(log: LogState, checkpoint: int | None, now_ms: int) -> CleaningPla
         too_young = (each.base_offset for each in closed if each.largest_timestamp > youngest)
         limit = min(limit, next(too_young, limit))
     limit = max(first_dirty, limit)
-    behind = log.segments_from(limit, log.active_base_offset)
-    end = behind[0].base_offset if behind else log.active_base_offset
+    uncleanable = log.segments_from(limit, log.active_base_offset)
+    end = uncleanable[0].base_offset if uncleanable else log.active_base_offset
     return CleaningPlan(
         first_dirty_offset=first_dirty,
         end_offset=end,

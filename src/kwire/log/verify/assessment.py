@@ -92,11 +92,11 @@ class PartitionContext:
 
 
 def assess_batch(
-    kind: Kind, *, recovered: bool | None, is_active: bool, is_tail: bool, offsets_behind: int, known_lost: bool
+    kind: Kind, *, recovered: bool | None, is_active: bool, is_tail: bool, offsets_after: int, known_lost: bool
 ) -> Assessment:
     """Assess bytes of a `.log` file that are not a valid batch.
 
-    offsets_behind: number of offsets of the log after the damage. is_tail: no valid batch follows in the file.
+    offsets_after: number of offsets of the log after the damage. is_tail: no valid batch follows in the file.
     known_lost: other files refer to records stored here.
     """
     if is_tail and is_active and kind in (Kind.CUT, Kind.ZEROS):
@@ -124,7 +124,7 @@ def assess_batch(
         effect = "brokers serve its records with wrong offsets, or skip them"
         return Assessment(Severity.MISLEADS, effect, "run kwire log repair to restore the offsets if they are certain")
     if recovered:
-        lost = f" and drops {offsets_behind} offsets after it" if offsets_behind else ""
+        lost = f" and drops {offsets_after} offsets after it" if offsets_after else ""
         effect = f"a starting broker truncates the log here{lost}"
         return Assessment(Severity.LOSES_RECORDS, effect, f"before starting a broker, {SALVAGE}")
     if kind is Kind.CUT:

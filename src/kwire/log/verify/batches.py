@@ -198,20 +198,20 @@ class SegmentScan:
         data = np.frombuffer(chunk, np.uint8)
         at, status = 0, t.FULL
         while status == t.FULL:
-            rows, behind, status = native.scan_batches(data.ctypes.data, len(data), at, self._table)
+            rows, scanned, status = native.scan_batches(data.ctypes.data, len(data), at, self._table)
             if not rows:
                 break
             table = self._table[:rows]
             held = 0
-            if position + behind < size and rows > 1 and status != t.UNBELIEVABLE:
+            if position + scanned < size and rows > 1 and status != t.UNBELIEVABLE:
                 held = 1  # the last row is checked with the rows after it; here it serves as a neighbour only
-                behind = int(table[-1, t.POSITION])
+                scanned = int(table[-1, t.POSITION])
             mark_wrong_crcs(data, table)
             yield from self._rows(file, data, chunk, table, held, position, size)
             if self._resumes_at is not None:
                 self.position, self._resumes_at = self._resumes_at, None
                 return
-            at = behind
+            at = scanned
             self.position = position + at
             if held and status != t.FULL:
                 return
@@ -307,8 +307,8 @@ class SegmentScan:
         for batch in read_batches(data, position=start, file=file.url):
             what = f"stored CRC {batch.crc}, computed {batch.computed_crc()}"
         if self.next_offset <= first <= last < self._ceiling:
-            behind = header_at(file, end)
-            contiguous = behind is not None and behind.magic == 2 and behind.stored_offset == last + 1
+            following = header_at(file, end)
+            contiguous = following is not None and following.magic == 2 and following.stored_offset == last + 1
             if contiguous or (end == size and int(table[i, t.MAGIC]) < 2):
                 return DamagedRange(
                     position=start,
@@ -407,18 +407,18 @@ class SegmentScan:
     def _wrong_offsets(self, table: Int64s, i: int, out: Mask, position: int) -> DamagedRange:
         """Return the damage of a batch with a wrong offset, which neighbours may determine."""
         first, last = int(table[i, t.BASE_OFFSET]), int(table[i, t.LAST_OFFSET])
-        behind = int(table[i + 1, t.BASE_OFFSET]) if i + 1 < len(table) and not out[i + 1] else None
+        next_base = int(table[i + 1, t.BASE_OFFSET]) if i + 1 < len(table) and not out[i + 1] else None
         span = last - first
         restored = None
-        if self._is_exact and behind is not None and behind - self.next_offset == span + 1:
+        if self._is_exact and next_base is not None and next_base - self.next_offset == span + 1:
             restored = self.next_offset
         what = outside_segment(self.next_offset, self._ceiling)
-        if self.next_offset <= first <= last < self._ceiling and behind is not None:
-            what = overlapping(behind)
+        if self.next_offset <= first <= last < self._ceiling and next_base is not None:
+            what = overlapping(next_base)
         if restored is not None:
             offsets: tuple[int, int] | None = (restored, restored + span)
-        elif behind is not None and behind > self.next_offset:
-            offsets = (self.next_offset, behind - 1)
+        elif next_base is not None and next_base > self.next_offset:
+            offsets = (self.next_offset, next_base - 1)
         else:
             offsets = None
         return DamagedRange(

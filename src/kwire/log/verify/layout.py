@@ -284,12 +284,12 @@ class _Sorting:
             is_below = len(head) > 1 and head[0].stored_offset < file.number <= head[1].stored_offset
             if is_below and not _follows(*head) and file.first <= before:
                 file.chain, file.first = file.chain[1:], head[1].stored_offset
-            behind = files[i + 1] if i + 1 < len(files) else None
+            following = files[i + 1] if i + 1 < len(files) else None
             tail = file.chain[-2:]
-            if behind is None or len(tail) < 2:
+            if following is None or len(tail) < 2:
                 continue
-            is_above = tail[0].last_offset < behind.number <= tail[1].last_offset
-            if is_above and not _follows(*tail) and behind.first <= tail[1].last_offset:
+            is_above = tail[0].last_offset < following.number <= tail[1].last_offset
+            if is_above and not _follows(*tail) and following.first <= tail[1].last_offset:
                 file.chain = file.chain[:-1]
 
     def layout(self) -> Layout:

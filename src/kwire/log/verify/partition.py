@@ -278,13 +278,13 @@ class _Verifier:
         end_of_log = self.log.log_end_offset if self._recovers(segment) else 0
         for damaged in _runs(found.damaged):
             known_lost = damaged.offsets is not None and self._known_end(found.next_offset) > damaged.offsets[0]
-            behind = max(end_of_log - damaged.offsets[1] - 1, 0) if damaged.offsets else 0
+            offsets_after = max(end_of_log - damaged.offsets[1] - 1, 0) if damaged.offsets else 0
             assessment = assess_batch(
                 damaged.kind,
                 recovered=self._recovers(segment),
                 is_active=segment.is_active,
                 is_tail=damaged.is_tail,
-                offsets_behind=behind,
+                offsets_after=offsets_after,
                 known_lost=known_lost,
             )
             self._report_range(segment.url, damaged, assessment)

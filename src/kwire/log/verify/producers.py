@@ -120,8 +120,8 @@ class Producers:
             what = f"producer {producer_id} returns from epoch {state.epoch} to {epoch}"
         elif epoch == state.epoch and state.last_sequence >= 0 and sequence > 0:
             # old clients restart at sequence 0 after retention has deleted all their records
-            behind = (state.last_sequence - sequence) % SEQUENCES
-            if behind < SEQUENCES // 2:
+            distance = (state.last_sequence - sequence) % SEQUENCES
+            if distance < SEQUENCES // 2:
                 what = f"producer {producer_id} returns from sequence {state.last_sequence} to {sequence}"
         state.epoch = epoch
         state.last_sequence = -1 if sequence < 0 else (sequence + last - base) % SEQUENCES

@@ -227,8 +227,8 @@ class TieredStore(Store):
         if segment.path not in self._starts:
             with self._whole_segment(segment) as file:
                 walk = HeaderWalk(file)
-                behind = (header.position for header in walk if header.last_offset >= segment.base_offset)
-                self._starts[segment.path] = next(behind, walk.position)
+                starts = (header.position for header in walk if header.last_offset >= segment.base_offset)
+                self._starts[segment.path] = next(starts, walk.position)
         return self._starts[segment.path]
 
     def _decryptor(self, segment: RemoteSegment) -> Decrypt:
