@@ -19,6 +19,7 @@ from typing import Any
 
 from kwire.errors import LogError, OptionError
 from kwire.storage.file_system import FileSystem
+from kwire.storage.staged_directory import remove_tree
 
 __all__ = ["Journal", "Row", "entry_name", "publish", "remove"]
 
@@ -123,8 +124,6 @@ def publish(files: FileSystem, output: str, destination: str) -> None:
 
 def remove(files: FileSystem, path: str) -> None:
     """Remove a file or a directory, if it exists."""
-    from kwire.storage.staged_directory import remove_tree
-
     if files.is_directory(path):
         remove_tree(files, path)
     elif files.exists(path):

@@ -30,7 +30,7 @@ from kwire.spark.live.planning import find_topic
 from kwire.spark.live.write_options import LiveWriteOptions
 from kwire.spark.partitioner import RowPartitioner
 
-__all__ = ["NULL_TOPIC", "Written", "rows_by_partition", "rows_by_topic", "write_task"]
+__all__ = ["NULL_TOPIC", "Written", "group_rows", "rows_by_topic", "write_task"]
 
 BUFFER_BYTES = 32 << 20  # rows of all partitions; a full buffer is written
 REQUEST_BYTES = 4 << 20  # batches that are sent together
@@ -110,32 +110,24 @@ def rows_by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[st
     if len(names) == 1:
         yield names[0], batch
         return
-    for code, rows in _groups(encoded.indices.to_numpy(zero_copy_only=False)):
-        yield names[code], batch.take(pa.array(rows))
+    for code, rows in group_rows(batch, encoded.indices.to_numpy(zero_copy_only=False)):
+        yield names[code], rows
 
 
-def rows_by_partition(rows: pa.RecordBatch, chosen: npt.NDArray[np.int32]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the rows of each partition, in order. chosen: the partition of each row."""
-    first = int(chosen[0])
-    if (chosen == first).all():
+def group_rows(rows: pa.RecordBatch, numbers: npt.NDArray[np.integer]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield the rows of each group with its number, in their order. numbers: the group of each row."""
+    first = int(numbers[0])
+    if (numbers == first).all():
         yield first, rows
         return
     # numpy uses a radix sort for 16 bits, five times as fast as its merge sort for 32
-    order = np.argsort(chosen if chosen.max() >= 1 << 16 else chosen.astype(np.uint16), kind="stable")
+    order = np.argsort(numbers if numbers.max() >= 1 << 16 else numbers.astype(np.uint16), kind="stable")
     sorted_rows = rows.take(pa.array(order))
-    ends = [*(np.flatnonzero(np.diff(chosen[order])) + 1).tolist(), len(order)]
+    ends = [*(np.flatnonzero(np.diff(numbers[order])) + 1).tolist(), len(order)]
     start = 0
     for end in ends:
-        yield int(chosen[order[start]]), sorted_rows.slice(start, end - start)
+        yield int(numbers[order[start]]), sorted_rows.slice(start, end - start)
         start = end
-
-
-def _groups(codes: npt.NDArray[np.integer]) -> Iterator[tuple[int, npt.NDArray[np.intp]]]:
-    """Yield each code with the indexes of its rows."""
-    order = np.argsort(codes, kind="stable")
-    for rows in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
-        if len(rows):
-            yield int(codes[rows[0]]), rows
 
 
 class TaskWriter:
@@ -156,7 +148,7 @@ class TaskWriter:
             chosen = self._partitioner(topic).choose(rows)
             names = [name for name in ("key", "value", "headers") if name in rows.schema.names]
             now = pa.repeat(pa.scalar(time.time_ns() // 1_000_000, pa.int64()), len(rows))
-            for partition, some in rows_by_partition(rows.select(names), chosen):
+            for partition, some in group_rows(rows.select(names), chosen):
                 timed = some.append_column("timestamp", now[: len(some)])
                 self._buffered.setdefault((topic, partition), []).append(timed)
                 self._buffered_bytes += timed.nbytes

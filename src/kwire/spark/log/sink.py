@@ -35,6 +35,7 @@ from kwire.storage.checkpoints import (
 )
 from kwire.storage.directory_lock import LOCK_FILE, DirectoryLock
 from kwire.storage.file_system import FileSystem
+from kwire.storage.staged_directory import remove_tree
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -154,8 +155,6 @@ class LogWriter(DataSourceArrowWriter):
         files.rename(new, target)
         files.sync_directory(os.path.dirname(target))
         if exists:
-            from kwire.storage.staged_directory import remove_tree
-
             remove_tree(files, old)
 
     def abort(self, messages: Messages) -> None:
@@ -163,8 +162,6 @@ class LogWriter(DataSourceArrowWriter):
         self._remove_temporary()
 
     def _remove_temporary(self) -> None:
-        from kwire.storage.staged_directory import remove_tree
-
         for path in (self.folder, f"{self.options.path}.new-{self.job}.part", f"{self.options.path}.new-{self.job}"):
             with suppress(LogError):
                 if os.path.isdir(path):
