@@ -69,7 +69,7 @@ def read_metadata(directory: Path) -> StoredMetadata:
     stored = StoredMetadata()
     if not directory.is_dir():
         return stored
-    for path in sorted(directory.glob("*.checkpoint"), reverse=True):
+    for path in sorted(directory.glob("[0-9]*-[0-9]*.checkpoint"), reverse=True):
         read_file(stored, path, 0)
         if stored.records and stored.records[-1].kind == "SNAPSHOT_FOOTER":
             stored.snapshot_offset = int(path.name.partition("-")[0])
