@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kwire import native
-from kwire.log.append_batches import Data
 from kwire.log.log_config import LogConfig
 from kwire.records import (
     AppendOrigin,
@@ -28,7 +27,9 @@ from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.request_magic import PRODUCE_ZSTD_VERSION, check_produced
 from kwire.records.whole_batch import WholeBatch, WholeBatchConfig, take_whole_batch
 
-__all__ = ["AppendPreparation", "Prepared", "is_quick", "quick_bytes"]
+__all__ = ["AppendPreparation", "Data", "Prepared", "is_quick", "quick_bytes"]
+
+Data = bytes | bytearray | memoryview
 
 FAST_PATH_ORIGINS = (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR)
 VERSIONS_WITHOUT_ZSTD = range(3, PRODUCE_ZSTD_VERSION)

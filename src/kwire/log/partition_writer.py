@@ -10,35 +10,32 @@ Source: kafka.log.UnifiedLog, LocalLog 3.9.1; rules A-01 to A-08, P-01 to P-08.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kwire.errors import BrokerError, LogError
 from kwire.log import log_reads
-from kwire.log.append_batches import (
-    AppendBatches,
-    Data,
-    from_validated,
-    from_whole_batch,
-    unchanged,
-    with_control_records,
-)
-from kwire.log.append_preparation import AppendPreparation, Prepared
+from kwire.log.append_preparation import AppendPreparation, Data, Prepared
 from kwire.log.log_config import LogConfig
 from kwire.log.log_reads import Fetched
 from kwire.log.open_partition import OFFSET_OUT_OF_RANGE, OpenPartition
+from kwire.log.recovery import control_record_of
 from kwire.log.segment_writer import SegmentWriter
 from kwire.log.time_lookup import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, MAX_TIMESTAMP, TimestampAndOffset
 from kwire.log.transaction_index import AbortedTransaction, TransactionIndexEntry
 from kwire.records import (
     AppendErrorCode,
     AppendOrigin,
+    ControlRecord,
     ControlRecordType,
     RejectedRecords,
+    ValidatedRecords,
+    read_batches,
     write_transaction_marker,
 )
-from kwire.records.append_checks import analyze_append, check_given_offsets
-from kwire.records.batch_header import BatchHeader
+from kwire.records.append_checks import AppendInfo, analyze_append, check_given_offsets
+from kwire.records.batch_header import DEFAULT_HEADER, BatchHeader, parse_header
+from kwire.records.whole_batch import WholeBatch
 from kwire.storage.checkpoints import end_offset_for
 
 __all__ = ["Appended", "PartitionWriter", "Prepared"]
@@ -63,6 +60,23 @@ class Appended:
     max_timestamp: int
     duplicate: bool = False
     records_converted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AppendBatches:
+    """Batches ready to be written: bytes and parsed headers.
+
+    parts: a validated batch is a new header and the old payload, which are written without joining them. first_offset:
+    None for compressed magic 0 or 1, where it is not in the header.
+    """
+
+    parts: Sequence[Data]
+    size_bytes: int
+    headers: list[BatchHeader]
+    first_offset: int | None
+    last_offset: int
+    max_timestamp: int
+    offset_of_max_timestamp: int
 
 
 class PartitionWriter(OpenPartition):
@@ -306,3 +320,75 @@ class PartitionWriter(OpenPartition):
     def end_offset_for(self, leader_epoch: int) -> tuple[int, int]:
         """Return (leader epoch, end offset) as in OffsetForLeaderEpoch responses; (-1, -1) is undefined."""
         return end_offset_for(leader_epoch, self.leader_epochs.entries, self.log_end_offset)
+
+
+def from_validated(checked: ValidatedRecords, first_offset: int) -> AppendBatches:
+    """Return validated batches with offsets from first_offset on."""
+    return AppendBatches(
+        checked.parts,
+        checked.size_bytes,
+        headers_of(checked.parts),
+        first_offset,
+        checked.next_offset - 1,
+        checked.max_timestamp_ms,
+        checked.offset_of_max_timestamp,
+    )
+
+
+def from_whole_batch(data: Data, whole: WholeBatch, first_offset: int, leader_epoch: int) -> AppendBatches:
+    """Return the single batch of the fast path."""
+    header = BatchHeader(
+        0, len(data), first_offset, whole.last_offset, 2, whole.attributes, whole.max_timestamp, whole.producer_id,
+        leader_epoch, whole.producer_epoch, whole.base_sequence,
+    )  # fmt: skip
+    return AppendBatches(
+        (whole.head, memoryview(data)[DEFAULT_HEADER.size :]),
+        len(data),
+        [header],
+        first_offset,
+        whole.last_offset,
+        whole.max_timestamp,
+        whole.offset_of_max_timestamp,
+    )
+
+
+def headers_of(parts: Sequence[Data]) -> list[BatchHeader]:
+    """Parse the headers of batches in parts: each begins with a part or after another batch in the same part."""
+    headers, i, at, position = list[BatchHeader](), 0, 0, 0
+    while i < len(parts):
+        header = parse_header(memoryview(parts[i]), at, position, "")
+        assert header is not None
+        headers.append(header)
+        position += header.size_bytes
+        at += header.size_bytes
+        while i < len(parts) and at >= len(parts[i]):
+            at -= len(parts[i])
+            i += 1
+    return headers
+
+
+def unchanged(data: Data, info: AppendInfo) -> AppendBatches:
+    """Return batches that are written unchanged."""
+    whole = memoryview(data)[: info.valid_bytes]
+    headers = headers_of([whole])
+    return AppendBatches(
+        [whole],
+        info.valid_bytes,
+        headers,
+        headers[0].base_offset if headers[0].magic == 2 else None,
+        info.last_offset,
+        info.max_timestamp,
+        info.offset_of_max_timestamp,
+    )
+
+
+def with_control_records(new: AppendBatches) -> Iterator[tuple[BatchHeader, ControlRecord | None]]:
+    """Yield the headers of batches that have a producer id, each with its control record if any."""
+    for header in new.headers:
+        if header.producer_id < 0:
+            continue
+        marker = None
+        if header.is_control:
+            data = b"".join(new.parts)[header.position : header.position + header.size_bytes]
+            marker = next((control_record_of(batch) for batch in read_batches(data)), None)
+        yield header, marker
