@@ -25,7 +25,7 @@ __all__ = ["MEMBER_ID_REQUIRED_VERSION", "ClassicProtocol", "protocols_of"]
 MEMBER_ID_REQUIRED_VERSION = 4
 """From this version of JoinGroup on, a member without an id gets one and has to join again with it (KIP-394)."""
 SKIP_ASSIGNMENT_VERSION = 9
-"""From this version on, a static leader that joins again is told to skip the assignment (KIP-814)."""
+"""From this version on, a static leader that joins again skips the assignment (KIP-814)."""
 
 
 def protocols_of(request: JoinGroupRequest) -> Protocols:
