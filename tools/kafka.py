@@ -31,7 +31,7 @@ class Unavailable(Exception):
 
 
 def need(program: str, install: str) -> str:
-    """Path of a program; raises Unavailable naming the package that has it."""
+    """Return the path of a program. Raises Unavailable with the package that contains it."""
     found = shutil.which(program)
     if found is None:
         raise Unavailable(f"{program} is not installed; on Debian or Ubuntu: apt-get install {install}")
@@ -85,7 +85,7 @@ def fetch_jars(target: Path, pom: str, *properties: str) -> Path:
     if done.returncode != 0:
         lines = [line.removeprefix("[ERROR]").strip() for line in (done.stdout + done.stderr).splitlines()]
         reason = max(lines, key=len, default="")[:400]  # the other lines are links and hints
-        where = "from Maven Central (behind a proxy: ~/.m2/settings.xml)"
+        where = "from Maven Central (with a proxy, configure ~/.m2/settings.xml)"
         raise Unavailable(f"mvn could not fetch the jars of {target.name} {where}: {reason}")
     try:
         staging.rename(target)

@@ -157,7 +157,7 @@ def commands(command: Any, words: str) -> Iterator[str]:
 
 
 def value(option: Any) -> str:
-    """What an option takes, behind a space; nothing for a flag."""
+    """Return the value of an option after a space, or an empty text for a flag."""
     if option.is_flag:
         return ""
     kind = option.type_descriptor.annotation
@@ -225,7 +225,7 @@ def module_page(name: str) -> str:
 
 
 def is_documented(value: object) -> bool:
-    """Whether a value has a docstring of its own: classes and functions, but not constants and type aliases."""
+    """Return whether a value can have a docstring: classes and functions, but not constants and type aliases."""
     return inspect.isclass(value) or inspect.isroutine(value)
 
 

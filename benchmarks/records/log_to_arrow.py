@@ -90,7 +90,7 @@ def python_peers(data: bytes) -> dict[str, float]:
         try:
             found[name] = cpu_ns_a_row(lambda package=package: read_peer(package, data), 3)
         except Exception as missing:  # not installed, or without the library of the codec
-            print(f"# {name} left out: {missing}", file=sys.stderr)
+            print(f"# {name} skipped: {missing}", file=sys.stderr)
     return found
 
 

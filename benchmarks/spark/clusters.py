@@ -94,5 +94,5 @@ def connector_jars() -> str | None:
         kafka.need("javac", "openjdk-17-jdk-headless")
         return ",".join(map(str, sorted(kafka.spark_connector_jars().glob("*.jar"))))
     except kafka.Unavailable as missing:
-        print(f"# left out: {missing}", file=sys.stderr)
+        print(f"# skipped: {missing}", file=sys.stderr)
         return None

@@ -2,7 +2,7 @@
 
 MetadataResponse v9 (20 partitions each) and OffsetCommitValue v3, in batches of 10,000 rows as from Spark. The peer
 does what a UDF has to do: decode objects with the compiled codec, convert them to dicts, and the dicts to Arrow. These
-are costs of the Python worker; those of the JVM are the same for both.
+are costs of the Python worker; those of the JVM are equal for both.
 """
 
 from __future__ import annotations

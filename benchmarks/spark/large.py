@@ -40,7 +40,7 @@ def main() -> None:
     folder = tempfile.gettempdir()
     free = shutil.disk_usage(folder).free
     if free < need:
-        print(f"# left out: needs {need / 1e9:.0f} GB in {folder}, {free / 1e9:.0f} GB are free", file=sys.stderr)
+        print(f"# skipped: needs {need / 1e9:.0f} GB in {folder}, {free / 1e9:.0f} GB are free", file=sys.stderr)
         return
     jars = connector_jars()
     name = "kwire" if jars is None else "kafka"
