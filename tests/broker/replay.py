@@ -1,8 +1,8 @@
 """Recorded conversations of real clients with real brokers, replayed to ours.
 
-The requests go out in the order of the capture, each on a connection that stands for the recorded one; what the first
-broker had made up (topic ids, fetch session ids) is exchanged for what ours has. The answers come back as JSON, without
-what no two brokers have in common: ids, addresses, times.
+Requests are sent in the order of the capture, each on a connection that stands for the recorded one, with generated
+values of the recorded broker (topic ids, fetch session ids) replaced by ours. Responses are compared as JSON, without
+values that differ between brokers: ids, addresses, times.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def frames(folder: Path, name: str) -> Iterator[tuple[dict[str, Any], bytes]]:
             yield json.loads(read), base64.b64decode(json.loads(raw)["b64"])
 
 
-def read_answer(sock: socket.socket) -> bytes:
+def read_frame(sock: socket.socket) -> bytes:
     """Read one frame with its length."""
     head = sock.recv(4, socket.MSG_WAITALL)
     assert len(head) == 4, "the broker closed the connection"
@@ -87,7 +87,7 @@ class Replay:
             version = 0
         codec = response_codec(api_key, version)
         theirs = codec.decode(wire)[1].to_json(version=version)
-        ours = codec.decode(read_answer(self.sockets[decoded["conn"]]))[1].to_json(version=version)
+        ours = codec.decode(read_frame(self.sockets[decoded["conn"]]))[1].to_json(version=version)
         if api_key in (METADATA, CREATE_TOPICS):
             self._learn(theirs, self.theirs_by_id, by_id=True)
             self._learn(ours, self.ours_by_name, by_id=False)
@@ -97,8 +97,8 @@ class Replay:
         return comparable(theirs, self.theirs_by_id), comparable(ours, names)
 
     @staticmethod
-    def _learn(answer: dict[str, Any], into: dict[str, str], *, by_id: bool) -> None:
-        for topic in answer["topics"]:
+    def _learn(response: dict[str, Any], into: dict[str, str], *, by_id: bool) -> None:
+        for topic in response["topics"]:
             topic_id = topic.get("topicId", NO_ID)
             if topic_id != NO_ID:
                 into.update({topic_id: topic["name"]} if by_id else {topic["name"]: topic_id})
@@ -108,7 +108,7 @@ def comparable(value: Any, names: dict[str, str]) -> Any:
     """Return JSON without values that differ between brokers; topic ids become names, session ids become flags."""
     if isinstance(value, list):
         found = [comparable(each, names) for each in value]
-        for key in ("partitionIndex", "index"):  # some answers follow the order of a Java map
+        for key in ("partitionIndex", "index"):  # some responses have the order of a Java map
             if found and isinstance(found[0], dict) and key in found[0]:
                 found.sort(key=lambda each: each[key])
         return found

@@ -206,10 +206,10 @@ def test_every_version_gets_a_response(broker: Broker, make: Any) -> None:
         cls = messages.MetadataRequest
         topics = client.ask(cls(topics=[cls.MetadataRequestTopic(name=TOPIC)]), 12).topics
         for version in range(lowest, highest + 1):
-            if make is delete_topics:  # they are there already where the test of create_topics ran in this process
+            if make is delete_topics:  # they exist if the test of create_topics ran in this process
                 client.ask(create_topics(version, None), 7)
-            answer = client.ask(make(version, topics[0].topic_id), version)
-            codes = error_codes(answer.to_json(version=version))
+            response = client.ask(make(version, topics[0].topic_id), version)
+            codes = error_codes(response.to_json(version=version))
             # none of ours; unknown topics and partitions and a wrong resource type are asked for above
             assert codes <= {0, 3, 42}, (version, codes)
             assert 0 in codes or not codes

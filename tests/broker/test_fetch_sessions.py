@@ -26,7 +26,7 @@ def request(session_id: int, epoch: int, *indexes: int, forget: tuple[int, ...] 
     )
 
 
-def answer(index: int, *, high_watermark: int = 5, records: bytes = b"", error: int = 0) -> Any:
+def response(index: int, *, high_watermark: int = 5, records: bytes = b"", error: int = 0) -> Any:
     return FetchResponse.PartitionData(
         partition_index=index, high_watermark=high_watermark, log_start_offset=0, records=records, error_code=error
     )
@@ -37,12 +37,12 @@ def sessions() -> FetchSessions:
     return FetchSessions(ManualClock(), limit=2)
 
 
-def begun(sessions: FetchSessions, *indexes: int) -> int:
+def new_session(sessions: FetchSessions, *indexes: int) -> int:
     """Create a session whose client has received all partitions."""
     view = sessions.view(request(NO_SESSION, 0, *indexes), VERSION)
     for partition in view.partitions:
-        assert view.has_changed(partition, answer(partition.index))
-        view.mark_sent(partition, answer(partition.index))
+        assert view.has_changed(partition, response(partition.index))
+        view.mark_sent(partition, response(partition.index))
     return view.session_id
 
 
@@ -50,36 +50,36 @@ def test_a_sessionless_fetch_returns_every_partition(sessions: FetchSessions) ->
     view = sessions.view(request(NO_SESSION, -1, 0, 1), VERSION)
     assert view.session_id == NO_SESSION
     assert not view.is_incremental
-    assert all(view.has_changed(partition, answer(partition.index)) for partition in view.partitions)
+    assert all(view.has_changed(partition, response(partition.index)) for partition in view.partitions)
     assert len(sessions) == 0
 
 
 def test_incremental_fetches_return_changed_partitions(sessions: FetchSessions) -> None:
-    session_id = begun(sessions, 0, 1, 2)
+    session_id = new_session(sessions, 0, 1, 2)
     view = sessions.view(request(session_id, 1), VERSION)
     assert [partition.index for partition in view.partitions] == [0, 1, 2]
     first = view.partitions[0]
-    assert not view.has_changed(first, answer(0))
-    assert view.has_changed(first, answer(0, high_watermark=6))
-    assert view.has_changed(first, answer(0, records=b"x"))
-    assert view.has_changed(first, answer(0, error=3))
+    assert not view.has_changed(first, response(0))
+    assert view.has_changed(first, response(0, high_watermark=6))
+    assert view.has_changed(first, response(0, records=b"x"))
+    assert view.has_changed(first, response(0, error=3))
 
 
 def test_a_partition_with_records_moves_to_the_end(sessions: FetchSessions) -> None:
-    session_id = begun(sessions, 0, 1, 2)
+    session_id = new_session(sessions, 0, 1, 2)
     view = sessions.view(request(session_id, 1), VERSION)
-    view.mark_sent(view.partitions[0], answer(0, records=b"x"))
+    view.mark_sent(view.partitions[0], response(0, records=b"x"))
     assert [p.index for p in sessions.view(request(session_id, 2), VERSION).partitions] == [1, 2, 0]
 
 
 def test_partitions_are_added_changed_and_forgotten(sessions: FetchSessions) -> None:
-    session_id = begun(sessions, 0, 1)
+    session_id = new_session(sessions, 0, 1)
     view = sessions.view(request(session_id, 1, 1, 2, forget=(0,), offset=9), VERSION)
     assert [(p.index, p.request.fetch_offset) for p in view.partitions] == [(1, 9), (2, 9)]
 
 
 def test_a_session_without_partitions_ends(sessions: FetchSessions) -> None:
-    session_id = begun(sessions, 0)
+    session_id = new_session(sessions, 0)
     assert sessions.view(request(session_id, 1, forget=(0,)), VERSION).session_id == NO_SESSION
     assert len(sessions) == 0
 
@@ -95,14 +95,14 @@ def test_a_session_without_partitions_ends(sessions: FetchSessions) -> None:
 def test_an_invalid_session_is_rejected(
     sessions: FetchSessions, session_id: int | None, epoch: int, version: int, code: ErrorCode
 ) -> None:
-    known = begun(sessions, 0)
+    known = new_session(sessions, 0)
     with pytest.raises(BrokerError) as found:
         sessions.view(request(known if session_id is None else session_id, epoch), version)
     assert found.value.code == code
 
 
 def test_a_full_fetch_ends_the_old_session(sessions: FetchSessions) -> None:
-    session_id = begun(sessions, 0)
+    session_id = new_session(sessions, 0)
     sessions.view(request(session_id, -1, 0), VERSION)
     assert len(sessions) == 0
 
@@ -110,7 +110,7 @@ def test_a_full_fetch_ends_the_old_session(sessions: FetchSessions) -> None:
 def test_only_a_long_unused_session_is_evicted() -> None:
     clock = ManualClock()
     sessions = FetchSessions(clock, limit=1)
-    first = begun(sessions, 0)
+    first = new_session(sessions, 0)
     assert sessions.view(request(NO_SESSION, 0, 1), VERSION).session_id == NO_SESSION
     clock.advance(EVICTION_MS + 1)
     second = sessions.view(request(NO_SESSION, 0, 1), VERSION).session_id
@@ -119,8 +119,8 @@ def test_only_a_long_unused_session_is_evicted() -> None:
 
 
 def test_watermarks_sent_with_an_error_are_sent_again(sessions: FetchSessions) -> None:
-    session_id = begun(sessions, 0)
+    session_id = new_session(sessions, 0)
     view = sessions.view(request(session_id, 1), VERSION)
-    view.mark_sent(view.partitions[0], answer(0, error=3))
+    view.mark_sent(view.partitions[0], response(0, error=3))
     view = sessions.view(request(session_id, 2), VERSION)
-    assert view.has_changed(view.partitions[0], answer(0))
+    assert view.has_changed(view.partitions[0], response(0))

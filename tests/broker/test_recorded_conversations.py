@@ -22,7 +22,7 @@ SETTINGS = {
 """Create the state that the recorded brokers had."""
 
 
-def is_asked(name: str, decoded: dict[str, Any]) -> bool:
+def is_replayed(name: str, decoded: dict[str, Any]) -> bool:
     """Return whether a recorded request is replayed."""
     body, api_key = decoded["body"], decoded["apiKey"]
     if api_key not in WITHOUT_SESSIONS_OF_OTHERS or TRANSACTIONAL_TOPIC in str(body.get("topicData")):
@@ -32,11 +32,11 @@ def is_asked(name: str, decoded: dict[str, Any]) -> bool:
     return name != "k282" or api_key != API_VERSIONS  # 2.8 refuses versions that we have
 
 
-def without_settings(answer: dict[str, Any]) -> dict[str, Any]:
+def without_settings(response: dict[str, Any]) -> dict[str, Any]:
     """Return CreateTopics responses without configs, which depend on the release."""
-    for topic in answer["topics"]:
+    for topic in response["topics"]:
         topic.pop("configs", None)
-    return answer
+    return response
 
 
 def with_shared_settings(theirs: dict[str, Any], ours: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -60,7 +60,7 @@ def test_recorded_requests_get_the_recorded_responses(name: str, least: int, kaf
         with Replay((host, int(port))) as replay:
             for decoded, wire in frames(folder, name):
                 if decoded["dir"] == "c2s":
-                    waiting[decoded["conn"]].append(is_asked(name, decoded))
+                    waiting[decoded["conn"]].append(is_replayed(name, decoded))
                     if waiting[decoded["conn"]][-1]:
                         replay.send(decoded, wire)
                 elif waiting[decoded["conn"]].popleft():

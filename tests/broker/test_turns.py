@@ -26,7 +26,7 @@ def counting_broker() -> Iterator[Broker]:
 
 
 @contextlib.contextmanager
-def held_up(broker: Broker, then_advance_ms: int = 0) -> Iterator[None]:
+def blocked_thread(broker: Broker, then_advance_ms: int = 0) -> Iterator[None]:
     """Block the broker's thread, so that everything sent meanwhile has arrived when it continues."""
     holds, go_on = threading.Event(), threading.Event()
 
@@ -53,7 +53,7 @@ def test_a_client_waits_for_one_turn_of_each_other(counting_broker: Broker) -> N
         for each in (*greedy, modest):
             each.ask(request, 0)
         counting_broker.requests.clear()
-        with held_up(counting_broker):
+        with blocked_thread(counting_broker):
             for each in greedy:
                 frame = each.protocol.send(request, version=0)
                 each.sock.setblocking(False)
@@ -75,7 +75,7 @@ def test_requests_after_one_that_waited_are_handled_in_turns(counting_broker: Br
             greedy.send(request, 0)
         modest.ask(request, 0)  # everything sent before has arrived
         counting_broker.requests.clear()
-        with held_up(counting_broker, then_advance_ms=600_000):
+        with blocked_thread(counting_broker, then_advance_ms=600_000):
             modest.send(request, 0)
         modest.receive()
         clients = [each.client_id for each in counting_broker.requests]

@@ -28,10 +28,10 @@ def peer(name: str = "test") -> Peer:
 @contextlib.contextmanager
 def busy_workers(broker: Broker) -> Iterator[None]:
     """Keep all worker threads of a broker busy."""
-    begun, go_on = threading.Semaphore(0), threading.Event()
+    new_session, go_on = threading.Semaphore(0), threading.Event()
 
     def work() -> None:
-        begun.release()
+        new_session.release()
         go_on.wait()
 
     def occupy(node: Node) -> None:
@@ -40,7 +40,7 @@ def busy_workers(broker: Broker) -> Iterator[None]:
 
     broker.call(occupy)
     for _ in range(THREADS):
-        begun.acquire()
+        new_session.acquire()
     try:
         yield
     finally:

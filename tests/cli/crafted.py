@@ -11,7 +11,7 @@ from tests.records.building import batch, record
 HOSTILE = "a\x1b]0;owned\x07\x1b[31mred\x9b2J\u202egnp.exe\u200d"
 ACTED_ON = ("\x1b", "\x07", "\x9b", "\u202e", "\u200d", "\r", "\x7f")
 
-# the same as markup, and as rich's console markup
+# hostile HTML markup, and rich's console markup
 MARKUP = "<script>alert('x')</script>&amp;\"'[bold red]hello[/]"
 
 

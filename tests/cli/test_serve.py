@@ -63,8 +63,8 @@ def test_serve_runs_until_stopped_and_keeps_the_directory(tmp_path: Path, number
 def test_serve_without_a_directory_warns_that_data_is_temporary() -> None:
     process, _ = serve()
     process.terminate()
-    _, told = process.communicate(timeout=HANG_S)
-    assert "temporary directory" in told
+    _, reported = process.communicate(timeout=HANG_S)
+    assert "temporary directory" in reported
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_startup_errors_are_one_line(
     arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["serve", "--port", "0", *arguments]) == code
-    told = capsys.readouterr().err
-    assert message in told
-    assert "hidden" not in told
+    reported = capsys.readouterr().err
+    assert message in reported
+    assert "hidden" not in reported
 
 
 def topics_of(servers: str, user: str, password: str, mechanism: str) -> set[str]:

@@ -32,8 +32,8 @@ def servers() -> Iterator[str]:
 def create(client: Client, name: str, partitions: int = 1) -> None:
     cls: Any = registry.get("CreateTopicsRequest")
     topic = cls.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
-    answer = client.request(cls(topics=[topic], timeout_ms=10_000))
-    assert [each.error_code for each in answer.topics] == [0]
+    response = client.request(cls(topics=[topic], timeout_ms=10_000))
+    assert [each.error_code for each in response.topics] == [0]
 
 
 def write(producer: Producer, topic: str, partition: int, values: list[bytes]) -> int:
@@ -115,9 +115,9 @@ def test_another_process_can_end_a_transaction_with_offsets_of_a_group(servers: 
         cls: Any = registry.get("OffsetFetchRequest")
         group = cls.OffsetFetchRequestGroup(group_id="g", topics=None)
         request = cls(groups=[group], require_stable=True)
-        answer = client.request(request, node_id=client.coordinator("g", 0), version=9).groups[0]
-        assert answer.error_code == 0
-        return [(each.committed_offset, each.metadata) for topic in answer.topics for each in topic.partitions]
+        response = client.request(request, node_id=client.coordinator("g", 0), version=9).groups[0]
+        assert response.error_code == 0
+        return [(each.committed_offset, each.metadata) for topic in response.topics for each in topic.partitions]
 
     with Client(servers, **{"transactional.id": "left"}) as client, Client(servers) as driver:
         create(client, "left", 2)
@@ -219,13 +219,13 @@ def test_a_broker_that_refuses_or_never_responds_is_an_error() -> None:
 def test_an_invalid_response_is_a_kwire_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
-        def answer() -> None:
+        def response() -> None:
             peer, _ = server.accept()
             with peer:
                 peer.recv(1000)
                 peer.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
-        thread = threading.Thread(target=answer)
+        thread = threading.Thread(target=response)
         thread.start()
         with pytest.raises(Exception, match="frame of") as caught:
             Client(f"127.0.0.1:{server.getsockname()[1]}").metadata()

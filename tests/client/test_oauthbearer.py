@@ -43,8 +43,8 @@ class Granting(BaseHTTPRequestHandler):
         self.forms.append(dict(urllib.parse.parse_qsl(form)))
         known = self.headers["Authorization"] == "Basic a3dpcmU6czM6Y3JldA=="
         granted = unsecured_token({"sub": "kwire", "exp": time.time() + 3600, "n": len(self.forms)})
-        answer = {"access_token": granted, "token_type": "Bearer"} if known else {"error": "invalid_client"}
-        body = b"not json" if self.path == "/broken" else json.dumps({} if self.path == "/empty" else answer).encode()
+        response = {"access_token": granted, "token_type": "Bearer"} if known else {"error": "invalid_client"}
+        body = b"not json" if self.path == "/broken" else json.dumps({} if self.path == "/empty" else response).encode()
         self.send_response(200 if known else 401)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

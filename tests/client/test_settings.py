@@ -84,16 +84,16 @@ def test_every_config_of_the_java_clients_is_accepted_or_refused_with_a_reason()
     names = [line.split("\t")[0] for line in lines]
     assert len(names) > 140
 
-    def answer(name: str) -> str:
+    def response(name: str) -> str:
         try:
             ClientSettings.parse({**SERVERS, name: "x"})
         except OptionError as error:
             return str(error)
         return ""
 
-    answers = {name: answer(name) for name in names}
-    assert [name for name, text in answers.items() if "unknown config" in text] == []
-    refused = {name for name, text in answers.items() if "is not supported" in text}
+    responses = {name: response(name) for name in names}
+    assert [name for name, text in responses.items() if "unknown config" in text] == []
+    refused = {name for name, text in responses.items() if "is not supported" in text}
     assert {name for name in refused if not name.startswith("sasl.oauthbearer.assertion.")} == {
         "bootstrap.controllers",
         "config.providers",

@@ -214,6 +214,6 @@ def test_merged_classes_take_each_version_from_the_newest_release_that_has_it() 
 def test_a_definition_and_its_rendering_generate_the_same_source() -> None:
     spec = schema.parse(AWKWARD)
     again = message_source(schema.parse(schema.render(spec)), "")
-    about = " Say '''so''' and end in a \" "  # the one thing that is no fact; quotes may not end the docstring
+    about = " Say '''so''' and end in a \" "  # free text; its quotes must not end the docstring
     assert about in message_source(spec, "")
     assert again == message_source(spec, "").replace(about, "")

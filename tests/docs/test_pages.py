@@ -14,7 +14,7 @@ from tests.docs.examples import BLOCK, ON_SPARK, PAGES, ROOT, blocks, fill, in_p
 
 from kwire.cli.main import build
 
-# Pages whose examples another test runs, in an order or with parts of its own.
+# Pages whose examples are run by another test, in another order or with additions.
 RUN_ELSEWHERE = {
     "README.md": "tests/docs/test_readme.py",
     "deployment.md": "tests/interop/test_spark_deployment.py",

@@ -1,7 +1,7 @@
 """`./dev fuzz [WORD ...] [--inputs N] [--seed N]`: long fuzz runs; the suite has short ones.
 
-Each fuzzer runs in a process of its own, because the guarded ones die at the first byte touched outside a buffer. A
-finding prints the input or the seed that makes it again.
+Each fuzzer runs in a separate process, because guarded ones die at the first access outside a buffer. A finding prints
+the input or the seed that reproduces it.
 """
 
 from __future__ import annotations

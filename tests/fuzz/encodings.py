@@ -1,8 +1,8 @@
 """Random definitions and integer encodings: kernel, walker, columns and a third writer give the same bytes.
 
-The third writer is `reference_bytes`: one function, made from the specification alone (docs/spec/messages.md, parts 3
-and 6), that shares no line with the package but the model of the definition. Then the bytes are changed, and kernel and
-walker must still agree; `run(inputs, seed)` is what `./dev fuzz` calls.
+The third writer is `reference_bytes`: one function, written from the specification alone (docs/spec/messages.md, parts
+3 and 6), that shares only the model of definitions with the package. Then the bytes are mutated, and kernel and walker
+must still agree. `./dev fuzz` calls `run(inputs, seed)`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import struct
 from typing import Any
 
 import pyarrow as pa
-from tests.fuzz.messages import Target, mutate, spoil
+from tests.fuzz.messages import Target, make_invalid, mutate
 from tests.messages.test_any_definition import Filler, Writer
 
 from kwire import schema
@@ -159,7 +159,7 @@ def run(inputs: int, seed: int) -> None:
                 else:
                     obj = target.walker_decode(wire)
                     assert not isinstance(obj, DecodeError)
-                    spoil(obj, draw)
+                    make_invalid(obj, draw)
                     taken += target.check_object(obj)
                 made += 1
     print(f"encodings: {made} inputs, {taken} taken, no difference", flush=True)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from tests.fuzz.encodings import drawn
-from tests.fuzz.messages import Target, mutate, spoil, targets
+from tests.fuzz.messages import Target, make_invalid, mutate, targets
 
 from kwire import native
 from kwire.plan.kernels import decode, encode
@@ -106,7 +106,7 @@ def run(inputs: int, seed: int) -> None:
             assert isinstance(made, bytes) == (target.kernel_packed(data) is not None), f"{target}: {data.hex()}"
         assert bench.flatten(target, data) in (0, decode.FAILED)
         obj = target.walker_decode(wire)
-        spoil(obj, draw)
+        make_invalid(obj, draw)
         try:
             packed = pack(obj)
         except Exception:  # whatever msgspec raises for objects of other kinds

@@ -1,9 +1,9 @@
 """Kernel and walker on mutated messages: both accept the same ones, read the same objects, write the same bytes.
 
-`run(inputs, seed)` is what `./dev fuzz` calls; a short run is part of the test suite. Every input starts as bytes
-that Kafka wrote (tests/data) and is cut, flipped, stretched, or given hostile lengths, several times over. What both
-read is written again by both; and objects are given wrong values, which the kernel may only take if the walker writes
-the same bytes.
+`./dev fuzz` calls `run(inputs, seed)`; a short run is part of the test suite. Every input starts as bytes that Kafka
+wrote (tests/data), which are truncated, flipped, extended or given hostile lengths, several times. Messages that both
+read are written by both; and objects get invalid values, which the kernel may accept only if the walker writes the same
+bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kwire.plan.reading import Reader
 from kwire.plan.writing import Writer
 
 MAX_BYTES = 600
-"""Messages above this are left out: they would only make the same mistakes more slowly."""
+"""Larger messages are skipped: they would find the same errors more slowly."""
 HOSTILE = (
     b"\xff\xff\xff\xff",
     b"\x7f\xff\xff\xff",
@@ -198,7 +198,7 @@ def mutate(wire: bytes, other: bytes, draw: random.Random) -> bytes:
     return bytes(data)
 
 
-def spoil(obj: Any, draw: random.Random) -> None:
+def make_invalid(obj: Any, draw: random.Random) -> None:
     """Set an attribute, at any depth of the object, to a value that may be invalid."""
     while True:
         name = draw.choice(obj.__struct_fields__)
@@ -227,7 +227,7 @@ def run(inputs: int, seed: int) -> None:
             taken += target.check_bytes(mutate(wire, draw.choice(target.wires), draw))
         else:
             obj = target.walker_decode(wire)
-            spoil(obj, draw)
+            make_invalid(obj, draw)
             taken += target.check_object(obj)
         if i and i % 1_000_000 == 0:
             rate = i / (time.monotonic() - started)

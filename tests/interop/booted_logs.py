@@ -50,9 +50,9 @@ def by_place(lines: list[str]) -> dict[Place, list[tuple[int, int, str, str]]]:
 
 
 def as_printed(rows: list[Row]) -> list[tuple[int, int, str, str]]:
-    return [(row.offset, row.timestamp, *map(hexed, (row.key, row.value))) for row in rows]  # type: ignore[misc]
+    return [(row.offset, row.timestamp, *map(as_hex, (row.key, row.value))) for row in rows]  # type: ignore[misc]
 
 
-def hexed(data: bytes | None) -> str:
+def as_hex(data: bytes | None) -> str:
     """Render bytes as the Java consumer prints them: "x" and hexadecimal digits, or "-" for null."""
     return "-" if data is None else "x" + data.hex()

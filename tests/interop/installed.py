@@ -2,7 +2,7 @@
 
 build_wheel          what `pip` would get
 make_environment     a new virtual environment: the wheel as pip installs it, and links to those distributions that
-                     the wheel says it needs. What it forgets to name is not there; nothing is downloaded
+                     the wheel requires. Undeclared dependencies are missing; nothing is downloaded
 spark_home           Spark as PySpark brings it, in a folder whose `work` and `logs` may be written to
 """
 
@@ -33,7 +33,8 @@ def build_wheel(folder: Path) -> Path:
 def make_environment(folder: Path, wheel: Path | None, *requirements: str, compiled: bool = True) -> Path:
     """Create a virtual environment and return its python.
 
-    wheel: what to install, None for nothing of kwire. requirements: what else, with all it needs: `pyspark[connect]`.
+    wheel: the wheel to install, None for none. requirements: other distributions with their dependencies, such as
+    `pyspark[connect]`.
     compiled: whether pip compiles the modules, which takes ten seconds.
     """
     run([sys.executable, "-m", "venv", "--without-pip", str(folder)])

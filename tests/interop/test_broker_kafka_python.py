@@ -1,8 +1,8 @@
 """kafka-python's integration tests, from its source distribution, on our broker.
 
-The distribution comes from PyPI in the version that the other tests use. It lacks the module that starts services;
-one class of that is needed where the broker runs already. Tests of SASL and TLS start brokers of their own from Kafka's
-scripts, and are not part of this.
+The distribution is that of PyPI, in the version of the other tests. It lacks the module that starts services; one of
+its classes is replaced, since the broker already runs. Tests of SASL and TLS, which start brokers with Kafka's scripts,
+are not run.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ AGES = {
     "0.10.1": ["api.version.request=false", "broker.version.fallback=0.10.1"],
     "now": [],
 }
-SENT_MAGIC = {"0.8.2": 0, "0.9.0": 0, "0.10.1": 2, "now": 2}  # from 0.10 on librdkafka asks all the same what there is
+SENT_MAGIC = {"0.8.2": 0, "0.9.0": 0, "0.10.1": 2, "now": 2}  # from 0.10 librdkafka always requests ApiVersions
 TOPIC_MAGIC = {"0.9.0": 0, "0.10.2": 1, "3.0": 2}
 
 

@@ -108,7 +108,7 @@ def test_a_thousand_bad_connections_cost_little_and_delay_no_one(served: BrokerP
         assert read(served, "busy", 300) == big + small
         grown = resident_bytes(served, "VmHWM") - before
         assert len(idle) + len(stalled) + len(announced) == 990
-        assert all(sock.recv(4) for sock in stalled[:3])  # an answer is there for who begins to read
+        assert all(sock.recv(4) for sock in stalled[:3])  # clients that start to read get their responses
     assert grown < 64 * MEBI, f"{grown / MEBI:.0f} MiB more"
 
 

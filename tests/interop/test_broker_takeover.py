@@ -1,6 +1,6 @@
 """Kafka 3.9 continues on the directory of our killed broker, and our broker on that of a killed Kafka.
 
-That it takes over what was stopped cleanly is in tests/broker: test_takeover, groups, transactions, security.
+tests/broker covers directories of cleanly stopped brokers: test_takeover, groups, transactions, security.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kafka's log cleaner and ours leave the same batches, and Kafka starts on our result.
 
-Kafka 3.9.1's own Cleaner is driven by tools/java/CleanLog.java. Since 4.0 the last batch of a range is kept, emptied
-(KAFKA-17076), as ours does: the one difference that is let pass.
+tools/java/CleanLog.java runs Kafka 3.9.1's own Cleaner. Kafka keeps the last batch of a range, emptied, only since 4.0
+(KAFKA-17076), like ours: the only difference that is accepted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 from tests import golden
 from tests.log.cleaner.compared import log_content, segment_files, transaction_content
-from tests.log.cleaner.made_logs import MINUTE_MS, NOW_MS, made_log
+from tests.log.cleaner.generated_logs import MINUTE_MS, NOW_MS, generated_log
 from tools import kafka
 
 from kwire.log.cleaner import Cleaner
@@ -57,7 +57,7 @@ def make_cases(root: Path) -> list[Case]:
     cases = []
     for seed in range(LOGS):
         draw = random.Random(seed)
-        log = made_log(seed, magics=[(2,), (2,), (0, 1, 2), (0,), (1,)][seed % 5])
+        log = generated_log(seed, magics=[(2,), (2,), (0, 1, 2), (0,), (1,)][seed % 5])
         settings = {
             "cleanup.policy": "compact",
             "segment.bytes": draw.choice(["9000", "5500", "100000"]),
@@ -124,7 +124,7 @@ def test_kafkas_cleaner_and_ours_leave_the_same_batches(tmp_path: Path) -> None:
     let_pass = 0
     for case in cases:
         for ours, kafkas in zip(run_ours(case), theirs[case.theirs], strict=True):
-            # A pass that finds nothing dirty: Kafka never starts one, and its Cleaner answers 0.
+            # A pass without dirty records: Kafka never starts one, and its Cleaner returns 0.
             assert ours[1] == kafkas[1]
             assert kafkas[0] in (ours[0], 0)
         left, expected = log_content(case.ours), log_content(case.theirs)
@@ -193,5 +193,5 @@ def test_kafka_starts_on_our_compacted_log_and_reads_the_last_value_of_each_key(
     with kafka.KafkaBroker(tmp_path / "broker", **{"log.cleaner.enable": "false"}) as broker:
         lines = consume(broker, topic, 0, "read_committed")
     offsets = [int(line.split("|")[0].removeprefix("Offset:")) for line in lines]
-    # Where it takes long, the coordinator ends the transaction that was open, and what is behind it can be read too.
+    # On a slow machine the coordinator aborts the open transaction, so later records can be read too.
     assert [offset for offset in offsets if offset < stable] == expected

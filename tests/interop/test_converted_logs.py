@@ -1,7 +1,7 @@
 """Real Kafka starts on converted and restored directories, and its consumer reads the expected records.
 
-The directory is one that Kafka itself wrote (tests/data/logs/modern), with its metadata log, so the topics are known
-to the broker that boots on what we made of it.
+Kafka wrote the directory (tests/data/logs/modern) with its metadata log, so the broker that starts on our result knows
+the topics.
 """
 
 from __future__ import annotations

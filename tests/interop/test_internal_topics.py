@@ -15,7 +15,7 @@ from kwire.cli.main import run
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
-CONTROLLER = 21093  # the voter's port stands in the metadata log
+CONTROLLER = 21093  # the voter's port in the metadata log
 SETTINGS: dict[str, str | int] = {
     "controller.quorum.voters": f"1@127.0.0.1:{CONTROLLER}",
     "group.coordinator.rebalance.protocols": "classic,consumer",
@@ -61,13 +61,13 @@ def test_kafka_consumer_groups_describes_the_same_members_offsets_and_lag(
 ) -> None:
     """Members first: they expire after a session timeout, 45 s after the coordinator has started."""
 
-    def told(*options: str) -> list[list[str]]:
+    def reported(*options: str) -> list[list[str]]:
         server = ("--bootstrap-server", broker.bootstrap_servers)
         return table(kafka.java(GROUPS, *server, "--describe", "--all-groups", *options))
 
-    members = told("--members", "--verbose")
-    offsets = told("--offsets")
-    state = told("--state")
+    members = reported("--members", "--verbose")
+    offsets = reported("--offsets")
+    state = reported("--state")
 
     def shown(value: object) -> str:
         return "-" if value is None else str(value)

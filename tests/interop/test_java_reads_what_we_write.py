@@ -1,7 +1,6 @@
 """Kafka's classes read everything that kwire.records writes: every magic, codec and shape, on both paths.
 
-One Java process reads all files. What it should find is put together from the records that were written, not by reading
-our own bytes.
+One Java process reads all files. The expected output is made from the written records, not by reading our bytes.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def with_headers() -> list[Record]:
     ]
 
 
-def hexed(field: bytes | None) -> str:
+def as_hex(field: bytes | None) -> str:
     """Render bytes like CheckRecords.hex."""
     if field is None:
         return "null"
@@ -98,10 +97,10 @@ def lines_of(
     """Return the expected output of Java for records."""
     lines = []
     for i, r in enumerate(records):
-        headers = ",".join(f"{name.encode().hex()}={hexed(value)}" for name, value in r.headers)
+        headers = ",".join(f"{name.encode().hex()}={as_hex(value)}" for name, value in r.headers)
         timestamp = -1 if magic == 0 else r.timestamp if time is None else time
         number = -1 if sequence < 0 else (sequence + i) % 2**31
-        lines.append(f"R {base_offset + i} {timestamp} {hexed(r.key)} {hexed(r.value)} [{headers}] {number}")
+        lines.append(f"R {base_offset + i} {timestamp} {as_hex(r.key)} {as_hex(r.value)} [{headers}] {number}")
     return lines
 
 

@@ -106,11 +106,11 @@ def test_both_sources_read_the_same_rows_in_the_same_tasks(spark: SparkSession, 
     assert live_read.schema == spark_read.schema
     assert live_read.rows == spark_read.rows
     assert bool(live_read.rows) == (name not in NOTHING)
-    if not is_uncut(READS[name]):
+    if not ignores_max_records(READS[name]):
         assert live_read.tasks == spark_read.tasks
 
 
-def is_uncut(options: Options) -> bool:
+def ignores_max_records(options: Options) -> bool:
     """Return whether Spark's source ignores maxRecordsPerPartition, as in batch queries without minPartitions."""
     return "maxRecordsPerPartition" in options and int(options.get("minPartitions", "0")) <= len(MANY)
 
@@ -455,7 +455,7 @@ def write(frame: DataFrame, source: str, servers: str, options: Options) -> None
     frame.write.format(source).options(**{"kafka.bootstrap.servers": servers, **given}).mode("append").save()
 
 
-def landed(servers: str, topic: str) -> Landed:
+def topic_contents(servers: str, topic: str) -> Landed:
     """Return partition, key, value and headers of a topic's records, by partition, in order."""
     found = connector_topics.consume(servers, topic)
     rows = [(each.partition(), each.key(), each.value(), each.headers()) for each in found]
@@ -478,7 +478,7 @@ def written_by_both(
 def test_both_sinks_write_the_same_records(spark: SparkSession, servers: str, name: str) -> None:
     rows, chosen, options = WRITES[name]
     topics = written_by_both(spark, servers, rows, chosen, options)
-    by_spark, live = (landed(servers, topic) for topic in topics)
+    by_spark, live = (topic_contents(servers, topic) for topic in topics)
     assert len(live) == len(rows)
     if name in ("no key", "null keys"):  # anywhere, and together: partitions are drawn
         by_spark, live = (sorted((0, *row[1:]) for row in each) for each in (by_spark, live))  # type: ignore[type-var]
@@ -501,7 +501,7 @@ def codecs_of(servers: str, topic: str) -> set[str]:
 
 def test_keys_map_to_sparks_partitions_for_any_number_of_tasks(spark: SparkSession, servers: str) -> None:
     topics = written_by_both(spark, servers, KEYED, ["key", "value", "headers"], {}, tasks=4)
-    by_spark, live = (sorted(landed(servers, topic), key=repr) for topic in topics)
+    by_spark, live = (sorted(topic_contents(servers, topic), key=repr) for topic in topics)
     assert live == by_spark
 
 
@@ -514,7 +514,7 @@ def test_both_sinks_reject_the_rows(spark: SparkSession, servers: str, name: str
         assert words.lower() in refusal(
             lambda source=source, frame=frame: write(frame, source, servers, {"topic": topic, **options})
         )
-    assert landed(servers, topic) == []
+    assert topic_contents(servers, topic) == []
 
 
 @pytest.mark.parametrize("mode", ["overwrite", "ignore"])
@@ -547,7 +547,7 @@ def test_both_sinks_write_streams(spark: SparkSession, servers: str, tmp_path: P
             .start()
         )
         assert query.awaitTermination(int(HANG_S))
-        found.append(sorted(landed(servers, topic)))
+        found.append(sorted(topic_contents(servers, topic)))
     assert found[0] == found[1]
     assert len(found[0]) == (1107 if mode == "append" else 3 * 7)
 
@@ -566,7 +566,7 @@ def test_writing_does_not_create_topics(spark: SparkSession, servers: str) -> No
     rows = frame_of(spark, KEYED[:2], ["value"])
     assert "create it first" in refusal(lambda: write(rows, "kafka-live", servers, {"topic": name}))
     write(rows, "kafka", servers, {"topic": name})  # the broker makes it: auto.create.topics.enable
-    assert len(landed(servers, name)) == 2
+    assert len(topic_contents(servers, name)) == 2
 
 
 def test_the_save_mode_is_required(spark: SparkSession, servers: str) -> None:
@@ -578,4 +578,4 @@ def test_the_save_mode_is_required(spark: SparkSession, servers: str) -> None:
             writer.save()
         else:
             refusal(writer.save)
-    assert len(landed(servers, topic)) == 2
+    assert len(topic_contents(servers, topic)) == 2

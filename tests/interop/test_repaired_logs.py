@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.interop.booted_logs import hexed
+from tests.interop.booted_logs import as_hex
 from tests.log.expected import consumed
 from tools import kafka
 
@@ -59,7 +59,7 @@ def expected_lines(unclean: Path, mode: Mode) -> list[str]:
         else:
             rows, _ = consumed(unclean / "expected" / "damaged-recovered", "u-plain", partition, "read_uncommitted")
         lines += [
-            f"u-plain {partition} {row.offset} {row.timestamp} {hexed(row.key)} {hexed(row.value)}" for row in rows
+            f"u-plain {partition} {row.offset} {row.timestamp} {as_hex(row.key)} {as_hex(row.value)}" for row in rows
         ]
     return lines
 
@@ -97,7 +97,7 @@ def test_kafka_starts_on_a_repaired_directory_and_serves_the_intact_records(
     log = (folder / "server.log").read_text(errors="replace")
     assert not re.findall(r"Corruption found.*|.*[Ii]nvalid offset.*|ERROR.*CorruptRecord.*", log)
     assert "quarantine" not in log
-    assert "Recovering unflushed segment" in log  # it did look: there is no mark of a clean stop
+    assert "Recovering unflushed segment" in log  # it did recover, since the clean shutdown file is missing
     assert {path: path.stat().st_size for path in before} == before
     transactions = {
         (partition, row.offset)

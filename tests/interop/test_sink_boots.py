@@ -1,7 +1,7 @@
 """kwire's broker starts on a DataFrame written as a log directory, and Kafka 2.8, 3.9 and 4.4 after it.
 
-Kafka in KRaft mode knows of topics what its metadata log says, so kwire's broker takes the directory over first and
-writes one; Kafka 2.8 with ZooKeeper is told of the topics by an administrator, and finds their logs.
+Kafka in KRaft mode knows the topics of its metadata log, so kwire's broker starts on the directory first and
+writes one; for Kafka 2.8 with ZooKeeper an admin client creates the topics, and Kafka finds their logs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.interop.booted_logs import hexed
+from tests.interop.booted_logs import as_hex
 from tests.interop.test_broker_takeover import read, send, transact
 from tests.interop.test_written_logs import LOGGING, dump_problems
 from tools import kafka
@@ -64,9 +64,9 @@ class Row(NamedTuple):
     @property
     def line(self) -> str:
         """Render it like RowPeer."""
-        headers = "".join(f"{name}={hexed(value)}," for name, value in self.headers)
+        headers = "".join(f"{name}={as_hex(value)}," for name, value in self.headers)
         place = f"{self.topic} {self.partition} {self.offset} {self.timestamp_type} {self.timestamp}"
-        return f"{place} {hexed(self.key)} {hexed(self.value)} {headers}"
+        return f"{place} {as_hex(self.key)} {as_hex(self.value)} {headers}"
 
 
 def rows_with_offsets() -> list[Row]:
@@ -229,7 +229,7 @@ def problems(data: Path) -> list[Any]:
     return [each for each in LogDirectory(data).verify() if not each.is_harmless]
 
 
-def check_takes_it(directory: Path, version: str, rows: list[Row], *, is_new: bool = False) -> None:
+def check_kafka_appends(directory: Path, version: str, rows: list[Row], *, is_new: bool = False) -> None:
     """Check that Kafka serves the rows and appends, twice. is_new: create the topics first."""
     topics = sorted({row.topic for row in rows})
     for _ in range(2):
@@ -264,14 +264,14 @@ def test_kafka_finds_no_damage_in_the_files(written: dict[str, Written], case: s
 def test_kafka_3_9_starts_after_the_embedded_broker(written: dict[str, Written], case: str, tmp_path: Path) -> None:
     data, rows = written[case]
     taken_over(data, tmp_path, rows)
-    check_takes_it(tmp_path, "3.9.1", rows)
+    check_kafka_appends(tmp_path, "3.9.1", rows)
 
 
 @pytest.mark.parametrize("case", ["exact-zstd", "fresh-gzip"])
 def test_kafka_4_4_starts_after_the_embedded_broker(written: dict[str, Written], case: str, tmp_path: Path) -> None:
     data, rows = written[case]
     taken_over(data, tmp_path, rows)
-    check_takes_it(tmp_path, "4.4.0", rows)
+    check_kafka_appends(tmp_path, "4.4.0", rows)
 
 
 @pytest.mark.parametrize("case", ["exact-zstd", "fresh-snappy"])
@@ -279,7 +279,7 @@ def test_kafka_2_8_starts_with_zookeeper(written: dict[str, Written], case: str,
     data, rows = written[case]
     shutil.copytree(data, tmp_path / "data")
     forget_cluster(tmp_path / "data")
-    check_takes_it(tmp_path, "2.8.2", rows, is_new=True)
+    check_kafka_appends(tmp_path, "2.8.2", rows, is_new=True)
 
 
 def test_the_embedded_broker_appends_and_restarts(written: dict[str, Written], tmp_path: Path) -> None:

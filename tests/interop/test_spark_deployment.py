@@ -1,6 +1,6 @@
 """kwire from its wheel, with executors in separate processes and over Spark Connect (docs/deployment.md).
 
-The package is read only, as in an image. Programs: tests/interop/deployment.
+The package is read-only, as in an image. tests/interop/deployment has the programs.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ def test_a_spark_connect_client_needs_no_kwire_for_sources_and_sinks(place: Plac
     shutil.copy(PROGRAMS / "bare.py", folder)
     logs = LogDirectory(Path(str(place.given["logs"])))
     words = [server, str(place.given["logs"]), str(folder / "out"), str(place.given["servers"]), "without"]
-    told = installed.results(
+    reported = installed.results(
         installed.run(
             [str(place.bare), str(folder / "bare.py"), *words],
             env=without_java(place.bare, folder / "home"),
@@ -272,4 +272,4 @@ def test_a_spark_connect_client_needs_no_kwire_for_sources_and_sinks(place: Plac
     )
     orders = sum(len(list(logs["orders", number].read())) for number in range(3))
     offsets = sum(len(group.offsets) for group in replay_groups(logs).groups.values())
-    assert told == {"log": orders, "streamed": orders, "offsets": offsets}
+    assert reported == {"log": orders, "streamed": orders, "offsets": offsets}

@@ -1,7 +1,7 @@
 """Earlier releases of Spark: 4.1 and 4.2 give the results of 4.3.
 
-Each is installed from the package index into an environment of its own (pip keeps what it built), with kwire from its
-wheel. The environment is not activated: programs are run by its Python, and Spark finds that by `import kwire.spark`.
+Each is installed from the package index to a separate environment (pip caches its wheels), with kwire from its wheel.
+The environment is not activated: programs run with its Python, which Spark uses because of `import kwire.spark`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Real Kafka and LogManager alternate on the same directories.
 
-Topics have to be in Kafka's metadata log, so Kafka creates them; then it stops, and its directory is written by us.
+Topics must be in Kafka's metadata log, so Kafka creates them; then it stops, and kwire writes to its directory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.interop.booted_logs import hexed
+from tests.interop.booted_logs import as_hex
 from tests.waiting import HANG_S
 from tools import kafka
 
@@ -98,7 +98,7 @@ class Expected:
 
     def add(self, log: PartitionWriter, first_offset: int, records: list[Record], *, aborted: bool = False) -> None:
         lines = [
-            f"{log.topic} {log.partition} {offset} {record.timestamp} {hexed(record.key)} {hexed(record.value)}"
+            f"{log.topic} {log.partition} {offset} {record.timestamp} {as_hex(record.key)} {as_hex(record.value)}"
             for offset, record in enumerate(records, first_offset)
         ]
         self.all.setdefault((log.topic, log.partition), []).extend(lines)

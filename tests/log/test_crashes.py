@@ -1,7 +1,7 @@
 """A crash at every step of a log's life keeps every guaranteed record and adds none.
 
-A process that ends keeps what it wrote; a machine without power keeps what was synced. Either way the next open finds a
-log whose records are those that were appended, in order, with no lie in its indexes, and which can be written again.
+After a process crash the written data is kept, after a power loss the synced data. In both cases the next open finds a
+log with the appended records in order and with correct indexes, which can be appended to.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ CONFIG = LogConfig(index_interval_bytes=256, segment_index_bytes=4096, segment_b
 Values = dict[int, bytes | None]
 
 
-class Promises:
+class Guarantees:
     """Records that must or may exist after a crash. written: survive a process crash; synced: a machine crash too.
 
-    possible: values by offset that were ever appended there.
+    possible: all values ever appended, by offset.
     """
 
     def __init__(self) -> None:
@@ -64,20 +64,20 @@ class Promises:
                 del values[offset]
 
 
-def life_of_a_log(directory: Path, files: FileSystem, told: Promises) -> None:
+def run_every_operation(directory: Path, files: FileSystem, reported: Guarantees) -> None:
     """Run every operation that changes a directory."""
     manager = LogManager.open(directory, now_ms=NOW, file_system=files, default_config=CONFIG)
     log = manager.create("t", 0, now_ms=NOW)
 
     def send(data: bytes, **options: int) -> None:
         first = log.log_end_offset
-        told.about_to_append(first, data)
+        reported.about_to_append(first, data)
         appended = log.append(data, now_ms=NOW, **options)
-        told.appended(log, appended.first_offset, data)
+        reported.appended(log, appended.first_offset, data)
 
     def flush(*, rolled_only: bool = False) -> None:
         log.flush_rolled() if rolled_only else log.flush()
-        told.flushed(log.recovery_point)
+        reported.flushed(log.recovery_point)
 
     for i in range(8):
         send(numbered(log.log_end_offset, 5, 40), leader_epoch=i // 4)
@@ -109,16 +109,16 @@ def life_of_a_log(directory: Path, files: FileSystem, told: Promises) -> None:
     cleaned.close()
     assert gone
     assert max(gone) < end
-    told.about_to_remove(gone.__contains__)
+    reported.about_to_remove(gone.__contains__)
     log.replace_segments(old, [old[0]], now_ms=NOW)
 
     cut = log.log_end_offset - 10
-    told.about_to_remove(lambda offset: offset >= cut)
+    reported.about_to_remove(lambda offset: offset >= cut)
     manager.truncate_to("t", 0, cut, now_ms=NOW)
     for _ in range(3):
         send(numbered(log.log_end_offset + 1000, 5, 40), leader_epoch=2)
-    told.start_may_be = start = log.segments.base_offsets[1] + 3
-    told.about_to_remove(lambda offset: offset < start)
+    reported.start_may_be = start = log.segments.base_offsets[1] + 3
+    reported.about_to_remove(lambda offset: offset < start)
     log.delete_records(start)
     manager.apply_retention(NOW)
     manager.apply_retention(NOW + 60_000)
@@ -129,7 +129,7 @@ def life_of_a_log(directory: Path, files: FileSystem, told: Promises) -> None:
     manager.apply_retention(NOW + 120_000)
     send(numbered(log.log_end_offset, 5, 40), leader_epoch=2)
     manager.close()
-    told.synced = dict(told.written)
+    reported.synced = dict(reported.written)
 
 
 def reopened(directory: Path) -> LogManager:
@@ -137,11 +137,11 @@ def reopened(directory: Path) -> LogManager:
     return LogManager.open(directory, now_ms=NOW, default_config=CONFIG, file_system=StoppingFileSystem())
 
 
-def check(directory: Path, told: Promises, *, power_lost: bool, where: str) -> None:
+def check(directory: Path, reported: Guarantees, *, power_lost: bool, where: str) -> None:
     """Open a directory after a crash and check it against the guarantees."""
     manager = reopened(directory)
     log = manager.logs.get(("t", 0))
-    must = told.synced if power_lost else told.written
+    must = reported.synced if power_lost else reported.written
     if log is None:
         assert not must, where
         manager.close()
@@ -150,7 +150,7 @@ def check(directory: Path, told: Promises, *, power_lost: bool, where: str) -> N
     for offset, value in must.items():
         assert found.get(offset) == value, (where, offset)
     for offset, value in found.items():
-        assert value in told.possible[offset], (where, offset)
+        assert value in reported.possible[offset], (where, offset)
     for offset in list(found)[:: max(1, len(found) // 12)]:  # each found through the indexes as by reading on
         batches = list(read_batches(log.fetch(offset, 1).read()))
         values = {record.offset: record.value for record in batches[0].records()}
@@ -164,7 +164,7 @@ def check(directory: Path, told: Promises, *, power_lost: bool, where: str) -> N
 
     reader = LogDirectory(directory)["t", 0]
     assert {record.offset: record.value for record in reader.read()} == after, where
-    if log.log_start_offset == 0 and end > 46:  # the marker is there
+    if log.log_start_offset == 0 and end > 46:  # the marker exists
         assert [each[:] for each in aborted] == [(9, 40, 46)], where
     with reopened(directory) as again:
         assert again.was_clean
@@ -173,19 +173,19 @@ def check(directory: Path, told: Promises, *, power_lost: bool, where: str) -> N
 
 def steps_of_a_life(directory: Path) -> int:
     files = StoppingFileSystem()
-    life_of_a_log(directory / "whole", files, Promises())
+    run_every_operation(directory / "whole", files, Guarantees())
     return len(files.steps)
 
 
-def stop_at(directory: Path, step: int, *, torn: bool) -> tuple[StoppingFileSystem, Promises]:
-    files, told = StoppingFileSystem(step, torn=torn), Promises()
+def stop_at(directory: Path, step: int, *, torn: bool) -> tuple[StoppingFileSystem, Guarantees]:
+    files, reported = StoppingFileSystem(step, torn=torn), Guarantees()
     with pytest.raises(Stopped):
-        life_of_a_log(directory, files, told)
-    return files, told
+        run_every_operation(directory, files, reported)
+    return files, reported
 
 
 @pytest.fixture(autouse=True)
-def let_go_of_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+def release_locks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Release locks, as the end of a process would."""
 
     class Forgetful(directory_lock.DirectoryLock):
@@ -211,17 +211,17 @@ EVERY = 6  # 1 meets each of the 340 steps with each kind of crash, which takes 
 @pytest.mark.requirement("G-01", "G-02", "G-03", "G-04", "G-07", "G-08", "G-12", "G-13", "F-02", "F-63", "X-35")
 def test_a_process_killed_at_any_step_loses_no_written_data(directory: Path, torn: bool) -> None:
     for step in range(int(torn), steps_of_a_life(directory), EVERY):
-        files, told = stop_at(directory / str(step), step, torn=torn)
-        check(directory / str(step), told, power_lost=False, where=f"step {step}, after {files.steps[-1:]}")
+        files, reported = stop_at(directory / str(step), step, torn=torn)
+        check(directory / str(step), reported, power_lost=False, where=f"step {step}, after {files.steps[-1:]}")
 
 
 @pytest.mark.requirement("G-07", "G-08", "G-11", "F-02")
 def test_a_power_loss_at_any_step_keeps_flushed_data(directory: Path) -> None:
     source = random.Random(4)
     for step in range(2, steps_of_a_life(directory), EVERY):
-        files, told = stop_at(directory / str(step), step, torn=source.random() < 0.5)
+        files, reported = stop_at(directory / str(step), step, torn=source.random() < 0.5)
         files.lose_unsynced(source)
-        check(directory / str(step), told, power_lost=True, where=f"step {step}, after {files.steps[-1:]}")
+        check(directory / str(step), reported, power_lost=True, where=f"step {step}, after {files.steps[-1:]}")
 
 
 WRITER = """
@@ -248,10 +248,10 @@ def test_a_killed_writer_leaves_every_acknowledged_record(tmp_path: Path) -> Non
             assert process.stdout is not None
             lines = [process.stdout.readline() for _ in range(1 + 100 * run)]
             process.send_signal(signal.SIGKILL)
-            told = [int(line) for line in [*lines, *process.stdout.read().splitlines()] if line]
+            reported = [int(line) for line in [*lines, *process.stdout.read().splitlines()] if line]
         log = open_log(directory)
         found = records_of(log)
-        assert log.log_end_offset >= told[-1] > 0
+        assert log.log_end_offset >= reported[-1] > 0
         assert list(found) == list(range(log.log_end_offset))
         assert all(value is not None and value.startswith(b"%d." % offset) for offset, value in found.items())
         log.close()

@@ -66,9 +66,7 @@ def test_damage_ends_a_read_at_the_offset_of_kafkas_consumer(
         log = directory["u-plain", partition]
         expected, _ = consumed(unclean / "expected" / "damaged-recovered", "u-plain", partition, isolation)
         rows, damages[partition] = read_until_damage(log, how, isolation=isolation)
-        assert rows == expected, (
-            partition
-        )  # recovery cut what stood behind; the consumer stopped at partition 4's batch
+        assert rows == expected, partition  # recovery truncated the rest; the consumer stopped at partition 4's batch
     assert {partition for partition, damage in damages.items() if damage} == {1, 4}
     folder = unclean / "damaged" / "data"
     one, four = damages[1], damages[4]

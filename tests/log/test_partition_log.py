@@ -170,4 +170,4 @@ def test_batches_include_control_batches(kafka_logs: dict[str, Path]) -> None:
     later = [batch for _, batch in log.batches(300)]
     assert [batch.base_offset for batch in later] == [b.base_offset for b in batches if b.last_offset >= 300]
     for batch in batches:
-        batch.check()  # each is a view of bytes of its own
+        batch.check()  # each is a view of separate bytes

@@ -65,22 +65,22 @@ def test_the_fast_path_writes_the_same_log_as_the_slow_path(tmp_path: Path, monk
     sent += [sent[0] + b"\0", sent[0][:-1] + b"!", b"", batch(b"e", timestamp=-1)]
 
     def append_all(log: PartitionWriter, produce_version: int | None) -> list[object]:
-        answers: list[object] = []
+        responses: list[object] = []
         for data in sent:
             try:
-                answers.append(log.append(data, now_ms=NOW, leader_epoch=2, produce_version=produce_version))
+                responses.append(log.append(data, now_ms=NOW, leader_epoch=2, produce_version=produce_version))
             except BrokerError as error:
-                answers.append((type(error), error.code, str(error)))
+                responses.append((type(error), error.code, str(error)))
         producers = repr(dict(log.producers.entries))
         log.close()
-        return [*answers, producers]
+        return [*responses, producers]
 
     for version in (None, 3, 9):
         short = open_log(tmp_path / f"short{version}")
-        answers = append_all(short, version)
+        responses = append_all(short, version)
         with monkeypatch.context() as patch:
             patch.setattr(append_preparation, "take_whole_batch", lambda *_args, **_settings: None)
-            assert append_all(open_log(tmp_path / f"long{version}"), version) == answers
+            assert append_all(open_log(tmp_path / f"long{version}"), version) == responses
         mine, theirs = files_of(tmp_path / f"short{version}" / "t-0"), files_of(tmp_path / f"long{version}" / "t-0")
         assert mine == theirs
         assert len([name for name in mine if name.endswith(".log")]) > 1

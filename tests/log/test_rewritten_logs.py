@@ -84,7 +84,7 @@ def test_a_rewritten_log_equals_the_brokers(
         leader_epoch = batch.partition_leader_epoch
         assert send(log, batch) == batch.base_offset
     assert leader_epoch is not None
-    for entry in original.leader_epochs:  # restarts behind the last batch
+    for entry in original.leader_epochs:  # restarts after the last batch
         if entry.leader_epoch > leader_epoch:
             log.close()
             log = start(clean=True)

@@ -83,12 +83,12 @@ def test_missing_and_wrong_indexes_do_not_change_lookups(
         lambda index: b"".join(entries((max(0, o - 200), p)) for o, p in struct.iter_unpack(">ii", index)),
         lambda index: b"".join(entries((i + 1, p)) for i, (_, p) in enumerate(struct.iter_unpack(">ii", index))),
     ]
-    for lie in lies:
+    for with_field in lies:
         for path, index in honest.items():
-            told = lie(index)
+            reported = with_field(index)
             path.unlink(missing_ok=True)
-            if told is not None:
-                path.write_bytes(told)
+            if reported is not None:
+                path.write_bytes(reported)
         log = LogDirectory(data)[topic, partition]
         assert log.log_end_offset == end
         for start in starts:

@@ -30,8 +30,8 @@ def test_offsets_by_timestamp_equal_kafkas_with_and_without_indexes(
     for topic, partition, isolation, entry in offsets(kafka_logs[archive] / "expected"):
         log = directory[topic, partition]
         for timestamp, offset, found in entry["offsetsForTimes"]:
-            answer = log.offset_for_time(timestamp, isolation=isolation)
-            got = (None, None) if answer is None else (answer.offset, answer.timestamp)
+            response = log.offset_for_time(timestamp, isolation=isolation)
+            got = (None, None) if response is None else (response.offset, response.timestamp)
             assert got == (offset, found), (topic, partition, isolation, timestamp)
             asked += 1
     assert asked > 100
@@ -59,7 +59,7 @@ def test_a_wrong_time_index_does_not_change_lookups(copied: Callable[[str, str],
     path = Path(log.segments[0].url).with_suffix(".timeindex")
     honest = path.read_bytes()
     assert len(honest) > 60
-    for lie in (
+    for with_field in (
         honest[:-5],
         b"",
         bytes(1200),
@@ -72,7 +72,7 @@ def test_a_wrong_time_index_does_not_change_lookups(copied: Callable[[str, str],
             for i in range(0, len(honest), 12)
         ),
     ):
-        path.write_bytes(lie)
+        path.write_bytes(with_field)
         assert [log.offset_for_time(target) for target in targets] == truth
     path.write_bytes(honest)
 

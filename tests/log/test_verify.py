@@ -57,7 +57,7 @@ def test_a_killed_broker_leaves_notes_but_no_damage(kafka_logs: dict[str, Path])
     assert real(found) == []
     assert {each.kind for each in found} == {Kind.UNCLEAN_STOP}
     names = {each.file.rpartition("/")[2].partition(".")[2] for each in found}
-    assert names == {"kafka_cleanshutdown", "index", "timeindex"}  # zeros behind the entries of active segments
+    assert names == {"kafka_cleanshutdown", "index", "timeindex"}  # zeros after the entries of active segments
 
 
 def test_a_new_segment_without_indexes_of_a_running_broker_is_not_damage(copied: Copied) -> None:
@@ -255,7 +255,7 @@ def test_a_wrong_max_timestamp_is_reported_instead_of_the_time_index(by_ms: int,
     path.write_bytes(blob)
     (found,) = real(LogDirectory(data)["orders", 0].verify())
     assert (found.name, found.kind, found.position) == (path.name, Kind.TIMESTAMPS, header.position)
-    for kind in ("index", "timeindex"):  # as a recovering broker builds them, which believes the batch
+    for kind in ("index", "timeindex"):  # as rebuilt by a recovering broker, which trusts the batch
         path.with_suffix(f".{kind}").unlink()
     directory = LogDirectory(data)
     repair_in_place(make_index_plan(directory, verify_directory(directory)))
@@ -391,19 +391,19 @@ def test_a_running_broker_is_reported(copied: Copied) -> None:
     program = "from kwire.storage.directory_lock import DirectoryLock; import sys; DirectoryLock(sys.argv[1])"
     holder = f"{program}; print(flush=True); input()"
 
-    def told() -> str:
+    def reported() -> str:
         return next(each.cause for each in LogDirectory(data).verify() if each.kind is Kind.UNCLEAN_STOP)
 
-    assert told().endswith("was not shut down")
+    assert reported().endswith("was not shut down")
     with subprocess.Popen(
         [sys.executable, "-c", holder, str(data)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout
         assert process.stdin
         process.stdout.readline()
-        assert told().endswith("its lock is held")
+        assert reported().endswith("its lock is held")
         process.stdin.close()
-    assert told().endswith("was not shut down")
+    assert reported().endswith("was not shut down")
 
 
 def test_leftover_files_are_notes(copied: Copied) -> None:

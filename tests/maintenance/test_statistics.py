@@ -111,9 +111,9 @@ def test_unreadable_logs_are_listed_and_the_others_counted(kafka_logs: dict[str,
 
 def test_progress_reports_every_byte_read(kafka_logs: dict[str, Path]) -> None:
     logs = [log for (topic, _), log in LogDirectory(kafka_logs["modern"] / "data").items() if topic == "ids"]
-    told: list[int] = []
-    count_topics(logs, told.append)
-    assert sum(told) == sum(log.size_bytes for log in logs)
+    reported: list[int] = []
+    count_topics(logs, reported.append)
+    assert sum(reported) == sum(log.size_bytes for log in logs)
 
 
 # ---- memory limits

@@ -22,7 +22,7 @@ def values(data: bytes) -> list[bytes | None]:
     return [r.value for b in read_batches(data) for r in b.records()]
 
 
-def answer(data: bytes, to_magic: int = 1, first_offset: int = 0) -> tuple[FetchConversion, bytes]:
+def response(data: bytes, to_magic: int = 1, first_offset: int = 0) -> tuple[FetchConversion, bytes]:
     conversion = FetchConversion(data, to_magic, first_offset)
     chunks = list(conversion.chunks())
     whole = b"".join(chunks)
@@ -38,7 +38,7 @@ LARGE = b"".join(write_batches([plain(i, None, b"v" * 200 + b"%d" % i, 5) for i 
 
 @pytest.mark.requirement("U-15", "S31-21", "S31-36")
 def test_a_response_has_the_announced_size() -> None:
-    conversion, whole = answer(LARGE)
+    conversion, whole = response(LARGE)
     assert conversion.size_bytes == len(LARGE)  # converted it would be longer
     expected = down_convert(LARGE, 1)
     assert len(expected) > len(whole)
@@ -51,7 +51,7 @@ def test_a_response_has_the_announced_size() -> None:
 @pytest.mark.requirement("U-15")
 def test_the_first_batch_is_always_sent_whole() -> None:
     one = write_batch([plain(i, None, b"v", 5) for i in range(100)])
-    conversion, whole = answer(one)
+    conversion, whole = response(one)
     assert conversion.size_bytes > len(one)  # a message of magic 1 is longer than a record of magic 2
     assert len(values(whole)) == 100
 
@@ -59,7 +59,7 @@ def test_the_first_batch_is_always_sent_whole() -> None:
 @pytest.mark.requirement("U-15", "R-02")
 def test_the_rest_is_padded_with_an_entry_that_clients_drop() -> None:
     data = write_batch([plain(0, b"k", b"v", 5)], 2, "none", 0) + MARKER * 5
-    _, whole = answer(data)
+    _, whole = response(data)
     assert values(whole) == [b"v"]
     converted = down_convert(data, 1)
     assert whole.startswith(converted + b"\xff" * 8)
@@ -69,7 +69,7 @@ def test_the_rest_is_padded_with_an_entry_that_clients_drop() -> None:
 
 @pytest.mark.requirement("U-15")
 def test_an_empty_conversion_is_padded_with_twelve_bytes() -> None:
-    conversion, whole = answer(MARKER)
+    conversion, whole = response(MARKER)
     assert conversion.size_bytes == 12
     assert whole == b"\xff" * 8 + (61).to_bytes(4, "big")
     assert values(whole) == []
@@ -78,7 +78,7 @@ def test_an_empty_conversion_is_padded_with_twelve_bytes() -> None:
 @pytest.mark.requirement("U-16")
 def test_a_later_zstd_batch_ends_the_response_and_fails_the_next_fetch() -> None:
     zstd = write_batch([plain(1, b"k", b"z", 5)], 2, "zstd", 1)
-    _, whole = answer(write_batch([plain(0, b"k", b"v", 5)]) + zstd)
+    _, whole = response(write_batch([plain(0, b"k", b"v", 5)]) + zstd)
     assert values(whole) == [b"v"]
     with pytest.raises(RejectedRecords) as raised:
         FetchConversion(zstd, 1, 1)

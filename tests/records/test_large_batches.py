@@ -42,7 +42,7 @@ def test_a_batch_of_many_records_is_read_in_bounded_parts() -> None:
     for part in ColumnReader(topic="t" * 100, partition=0, max_rows=4096).read(data):
         rows += part.num_rows
         assert part.num_rows <= 4096
-        assert pa.total_allocated_bytes() - before < 4 << 20  # all of it at once would be 60 MB
+        assert pa.total_allocated_bytes() - before < 4 << 20  # the whole batch would be 60 MB
     assert rows == count
 
 

@@ -52,7 +52,7 @@ def test_an_invalid_batch_size_is_an_error(size: int) -> None:
     bad = bytearray(batch())
     bad[8:12] = (size & 0xFFFF_FFFF).to_bytes(4, "big")
     assert "size" in through_both(bytes(bad)).errors[0]
-    assert "size" in through_both(bytes(bad[:12])).errors[0]  # told as soon as the size is there
+    assert "size" in through_both(bytes(bad[:12])).errors[0]  # reported as soon as the size is available
 
 
 @pytest.mark.requirement("R-02")

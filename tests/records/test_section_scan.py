@@ -49,9 +49,9 @@ ODD = {
 
 @pytest.mark.parametrize("encoded", ODD.values(), ids=ODD)
 def test_non_canonical_records_are_detected(encoded: str) -> None:
-    answer = both(bytes.fromhex(encoded), 1)
-    assert not answer.fault
-    assert not answer.is_canonical
+    response = both(bytes.fromhex(encoded), 1)
+    assert not response.fault
+    assert not response.is_canonical
 
 
 @pytest.mark.requirement("R-32")

@@ -120,7 +120,7 @@ LEFT_TO_THE_LONG_WAY: dict[str, tuple[Any, dict[str, Any]]] = {
     "nothing": (b"", {}),
     "a cut header": (GOOD[:60], {}),
     "a cut batch": (GOOD[:-1], {}),
-    "bytes behind it": (GOOD + b"\0", {}),
+    "bytes after it": (GOOD + b"\0", {}),
     "two batches": (GOOD + GOOD, {}),
     "other items than bytes": (memoryview(GOOD).cast("b"), {}),
     "too large": (GOOD, {"max_message_bytes": len(GOOD) - 1}),

@@ -274,11 +274,11 @@ def _join(draft: Draft, draw: DrawFn) -> str | None:
 
 
 def _swap(draft: Draft, draw: DrawFn) -> str | None:
-    def meets_the_next(place: Place) -> bool:
+    def overlaps_the_next(place: Place) -> bool:
         behind = [Place(place.siblings, place.index + 1, place.around)] if place.index + 1 < len(place.siblings) else []
         return any(set(place.positional) & set(other.positional) for other in behind)
 
-    place = _pick(draft, draw, meets_the_next)
+    place = _pick(draft, draw, overlaps_the_next)
     if place is None:
         return None
     i = place.index

@@ -17,7 +17,7 @@ from tests import golden
 from tests.schema.evolving import wild_steps
 from tools import kafka
 
-__all__ = ["RELEASES", "Recorded", "answers", "compact", "recorded"]
+__all__ = ["RELEASES", "Recorded", "compact", "recorded", "responses"]
 
 RELEASES = ("4.0.0", "4.3.1")
 RECORDING = "evolution.jsonl.gz"
@@ -34,10 +34,10 @@ class Recorded(NamedTuple):
 
     old: str
     new: str
-    answers: dict[str, str]
+    responses: dict[str, str]
 
 
-def answers(pairs: list[Pair], release: str) -> list[str]:
+def responses(pairs: list[Pair], release: str) -> list[str]:
     """Return the result of Kafka's checker: "passes", "refused: why" or "never ends"."""
     jars = kafka.generator_jars(release)
     classes = kafka.compile_java(PEER, folder=jars)
@@ -71,7 +71,7 @@ def main() -> None:
     from tests.schema.test_evolution_like_kafka import CASES
 
     pairs = list(dict.fromkeys((compact(old), compact(new)) for old, new in [*CASES, *drawn_pairs()]))
-    columns = [answers(pairs, release) for release in RELEASES]
+    columns = [responses(pairs, release) for release in RELEASES]
     endless = 0
     with gzip.GzipFile(golden.DATA / RECORDING, "wb", mtime=0) as out:
         for (old, new), *said in zip(pairs, *columns, strict=True):

@@ -21,7 +21,7 @@ def only(*fields: dict[str, Any], **attributes: Any) -> Field:
     return schema.parse(message(*fields, **attributes)).struct.fields[0]
 
 
-def told(item: Field) -> list[tuple[str, str]]:
+def reported(item: Field) -> list[tuple[str, str]]:
     return [(str(versions), name) for versions, name in item.encodings]
 
 
@@ -110,11 +110,11 @@ def test_an_error_ends_with_a_remedy() -> None:
 @pytest.mark.requirement("I-01", "I-03", "I-41", "I-44", "I-47", "I-48", "S625-18", "S625-19", "S625-20", "S625-21")
 @pytest.mark.requirement("S625-22", "S625-33")
 def test_encoding_is_a_name_or_a_name_per_range() -> None:
-    assert told(only(field(encoding="packed32"))) == [("0+", "packed32")]
-    assert told(only(field(versions="2+", encoding="upacked16"))) == [("2+", "upacked16")]
+    assert reported(only(field(encoding="packed32"))) == [("0+", "packed32")]
+    assert reported(only(field(versions="2+", encoding="upacked16"))) == [("2+", "upacked16")]
     ranges = {"5+": "upacked32", "0-1": "fixed16", "2-4": "packed32"}
     item = only(field(encoding=ranges))
-    assert told(item) == [("0-1", "fixed16"), ("2-4", "packed32"), ("5+", "upacked32")]
+    assert reported(item) == [("0-1", "fixed16"), ("2-4", "packed32"), ("5+", "upacked32")]
     assert (item.type, item.encoding(0), item.encoding(3), item.encoding(9)) == (
         *("int32", "fixed16"),
         *("packed32", "upacked32"),
@@ -229,7 +229,7 @@ def test_the_name_of_the_kips_example_is_accepted_in_the_kip_dialect(bits: int) 
     )
     assert [error.rule for error in schema.check(text)[1]] == ["I-13"]
     assert [error.rule for error in schema.check(text, dialect="kafka")[1]] == ["I-13"]
-    assert told(schema.parse(text, dialect="kip").struct.fields[0]) == [
+    assert reported(schema.parse(text, dialect="kip").struct.fields[0]) == [
         *(("0-9", f"fixed{bits}"), ("10+", f"upacked{bits}"))
     ]
 
@@ -313,7 +313,7 @@ def test_merged_releases_keep_the_encodings_of_elements() -> None:
     old = schema.parse(message(field("[]int32", encoding=ranges), validVersions="0-2"))
     new = schema.parse(message(field("[]int32", encoding="upacked32", versions="3+"), validVersions="3-4"))
     merged, conflicts = schema.merge([("2.0", new), ("1.0", old)])
-    assert told(merged.struct.fields[0]) == [("0-1", "fixed32"), ("2", "packed32"), ("3+", "upacked32")]
+    assert reported(merged.struct.fields[0]) == [("0-1", "fixed32"), ("2", "packed32"), ("3+", "upacked32")]
     assert schema.render(schema.parse(schema.render(merged))) == schema.render(merged)
     assert conflicts == []
 
@@ -367,5 +367,5 @@ def test_merged_releases_keep_the_encoding_of_each_version() -> None:
     old = schema.parse(message(field(encoding={"0-1": "fixed32", "2+": "packed32"}), validVersions="0-2"))
     new = schema.parse(message(field("int32", encoding="upacked32", versions="3+"), validVersions="3-4"))
     merged, _ = schema.merge([("2.0", new), ("1.0", old)])
-    assert told(merged.struct.fields[0]) == [("0-1", "fixed32"), ("2", "packed32"), ("3+", "upacked32")]
+    assert reported(merged.struct.fields[0]) == [("0-1", "fixed32"), ("2", "packed32"), ("3+", "upacked32")]
     assert schema.render(schema.parse(schema.render(merged))) == schema.render(merged)

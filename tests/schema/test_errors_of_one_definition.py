@@ -220,7 +220,7 @@ BROKEN: list[tuple[str, str | None, str | None, str]] = [
         ]
     ),
 ]
-SAID_BY = {"T-04": "E-13"}  # the trap's answer is an ordinary rule
+SAID_BY = {"T-04": "E-13"}  # the trap is reported by an ordinary rule
 
 
 @pytest.mark.requirement("E-01", "E-02", "E-03", "E-04", "E-05", "E-06", "E-07", "E-08", "E-09", "E-10", "E-11")

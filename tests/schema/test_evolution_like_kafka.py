@@ -132,17 +132,17 @@ COMPLAINTS = {
 def test_like_kafka_equals_every_recorded_result_of_kafkas_checker(release: str) -> None:
     seen: Counter[str] = Counter()
     for pair in kafka_checker.recorded():
-        answer, found = pair.answers[release], set(kafka(pair.old, pair.new))
-        if pair.answers["4.0.0"] == "never ends":  # the last field is gone; later releases let that pass
+        response, found = pair.responses[release], set(kafka(pair.old, pair.new))
+        if pair.responses["4.0.0"] == "never ends":  # the last field is gone; later releases let that pass
             assert found == {"V-23"}
             continue
         if release != "4.0.0":
             found.discard("T-19")  # as with --allow T-19
-        rules = [each for text, each in COMPLAINTS.items() if text in answer]
-        assert len(rules) == (answer != "passes"), answer
-        assert bool(found) == bool(rules), (answer, found, pair.old, pair.new)
-        assert not rules or rules[0] & found, (answer, found, pair.old, pair.new)
-        seen[answer.partition(":")[0]] += 1
+        rules = [each for text, each in COMPLAINTS.items() if text in response]
+        assert len(rules) == (response != "passes"), response
+        assert bool(found) == bool(rules), (response, found, pair.old, pair.new)
+        assert not rules or rules[0] & found, (response, found, pair.old, pair.new)
+        seen[response.partition(":")[0]] += 1
     cases = {(kafka_checker.compact(old), kafka_checker.compact(new)) for old, new in CASES}
     assert cases <= {(pair.old, pair.new) for pair in kafka_checker.recorded()}
     assert min(seen["passes"], seen["refused"]) > 100
@@ -153,8 +153,8 @@ def test_like_kafka_equals_every_recorded_result_of_kafkas_checker(release: str)
 @pytest.mark.parametrize("release", kafka_checker.RELEASES)
 def test_kafkas_checker_gives_the_recorded_results(release: str) -> None:
     pairs = kafka_checker.recorded()
-    answers = kafka_checker.answers([(pair.old, pair.new) for pair in pairs], release)
-    assert answers == [pair.answers[release] for pair in pairs]
+    responses = kafka_checker.responses([(pair.old, pair.new) for pair in pairs], release)
+    assert responses == [pair.responses[release] for pair in pairs]
 
 
 @pytest.mark.requirement("V-24", "V-26", "V-53", "V-42", "V-14", "T-19")

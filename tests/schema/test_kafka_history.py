@@ -1,8 +1,8 @@
 """Kafka's history: every definition is read, and every change is judged by its bytes.
 
-tests/data/definitions-history.jsonl.gz has each distinct definition of Kafka's releases and of the commits between them
-as facts, and which of them followed which. What is compatible is decided here by the wire and by nothing else: two
-definitions agree in a version if the same bytes mean the same there (`tokens`). This shares no code with the rules.
+tests/data/definitions-history.jsonl.gz has each distinct definition of Kafka's releases, and of the commits between
+them, with its successors. Compatibility is decided by the wire form alone: two definitions agree in a version if the
+same bytes mean the same (`tokens`). This shares no code with the rules.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def test_a_common_struct_is_shared_by_all_its_uses() -> None:
     )
     first, second = (f.struct for f in spec.struct.fields)
     assert first is second
-    # Each stands behind those it uses, so that classes can be made in this order.
+    # Each follows those it uses, so that classes can be created in this order.
     assert [s.name for s in spec.structs] == ["Inner", "Outer", "Unused"]
 
 
@@ -113,10 +113,10 @@ def test_header_versions_default_to_those_of_flexible_versions() -> None:
     assert [given.header_version(v) for v in given.valid] == [0, 1, 1, 5]
     shutdown = schema.parse(request(name="ControlledShutdownRequest", apiKey=7, flexibleVersions="3+"))
     assert [shutdown.header_version(v) for v in shutdown.valid] == [0, 1, 1, 2]
-    answer = {"type": "response", "flexibleVersions": "2+"}
-    other = schema.parse(request(name="OrderResponse", **answer))
+    response = {"type": "response", "flexibleVersions": "2+"}
+    other = schema.parse(request(name="OrderResponse", **response))
     assert [other.header_version(v) for v in other.valid] == [0, 0, 1, 1]
-    versions = schema.parse(request(name="ApiVersionsResponse", apiKey=18, **answer))
+    versions = schema.parse(request(name="ApiVersionsResponse", apiKey=18, **response))
     assert [versions.header_version(v) for v in versions.valid] == [0, 0, 0, 0]
 
 

@@ -1,6 +1,6 @@
 """The wire form of a definition in one version, without code of the evolution rules.
 
-A plain struct is its fields where no tag section follows, bytes and records are one form, names mean nothing.
+A struct without a tag section equals its fields, bytes and records have one form, names are ignored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Clients of a soak: threads with librdkafka that write and read while the broker is killed and restarted.
 
-Every value says who wrote it and the how-manieth it is, so that a reader alone can tell what is lost, doubled or out of
-order:
+Every value has its writer and a sequence number, so that a reader can detect lost, duplicate and reordered records:
 
     plain   PlainWriter: "writer:partition:number", numbers of a writer in a partition are 0, 1, 2 ...
     in      a PlainWriter too; Copier copies it to `out` in transactions together with the group's offsets
@@ -28,7 +27,7 @@ CLIENT: dict[str, Any] = {
     "log_level": 0,
     "reconnect.backoff.ms": 50,
     "reconnect.backoff.max.ms": 500,
-    "metadata.recovery.strategy": "none",  # rebootstrap makes librdkafka 2.15 wait for ever for a broker it has removed
+    "metadata.recovery.strategy": "none",  # with rebootstrap, librdkafka 2.15 waits forever for a removed broker
 }
 PRODUCER = {
     **CLIENT,
@@ -92,7 +91,7 @@ class PlainWriter(Worker):
             self.finish.wait(self.random.random() * 0.06)
         left = producer.flush(GIVE_UP_S)
         if left or self.errors or self.acknowledged != numbers:
-            raise AssertionError(f"{left} records without an answer, errors {self.errors[:3]}")
+            raise AssertionError(f"{left} records without a response, errors {self.errors[:3]}")
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
@@ -106,7 +105,7 @@ class Outcome(Enum):
 
     COMMITTED = "committed"
     ABORTED = "aborted"
-    UNKNOWN = "unknown"  # the producer failed for good in the middle of committing
+    UNKNOWN = "unknown"  # the producer failed permanently during the commit
 
 
 class Transactions:

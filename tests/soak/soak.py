@@ -57,7 +57,7 @@ def soak(directory: Path, *, seconds: float, seed: int, pause_s: tuple[float, fl
 
     pause_s: the shortest and the longest life of the broker, in seconds.
 
-    Raises AssertionError with the first thing that is wrong; the directory is left for who looks into it.
+    Raises AssertionError with the first error; the directory is kept for inspection.
     """
     choose = random.Random(seed)
     broker = BrokerProcess(directory)

@@ -6,7 +6,7 @@
     live-logs           kafka-live -> foreachBatch -> a kafka-log directory for each micro-batch
     log-live            the broker's log directory, as kafka-log -> kafka-live, in transactions
 
-All of them read committed records of the topic `in` and write its keys, and its values with `<` and `>` around.
+All of them read committed records of the topic `in` and write its keys, and its values enclosed in `<` and `>`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("data")
     parser.add_argument("--limit", default="20000")
-    parser.add_argument("--rest", action="store_true", help="end when everything that is there was read")
+    parser.add_argument("--rest", action="store_true", help="end when all available records have been read")
     given = parser.parse_args()
     from pyspark.sql import SparkSession
 

@@ -1,7 +1,7 @@
 """Streaming queries and their brokers are killed at random: the sink has every committed record once, in order.
 
-Producers write to the topic `in`: keys, which stay in their partition, and values numbered by key. Some of it in
-transactions, some of those aborted; partitions are added meanwhile. A query of tests.soak.stream_query copies it.
+Producers write keys, which stay in their partition, and values numbered by key to the topic `in`, partly in
+transactions, some of them aborted; partitions are added meanwhile. A query of tests.soak.stream_query copies the topic.
 Driver, JVM, Python workers and broker are killed at random moments, and while a micro-batch is committed.
 """
 
@@ -151,7 +151,7 @@ class Feeder(Worker):
             self.finish.wait(self.random.random() * 0.2)
         left = producer.flush(GIVE_UP_S)
         if left or self.errors or self.acknowledged != self.sent:
-            raise AssertionError(f"{left} records without an answer, errors {self.errors[:3]}")
+            raise AssertionError(f"{left} records without a response, errors {self.errors[:3]}")
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
@@ -206,7 +206,7 @@ def soak_streams(
 ) -> StreamReport:
     """Run one variant for this time. broker: kwire's own by default. pause_s: between two kills.
 
-    Raises AssertionError with the first thing that is wrong; the directory is left for who looks into it.
+    Raises AssertionError with the first error; the directory is kept for inspection.
     """
     used = BrokerProcess(directory) if broker is None else broker
     used.start()
@@ -303,7 +303,7 @@ class Soak:
             time.sleep(choose.choice((0.0, 0.0, 1.0, 3.0)))
             self.broker.start()
         if what in ("query", "both"):
-            self.commits_cut += is_live and self.is_cut()
+            self.commits_cut += is_live and self.is_partially_committed()
             self.query.start()
 
     def wait_for_commit(self) -> None:
@@ -315,7 +315,7 @@ class Soak:
             while time.monotonic() < deadline and newest(client, group) == before:
                 time.sleep(0.002)
 
-    def is_cut(self) -> bool:
+    def is_partially_committed(self) -> bool:
         """Return whether the last micro-batch is partially committed."""
         with contextlib.suppress(BrokerError, ConnectionFailed), Client(**self.quick) as client:
             for mark in fetch_offsets(client, PREFIX).values():
@@ -342,8 +342,8 @@ def newest(client: Client, group: str) -> list[int]:
     """Return the current offsets of a group; fetch_offsets would wait for pending transactions."""
     cls: Any = registry.get("OffsetFetchRequest")
     connection = client.connection(client.coordinator(group, GROUP))
-    answer = connection.request(cls(group_id=group, topics=None, require_stable=False), version=7)
-    return [each.committed_offset for topic in answer.topics for each in topic.partitions]
+    response = connection.request(cls(group_id=group, topics=None, require_stable=False), version=7)
+    return [each.committed_offset for topic in response.topics for each in topic.partitions]
 
 
 def read_topic(servers: str, topic: str) -> Values:

@@ -1,8 +1,8 @@
 """A file system that stops at any step and can then lose unsynced data, like a machine after a power loss.
 
-Every change counts as a step: bytes appended (half of them may be written), truncations, syncs, names made, changed and
-removed. `lose_unsynced` undoes, from a random point on and in reverse order, the changes of names in a directory since
-its last sync, and cuts, or fills with zeros, files behind what their last sync has saved.
+Every change counts as a step: appends (half of the bytes may be written), truncations, syncs, and created, renamed and
+removed names. `lose_unsynced` undoes changes of names since the last sync of their directory, in reverse order down to
+a random one, and truncates files, or fills them with zeros, after the bytes of their last sync.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class StoppingFile(OpenFile):
 class StoppingFileSystem(FileSystem):
     """Stops before step number `stop_at` (from 0), or never if it is None. steps: number so far, by name.
 
-    Nothing is really synced: the machine that runs the tests is not going to lose power.
+    Nothing is really synced, since the machine that runs the tests does not lose power.
     """
 
     open_file_class = StoppingFile

@@ -50,7 +50,7 @@ def test_bytes_equal_the_files_and_are_read_once(
 def test_a_rewritten_file_is_read_again(cached: CachedStore, object_store: ObjectStore) -> None:
     assert cached.read_all("a-1/x") == b"one"
     object_store.fs.pipe_file("cached/data/a-1/x", b"two")  # of the same size
-    assert cached.read_all("a-1/x") == b"one"  # as it was listed
+    assert cached.read_all("a-1/x") == b"one"  # the listed version
     cached.refresh()
     assert cached.read_all("a-1/x") == b"two"
     object_store.fs.rm("cached/data/a-1/x")

@@ -75,8 +75,8 @@ def test_leader_epochs_must_increase() -> None:
 @pytest.mark.requirement("F-05")
 def test_end_offsets_of_leader_epochs_equal_kafkas() -> None:
     entries = parse_leader_epochs(b"0\n3\n2 10\n4 20\n7 30\n")
-    answers = {epoch: end_offset_for(epoch, entries, 99) for epoch in (-1, 0, 2, 3, 4, 6, 7, 8)}
-    assert answers == {
+    responses = {epoch: end_offset_for(epoch, entries, 99) for epoch in (-1, 0, 2, 3, 4, 6, 7, 8)}
+    assert responses == {
         -1: (-1, -1), 0: (0, 10), 2: (2, 20), 3: (2, 20), 4: (4, 30), 6: (4, 30), 7: (7, 99), 8: (-1, -1),
     }  # fmt: skip
     assert end_offset_for(1, [], 99) == (-1, -1)

@@ -215,7 +215,7 @@ def test_an_upload_without_a_manifest_is_ignored(copy: Callable[[str], Path]) ->
 # ---- manifests that lie
 
 
-def lie(manifest: Row, path: str, value: Any) -> Row:
+def with_field(manifest: Row, path: str, value: Any) -> Row:
     """Return a manifest with the field at a dotted path replaced, or removed if the value is `...`."""
     *above, name = path.split(".")
     inner = manifest
@@ -260,7 +260,7 @@ def test_an_inconsistent_manifest_is_rejected_and_reported(
 ) -> None:
     root = copy("plain")
     path = sorted(root.glob("txn-*/0/*.rsm-manifest"))[1]
-    path.write_text(json.dumps(lie(json.loads(path.read_text()), field, value)))
+    path.write_text(json.dumps(with_field(json.loads(path.read_text()), field, value)))
     with pytest.raises(LogError, match=said) as refused:
         list(open_tiered(root)["txn", 0].read())
     assert str(path) in str(refused.value)

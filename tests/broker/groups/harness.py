@@ -99,7 +99,7 @@ class MemoryLog:
         ]
 
 
-class Answers(list[Any]):
+class Responses(list[Any]):
     """The responses, in order; `.one` is the only one."""
 
     def __call__(self, response: Any) -> None:
@@ -177,7 +177,7 @@ class Bench:
 
     # --- the classic protocol ---
 
-    def join(self, group_id: str, member_id: str = "", *, version: int = 9, **fields: Any) -> Answers:
+    def join(self, group_id: str, member_id: str = "", *, version: int = 9, **fields: Any) -> Responses:
         """Send JoinGroup, by default as a consumer of topic "t"; errors are responses too."""
         protocols = fields.pop("protocols", {"range": subscription("t")})
         request = JoinGroupRequest(
@@ -191,21 +191,21 @@ class Bench:
             ],
             **fields,
         )
-        answers = Answers()
+        responses = Responses()
         try:
-            self.coordinator.join(self.context(version), request, answers)
+            self.coordinator.join(self.context(version), request, responses)
         except BrokerError as error:
-            answers.append(error)
-        return answers
+            responses.append(error)
+        return responses
 
-    def new_member(self, group_id: str, **fields: Any) -> tuple[str, Answers]:
+    def new_member(self, group_id: str, **fields: Any) -> tuple[str, Responses]:
         """Join like a client: without an id, then with the one from the response."""
         member_id = self.join(group_id, **fields).one.member_id
         return member_id, self.join(group_id, member_id, **fields)
 
     def sync(
         self, group_id: str, member_id: str, generation: int, given: dict[str, bytes] | None = None, **fields: Any
-    ) -> Answers:
+    ) -> Responses:
         """Send SyncGroup; errors are responses too."""
         request = SyncGroupRequest(
             group_id=group_id,
@@ -217,12 +217,12 @@ class Bench:
             ],
             **fields,
         )
-        answers = Answers()
+        responses = Responses()
         try:
-            self.coordinator.sync(request, answers)
+            self.coordinator.sync(request, responses)
         except BrokerError as error:
-            answers.append(error)
-        return answers
+            responses.append(error)
+        return responses
 
     def heartbeat(self, group_id: str, member_id: str, generation: int, instance_id: str | None = None) -> ErrorCode:
         """Send Heartbeat and return the error code."""

@@ -166,7 +166,7 @@ def fetch(node: Node, group_id: str, asked: dict[str, list[int]] | None, version
 
 def join(node: Node, group_id: str, version: int = 9, **fields: Any) -> Any:
     """Send JoinGroup as the only member and advance the clock to the response."""
-    answers: list[Any] = []
+    responses: list[Any] = []
     request = JoinGroupRequest(
         group_id=group_id,
         protocol_type="consumer",
@@ -178,9 +178,9 @@ def join(node: Node, group_id: str, version: int = 9, **fields: Any) -> Any:
     sent = JoinGroupRequest.decode(request.encode(version=version), version=version)
     if version == 0:
         sent.rebalance_timeout_ms = sent.session_timeout_ms
-    node.groups.join(context_of(11, version), sent, answers.append)
+    node.groups.join(context_of(11, version), sent, responses.append)
     node.clock.advance(0)  # type: ignore[attr-defined]
-    return answers[0]
+    return responses[0]
 
 
 def member(node: Node, group_id: str, **fields: Any) -> str:

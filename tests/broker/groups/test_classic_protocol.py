@@ -46,7 +46,7 @@ def test_followers_wait_for_the_leaders_assignment() -> None:
     assert bench.sync("g", leader, 1, {leader: b"a", follower: b"b"}).one.assignment == b"a"
     assert waiting.one.assignment == b"b"
     assert bench.state("g") == "Stable"
-    assert bench.sync("g", follower, 1).one.assignment == b"b"  # its answer was lost: it asks again
+    assert bench.sync("g", follower, 1).one.assignment == b"b"  # a retry after a lost response
 
 
 def test_a_member_missing_from_the_assignment_gets_an_empty_one() -> None:
@@ -107,7 +107,7 @@ def test_group_max_size_limits_the_members_of_a_group() -> None:
     assert (refused.error_code, refused.member_id) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
     assert bench.join("g", old).one.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
     bench.clock.advance(60_000)
-    assert [answers.one.generation_id for answers in joins] == [2, 2]
+    assert [responses.one.generation_id for responses in joins] == [2, 2]
 
 
 def test_heartbeats_are_checked_against_member_and_generation() -> None:
@@ -226,7 +226,7 @@ def test_a_static_member_that_returns_with_another_protocol_triggers_a_rebalance
     bench = Bench()
     static(bench, protocols={"range": subscription("t"), "sticky": subscription("t")})
     back = bench.join("g", group_instance_id="i", protocols={"sticky": subscription("t")})
-    assert back.one.generation_id == 2  # alone in the group, so it is complete at once
+    assert back.one.generation_id == 2  # the only member, so the rebalance completes immediately
     assert bench.state("g") == "CompletingRebalance"
 
 

@@ -52,7 +52,7 @@ def test_a_static_member_that_does_not_rejoin_stays_until_its_session_times_out(
     bench.clock.advance(20_001)
     assert new.one.generation_id == 2
     assert set(bench.group("g").members) == {static_id, new.one.member_id}
-    assert new.one.leader == new.one.member_id  # the leader was not there to assign
+    assert new.one.leader == new.one.member_id  # the leader was missing and could not assign
 
 
 def test_a_group_whose_members_are_all_missing_waits_for_them() -> None:
@@ -94,9 +94,9 @@ def test_a_member_waiting_for_a_response_needs_no_heartbeats() -> None:
 def test_a_new_member_without_a_response_is_removed_after_five_minutes() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=10)
     [old] = bench.stable("g", session_timeout_ms=1_800_000, rebalance_timeout_ms=1_800_000)
-    new, answers = bench.new_member("g", rebalance_timeout_ms=1_800_000)
+    new, responses = bench.new_member("g", rebalance_timeout_ms=1_800_000)
     bench.clock.advance(300_001)
-    assert answers.one.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert responses.one.error_code == ErrorCode.UNKNOWN_MEMBER_ID
     assert set(bench.group("g").members) == {old}
     assert new not in bench.group("g").members
 

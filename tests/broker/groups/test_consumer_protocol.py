@@ -80,9 +80,9 @@ def test_a_second_member_gets_partitions_once_the_first_revoked_them(bench: Benc
     second = Member(bench)
     assert (second.partitions, second.epoch) == (set(), 2)
     assert bench.state("g") == "Reconciling"
-    told = first.beat()
+    reported = first.beat()
     assert (first.epoch, len(first.partitions)) == (1, 2)  # it is still at its epoch: it has to say that it gave up
-    assert told.assignment is not None
+    assert reported.assignment is not None
     second.beat()
     assert second.partitions == set()
     first.beat()
@@ -133,7 +133,7 @@ def test_member_epochs_are_checked(bench: Bench) -> None:
     second = Member(bench)
     settle(first, second)
     assert first.epoch == 2
-    # epoch 1 was the last one: its answer may have been lost, if the member has nothing that it is not to have
+    # the previous epoch is accepted, since a response may be lost, if the member owns nothing it must revoke
     assert bench.beat("g", first.member_id, 1, topic_partitions=first.owned).member_epoch == 2
     everything = {bench.topics.get("t").topic_id: {0, 1, 2, 3}}
     assert bench.beat("g", first.member_id, 1, topic_partitions=everything) == ErrorCode.FENCED_MEMBER_EPOCH

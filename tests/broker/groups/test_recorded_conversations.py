@@ -3,8 +3,8 @@
 With 3.9.1: Java's consumers of both protocols and its transactional producer, librdkafka, kafka-python, aiokafka. With
 2.8: Java's of 0.9, 0.10 and 3.9, librdkafka.
 
-Member ids and topic ids are made up by the broker: ours take the place of theirs in what is sent, and are taken back in
-what is compared.
+The broker generates member ids and topic ids: requests are sent with ours instead of the recorded ones, which are
+restored before responses are compared.
 """
 
 from __future__ import annotations

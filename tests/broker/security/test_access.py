@@ -36,7 +36,7 @@ CASES: dict[str, list[tuple[Message, ErrorCode | None]]] = {
     "api_versions": [(m.ApiVersionsRequest(client_software_name="a", client_software_version="1"), None)],
     "sasl_handshake": [(m.SaslHandshakeRequest(mechanism="PLAIN"), None)],
     "sasl_authenticate": [(m.SaslAuthenticateRequest(), None)],
-    "describe_cluster": [(m.DescribeClusterRequest(), None)],  # whom to talk to is no secret
+    "describe_cluster": [(m.DescribeClusterRequest(), None)],  # needs no permission
     "list_groups": [(m.ListGroupsRequest(), None)],  # lists what may be described: see below
     "list_transactions": [(m.ListTransactionsRequest(), None)],
     "get_telemetry_subscriptions": [(m.GetTelemetrySubscriptionsRequest(), None)],  # a client's own metrics
@@ -480,7 +480,7 @@ def test_a_user_without_permissions_is_rejected(broker: Broker, nobody: RawClien
                 continue
             answered = nobody.ask(with_topic_id(broker, request, version), version)
             asked += 1
-            if api == "describe_log_dirs" and version < 3:  # there is no place for an error
+            if api == "describe_log_dirs" and version < 3:  # these versions have no error field
                 assert answered.results == []
                 continue
             codes = error_codes(answered.to_json(version=version))
@@ -530,12 +530,12 @@ def test_a_user_with_all_permissions_is_allowed(broker: Broker, api: str) -> Non
     with RawClient(broker) as root:
         root.log_in("root", USERS["root"])
         for request, code in CASES[api]:
-            versions = [v for v in reversed(VERSIONS[api]) if can_say(request, v)]
+            versions = [v for v in reversed(VERSIONS[api]) if supports(request, v)]
             codes = error_codes(root.ask(request, versions[0]).to_json(version=versions[0]))
             assert code not in codes
 
 
-def can_say(request: Message, version: int) -> bool:
+def supports(request: Message, version: int) -> bool:
     try:
         request.encode(version=version)
     except EncodeError:

@@ -235,6 +235,6 @@ def test_token_secrets_are_not_stored(broker: Broker, tmp_path: Path) -> None:
         token = create(alice)
         renew(alice, token.hmac)
         describe(alice)
-    told = "".join(f"{each.request}{each.response}" for each in broker.requests)
-    assert repr(token.hmac)[2:-1] not in told
-    assert "a secret key" not in repr(broker.settings) + told
+    reported = "".join(f"{each.request}{each.response}" for each in broker.requests)
+    assert repr(token.hmac)[2:-1] not in reported
+    assert "a secret key" not in repr(broker.settings) + reported

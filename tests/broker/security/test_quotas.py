@@ -58,7 +58,7 @@ def test_quotas_are_changed_and_removed(quotas: Quotas) -> None:
     assert everything[alice] == {"request_percentage": 13}
     quotas.alter([ALICE], [op("request_percentage", None)], validate_only=False)
     assert alice not in quotas.find([], strict=False)
-    quotas.alter([ALICE], [op("request_percentage", None)], validate_only=False)  # it was not there: nothing to do
+    quotas.alter([ALICE], [op("request_percentage", None)], validate_only=False)  # it does not exist: no change
 
 
 def test_validate_only_changes_nothing(quotas: Quotas) -> None:

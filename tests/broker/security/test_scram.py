@@ -47,8 +47,8 @@ def test_the_exchange_of_rfc_7677_is_reproduced_byte_for_byte() -> None:
 def test_the_right_password_authenticates(mechanism: ScramMechanism, name: str, header: str) -> None:
     scram = server(mechanism)
     user = client(algorithm=mechanism.algorithm, user=name, header=header.replace("NAME", name))
-    answer = scram.step(user.final(scram.step(user.first())))
-    assert answer == b"v=" + user.server_signature
+    response = scram.step(user.final(scram.step(user.first())))
+    assert response == b"v=" + user.server_signature
     assert scram.user == name.replace("=2C", ",").replace("=3D", "=")
 
 
@@ -115,7 +115,7 @@ def test_an_unknown_user_is_indistinguishable_from_a_known_one() -> None:
         assert len(first) == len(server().step(client().first()))
         with pytest.raises(AuthenticationFailed) as unknown:
             scram.step(stranger.final(first.encode()))
-    assert salts[0] == salts[1]  # asked again, the answer stays
+    assert salts[0] == salts[1]  # repeated requests get the same salt
     scram, wrong = server(), client("pen")
     with pytest.raises(AuthenticationFailed) as known:
         scram.step(wrong.final(scram.step(wrong.first())))

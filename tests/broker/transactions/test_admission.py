@@ -64,9 +64,9 @@ def test_clients_retry_while_markers_are_pending(support: ClientSupport) -> None
     world.coordinator.end("t", producer, True)
     refused = admit(world.coordinator, "t", producer, frozenset({A0}), support)
     assert refused == {A0: ErrorCode.CONCURRENT_TRANSACTIONS}
-    told = produce_error(refused[A0], support)
-    assert told == (ErrorCode.CONCURRENT_TRANSACTIONS if support == ADD else ErrorCode.NOT_ENOUGH_REPLICAS)
-    assert told.retriable
+    reported = produce_error(refused[A0], support)
+    assert reported == (ErrorCode.CONCURRENT_TRANSACTIONS if support == ADD else ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert reported.retriable
 
 
 @pytest.mark.parametrize("code", [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE])

@@ -93,7 +93,7 @@ def test_a_recovering_producer_gets_the_next_epoch() -> None:
     first = c.init_producer_id("t", TIMEOUT_MS)
     second = c.init_producer_id("t", TIMEOUT_MS, first)
     assert second == (first.producer_id, 1)
-    assert c.init_producer_id("t", TIMEOUT_MS, first) == second  # its answer was lost: the same again
+    assert c.init_producer_id("t", TIMEOUT_MS, first) == second  # a retry after a lost response gets the same result
     third = c.init_producer_id("t", TIMEOUT_MS, second)
     assert third.producer_epoch == 2
     assert refused(lambda: c.init_producer_id("t", TIMEOUT_MS, first)) == ErrorCode.PRODUCER_FENCED
@@ -334,7 +334,7 @@ def test_a_decision_made_before_a_crash_is_completed_after_it(transaction_versio
     assert world.partitions.markers == {A0: [marker], OFFSETS: [marker]}
     state = c.describe("t").status
     assert state == (TransactionState.COMPLETE_COMMIT if commit else TransactionState.COMPLETE_ABORT)
-    assert c.end("t", producer, commit, transaction_version) == after  # the answer can still be asked for
+    assert c.end("t", producer, commit, transaction_version) == after  # the response is still repeatable
 
 
 def test_a_crash_at_every_append_loses_no_decision_and_no_epoch() -> None:

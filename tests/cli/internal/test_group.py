@@ -40,7 +40,7 @@ def test_groups_print_one_line_each(kafka_logs: dict[str, Path], kwire: Callable
         ["g-classic", "classic", "Empty", "0", "3", "15311"],
         ["g-new", "consumer", "Empty", "0", "3", "16457"],
         ["g-static", "classic", "Stable", "1", "2", "12712"],
-        ["tx-group", "classic", "Empty", "0", "1", "-144"],  # it committed an offset behind the log's end
+        ["tx-group", "classic", "Empty", "0", "1", "-144"],  # it committed an offset after the log end
         ["tx-group2", "classic", "Empty", "0", "1", "615"],
     ]
 

@@ -26,12 +26,12 @@ def source(kafka_logs: dict[str, Path], tmp_path: Path) -> Path:
 def test_a_dry_run_changes_nothing_and_reports_the_loss(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = tree(source)
     assert run(["log", "convert", str(source), "--magic", "1", "--codec", "lz4", "--format", "json"]) == 1
-    told = capsys.readouterr()
-    (row,) = json.loads(told.out)
+    reported = capsys.readouterr()
+    (row,) = json.loads(reported.out)
     assert row["loss"]["control_batches"] == 75
     assert "75 control batches" in row["lost"]
     assert row["source_bytes"] == LogDirectory(source)["txn", 0].size_bytes
-    assert "nothing was written" in told.err
+    assert "nothing was written" in reported.err
     assert run(["log", "convert", str(source), "--codec", "zstd"]) == 0
     assert tree(source) == before
 

@@ -114,7 +114,7 @@ def test_undecodable_records_are_reported_in_their_line(tmp_path: Path, kwire: C
     data = log_of(tmp_path, "__consumer_offsets-0", batch([(keyed(key, None)[0], b"\0\3\0"), (None, b"")], 0))
     result = kwire("log", "dump", "--like-kafka", "--offsets-decoder", data)
     assert " key: Error at offset 0, skipping. offset: " in result.out
-    # Kafka's tool ends with an exception at a record without a key; ours says so, and goes on with the next batch
+    # Kafka's tool fails with an exception at a record without a key; ours reports it and continues with the next batch
     assert "record at offset 1 has no key" in result.err
     assert result.code == 1
 

@@ -58,7 +58,7 @@ def test_the_dump_equals_kafkas(
         depth = ["--deep"] if kind == "records" else []
         result = kwire("log", "dump", "--like-kafka", "--kafka-version", version, *depth, *files)
         if died:
-            # Kafka's tool ends with an exception; ours says what is wrong, and goes on with the next file
+            # Kafka's tool fails with an exception; ours reports the error and continues with the next file
             assert result.out.startswith(expected), file.name
             assert result.code == 1
             assert "kwire: " in result.err

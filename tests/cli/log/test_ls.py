@@ -28,20 +28,20 @@ def listed(kwire: Callable, *arguments: str | Path) -> dict[tuple[str, int], dic
 @pytest.mark.parametrize("archive", ["modern", "modern44", "legacy"])
 def test_offsets_equal_those_of_kafkas_consumer(archive: str, kafka_logs: dict[str, Path], kwire: Callable) -> None:
     rows = listed(kwire, kafka_logs[archive] / "data")
-    told = json.loads((kafka_logs[archive] / "expected" / "consumed" / "offsets.json").read_text())
+    reported = json.loads((kafka_logs[archive] / "expected" / "consumed" / "offsets.json").read_text())
     ends = {"read_uncommitted": "log_end_offset", "read_committed": "last_stable_offset"}
-    for key, answer in told.items():
+    for key, entry in reported.items():
         row = rows[partition_of(key)]
-        assert (row["log_start_offset"], row[ends[key.split()[1]]]) == (answer["beginning"], answer["end"]), key
-    assert len(told) > 20
+        assert (row["log_start_offset"], row[ends[key.split()[1]]]) == (entry["beginning"], entry["end"]), key
+    assert len(reported) > 20
 
 
 def test_wide_counts_equal_those_of_kafkas_consumer(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     rows = listed(kwire, kafka_logs["modern"] / "data", "--wide")
-    told = json.loads((kafka_logs["modern"] / "expected" / "consumed" / "offsets.json").read_text())
-    for key, answer in told.items():
+    reported = json.loads((kafka_logs["modern"] / "expected" / "consumed" / "offsets.json").read_text())
+    for key, entry in reported.items():
         if key.endswith(" read_uncommitted"):
-            assert rows[partition_of(key)]["records"] == answer["records"], key
+            assert rows[partition_of(key)]["records"] == entry["records"], key
     assert set(rows["orders", 0]["codecs"]) == {"none", "gzip", "snappy", "lz4", "zstd"}
     assert rows["txn", 0]["control_records"] == 701 - rows["txn", 0]["records"]
 

@@ -20,8 +20,8 @@ def test_an_exported_directory_is_restored(
     capsys.readouterr()
     arguments = ["log", "restore", parquet, "--codec", "zstd", "--topic-id", "ids=FdLbL8xnRjCBHSJyw8VnZg"]
     assert run([*arguments, "-o", new, "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [(row["topic"], row["partition"], row["topic_id"]) for row in told] == [
+    reported = json.loads(capsys.readouterr().out)
+    assert [(row["topic"], row["partition"], row["topic_id"]) for row in reported] == [
         ("ids", 0, "FdLbL8xnRjCBHSJyw8VnZg"),
         ("ids", 1, "FdLbL8xnRjCBHSJyw8VnZg"),
     ]

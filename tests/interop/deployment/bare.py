@@ -25,7 +25,7 @@ query = (
     .start()
 )
 assert query.awaitTermination(600)
-told = {
+reported = {
     "log": found.count(),
     "streamed": spark.read.parquet(f"{out}/rows").count(),
     "offsets": spark.read.format("kafka-internal")
@@ -35,4 +35,4 @@ told = {
     .count(),
 }
 spark.stop()
-print(json.dumps(told))
+print(json.dumps(reported))

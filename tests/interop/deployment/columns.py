@@ -57,8 +57,8 @@ def places(given: Given) -> None:
         assert each["found"] == [os.path.dirname(os.path.dirname(each["kwire"]))], each["found"]
         assert each["level"], each
     for executor in sorted({each["executor"] for each in found}):
-        told = [each for each in found if each["executor"] == executor]
-        print("executor", executor, told[0]["kwire"], max(each["megabytes"] for each in told), "MB")
+        reported = [each for each in found if each["executor"] == executor]
+        print("executor", executor, reported[0]["kwire"], max(each["megabytes"] for each in reported), "MB")
 
 
 def look(spark: Any) -> Any:

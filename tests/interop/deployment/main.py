@@ -1,7 +1,7 @@
 """Runs checks of this folder on one Spark session, in an environment that has kwire from its wheel: main.py GIVEN.json.
 
-The last line it prints is a JSON object: what went wrong, by check; null where nothing did. It imports nothing of the
-checkout, and is run from a copy.
+Its last line of output is a JSON object with the errors by check, null for success. It imports nothing of the checkout
+and runs from a copy.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ import kwire.spark  # before the session: Spark then runs the Python of this pro
 
 
 def main(path: str) -> None:
-    told = json.loads(Path(path).read_text("utf-8"))
+    settings = json.loads(Path(path).read_text("utf-8"))
     assert "/site-packages/kwire/__init__.py" in kwire.__file__, kwire.__file__
-    assert not [each for each in sys.path if each.startswith(told["checkout"])], sys.path
+    assert not [each for each in sys.path if each.startswith(settings["checkout"])], sys.path
     builder = SparkSession.builder
-    for name, value in told["conf"].items():
+    for name, value in settings["conf"].items():
         builder = builder.config(name, value)
-    builder = builder.remote(told["remote"]) if "remote" in told else builder.master(told["master"])
+    builder = builder.remote(settings["remote"]) if "remote" in settings else builder.master(settings["master"])
     given = Given(
         spark=builder.getOrCreate(),
-        servers=told["servers"],
-        logs=Path(told["logs"]),
-        captures=Path(told["captures"]),
-        out=Path(told["out"]),
-        checkout=told["checkout"],
-        pages=told["pages"],
+        servers=settings["servers"],
+        logs=Path(settings["logs"]),
+        captures=Path(settings["captures"]),
+        out=Path(settings["out"]),
+        checkout=settings["checkout"],
+        pages=settings["pages"],
     )
     found: dict[str, str | None] = {}
-    for name in told["checks"]:
+    for name in settings["checks"]:
         module, _, check = name.partition(".")
         began = time.monotonic()
         try:

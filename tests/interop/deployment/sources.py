@@ -98,8 +98,8 @@ def capture(given: Given) -> None:
     assert set(found) == set(expected)
     for place, each in expected.items():
         row = found[place]
-        told = json.loads(json.dumps(each.request_message().to_json(version=each.api_version)))
-        assert (row.api, row.api_version, json.loads(row.request)) == (each.api_name, each.api_version, told)
+        reported = json.loads(json.dumps(each.request_message().to_json(version=each.api_version)))
+        assert (row.api, row.api_version, json.loads(row.request)) == (each.api_name, each.api_version, reported)
 
 
 def internal(given: Given) -> None:
@@ -116,11 +116,11 @@ def internal(given: Given) -> None:
         for place, committed in group.offsets.items()
     }
     history = given.spark.read.format("kafka-internal").options(topic="__consumer_offsets", mode="history")
-    told = sorted((row.partition, row.offset, row.kind, row.key) for row in history.load(str(given.logs)).collect())
+    reported = sorted((row.partition, row.offset, row.kind, row.key) for row in history.load(str(given.logs)).collect())
     expected = [record_row(each) for each in read_group_records(directory)]
-    assert [each[:3] for each in told] == sorted((row["partition"], row["offset"], row["kind"]) for row in expected)
+    assert [each[:3] for each in reported] == sorted((row["partition"], row["offset"], row["kind"]) for row in expected)
     keys = {(row["partition"], row["offset"]): row["key"] for row in expected}
-    assert all((None if key is None else json.loads(key)) == keys[p, offset] for p, offset, _, key in told)
+    assert all((None if key is None else json.loads(key)) == keys[p, offset] for p, offset, _, key in reported)
 
 
 def live(given: Given, reader: Any, topic: str, **more: str) -> Any:

@@ -80,7 +80,7 @@ def main() -> None:
     from tools import kafka
 
     settings = ",".join(f"{name}={value}" for name, value in SETTINGS.items())
-    answers: dict[str, Any] = {}
+    responses: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         classes = kafka.compile_java(kafka.ROOT / "tools" / "java" / "CleanLog.java")
@@ -94,10 +94,10 @@ def main() -> None:
             printed = kafka.java("CleanLog", str(root / "tasks"), classes=classes).splitlines()
             ends = {line.split()[0]: int(line.split()[1]) for line in printed if line.startswith(temporary)}
             for (archive, name), directory in found.items():
-                answers.setdefault(f"{archive}/{name}", []).append(
+                responses.setdefault(f"{archive}/{name}", []).append(
                     {"end_offset": ends[str(directory)], "files": digests(directory)}
                 )
-    EXPECTED.write_text(json.dumps(answers, indent=1) + "\n")
+    EXPECTED.write_text(json.dumps(responses, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -219,7 +219,7 @@ def test_the_dirtiest_due_log_is_cleaned_first(tmp_path: Path) -> None:
     assert cleaner.choose(logs, NOW) == [logs[0]]
     cleaner.checkpoints.put(("t", 0), 1 << 40)
     assert cleaner.choose(logs, NOW) == [logs[0]]
-    assert cleaner.checkpoints.get(("t", 0)) == 0  # a checkpoint beyond the log is reset at once
+    assert cleaner.checkpoints.get(("t", 0)) == 0  # a checkpoint beyond the log is reset immediately
 
 
 def test_a_log_may_grow_during_a_pass(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ VECTORS = [  # of siphash.c: the hash of 00 01 02 ... under the key 00 01 ... 0f
 
 def hashed(data: bytes, secret: bytes = SECRET) -> bytes:
     """Return hash_key of bytes, as bytes."""
-    array = np.frombuffer(data + b"\xff", np.uint8)  # a byte behind the end, which must not count
+    array = np.frombuffer(data + b"\xff", np.uint8)  # a byte after the end, which must be ignored
     low, high = np.frombuffer(secret, "<u8").astype(np.uint64)
     with np.errstate(over="ignore"):  # run by Python: its additions wrap, as compiled ones do
         first, second = hash_key(array.ctypes.data, len(data), low, high)

@@ -18,7 +18,7 @@ from kwire.log.cleaner.retention import CleanedTransactions, LastRecord
 from kwire.log.transaction_index import TransactionIndexEntry
 from kwire.records import Compression, Record, TimestampType, read_batches, write_batch
 from tests.log.cleaner.compared import batch_content, with_true_crc
-from tests.log.cleaner.made_logs import NOW_MS, made_log
+from tests.log.cleaner.generated_logs import NOW_MS, generated_log
 from tests.log.cleaner.oracle import filter_batches, newest_offsets
 from tests.log.cleaner.transactions import aborted_entries
 
@@ -102,7 +102,7 @@ def test_random_logs_are_filtered_as_by_the_record_objects(
     keeps_old_tombstones: bool,
     chunk_bytes: int,
 ) -> None:
-    log = made_log(seed, batches=30, magics=magics)
+    log = generated_log(seed, batches=30, magics=magics)
     data = b"".join(bytes(segment) for _, segment in log.segments)
     aborted = aborted_entries(data)
     known = CleanedTransactions()

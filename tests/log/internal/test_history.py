@@ -53,18 +53,18 @@ def test_every_group_record_equals_kafkas_decoded_dump(archive: str, topic: str,
         mine = [record for record in records if record.partition == partition]
         theirs = list(dumped(kafka_logs[archive], f"{topic}-{partition}"))
         assert [(each.offset, each.timestamp) for each in mine] == [(each.offset, each.timestamp) for each in theirs]
-        for record, told in zip(mine, theirs, strict=True):
+        for record, reported in zip(mine, theirs, strict=True):
             row = record_row(record)
             assert row["error"] is None
-            assert row["is_tombstone"] == told.deleted
-            assert row["key"] == (told.key["data"] if told.key else None)
-            assert row["value"] == (told.payload["data"] if told.payload else None)
-            assert (row["kind"] if row["is_control"] else None) == told.marker
-            assert (record.producer_id, record.is_transactional) == (told.producer_id, told.transactional)
-            if told.key:
-                assert row["record_type"] == int(told.key["type"])
-            if told.payload:
-                assert row["version"] == int(told.payload["version"])
+            assert row["is_tombstone"] == reported.deleted
+            assert row["key"] == (reported.key["data"] if reported.key else None)
+            assert row["value"] == (reported.payload["data"] if reported.payload else None)
+            assert (row["kind"] if row["is_control"] else None) == reported.marker
+            assert (record.producer_id, record.is_transactional) == (reported.producer_id, reported.transactional)
+            if reported.key:
+                assert row["record_type"] == int(reported.key["type"])
+            if reported.payload:
+                assert row["version"] == int(reported.payload["version"])
             compared += 1
     assert compared > 10
 
@@ -76,10 +76,10 @@ def test_every_metadata_record_equals_kafkas_decoded_dump(archive: str, kafka_lo
     files = {"00000000000000000000.log": list(read_cluster_records(directory))}
     for snapshot in list_snapshots(directory):
         files[snapshot.name] = list(read_snapshot_records(directory, snapshot))
-    told = list(dumped(kafka_logs[archive], "__cluster_metadata-0"))
-    assert {each.file for each in told} == set(files)
+    reported = list(dumped(kafka_logs[archive], "__cluster_metadata-0"))
+    assert {each.file for each in reported} == set(files)
     for name, records in files.items():
-        theirs = [each for each in told if each.file == name]
+        theirs = [each for each in reported if each.file == name]
         assert [each.offset for each in records] == [each.offset for each in theirs]
         for record, line in zip(records, theirs, strict=True):
             assert record.error is None

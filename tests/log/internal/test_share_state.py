@@ -31,12 +31,12 @@ def test_updates_sum_to_kafkas_delivery_counts(kafka_logs: dict[str, Path]) -> N
         for line in dumped(kafka_logs["modern44"], f"__share_group_state-{partition}"):
             (share,) = replay_share_state(log, at_offset=line.offset + 1).partitions.values()
             assert line.payload is not None
-            told = line.payload["data"]
-            if "deliveryCompleteCount" in told:
+            reported = line.payload["data"]
+            if "deliveryCompleteCount" in reported:
                 done = sum(
                     each.last_offset - each.first_offset + 1 for each in share.ranges if each.delivery_state in (2, 4)
                 )
-                assert (share.start_offset, done) == (told["startOffset"], told["deliveryCompleteCount"])
+                assert (share.start_offset, done) == (reported["startOffset"], reported["deliveryCompleteCount"])
                 compared += 1
     assert compared > 10
 
@@ -95,7 +95,7 @@ def test_a_snapshot_replaces_the_state_and_an_update_extends_it(tmp_path: Path) 
     assert (at(3).start_offset, at(3).ranges) == (2, ((2, 2, 0, 1), (3, 5, 2, 1), (6, 9, 0, 1)))
     assert (at(4).snapshot_epoch, at(4).ranges) == (1, ((8, 9, 4, 5),))
     assert at(5) is None
-    assert at(6) is None  # an update of what is not there
+    assert at(6) is None  # an update without a snapshot
 
 
 @given(

@@ -26,15 +26,15 @@ def test_the_last_record_of_each_transactional_id_is_its_state(kafka_logs: dict[
             last[line.key["data"]["transactionalId"]] = line.payload["data"] | {"at": line.offset, "in": partition}
     state = replay_transactions(LogDirectory(kafka_logs["modern44"] / "data"))
     assert set(state.transactions) == set(last)
-    for name, told in last.items():
+    for name, reported in last.items():
         row = transaction_row(state.transactions[name])
-        assert row["state"] == TransactionState(told["transactionStatus"]).label
-        assert (row["producer_id"], row["producer_epoch"]) == (told["producerId"], told["producerEpoch"])
-        assert row["timeout_ms"] == told["transactionTimeoutMs"]
-        assert row["start_timestamp"] == told["transactionStartTimestampMs"]
-        assert row["last_update_timestamp"] == told["transactionLastUpdateTimestampMs"]
-        assert row["client_transaction_version"] == told["clientTransactionVersion"] == 2
-        assert (row["coordinator_partition"], row["record_offset"]) == (told["in"], told["at"])
+        assert row["state"] == TransactionState(reported["transactionStatus"]).label
+        assert (row["producer_id"], row["producer_epoch"]) == (reported["producerId"], reported["producerEpoch"])
+        assert row["timeout_ms"] == reported["transactionTimeoutMs"]
+        assert row["start_timestamp"] == reported["transactionStartTimestampMs"]
+        assert row["last_update_timestamp"] == reported["transactionLastUpdateTimestampMs"]
+        assert row["client_transaction_version"] == reported["clientTransactionVersion"] == 2
+        assert (row["coordinator_partition"], row["record_offset"]) == (reported["in"], reported["at"])
     assert len(last) == 4
 
 
@@ -50,11 +50,11 @@ def test_open_transactions_bound_the_last_stable_offset(archive: str, topic: str
         for name, numbers in each.partitions.items()
         for number in numbers
     }
-    told = json.loads((kafka_logs[archive] / "expected" / "consumed" / "offsets.json").read_text())
+    reported = json.loads((kafka_logs[archive] / "expected" / "consumed" / "offsets.json").read_text())
     stopped = {
         key.split()[0].rpartition("-")[::2]
-        for key, entry in told.items()
-        if key.endswith(" read_committed") and entry["end"] < told[key.replace("committed", "uncommitted")]["end"]
+        for key, entry in reported.items()
+        if key.endswith(" read_committed") and entry["end"] < reported[key.replace("committed", "uncommitted")]["end"]
     }
     assert held == {(name, int(number)) for name, number in stopped} == {(topic, 0), (topic, 1)}
 

@@ -104,9 +104,9 @@ def test_the_output_verifies_without_findings(some: LogDirectory, tmp_path: Path
 
 
 def test_a_dry_run_reports_the_result(some: LogDirectory, tmp_path: Path) -> None:
-    told: list[int] = []
-    expected = examine(some, OLD, list(some), progress=told.append)
-    assert sum(told) == sum(some[each.topic, each.partition].size_bytes for each in expected)
+    reported: list[int] = []
+    expected = examine(some, OLD, list(some), progress=reported.append)
+    assert sum(reported) == sum(some[each.topic, each.partition].size_bytes for each in expected)
     done = convert_directory(some, str(tmp_path / "new"), OLD, list(some), whole=True, accept_loss=True, now_ms=NOW)
     assert done == expected
     assert [(each.topic, each.partition) for each in done] == [
@@ -200,13 +200,13 @@ def test_a_changed_source_is_converted_again(some: LogDirectory, tmp_path: Path)
 
 
 def test_parallel_processes_give_the_same_result(some: LogDirectory, tmp_path: Path) -> None:
-    told: list[int] = []
+    reported: list[int] = []
     convert_directory(some, str(tmp_path / "one"), ZSTD, list(some), whole=True, now_ms=NOW)
     convert_directory(
-        some, str(tmp_path / "two"), ZSTD, list(some), whole=True, now_ms=NOW, jobs=2, progress=told.append
+        some, str(tmp_path / "two"), ZSTD, list(some), whole=True, now_ms=NOW, jobs=2, progress=reported.append
     )
     assert tree(tmp_path / "one") == tree(tmp_path / "two")
-    assert sum(told) == sum(log.size_bytes for key, log in some.items() if key[0] != "__cluster_metadata")
+    assert sum(reported) == sum(log.size_bytes for key, log in some.items() if key[0] != "__cluster_metadata")
 
 
 def test_a_full_disk_is_a_log_error_without_an_output_directory(

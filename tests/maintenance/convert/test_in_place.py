@@ -50,8 +50,8 @@ def rows(path: Path, key: tuple[str, int], isolation: str = "read_uncommitted") 
 def test_the_converted_log_reads_the_same(source: LogDirectory, tmp_path: Path) -> None:
     path = copy(source, tmp_path / "data", *SOME)
     keys = [("compacted-txn", 0), ("trimmed", 0), ("txn", 0)]
-    told: list[int] = []
-    done = convert_in_place(path, ZSTD, [*keys, ("__cluster_metadata", 0)], now_ms=NOW, progress=told.append)
+    reported: list[int] = []
+    done = convert_in_place(path, ZSTD, [*keys, ("__cluster_metadata", 0)], now_ms=NOW, progress=reported.append)
     assert [(each.topic, each.partition) for each in done] == keys
     new = LogDirectory(path)
     assert new.is_clean_shutdown
@@ -69,7 +69,7 @@ def test_the_converted_log_reads_the_same(source: LogDirectory, tmp_path: Path) 
             s.modified_ms for s in before.segments
         ]
     assert not [damage for damage in verify_directory(new).damages if "txn-0" in damage.file]
-    assert sum(told) == sum(each.source_bytes for each in done)
+    assert sum(reported) == sum(each.source_bytes for each in done)
     assert not list(path.rglob("*.deleted"))
     assert codecs(path, ("__cluster_metadata", 0)) == {(2, "none")}
 

@@ -193,10 +193,10 @@ def test_a_damaged_partition_does_not_fail_the_others_and_a_rerun_does_the_rest(
     put_right()
     with pytest.raises(OptionError, match="left by another job"):
         jobs.export(NOBODY, str(own), str(out), headers=True)
-    told: list[jobs.Progress] = []
-    again = jobs.export(NOBODY, str(own), str(out), progress=told.append)
+    reported: list[jobs.Progress] = []
+    again = jobs.export(NOBODY, str(own), str(out), progress=reported.append)
     assert (again.resumed, done_here[-1]) == (2, ["orders-1"])
-    assert (told[-1].done, told[-1].total, told[-1].done_bytes) == (3, 3, told[-1].total_bytes)
+    assert (reported[-1].done, reported[-1].total, reported[-1].done_bytes) == (3, 3, reported[-1].total_bytes)
     assert sorted(os.listdir(out)) == ["_SUCCESS", "orders", "txn"]
 
 
@@ -236,10 +236,10 @@ def test_losses_of_a_conversion_are_reported_before_anything_is_written(
     with pytest.raises(LossRefused, match=r"\d+ control batches"):
         jobs.convert(NOBODY, str(modern), str(tmp_path / "new"), **arguments)
     assert os.listdir(tmp_path) == []
-    told = jobs.convert(NOBODY, str(modern), None, **arguments)
-    assert all("control batches" in row["lost"] for row in told.rows)
+    reported = jobs.convert(NOBODY, str(modern), None, **arguments)
+    assert all("control batches" in row["lost"] for row in reported.rows)
     done = jobs.convert(NOBODY, str(modern), str(tmp_path / "new"), accept_loss=True, **arguments)
-    assert [row["lost"] for row in done.rows] == [row["lost"] for row in told.rows]
+    assert [row["lost"] for row in done.rows] == [row["lost"] for row in reported.rows]
     assert {batch.magic for log in LogDirectory(tmp_path / "new").values() for _, batch in log.batches()} == {1}
 
 

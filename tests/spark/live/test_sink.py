@@ -310,7 +310,7 @@ def test_rows_are_visible_only_after_the_driver_commits(servers: str) -> None:
     assert values(servers, topic) == ["0"] * 3 + ["1"] * 3
     again = [write(batch(value=pa.array(["no"])), given, task=n) for n in range(2)]
     abort_all(given, again)
-    abort_all(given, again)  # what is gone already is no error
+    abort_all(given, again)  # transactions that already ended are not an error
     assert values(servers, topic) == ["0"] * 3 + ["1"] * 3
 
 

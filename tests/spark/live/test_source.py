@@ -62,10 +62,10 @@ class Cluster:
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         cls: Any = registry.get("DeleteRecordsRequest")
         each = cls.DeleteRecordsPartition(partition_index=partition, offset=offset)
-        answer = self.client.request(
+        response = self.client.request(
             cls(topics=[cls.DeleteRecordsTopic(name=topic, partitions=[each])], timeout_ms=9_000)
         )
-        assert answer.topics[0].partitions[0].error_code == 0
+        assert response.topics[0].partitions[0].error_code == 0
 
 
 @pytest.fixture(scope="module")

@@ -55,7 +55,7 @@ def offsets(servers: str, start: int, end: int, *, strict: bool = True, **settin
         "default.api.timeout.ms": str(WAIT_MS),
         "max.partition.fetch.bytes": "1",
         **PATIENT,
-        "client.id": f"{time.monotonic_ns()}",  # a client of its own, without open connections
+        "client.id": f"{time.monotonic_ns()}",  # a separate client without open connections
         **settings,
     }
     wanted = OffsetRange("t", 0, start, end)
@@ -64,7 +64,7 @@ def offsets(servers: str, start: int, end: int, *, strict: bool = True, **settin
 
 
 def test_a_broker_lost_during_a_task_is_retried_then_reported(broker: Broker, cluster: Cluster) -> None:
-    for _ in range(3):  # one answer is on its way while another is read
+    for _ in range(3):  # one response is in flight while another is read
         cluster.write("t", 0, ["more"] * 100)
     found = offsets(broker.bootstrap_servers, 0, 400)
     assert next(found) == 0
@@ -105,7 +105,7 @@ def test_a_broker_that_returns_in_time_loses_and_duplicates_no_row(tmp_path: Pat
     thread = threading.Thread(target=come_back)
     thread.start()
     try:
-        write(batch(value=pa.array(rows[1500:])), given)  # begins while nobody is there
+        write(batch(value=pa.array(rows[1500:])), given)  # starts while the broker is down
         assert started.is_set()
         assert list(found) == list(range(1, 1500))
         assert values(servers, "t") == rows
@@ -137,7 +137,7 @@ def test_offsets_deleted_during_a_read_are_reported_or_skipped(broker: Broker, c
     cluster.delete_before("t", 0, 350)
     rest = [*found]
     assert rest[-50:] == list(range(350, 400))
-    assert rest[:-50] in [[*range(1, end)] for end in (100, 200, 300)]  # answers were on their way
+    assert rest[:-50] in [[*range(1, end)] for end in (100, 200, 300)]  # responses in flight
     assert list(offsets(broker.bootstrap_servers, 0, 400, strict=False)) == list(range(350, 400))
     with pytest.raises(LogError, match=r"offsets from 0 on were deleted \(the log starts at 350\)"):
         list(offsets(broker.bootstrap_servers, 0, 400))
@@ -192,5 +192,5 @@ def positions(offset: dict[str, Any]) -> dict[str, Any]:
 
 def delete(cluster: Cluster, topic: str) -> None:
     cls: Any = registry.get("DeleteTopicsRequest")
-    answer = cluster.client.request(cls(topic_names=[topic], timeout_ms=9_000), version=5)
-    assert answer.responses[0].error_code == 0
+    response = cluster.client.request(cls(topic_names=[topic], timeout_ms=9_000), version=5)
+    assert response.responses[0].error_code == 0

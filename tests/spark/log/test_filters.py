@@ -59,7 +59,7 @@ def test_offset_bounds_intersect_and_lists_become_ranges() -> None:
         datasource.Not(make("GreaterThan", "offset", 5)),
         datasource.IsNull(("offset",)),
         datasource.EqualTo(("headers", "key"), "x"),
-        make("GreaterThan", "timestamp", datetime(2020, 1, 1)),  # without a zone it is no instant
+        make("GreaterThan", "timestamp", datetime(2020, 1, 1)),  # ambiguous without a time zone
         make("LessThan", "timestamp", EPOCH),
         datasource.Not(make("GreaterThan", "timestamp", EPOCH)),
     ],

@@ -119,21 +119,21 @@ def test_a_directory_with_only_internal_topics_is_an_error(modern: Path) -> None
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 def test_timestamps_resolve_to_kafkas_offsets(kafka_logs: dict[str, Path], isolation: str) -> None:
-    answers = json.loads((kafka_logs["modern"] / "expected" / "consumed" / "offsets.json").read_text())
+    responses = json.loads((kafka_logs["modern"] / "expected" / "consumed" / "offsets.json").read_text())
     asked = 0
-    for name, answer in answers.items():
+    for name, entry in responses.items():
         partition, _, level = name.partition(" ")
         topic, _, number = partition.rpartition("-")
-        if level != isolation or topic.startswith("__") or not answer["records"]:
+        if level != isolation or topic.startswith("__") or not entry["records"]:
             continue
-        for timestamp, offset, _ in answer["offsetsForTimes"]:
+        for timestamp, offset, _ in entry["offsetsForTimes"]:
             common = {"assign": json.dumps({topic: [int(number)]}), "kafka.isolation.level": isolation}
             no_match = {"startingOffsetsByTimestampStrategy": "latest"}
             starts = tasks(kafka_logs["modern"] / "data", startingTimestamp=timestamp, **no_match, **common)
             ends = tasks(kafka_logs["modern"] / "data", endingTimestamp=timestamp, **common)
-            expected = answer["end"] if offset is None else offset
-            assert [task[0].start_offset for task in starts[:1]] == ([expected] if expected < answer["end"] else [])
-            assert [task[-1].end_offset for task in ends[-1:]] == ([expected] if expected > answer["beginning"] else [])
+            expected = entry["end"] if offset is None else offset
+            assert [task[0].start_offset for task in starts[:1]] == ([expected] if expected < entry["end"] else [])
+            assert [task[-1].end_offset for task in ends[-1:]] == ([expected] if expected > entry["beginning"] else [])
             asked += 1
     assert asked > 50
 
@@ -267,8 +267,8 @@ def test_filters_prune_segments(modern: Path) -> None:
     late = EPOCH + timedelta(milliseconds=1_760_000_000_000 + 10_000_000_000)
     assert planned(datasource.EqualTo(("topic",), "orders"), datasource.GreaterThan(("timestamp",), late)) == []
     last = max(row[3] for row in read(tasks(modern, subscribe="orders")))
-    young = planned(datasource.EqualTo(("topic",), "orders"), datasource.GreaterThanOrEqual(("timestamp",), last))
-    assert sum(split.size_bytes for split in young) < 200_000
+    recent = planned(datasource.EqualTo(("topic",), "orders"), datasource.GreaterThanOrEqual(("timestamp",), last))
+    assert sum(split.size_bytes for split in recent) < 200_000
 
 
 def test_a_wrong_time_index_loses_no_row(modern: Path, tmp_path: Path) -> None:
@@ -277,21 +277,21 @@ def test_a_wrong_time_index_loses_no_row(modern: Path, tmp_path: Path) -> None:
     after = EPOCH + timedelta(milliseconds=1_760_000_000_000 + 30_000)
     filters = [datasource.GreaterThanOrEqual(("timestamp",), after)]
 
-    def young() -> list[tuple[Any, ...]]:
+    def recent() -> list[tuple[Any, ...]]:
         return [row for row in read(tasks(root, parse_filters(filters))) if row[3] >= after]
 
-    expected = young()
+    expected = recent()
     assert expected
     for file in (root / "orders-0").glob("*.timeindex"):
         entries = file.read_bytes()
         file.write_bytes(entries[: len(entries) // 24 * 12])  # the later half is gone
-    assert young() == expected
+    assert recent() == expected
     for file in (root / "orders-0").glob("*.timeindex"):
         file.write_bytes(b"\x7f" * 24)
-    assert young() == expected
+    assert recent() == expected
     for file in (root / "orders-0").glob("*.timeindex"):
         file.unlink()
-    assert young() == expected
+    assert recent() == expected
 
 
 # ---- places

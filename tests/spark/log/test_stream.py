@@ -139,7 +139,7 @@ def test_a_stream_starts_at_the_latest_offsets_and_respects_limits(logs: LogMana
     assert first == {
         "t": {"0": 60},
         **MARK,
-    }  # a query that is started takes what is there, as with Spark's source
+    }  # a new query reads all available records, as with Spark's source
     write(logs, 0, 69)
     assert waiting.latestOffset(first, waiting.getDefaultReadLimit()) == first
     write(logs, 0, 1)

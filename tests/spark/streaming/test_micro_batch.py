@@ -128,7 +128,7 @@ def ranges(
             lambda topics: {},
             fail_on_data_loss=options.get("fail", True),
         )
-    assert bool(warnings) == options.get("told", False)
+    assert bool(warnings) == options.get("reported", False)
     return found
 
 
@@ -162,7 +162,7 @@ def test_lost_data_fails_or_is_reported(
 ) -> None:
     with pytest.raises(LogError, match=message + ".*failOnDataLoss"):
         ranges(start, end, first)
-    assert ranges(start, end, first, fail=False, told=True) == left
+    assert ranges(start, end, first, fail=False, reported=True) == left
 
 
 @pytest.mark.parametrize(

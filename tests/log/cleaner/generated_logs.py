@@ -26,7 +26,7 @@ class Producer:
 
 
 @dataclass(slots=True)
-class MadeLog:
+class GeneratedLog:
     """A log that grows by random batches. segments: (base offset, bytes), the active one last."""
 
     random: random.Random
@@ -155,9 +155,9 @@ class MadeLog:
             os.utime(path, ns=(modified_ns, modified_ns))
 
 
-def made_log(seed: int, *, batches: int = 80, magics: tuple[int, ...] = (2,)) -> MadeLog:
+def generated_log(seed: int, *, batches: int = 80, magics: tuple[int, ...] = (2,)) -> GeneratedLog:
     """Return a random log that ends with a separate segment, so that everything before it can be compacted."""
-    log = MadeLog(random.Random(seed))
+    log = GeneratedLog(random.Random(seed))
     log.grow(batches, magics=magics)
     for producer in list(log.producers.values()):
         if producer.is_open and log.random.random() < 0.8:
