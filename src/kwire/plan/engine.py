@@ -1,4 +1,4 @@
-"""Formerly the loading of kernels. Wheels contain compiled code, so there is nothing to load; will be removed in 0.3."""
+"""Formerly the loading of kernels. Wheels contain compiled code, so nothing is loaded; will be removed in 0.3."""
 
 from __future__ import annotations
 
