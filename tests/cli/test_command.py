@@ -15,11 +15,12 @@ from tests.records.building import batch, record
 from tests.waiting import HANG_S
 
 import kwire as package
+from kwire import native
 from kwire.cli import log
 
 
-def test_the_version_is_that_of_the_package(kwire: Callable) -> None:
-    assert kwire("--version").out == f"kwire {package.__version__}\n"
+def test_the_version_names_the_package_and_the_level_of_its_kernels(kwire: Callable) -> None:
+    assert kwire("--version").out == f"kwire {package.__version__} (kernels: {native.LEVEL})\n"
 
 
 @pytest.mark.parametrize(
