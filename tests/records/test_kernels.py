@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from kwire import native
 from kwire.errors import DecodeError
 from kwire.records.kernels import checksums, crc32c
-from kwire.records.kernels import default_records as default
-from kwire.wire.kernels import memory
+from kwire.wire.kernels import memory, varints
 from kwire.wire.kernels.arrays import WIDE
 from kwire.wire.varint import read_varint, read_varlong
 
@@ -49,7 +48,9 @@ def test_crc32c_equals_googles(length: int) -> None:
 def test_varints_are_read_as_by_the_object_path(data: bytes, long: bool) -> None:
     raw = np.frombuffer(data + b"\0", np.uint8)
     start = raw.ctypes.data
-    value, at = (default.read_varlong if long else default.read_varint)(start, start + len(data))
+    value, at, _ = varints.read_varint(
+        start, start + len(data), varints.VARLONG_BYTES if long else varints.VARINT_BYTES
+    )
     try:
         expected = (read_varlong if long else read_varint)(data, 0)
     except DecodeError:

@@ -35,7 +35,7 @@ EXPORTS = {
     "check_legacy_crcs": "kwire.records.kernels.checksums",
     "check_default_crcs": "kwire.records.kernels.crc32c",
     "sum_bytes": "kwire.records.kernels.crc32c",
-    "sum_batches": "kwire.records.kernels.crc_store",
+    "sum_batches": "kwire.records.kernels.crc32c",
     "parse_default_records": "kwire.records.kernels.default_records",
     "skip_records": "kwire.records.kernels.default_records",
     "wrapped_value": "kwire.records.kernels.legacy_messages",

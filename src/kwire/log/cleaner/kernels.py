@@ -5,8 +5,17 @@
     write_batches      write batches unchanged or with fewer records
     write_kept         write the retained records of one batch as the payload of a new one
 
-Two readers parse the records: one for magic 2, one for messages of magic 0 and 1. START, END and COUNT of a compressed
-batch are those of its decompressed records; SHIFT is added to the inner offsets of magic 1.
+    table       int64[batches, COLUMN_COUNT]       START, END and COUNT of a compressed batch are those of its
+                                                   decompressed records
+    slots, state, secret                           as in `kwire.log.cleaner.slots`
+    marks       uint64[records, 3]                 scratch: FIRST, SECOND of a key's hash; OFFSET
+    keeps       uint8[records]                     1 for records to retain
+    weights     int64[batches, WEIGHT_COLUMNS]     KEPT, TOMBSTONES, DROPPED_TOMBSTONES, KEYLESS (dropped), IS_CANONICAL
+    verdicts    int64[batches]                     DROP, COPY, REBUILD or LOOK
+    outcome     int64[OUTCOME_COUNT]               FAULT_NUMBER, FAULT_INDEX (record), RECORDS_READ, TOUCHED
+    places      int64[batches, TABLE_COLUMNS]      POSITION, SIZE of rebuilt batches, as in `records.kernels.encode`
+
+Two readers parse the records: one for magic 2, one for messages of magic 0 and 1.
 """
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
@@ -38,13 +47,24 @@ from kwire.records.batch_header import (
     SMALLEST_SIZE,
 )
 from kwire.records.faults import Fault
+from kwire.records.kernels import encode as e
 from kwire.records.kernels import table as t
-from kwire.records.kernels.encode import put_int32, put_int64, put_varint, varint_bytes, zigzag
-from kwire.records.kernels.legacy_messages import read_field
-from kwire.records.kernels.section_scan import read_number, scan_headers
+from kwire.records.kernels.legacy_messages import legacy_key_position, read_field
+from kwire.records.kernels.section_scan import scan_headers
 from kwire.wire.kernels.arrays import Bytes, Int64s, Int64Table, UInt64s, UInt64Table
 from kwire.wire.kernels.compiler import export, inlined
-from kwire.wire.kernels.memory import copy_bytes, load_big_int32, load_big_int64, load_uint8, move_exactly, store_uint8
+from kwire.wire.kernels.memory import (
+    copy_bytes,
+    load_big_int32,
+    load_big_int64,
+    load_byte,
+    move_exactly,
+    store_big_int16,
+    store_big_int32,
+    store_big_int64,
+    store_byte,
+)
+from kwire.wire.kernels.varints import VARINT_BYTES, VARLONG_BYTES, read_varint, uvarint_bytes, write_uvarint, zigzag
 
 __all__ = [
     "COPY",
@@ -73,6 +93,7 @@ __all__ = [
 
 MAP_FULL, MAP_MUST_GROW = -1, -2
 FAULT_NUMBER, FAULT_INDEX, RECORDS_READ, TOUCHED = range(4)  # of the outcome
+OFFSET = 2  # of a mark, after FIRST and SECOND of slots
 OUTCOME_COUNT = 4
 DROPPED, STAYS, ASK_MAP, IS_TOMBSTONE, IS_ODD = 0, 1, 2, 4, 8  # states of a record in weigh_batches
 
@@ -102,22 +123,22 @@ def read_record(at, end):
     """Read a record of magic 2: (fault or 0, address after it, offset delta, key address, key length, value length,
     whether its encoding is canonical)."""
     zero = np.int64(0)
-    size, at, short = read_number(at, end, 5)
+    size, at, short = read_varint(at, end, VARINT_BYTES)
     if at == 0 or size < 0 or size > end - at:
         return BAD_LENGTH, zero, zero, zero, zero, zero, False
     record_end = at + size
     if size < 1:
         return BAD_FIELDS, zero, zero, zero, zero, zero, False
-    canonical = short and load_uint8(at) == 0
-    _, at, short = read_number(at + 1, record_end, 10)
+    canonical = short and load_byte(at) == 0
+    _, at, short = read_varint(at + 1, record_end, VARLONG_BYTES)
     if at == 0:
         return BAD_FIELDS, zero, zero, zero, zero, zero, False
     canonical &= short
-    offset_delta, at, short = read_number(at, record_end, 5)
+    offset_delta, at, short = read_varint(at, record_end, VARINT_BYTES)
     if at == 0:
         return BAD_FIELDS, zero, zero, zero, zero, zero, False
     canonical &= short
-    key_bytes, at, short = read_number(at, record_end, 5)
+    key_bytes, at, short = read_varint(at, record_end, VARINT_BYTES)
     if at == 0:
         return BAD_FIELDS, zero, zero, zero, zero, zero, False
     canonical &= short and key_bytes >= -1
@@ -126,7 +147,7 @@ def read_record(at, end):
         if key_bytes > record_end - at:
             return BAD_KEY, zero, zero, zero, zero, zero, False
         at += key_bytes
-    value_bytes, at, short = read_number(at, record_end, 5)
+    value_bytes, at, short = read_varint(at, record_end, VARINT_BYTES)
     if at == 0:
         return BAD_FIELDS, zero, zero, zero, zero, zero, False
     canonical &= short and value_bytes >= -1
@@ -134,7 +155,7 @@ def read_record(at, end):
         if value_bytes > record_end - at:
             return BAD_VALUE, zero, zero, zero, zero, zero, False
         at += value_bytes
-    if not (at + 1 == record_end and load_uint8(at) == 0):
+    if not (at + 1 == record_end and load_byte(at) == 0):
         fault, short = scan_headers(at, record_end)
         if fault != 0:
             return fault, zero, zero, zero, zero, zero, False
@@ -144,8 +165,8 @@ def read_record(at, end):
 
 @inlined
 def read_message(at, end, is_inner):
-    """A magic 0 or 1 message: (fault or 0, address after it, stored offset, key address, key length, value length,
-    magic)."""
+    """Read a message of magic 0 or 1: (fault or 0, address after it, stored offset, key address, key length, value
+    length, magic)."""
     zero = np.int64(0)
     if end - at < FRAME_BYTES + SMALLEST_SIZE:
         return BAD_INNER_SIZE, zero, zero, zero, zero, zero, zero
@@ -153,10 +174,10 @@ def read_message(at, end, is_inner):
     if size < SMALLEST_SIZE or size > end - at - FRAME_BYTES:
         return BAD_INNER_SIZE, zero, zero, zero, zero, zero, zero
     message_end = at + FRAME_BYTES + size
-    offset, magic = load_big_int64(at), np.int64(load_uint8(at + MAGIC_POSITION))
-    if is_inner and np.int64(load_uint8(at + LEGACY_ATTRIBUTES_POSITION)) & CODEC_MASK != 0:
+    offset, magic = load_big_int64(at), load_byte(at + MAGIC_POSITION)
+    if is_inner and load_byte(at + LEGACY_ATTRIBUTES_POSITION) & CODEC_MASK != 0:
         return COMPRESSED_AGAIN, zero, zero, zero, zero, zero, zero
-    key_bytes, key = read_field(at + (18 if magic == 0 else 26), message_end)
+    key_bytes, key = read_field(at + legacy_key_position(magic), message_end)
     if key == 0:
         return BAD_MESSAGE_FIELDS, zero, zero, zero, zero, zero, zero
     value_bytes, value = read_field(key + max(key_bytes, 0), message_end)
@@ -204,18 +225,18 @@ def map_batches(
                 outcome[FAULT_NUMBER], outcome[FAULT_INDEX] = fault, record
                 return i
             if key_bytes >= 0 and offset >= lowest_offset:
-                marks[keyed, 0], marks[keyed, 1] = hash_key(key, key_bytes, secret[0], secret[1])
-                marks[keyed, 2] = np.uint64(offset)
+                marks[keyed, m.FIRST], marks[keyed, m.SECOND] = hash_key(key, key_bytes, secret[0], secret[1])
+                marks[keyed, OFFSET] = np.uint64(offset)
                 keyed += 1
         if magic == 2 and at != end and batch[t.COUNT] > 0:
             outcome[FAULT_NUMBER], outcome[FAULT_INDEX] = BYTES_LEFT, -1
             return i
         touched = np.uint64(0)
         for n in range(keyed):
-            touched |= touch(slots, marks[n, 0])
+            touched |= touch(slots, marks[n, m.FIRST])
         outcome[TOUCHED] = np.int64(touched & np.uint64(1))
         for n in range(keyed):
-            answer = put_hashed(slots, state, marks[n, 0], marks[n, 1], np.int64(marks[n, 2]))
+            answer = put_hashed(slots, state, marks[n, m.FIRST], marks[n, m.SECOND], np.int64(marks[n, OFFSET]))
             if answer != m.ADDED:
                 outcome[FAULT_NUMBER] = MAP_FULL if answer == m.FULL else MAP_MUST_GROW
                 return i
@@ -280,8 +301,8 @@ def weigh_batches(
                 keyless += 1
             elif value_bytes >= 0 or keeps_tombstones:
                 known = ASK_MAP
-                marks[record, 0], marks[record, 1] = hash_key(key, key_bytes, secret[0], secret[1])
-                marks[record, 2] = np.uint64(offset)
+                marks[record, m.FIRST], marks[record, m.SECOND] = hash_key(key, key_bytes, secret[0], secret[1])
+                marks[record, OFFSET] = np.uint64(offset)
             keeps[row + record] = known | (0 if value_bytes >= 0 else IS_TOMBSTONE) | (0 if as_written else IS_ODD)
         if magic == 2 and at != end and batch[t.COUNT] > 0:
             outcome[FAULT_NUMBER], outcome[FAULT_INDEX] = BYTES_LEFT, -1
@@ -291,7 +312,9 @@ def weigh_batches(
         for record in range(batch[t.COUNT]):
             known = keeps[row + record]
             if known & ASK_MAP:
-                stays = np.int64(marks[record, 2]) >= get_hashed(slots, marks[record, 0], marks[record, 1])
+                stays = np.int64(marks[record, OFFSET]) >= get_hashed(
+                    slots, marks[record, m.FIRST], marks[record, m.SECOND]
+                )
             else:
                 stays = known & STAYS != 0
             keeps[row + record] = stays
@@ -327,9 +350,9 @@ def write_kept(batch: Int64s, keeps: Bytes, delete_horizon_ms: int, room: int) -
     is_first = True
     out = room
     for record in range(batch[t.COUNT]):
-        size, at, _ = read_number(at, end, 5)
+        size, at, _ = read_varint(at, end, VARINT_BYTES)
         record_end = at + size
-        timestamp_delta, rest, _ = read_number(at + 1, record_end, 10)
+        timestamp_delta, rest, _ = read_varint(at + 1, record_end, VARLONG_BYTES)
         at = record_end
         if keeps[record] == 0:
             continue
@@ -341,9 +364,9 @@ def write_kept(batch: Int64s, keeps: Bytes, delete_horizon_ms: int, room: int) -
             largest = timestamp
         delta = zigzag(timestamp - base)
         rest_bytes = record_end - rest
-        out = put_varint(out, zigzag(1 + varint_bytes(delta) + rest_bytes))
-        store_uint8(out, 0)
-        out = put_varint(out + 1, delta)
+        out = write_uvarint(out, zigzag(1 + uvarint_bytes(delta) + rest_bytes))
+        store_byte(out, 0)
+        out = write_uvarint(out + 1, delta)
         copy_bytes(out, rest, rest_bytes, end)
         out += rest_bytes
     return out - room, base, largest
@@ -367,8 +390,7 @@ def write_batches(
 
     source: address to which POSITION is relative. starts: int64[batches], index of the first keeps entry of each batch.
     weights: from weigh_batches; a batch whose retained tombstones have no delete horizon gets the new one. places:
-    int64[batches, 2] (and more columns), filled with position in the room and size of each rebuilt batch of magic 2,
-    whose checksum the caller must set.
+    POSITION in the room and SIZE are set for each rebuilt batch of magic 2; the caller sets its checksum (sum_batches).
     Returns (index of the LOOK batch or last, bytes written, rows of places).
     """
     out = room
@@ -394,15 +416,16 @@ def write_batches(
             kept_bytes, base, largest = write_kept(batch, keeps[starts[i] :], horizon, out + DEFAULT_HEADER_BYTES)
             size = DEFAULT_HEADER_BYTES + kept_bytes
             move_exactly(out, source + batch[t.POSITION], DEFAULT_HEADER_BYTES)
-            put_int32(out + SIZE_POSITION, size - FRAME_BYTES)
-            store_uint8(out + ATTRIBUTES_POSITION, 0)
+            store_big_int32(out + SIZE_POSITION, size - FRAME_BYTES)
             attributes = batch[t.ATTRIBUTES] & KNOWN_FLAGS
-            store_uint8(out + ATTRIBUTES_POSITION + 1, attributes | DELETE_HORIZON_FLAG if horizon >= 0 else attributes)
-            put_int64(out + BASE_TIMESTAMP_POSITION, base)
+            if horizon >= 0:
+                attributes |= DELETE_HORIZON_FLAG
+            store_big_int16(out + ATTRIBUTES_POSITION, attributes)
+            store_big_int64(out + BASE_TIMESTAMP_POSITION, base)
             if batch[t.ATTRIBUTES] & LOG_APPEND_TIME_FLAG == 0:
-                put_int64(out + MAX_TIMESTAMP_POSITION, largest)
-            put_int32(out + COUNT_POSITION, weights[i, KEPT])
-            places[count, 0], places[count, 1] = out - room, size
+                store_big_int64(out + MAX_TIMESTAMP_POSITION, largest)
+            store_big_int32(out + COUNT_POSITION, weights[i, KEPT])
+            places[count, e.POSITION], places[count, e.SIZE] = out - room, size
             count += 1
             out += size
         i += 1

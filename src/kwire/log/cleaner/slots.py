@@ -1,7 +1,12 @@
 """The table of an offset map: see `kwire.log.cleaner.offset_map`.
 
-A row has the two halves of a key's hash and the offset + 1; a free row is all zeros. The search starts at the first
-half modulo the number of rows and ends at a free one.
+    slots    uint64[slots, 3]       FIRST, SECOND: the halves of a key's hash; NEXT_OFFSET: its newest offset + 1, 0 in
+                                    a free slot
+    state    int64[STATE_COUNT]     KEYS in the table; LIMIT of keys, at which the map is full; LATEST_OFFSET put; ROOM
+                                    for keys in this table, at which it must grow
+    secret   uint64[2]              of `key_hash`
+
+The search starts at slot FIRST modulo the number of slots and ends at the key's or a free one.
 """
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
@@ -17,6 +22,7 @@ from kwire.wire.kernels.compiler import export, inlined
 
 __all__ = ["ADDED", "FULL", "MUST_GROW", "get_offset", "move_slots", "put_key"]
 
+(FIRST, SECOND, NEXT_OFFSET) = range(3)  # of a slot
 (KEYS, LIMIT, LATEST_OFFSET, ROOM) = range(4)  # of the state
 STATE_COUNT = 4
 ADDED, FULL, MUST_GROW = range(3)  # results of put_key
@@ -27,7 +33,7 @@ def find(slots, first, second):
     """Return the slot of a hash, or the free slot for it."""
     count = np.uint64(slots.shape[0])
     at: Any = np.int64(first % count)
-    while slots[at, 2] != np.uint64(0) and (slots[at, 0] != first or slots[at, 1] != second):
+    while slots[at, NEXT_OFFSET] != np.uint64(0) and (slots[at, FIRST] != first or slots[at, SECOND] != second):
         at += 1
         if at == slots.shape[0]:
             at = 0
@@ -52,11 +58,11 @@ def put_hashed(slots, state, first, second, offset):
     if state[KEYS] >= state[ROOM]:
         return MUST_GROW
     at = find(slots, first, second)
-    if slots[at, 2] == np.uint64(0):
-        slots[at, 0] = first
-        slots[at, 1] = second
+    if slots[at, NEXT_OFFSET] == np.uint64(0):
+        slots[at, FIRST] = first
+        slots[at, SECOND] = second
         state[KEYS] += 1
-    slots[at, 2] = np.uint64(offset + 1)
+    slots[at, NEXT_OFFSET] = np.uint64(offset + 1)
     state[LATEST_OFFSET] = offset
     return ADDED
 
@@ -71,19 +77,19 @@ def get_offset(slots: UInt64Table, secret: UInt64s, key: int, key_bytes: int) ->
 @inlined
 def get_hashed(slots, first, second):
     """Return the newest offset of a hash, or -1."""
-    return np.int64(slots[find(slots, first, second), 2]) - 1
+    return np.int64(slots[find(slots, first, second), NEXT_OFFSET]) - 1
 
 
 @inlined
 def touch(slots, first):
     """Load the first slot of a search into the caches; return a value from it, which the caller must use."""
-    return slots[np.int64(first % np.uint64(slots.shape[0])), 2]
+    return slots[np.int64(first % np.uint64(slots.shape[0])), NEXT_OFFSET]
 
 
 @export
 def move_slots(old: UInt64Table, new: UInt64Table) -> None:
     """Copy all entries of a table into a larger, empty one."""
     for i in range(old.shape[0]):
-        if old[i, 2] != np.uint64(0):
-            at = find(new, old[i, 0], old[i, 1])
-            new[at, 0], new[at, 1], new[at, 2] = old[i, 0], old[i, 1], old[i, 2]
+        if old[i, NEXT_OFFSET] != np.uint64(0):
+            at = find(new, old[i, FIRST], old[i, SECOND])
+            new[at, FIRST], new[at, SECOND], new[at, NEXT_OFFSET] = old[i, FIRST], old[i, SECOND], old[i, NEXT_OFFSET]

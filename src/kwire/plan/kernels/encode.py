@@ -9,34 +9,29 @@ one comparison, and so does a run of fields that this version lacks. Floats are 
 
 The size of a tagged value is known only after the value. One byte is reserved; if it needs more, the value moves.
 
-    frame of an array           left
-    frame of a tag section      next entry, unknown ones left, next unknown one, where the size of the open field goes
-    frame of a MARK             address of the header, where to go BACK to
+There is a frame of FRAME bytes for each array, tag section and MARK that is open, with int64 at these offsets:
+
+          array            tag section                                         MARK
+     0    ELEMENTS_LEFT    NEXT_ENTRY: the entry to write next                 MARK_HEADER: address of the struct
+     8                     UNKNOWN_LEFT: unknown fields still to be written    MARK_RETURN: where BACK continues
+    16                     NEXT_UNKNOWN: address of the next of them
+    24                     SIZE_ADDRESS: where the size of the open field goes
 """
 
 from __future__ import annotations
 
 from kwire.plan.kernels.decode import FAILED, FULL
-from kwire.plan.kernels.memory import (
-    copy,
-    cp64,
-    ld8,
-    ld64,
-    ldw,
+from kwire.plan.kernels.messagepack import (
+    MP_BIN8,
+    MP_FALSE,
+    MP_FLOAT64,
+    MP_NIL,
     read_array_header,
     read_bytes_header,
     read_int,
     read_text_header,
-    same,
     skip,
-    st8,
-    st16,
-    st32,
-    st64,
-    stw,
     token,
-    write_uvarint,
-    write_uvarlong,
 )
 from kwire.plan.kernels.operands import (
     ABSENT_FLOATS,
@@ -65,6 +60,8 @@ from kwire.plan.kernels.operands import (
     TAGS_FLOATS,
     TAGS_LENGTH,
     TAGS_OFFSET,
+    UUID_BYTES,
+    row_at,
 )
 from kwire.plan.rows import (
     ABSENT,
@@ -110,10 +107,23 @@ from kwire.plan.rows import (
     VARLIST,
 )
 from kwire.wire.kernels.compiler import export, inlined, kernel, separate
+from kwire.wire.kernels.memory import (
+    copy_int64,
+    copy_short,
+    equal_bytes,
+    load_big_int64,
+    load_byte,
+    load_int64,
+    store_big_int16,
+    store_big_int32,
+    store_big_int64,
+    store_byte,
+    store_int64,
+)
 from kwire.wire.kernels.primitives import apart, double_bits, equal_doubles, move
+from kwire.wire.kernels.varints import write_uvarint, zigzag
 
-SLACK = 320  # room that every step may use without asking: a FIXED row of 15 uuids takes 240
-NULL = 0xC0
+SLACK = 320  # bytes that any step may write without a check: a FIXED row of 15 uuids takes 240
 NO_TAG = MAX_TAG + 1
 
 NEXT_ENTRY, UNKNOWN_LEFT, NEXT_UNKNOWN, SIZE_ADDRESS = range(0, 32, 8)  # in the frame of a tag section
@@ -122,68 +132,68 @@ MARK_HEADER, MARK_RETURN = 0, 8  # in the frame of a MARK
 
 @inlined
 def take_fixed(code: int, p: int, o: int) -> tuple[int, int]:
-    """One value of fixed width; returns the addresses after it on both sides, the second 0 if it does not fit."""
+    """Write one value of fixed width: (input address, output address) after it; the second is 0 if it does not fit."""
     if code == BOOL:
-        if ld8(p) & 0xFE != 0xC2:
+        if load_byte(p) & 0xFE != MP_FALSE:
             return p, 0
-        st8(o, ld8(p) & 1)
+        store_byte(o, load_byte(p) & 1)
         return p + 1, o + 1
-    if code == FLOAT64 and ld8(p) == 0xCB:
-        cp64(o, p + 1)
+    if code == FLOAT64 and load_byte(p) == MP_FLOAT64:
+        copy_int64(o, p + 1)
         return p + 9, o + 8
     if code == UUID:
-        if ld8(p) != 0xC4 or ld8(p + 1) != 16:
+        if load_byte(p) != MP_BIN8 or load_byte(p + 1) != UUID_BYTES:
             return p, 0
-        cp64(o, p + 2)
-        cp64(o + 8, p + 10)
+        copy_int64(o, p + 2)
+        copy_int64(o + 8, p + 10)
         return p + 18, o + 16
     v, q = read_int(p)
     if q == 0:
         return p, 0
     if code == INT32:
-        st32(o, v)
+        store_big_int32(o, v)
         return q, o + 4 if -0x80000000 <= v <= 0x7FFFFFFF else 0
     if code == INT16:
-        st16(o, v)
+        store_big_int16(o, v)
         return q, o + 2 if -0x8000 <= v <= 0x7FFF else 0
     if code == INT64:
-        st64(o, v)
+        store_big_int64(o, v)
         return q, o + 8
     if code == INT8:
-        st8(o, v)
+        store_byte(o, v)
         return q, o + 1 if -0x80 <= v <= 0x7F else 0
     if code == UINT16:
-        st16(o, v)
+        store_big_int16(o, v)
         return q, o + 2 if 0 <= v <= 0xFFFF else 0
     if code == FLOAT64:
-        st64(o, double_bits(v))
+        store_big_int64(o, double_bits(v))
         return q, o + 8
-    st32(o, v)  # uint32
+    store_big_int32(o, v)  # uint32
     return q, o + 4 if 0 <= v <= 0xFFFFFFFF else 0
 
 
 @inlined
 def take_packed(code: int, p: int, o: int) -> tuple[int, int]:
-    """An integer as KIP-625 packs it; returns the addresses after it on both sides, the second 0 if it does not fit."""
+    """Pack an integer as in KIP-625: (input address, output address) after it; the second is 0 if it does not fit."""
     v, q = read_int(p)
     if q == 0:
         return p, 0
     if code == PACKED64:
-        return q, write_uvarlong(o, v << 1 ^ v >> 63)
+        return q, write_uvarint(o, zigzag(v))
     if code == UPACKED64:
-        return q, write_uvarlong(o, v)
+        return q, write_uvarint(o, v)
     if code == PACKED32:
-        return q, write_uvarlong(o, v << 1 ^ v >> 63) if -0x8000_0000 <= v <= 0x7FFF_FFFF else 0
+        return q, write_uvarint(o, zigzag(v)) if -0x8000_0000 <= v <= 0x7FFF_FFFF else 0
     if code == UPACKED32:
-        return q, write_uvarlong(o, v & 0xFFFF_FFFF) if -0x8000_0000 <= v <= 0x7FFF_FFFF else 0
+        return q, write_uvarint(o, v & 0xFFFF_FFFF) if -0x8000_0000 <= v <= 0x7FFF_FFFF else 0
     if v < -0x8000 or v > 0x7FFF:
         return q, 0
-    return q, write_uvarlong(o, v << 1 ^ v >> 63) if code == PACKED16 else write_uvarlong(o, v & 0xFFFF)
+    return q, write_uvarint(o, zigzag(v)) if code == PACKED16 else write_uvarint(o, v & 0xFFFF)
 
 
 @separate
 def take_packed_run(codes: int, count: int, p: int, o: int) -> tuple[int, int]:
-    """A run of packed integers; returns the addresses after it on both sides, the second 0 if one does not fit."""
+    """Pack a run of integers: (input address, output address) after it; the second is 0 if one does not fit."""
     apart()
     for _ in range(count):
         p, o = take_packed(codes & 15, p, o)
@@ -195,21 +205,21 @@ def take_packed_run(codes: int, count: int, p: int, o: int) -> tuple[int, int]:
 
 @inlined
 def write_length(op: int, flags: int, n: int, o: int) -> int:
-    """The length or count n, -1 for null; address after it."""
+    """Write the length or count n, -1 for null; returns the address after it."""
     if flags & COMPACT:
         return write_uvarint(o, n + 1)
     if op == STRING:
-        st16(o, n)
+        store_big_int16(o, n)
         return o + 2
-    st32(o, n)
+    store_big_int32(o, n)
     return o + 4
 
 
 @separate
 def take_packed_list(flags: int, code: int, p: int, o: int, limit: int) -> tuple[int, int]:
-    """An array of packed integers; returns the addresses after it on both sides: the second 0 on failure, or FULL."""
+    """Pack an array of integers: (input address, output address) after it; the second is 0 on failure, or FULL."""
     apart()
-    if ld8(p) == NULL:
+    if load_byte(p) == MP_NIL:
         return (p + 1, write_length(LIST, flags, -1, o)) if flags & MAY_BE_NULL else (p, 0)
     n, p = read_array_header(p)
     if n < 0:
@@ -226,9 +236,9 @@ def take_packed_list(flags: int, code: int, p: int, o: int, limit: int) -> tuple
 
 @kernel
 def number_bits(p: int) -> int:
-    """The bits of the double that a float or integer at p stands for; of NaN, which equals nothing, for all else."""
-    if ld8(p) == 0xCB:
-        bits: int = ld64(p + 1)
+    """Return the bits of a float or integer at p as a double; those of NaN, which equals nothing, for other values."""
+    if load_byte(p) == MP_FLOAT64:
+        bits: int = load_big_int64(p + 1)
         return bits
     v, q = read_int(p)
     bits = double_bits(v)
@@ -237,17 +247,17 @@ def number_bits(p: int) -> int:
 
 @kernel
 def equal_with_floats(p: int, end: int, q: int, n: int) -> bool:
-    """Whether the value at p equals the constant of n bytes at q, floats by value: 0 is 0.0 is -0.0, NaN is nothing."""
+    """Return whether the value at p equals the constant of n bytes at q, floats by value (0 == 0.0 == -0.0 != NaN)."""
     last = q + n
     while q < last:
         if p >= end:
             return False
         q2, _ = token(q)
         p2, _ = token(p)
-        if ld8(q) == 0xCB:
-            if not equal_doubles(number_bits(p), ld64(q + 1)):
+        if load_byte(q) == MP_FLOAT64:
+            if not equal_doubles(number_bits(p), load_big_int64(q + 1)):
                 return False
-        elif p2 - p != q2 - q or not same(p, q, q2 - q):
+        elif p2 - p != q2 - q or not equal_bytes(p, q, q2 - q):
             return False
         p, q = p2, q2
     return True
@@ -255,29 +265,33 @@ def equal_with_floats(p: int, end: int, q: int, n: int) -> bool:
 
 @inlined
 def is_default(p: int, end: int, constant: int, n: int, floats: int) -> bool:
-    """Whether the value at p (or the run of values) is the constant of n bytes."""
+    """Return whether the value, or run of values, at p is the constant of n bytes."""
     if floats:
         return equal_with_floats(p, end, constant, n)
-    return n <= end - p and same(p, constant, n)
+    return n <= end - p and equal_bytes(p, constant, n)
 
 
 @kernel
 def count_tagged(p: int, end: int, pool: int, entries: int, count: int) -> tuple[int, int, int]:
-    """How many known fields a section gets, how many unknown ones, and the address of the first of those.
+    """Count the fields of a section: (known ones, unknown ones, address of the first unknown one).
 
-    The number of known ones is FAILED when a field that this version lacks is set (W-31), and when the unknown ones
-    are not what they have to be: pairs of a tag that no entry has (T-12), ascending (W-24), and bytes.
+    The first is FAILED if a field that this version lacks is set (W-31), or if the unknown ones are not pairs of a tag,
+    ascending (W-24) and without entry (T-12), and bytes.
     """
     known = 0
     for j in range(count):
-        entry = entries + ROW * j
-        state = ldw(entry + ENTRY_STATE)
+        entry = row_at(entries, j)
+        state = load_int64(entry + ENTRY_STATE)
         if state != ELSEWHERE and not is_default(
-            p, end, pool + ldw(entry + ENTRY_OFFSET), ldw(entry + ENTRY_LENGTH), ldw(entry + ENTRY_FLOATS)
+            p,
+            end,
+            pool + load_int64(entry + ENTRY_OFFSET),
+            load_int64(entry + ENTRY_LENGTH),
+            load_int64(entry + ENTRY_FLOATS),
         ):
             if state == LIVE:
                 known += 1
-            elif ldw(entry + ENTRY_IGNORABLE) == 0:
+            elif load_int64(entry + ENTRY_IGNORABLE) == 0:
                 return FAILED, 0, 0
         p = skip(p)
     unknown, first = read_array_header(p)
@@ -293,7 +307,7 @@ def count_tagged(p: int, end: int, pool: int, entries: int, count: int) -> tuple
         if p == 0 or tag <= previous or tag > MAX_TAG:
             return FAILED, 0, 0
         for j in range(count):
-            if ldw(entries + ROW * j + ENTRY_TAG) == tag:
+            if load_int64(row_at(entries, j) + ENTRY_TAG) == tag:
                 return FAILED, 0, 0
         n, p = read_bytes_header(p)
         if n < 0:
@@ -305,11 +319,15 @@ def count_tagged(p: int, end: int, pool: int, entries: int, count: int) -> tuple
 
 @kernel
 def next_set(p: int, end: int, pool: int, entries: int, count: int, j: int) -> tuple[int, int]:
-    """(entry, address of its value): the first live entry from j on that is not at its default; p: value of j."""
+    """Find the first live entry from j on that is not at its default: (entry, address of its value). p: value of j."""
     while j < count:
-        entry = entries + ROW * j
-        if ldw(entry + ENTRY_STATE) == LIVE and not is_default(
-            p, end, pool + ldw(entry + ENTRY_OFFSET), ldw(entry + ENTRY_LENGTH), ldw(entry + ENTRY_FLOATS)
+        entry = row_at(entries, j)
+        if load_int64(entry + ENTRY_STATE) == LIVE and not is_default(
+            p,
+            end,
+            pool + load_int64(entry + ENTRY_OFFSET),
+            load_int64(entry + ENTRY_LENGTH),
+            load_int64(entry + ENTRY_FLOATS),
         ):
             break
         p = skip(p)
@@ -319,9 +337,9 @@ def next_set(p: int, end: int, pool: int, entries: int, count: int, j: int) -> t
 
 @kernel
 def put_unknown_below(top: int, tag: int, o: int, limit: int) -> int:
-    """The unknown fields with tags below `tag`, already checked; address after them, or FULL."""
-    left = ldw(top + UNKNOWN_LEFT)
-    p = ldw(top + NEXT_UNKNOWN)
+    """Write the unknown fields with tags below `tag`, already checked; returns the address after them, or FULL."""
+    left = load_int64(top + UNKNOWN_LEFT)
+    p = load_int64(top + NEXT_UNKNOWN)
     while left > 0:
         _, q = read_array_header(p)
         unknown, q = read_int(q)
@@ -332,21 +350,21 @@ def put_unknown_below(top: int, tag: int, o: int, limit: int) -> int:
             return FULL
         o = write_uvarint(o, unknown)
         o = write_uvarint(o, n)
-        copy(o, q, n)
+        copy_short(o, q, n)
         o += n
         p = q + n
         left -= 1
-    stw(top + UNKNOWN_LEFT, left)
-    stw(top + NEXT_UNKNOWN, p)
+    store_int64(top + UNKNOWN_LEFT, left)
+    store_int64(top + NEXT_UNKNOWN, p)
     return o
 
 
 @kernel
 def close_tagged(at: int, o: int) -> int:
-    """Write the size of the value in (at, o), for which one byte was kept; returns the end of the value."""
+    """Write the size of the value in (at, o), for which one byte is reserved; returns the end of the value."""
     n = o - at - 1
     if n < 0x80:
-        st8(at, n)
+        store_byte(at, n)
         return o
     more = 1 if n < 1 << 14 else 2 if n < 1 << 21 else 3 if n < 1 << 28 else 4
     move(at + 1 + more, at + 1, n)
@@ -356,7 +374,7 @@ def close_tagged(at: int, o: int) -> int:
 
 @kernel
 def seek(header: int, index: int) -> int:
-    """The address of the value with that index in the array at header."""
+    """Return the address of value number `index` of the array at header."""
     _, p = read_array_header(header)
     for _ in range(index):
         p = skip(p)
@@ -378,12 +396,12 @@ def encode_message(source: int, size: int, out: int, capacity: int, plan: int, p
     row = plan
     top = frames - FRAME
     while True:
-        op = ldw(row)
-        a = ldw(row + FIRST)
+        op = load_int64(row)
+        a = load_int64(row + FIRST)
         if o > limit:
             return FULL
         if op == FIXED:
-            for _ in range(ldw(row + FIXED_COUNT)):
+            for _ in range(load_int64(row + FIXED_COUNT)):
                 p, o = take_fixed(a & 15, p, o)
                 if o == 0:
                     return FAILED
@@ -395,24 +413,30 @@ def encode_message(source: int, size: int, out: int, capacity: int, plan: int, p
                 return FAILED
             row += ROW
         elif op == TAGS:
-            if is_default(p, end, pool + ldw(row + TAGS_OFFSET), ldw(row + TAGS_LENGTH), ldw(row + TAGS_FLOATS)):
+            if is_default(
+                p,
+                end,
+                pool + load_int64(row + TAGS_OFFSET),
+                load_int64(row + TAGS_LENGTH),
+                load_int64(row + TAGS_FLOATS),
+            ):
                 for _ in range(a + 1):
                     p = skip(p)
-                st8(o, 0)
+                store_byte(o, 0)
                 o += 1
-                row = plan + ROW * ldw(row + TAGS_END)
+                row = row_at(plan, load_int64(row + TAGS_END))
             else:
-                known, unknown, q = count_tagged(p, end, pool, row + 2 * ROW, a)
+                known, unknown, q = count_tagged(p, end, pool, row_at(row, 2), a)  # after TAGS and TAG_STEP
                 if known < 0:
                     return FAILED
                 o = write_uvarint(o, known + unknown)
                 top += FRAME
-                stw(top + NEXT_ENTRY, 0)
-                stw(top + UNKNOWN_LEFT, unknown)
-                stw(top + NEXT_UNKNOWN, q)
+                store_int64(top + NEXT_ENTRY, 0)
+                store_int64(top + UNKNOWN_LEFT, unknown)
+                store_int64(top + NEXT_UNKNOWN, q)
                 row += ROW
         elif op == STRING:
-            if ld8(p) == NULL:
+            if load_byte(p) == MP_NIL:
                 if a & MAY_BE_NULL == 0:
                     return FAILED
                 o = write_length(op, a, -1, o)
@@ -424,12 +448,12 @@ def encode_message(source: int, size: int, out: int, capacity: int, plan: int, p
                 if o + n > limit:
                     return FULL
                 o = write_length(op, a, n, o)
-                copy(o, p, n)
+                copy_short(o, p, n)
                 o += n
                 p += n
             row += ROW
         elif op == LIST:
-            if ld8(p) == NULL:
+            if load_byte(p) == MP_NIL:
                 if a & MAY_BE_NULL == 0:
                     return FAILED
                 o = write_length(op, a, -1, o)
@@ -438,17 +462,17 @@ def encode_message(source: int, size: int, out: int, capacity: int, plan: int, p
                 n, p = read_array_header(p)
                 if n < 0:
                     return FAILED
-                if o + n * ldw(row + LIST_WIDTH) > limit:
+                if o + n * load_int64(row + LIST_WIDTH) > limit:
                     return FULL
                 o = write_length(op, a, n, o)
-                code = ldw(row + LIST_CODE)
+                code = load_int64(row + LIST_CODE)
                 for _ in range(n):
                     p, o = take_fixed(code, p, o)
                     if o == 0:
                         return FAILED
             row += ROW
         elif op == ARRAY:
-            if ld8(p) == NULL:
+            if load_byte(p) == MP_NIL:
                 if a & MAY_BE_NULL == 0:
                     return FAILED
                 n = -1
@@ -459,33 +483,33 @@ def encode_message(source: int, size: int, out: int, capacity: int, plan: int, p
                     return FAILED
             o = write_length(op, a, n, o)
             if n <= 0:
-                row = plan + ROW * ldw(row + ARRAY_END)
+                row = row_at(plan, load_int64(row + ARRAY_END))
             else:
                 top += FRAME
-                stw(top + ELEMENTS_LEFT, n)
+                store_int64(top + ELEMENTS_LEFT, n)
                 row += ROW
         elif op == NEXT:
-            n = ldw(top + ELEMENTS_LEFT) - 1
+            n = load_int64(top + ELEMENTS_LEFT) - 1
             if n > 0:
-                stw(top + ELEMENTS_LEFT, n)
-                row = plan + ROW * a
+                store_int64(top + ELEMENTS_LEFT, n)
+                row = row_at(plan, a)
             else:
                 top -= FRAME
                 row += ROW
         elif op == ABSENT:
-            run = ldw(row + ABSENT_RUN_BYTES)
-            if run and run <= end - p and same(p, pool + a, run) and ldw(row + ABSENT_FLOATS) == 0:
+            run = load_int64(row + ABSENT_RUN_BYTES)
+            if run and run <= end - p and equal_bytes(p, pool + a, run) and load_int64(row + ABSENT_FLOATS) == 0:
                 p += run
-                row += ROW * ldw(row + ABSENT_RUN_ROWS)
+                row = row_at(row, load_int64(row + ABSENT_RUN_ROWS))
             else:
-                if ldw(row + ABSENT_IGNORABLE) == 0 and not is_default(
-                    p, end, pool + a, ldw(row + ABSENT_LENGTH), ldw(row + ABSENT_FLOATS)
+                if load_int64(row + ABSENT_IGNORABLE) == 0 and not is_default(
+                    p, end, pool + a, load_int64(row + ABSENT_LENGTH), load_int64(row + ABSENT_FLOATS)
                 ):
                     return FAILED
                 p = skip(p)
                 row += ROW
         elif op == BYTES:
-            if ld8(p) == NULL:
+            if load_byte(p) == MP_NIL:
                 if a & MAY_BE_NULL == 0:
                     return FAILED
                 o = write_length(op, a, -1, o)
@@ -497,46 +521,46 @@ def encode_message(source: int, size: int, out: int, capacity: int, plan: int, p
                 if o + n > limit:
                     return FULL
                 o = write_length(op, a, n, o)
-                copy(o, p, n)
+                copy_short(o, p, n)
                 o += n
                 p += n
             row += ROW
         elif op == TAG_STEP:
-            j, p = next_set(p, end, pool, row + ROW, a, ldw(top + NEXT_ENTRY))
-            tag = ldw(row + ROW + ROW * j + ENTRY_TAG) if j < a else NO_TAG
+            j, p = next_set(p, end, pool, row + ROW, a, load_int64(top + NEXT_ENTRY))
+            tag = load_int64(row_at(row + ROW, j) + ENTRY_TAG) if j < a else NO_TAG
             o = put_unknown_below(top, tag, o, limit)
             if o < 0:
                 return FULL
             if j == a:
-                p = ldw(top + NEXT_UNKNOWN)
+                p = load_int64(top + NEXT_UNKNOWN)
                 top -= FRAME
-                row = plan + ROW * ldw(row + STEP_END)
+                row = row_at(plan, load_int64(row + STEP_END))
             else:
                 o = write_uvarint(o, tag)
-                stw(top + NEXT_ENTRY, j + 1)
-                stw(top + SIZE_ADDRESS, o)
+                store_int64(top + NEXT_ENTRY, j + 1)
+                store_int64(top + SIZE_ADDRESS, o)
                 o += 1
-                row = plan + ROW * ldw(row + ROW + ROW * j + ENTRY_SUB)
+                row = row_at(plan, load_int64(row_at(row + ROW, j) + ENTRY_SUB))
         elif op == TAG_END:
-            o = close_tagged(ldw(top + SIZE_ADDRESS), o)
-            row = plan + ROW * a
+            o = close_tagged(load_int64(top + SIZE_ADDRESS), o)
+            row = row_at(plan, a)
         elif op == NULLABLE:
-            tagged = ldw(row + NULLABLE_TAGGED)
-            if ld8(p) == NULL:
-                st8(o, 0 if tagged else 0xFF)
+            tagged = load_int64(row + NULLABLE_TAGGED)
+            if load_byte(p) == MP_NIL:
+                store_byte(o, 0 if tagged else 0xFF)
                 p += 1
-                row = plan + ROW * a
+                row = row_at(plan, a)
             else:
-                st8(o, 1)
+                store_byte(o, 1)
                 row += ROW
             o += 1
         elif op == VARINTS:
-            p, o = take_packed_run(a, ldw(row + FIXED_COUNT), p, o)
+            p, o = take_packed_run(a, load_int64(row + FIXED_COUNT), p, o)
             if o == 0:
                 return FAILED
             row += ROW
         elif op == VARLIST:
-            p, o = take_packed_list(a, ldw(row + LIST_CODE), p, o, limit)
+            p, o = take_packed_list(a, load_int64(row + LIST_CODE), p, o, limit)
             if o == 0:
                 return FAILED
             if o == FULL:
@@ -547,14 +571,14 @@ def encode_message(source: int, size: int, out: int, capacity: int, plan: int, p
             row += ROW
         elif op == MARK:
             top += FRAME
-            stw(top + MARK_HEADER, p)
+            store_int64(top + MARK_HEADER, p)
             row += ROW
         elif op == SEEK:
-            stw(top + MARK_RETURN, p)
-            p = seek(ldw(top + MARK_HEADER), a)
+            store_int64(top + MARK_RETURN, p)
+            p = seek(load_int64(top + MARK_HEADER), a)
             row += ROW
         elif op == BACK:
-            p = ldw(top + MARK_RETURN)
+            p = load_int64(top + MARK_RETURN)
             row += ROW
         elif op == SKIP:
             p = skip(p)
@@ -563,8 +587,8 @@ def encode_message(source: int, size: int, out: int, capacity: int, plan: int, p
             top -= FRAME
             row += ROW
         else:  # END
-            if ldw(plan) == LENGTH:
-                st32(out, o - out - 4)
+            if load_int64(plan) == LENGTH:
+                store_big_int32(out, o - out - 4)
             return o - out
 
 

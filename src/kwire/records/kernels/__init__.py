@@ -1,16 +1,17 @@
-"""Compiled code of the columnar path (numba). Import its modules where they are used: numba takes a second to load.
+"""Kernels of the columnar path: batches to Arrow columns and back.
 
-Kernels work on raw addresses (int64), so that a segment's bytes, a scratch buffer and an Arrow buffer are all alike;
-the caller keeps the memory alive. Each checks every byte against an end address before it reads it, releases the GIL,
-never raises, and is cached on disk.
+Kernels work on raw addresses (int64): the bytes of a segment, a scratch buffer and an Arrow buffer are all alike. The
+caller keeps the memory alive. A kernel checks every byte against an end address before it reads it, releases the GIL
+and never raises.
 
-    table              the header table: its columns, and what fills them
+    table              batch headers into the header table
     checksums          CRC-32 (magic 0 and 1)
-    crc32c             CRC-32C (magic 2) with the instruction of x86-64; only there
-    output             where the columns of an Arrow batch go
+    crc32c             CRC-32C (magic 2) with the processor's instruction
+    output             the Arrow columns that readers fill
     default_records    records of magic 2 into columns
     legacy_messages    messages of magic 0 and 1 into columns
     encode             columns into batches of every magic
-    crc_store          checksums of batches just written; only where crc32c may be compiled
-    section_scan       what a broker looks at in the records of a batch it is given
+    section_scan       the checks of a broker on the records of a produced batch
+    find_batch         the next possible batch after damaged bytes
+    murmur2            hashes of keys, for partitioners
 """

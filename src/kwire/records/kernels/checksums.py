@@ -1,4 +1,8 @@
-"""CRC-32 (ISO 3309) of messages of magic 0 and 1: eight table look-ups for eight bytes, on any processor."""
+"""CRC-32 (ISO 3309) of messages of magic 0 and 1: eight table look-ups for eight bytes, on any processor.
+
+reads     POSITION, SIZE, MAGIC of the header table (`kwire.records.kernels.table`), and the messages
+writes    FAULT
+"""
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from kwire.records.batch_header import LEGACY_CRC_POSITION, MAGIC_POSITION
 from kwire.records.kernels.table import BAD_CRC, FAULT, MAGIC, POSITION, SIZE
 from kwire.wire.kernels.arrays import Int64Table
 from kwire.wire.kernels.compiler import export, kernel
-from kwire.wire.kernels.memory import byte_swap32, load_uint8, load_uint32, load_uint64
+from kwire.wire.kernels.memory import load_big_uint32, load_uint8, load_uint64
 
 __all__ = ["check_legacy_crcs", "crc32"]
 
@@ -17,7 +21,7 @@ POLYNOMIAL = 0xEDB88320
 
 
 def slicing_tables() -> np.ndarray:
-    """uint32[8, 256]: entry [k, b] is the CRC of byte b followed by k zero bytes."""
+    """Return uint32[8, 256]: entry [k, b] is the CRC of byte b followed by k zero bytes."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         table = np.where(table & 1, table >> 1 ^ POLYNOMIAL, table >> 1).astype(np.uint32)
@@ -32,7 +36,7 @@ TABLES = slicing_tables()
 
 @kernel
 def crc32(address, n):
-    """CRC-32 of n bytes."""
+    """Return the CRC-32 of n bytes."""
     crc = np.uint64(0xFFFFFFFF)
     end = address + n
     while end - address >= 8:
@@ -57,12 +61,10 @@ def crc32(address, n):
 
 @export
 def check_legacy_crcs(start: int, table: Int64Table, rows: int) -> None:
-    """Set FAULT of each batch of magic 0 or 1 whose checksum does not hold."""
+    """Set FAULT of each batch of magic 0 or 1 whose checksum is wrong. start: address to which POSITION is relative."""
     for i in range(rows):
         row = table[i]
         if row[MAGIC] < 2:
             at = start + row[POSITION]
-            if crc32(at + MAGIC_POSITION, row[SIZE] - MAGIC_POSITION) != np.int64(
-                byte_swap32(load_uint32(at + LEGACY_CRC_POSITION))
-            ):
+            if crc32(at + MAGIC_POSITION, row[SIZE] - MAGIC_POSITION) != load_big_uint32(at + LEGACY_CRC_POSITION):
                 row[FAULT] = BAD_CRC

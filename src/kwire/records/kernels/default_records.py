@@ -1,4 +1,17 @@
-"""Read records of magic 2 into Arrow columns, in one pass that copies each value once."""
+"""Read records of magic 2 into Arrow columns, in one pass that copies each value once.
+
+reads     the rows of the header table (`table`) and the records at [START, END):
+
+          varint     length of the rest
+          int8       attributes, unused
+          varlong    timestamp delta
+          varint     offset delta
+          varint     key length, -1 for null; key
+          varint     value length, -1 for null; value
+          varint     number of headers; for each: varint key length, key, varint value length or -1, value
+
+writes    the columns at `addresses`, and `state` (`output`)
+"""
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
 from __future__ import annotations
@@ -12,7 +25,8 @@ from kwire.records.kernels import table as t
 from kwire.records.kernels.output import put_bytes, put_timestamp
 from kwire.wire.kernels.arrays import Int64s, Int64Table
 from kwire.wire.kernels.compiler import export, inlined, kernel
-from kwire.wire.kernels.memory import clear_bit, load_uint8, store_int32, store_int64
+from kwire.wire.kernels.memory import clear_bit, load_byte, set_int32, set_int64
+from kwire.wire.kernels.varints import VARINT_BYTES, VARLONG_BYTES, read_varint
 
 __all__ = ["parse_default_records", "skip_records"]
 
@@ -27,54 +41,15 @@ BAD_SIZE = int(Fault.RECORD_SIZE)
 BYTES_LEFT = int(Fault.BYTES_LEFT)
 
 
-@inlined
-def read_varint(at, end):
-    """(zig-zag number of 32 bits, address after it); address 0 when it is cut or longer than five bytes."""
-    if at >= end:
-        return np.int64(0), np.int64(0)
-    byte = np.uint64(load_uint8(at))
-    value = byte & np.uint64(0x7F)
-    shift = np.uint64(7)
-    at += 1
-    while byte >= np.uint64(0x80):
-        if at >= end or shift > np.uint64(28):
-            return np.int64(0), np.int64(0)
-        byte = np.uint64(load_uint8(at))
-        value |= (byte & np.uint64(0x7F)) << shift
-        shift += np.uint64(7)
-        at += 1
-    value &= np.uint64(0xFFFFFFFF)
-    return np.int64(value >> np.uint64(1)) ^ -np.int64(value & np.uint64(1)), at
-
-
-@inlined
-def read_varlong(at, end):
-    """(zig-zag number of 64 bits, address after it); address 0 when it is cut or longer than ten bytes."""
-    if at >= end:
-        return np.int64(0), np.int64(0)
-    byte = np.uint64(load_uint8(at))
-    value = byte & np.uint64(0x7F)
-    shift = np.uint64(7)
-    at += 1
-    while byte >= np.uint64(0x80):
-        if at >= end or shift > np.uint64(63):
-            return np.int64(0), np.int64(0)
-        byte = np.uint64(load_uint8(at))
-        value |= (byte & np.uint64(0x7F)) << shift
-        shift += np.uint64(7)
-        at += 1
-    return np.int64(value >> np.uint64(1)) ^ -np.int64(value & np.uint64(1)), at
-
-
 @export
 def parse_default_records(
     table: Int64Table, first: int, last: int, lowest_offset: int, highest_offset: int, addresses: Int64s, state: Int64s
 ) -> int:
     """Decode batches [first, last) of table into columns, less the records outside lowest_offset to highest_offset.
 
-    Batches with SHIFT set are checked alike and give no rows.
-    Returns the index of the batch after the last one decoded. If that is below `last`, the batch there is bad:
-    state[STOPPED_BY] says why, and nothing of it is counted in state.
+    Batches with SHIFT set are checked too, but add no rows.
+    Returns the index of the batch after the last one decoded. If that is below `last`, the batch there is invalid:
+    state[STOPPED_BY] has the fault, and the state counts nothing of that batch.
     Cost: 17 ns a record of 116 bytes into warm memory (benchmarks/records).
     """
     offsets, timestamps, types = addresses[o.OFFSETS], addresses[o.TIMESTAMPS], addresses[o.TIMESTAMP_TYPES]
@@ -102,20 +77,21 @@ def parse_default_records(
         fault = 0
         record = 0
         while record < count:
-            length, at = read_varint(at, end)
+            length, at, _ = read_varint(at, end, VARINT_BYTES)
             if at == 0 or length < 0 or length > end - at:
                 fault = BAD_LENGTH
                 break
             record_end = at + length
-            timestamp_delta, at = read_varlong(at + 1, record_end)  # after the attributes, which nobody uses
+            at += 1  # the attributes, which have no meaning
+            timestamp_delta, at, _ = read_varint(at, record_end, VARLONG_BYTES)
             if at == 0:
                 fault = BAD_FIELDS
                 break
-            offset_delta, at = read_varint(at, record_end)
+            offset_delta, at, _ = read_varint(at, record_end, VARINT_BYTES)
             if at == 0:
                 fault = BAD_FIELDS
                 break
-            key_length, at = read_varint(at, record_end)
+            key_length, at, _ = read_varint(at, record_end, VARINT_BYTES)
             if at == 0:
                 fault = BAD_FIELDS
                 break
@@ -125,7 +101,7 @@ def parse_default_records(
                     fault = BAD_KEY
                     break
                 at += key_length
-            value_length, at = read_varint(at, record_end)
+            value_length, at, _ = read_varint(at, record_end, VARINT_BYTES)
             if at == 0:
                 fault = BAD_FIELDS
                 break
@@ -137,7 +113,7 @@ def parse_default_records(
                 at += value_length
             offset = base_offset + offset_delta
             kept = gives_rows and lowest_offset <= offset <= highest_offset
-            if at + 1 == record_end and load_uint8(at) == 0:  # the usual: no headers
+            if at + 1 == record_end and load_byte(at) == 0:  # no headers, as in most records
                 if kept and header_ends != 0:
                     put_no_headers(addresses, state, row)
             else:
@@ -149,13 +125,13 @@ def parse_default_records(
             if not kept:
                 continue
             if offsets != 0:
-                store_int64(offsets + 8 * row, offset)
+                set_int64(offsets, row, offset)
             if timestamps != 0:
                 unfit += put_timestamp(
                     timestamps, row, max_timestamp if append_time else base_timestamp + timestamp_delta
                 )
             if types != 0:
-                store_int32(types + 4 * row, timestamp_type)
+                set_int32(types, row, timestamp_type)
             if key_ends != 0:
                 key_bytes = put_bytes(key_ends, keys, key_bitmap, row, key_bytes, key_at, key_length, end)
                 null_keys += key_length < 0
@@ -185,14 +161,14 @@ def parse_default_records(
 
 @export
 def skip_records(at: int, end: int, most: int, most_bytes: int) -> tuple[int, int]:
-    """(number of records, address after them): as many as `most` and `most_bytes` allow, one at least.
+    """Skip at least one record, at most `most` and, beyond the first, `most_bytes`: (number, address after them).
 
-    The records from `at` on are good, as parse_default_records has seen them, and there is one.
+    There is a record at `at`, and parse_default_records has found all of them valid.
     """
     start = at
     records = 0
     while at < end and records < most:
-        length, after = read_varint(at, end)
+        length, after, _ = read_varint(at, end, VARINT_BYTES)
         if records > 0 and after + length - start > most_bytes:
             break
         at = after + length
@@ -202,8 +178,8 @@ def skip_records(at: int, end: int, most: int, most_bytes: int) -> tuple[int, in
 
 @inlined
 def put_no_headers(addresses, state, row):
-    """A null in the headers column."""
-    store_int32(addresses[o.HEADER_ENDS] + 4 * row, state[o.HEADERS])
+    """Append a null to the headers column."""
+    set_int32(addresses[o.HEADER_ENDS], row, state[o.HEADERS])
     clear_bit(addresses[o.HEADER_BITMAP], row)
     state[o.NULL_HEADERS] += 1
 
@@ -211,7 +187,7 @@ def put_no_headers(addresses, state, row):
 @kernel
 def read_headers(at, end, addresses, state, row, wanted):
     """Check the headers of a record at [at, end) and add them to their column if wanted. Returns a Fault or 0."""
-    count, at = read_varint(at, end)
+    count, at, _ = read_varint(at, end, VARINT_BYTES)
     if at == 0:
         return BAD_FIELDS
     if count < 0 or count > end - at or count > MAX_HEADERS:
@@ -219,9 +195,9 @@ def read_headers(at, end, addresses, state, row, wanted):
     header, key_bytes, value_bytes = state[o.HEADERS], state[o.HEADER_KEY_BYTES], state[o.HEADER_VALUE_BYTES]
     null_values = state[o.NULL_HEADER_VALUES]
     if wanted:
-        store_int32(addresses[o.HEADER_ENDS] + 4 * row, header)
+        set_int32(addresses[o.HEADER_ENDS], row, header)
     for _ in range(count):
-        length, at = read_varint(at, end)
+        length, at, _ = read_varint(at, end, VARINT_BYTES)
         if at == 0 or length < 0 or length > end - at:
             return BAD_HEADER_KEY
         if wanted:
@@ -229,7 +205,7 @@ def read_headers(at, end, addresses, state, row, wanted):
                 addresses[o.HEADER_KEY_ENDS], addresses[o.HEADER_KEYS], 0, header, key_bytes, at, length, end
             )
         at += length
-        length, at = read_varint(at, end)
+        length, at, _ = read_varint(at, end, VARINT_BYTES)
         if at == 0 or length > end - at:
             return BAD_HEADER_VALUE
         if wanted:

@@ -1,13 +1,13 @@
 """Write rows of Arrow columns as records, in one pass that copies each value once.
 
-`columns`, int64[COLUMN_COUNT]: addresses and sizes of the Arrow buffers, 0 for missing ones.
-`room`: the output, one batch after another, each with 61 bytes reserved before its records; the headers are filled in
-when the records are compressed or stay uncompressed (`write_headers`).
-`table`, int64[batches, TABLE_COLUMNS]: a row for each batch.
-`state`, int64[STATE_COUNT]: where the kernel stopped (at a fault, the row that has it), and why.
+    columns    int64[COLUMN_COUNT]                addresses and sizes of the Arrow buffers, 0 for missing ones
+    room       bytes                              the output, one batch after another
+    table      int64[batches, TABLE_COLUMNS]      a row for each batch
+    state      int64[STATE_COUNT]                 where the kernel stopped (at a fault: the row that has it), and why
 
+Batches of magic 2 start with DEFAULT_HEADER_BYTES that `write_headers` fills in once the codec of the records is known.
 A kernel stops at the start of a batch: when the rows are done, when the room or the table is full, or at a fault. Every
-value's place is checked against its buffer before it is read.
+value is checked to be inside of its buffer before it is read.
 """
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kwire.records.attributes import NO_TIMESTAMP
+from kwire.records.attributes import LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
 from kwire.records.batch_header import (
     ATTRIBUTES_POSITION,
     BASE_SEQUENCE_POSITION,
@@ -37,19 +37,20 @@ from kwire.records.batch_header import (
     SMALLEST_DEFAULT_SIZE,
 )
 from kwire.records.kernels.checksums import crc32
+from kwire.records.kernels.legacy_messages import LENGTH_BYTES, legacy_key_position
 from kwire.wire.kernels.arrays import WIDE, Int64s, Int64Table
 from kwire.wire.kernels.compiler import export, inlined, kernel
 from kwire.wire.kernels.memory import (
-    byte_swap32,
-    byte_swap64,
     copy_bytes,
-    load_uint8,
-    load_uint32,
-    load_uint64,
-    store_int32,
-    store_int64,
-    store_uint8,
+    int32_at,
+    int64_at,
+    load_byte,
+    store_big_int16,
+    store_big_int32,
+    store_big_int64,
+    store_byte,
 )
+from kwire.wire.kernels.varints import uvarint_bytes, write_uvarint, zigzag
 
 __all__ = [
     "COLUMN_COUNT",
@@ -117,49 +118,22 @@ LONGEST_FIELDS = 40  # bytes of a record's numbers at most: 5 + 1 + 10 + 5 + 5 +
 
 @inlined
 def is_null(bitmap, bit):
-    """Whether a bit of a validity bitmap is clear; without bitmap nothing is null."""
-    return bitmap != 0 and (load_uint8(bitmap + (bit >> 3)) >> np.uint8(bit & 7)) & np.uint8(1) == 0
-
-
-@inlined
-def zigzag(value):
-    """value as an unsigned number, small for small absolute values."""
-    return np.uint64((value << 1) ^ (value >> 63))
-
-
-@inlined
-def varint_bytes(number):
-    """Bytes of an unsigned varint."""
-    n = 1
-    while number >= np.uint64(0x80):
-        number >>= np.uint64(7)
-        n += 1
-    return n
-
-
-@inlined
-def put_varint(at, number):
-    """Store an unsigned varint; returns the address after it."""
-    while number >= np.uint64(0x80):
-        store_uint8(at, np.int64(number & np.uint64(0x7F)) | 0x80)
-        at += 1
-        number >>= np.uint64(7)
-    store_uint8(at, np.int64(number))
-    return at + 1
+    """Return whether a bit of a validity bitmap is clear; without a bitmap nothing is null."""
+    return bitmap != 0 and load_byte(bitmap + (bit >> 3)) >> (bit & 7) & 1 == 0
 
 
 @inlined
 def place(ends, row):
-    """(first byte, byte after the last) of the value of a row in a binary column."""
-    return np.int64(np.int32(load_uint32(ends + 4 * row))), np.int64(np.int32(load_uint32(ends + 4 * row + 4)))
+    """Return (first byte, byte after the last) of the value of a row in a binary column."""
+    return int32_at(ends, row), int32_at(ends, row + 1)
 
 
 @inlined
 def milliseconds(columns, row):
-    """The timestamp of a row, -1 for none; parts of a millisecond are dropped."""
+    """Return the timestamp of a row, -1 for none, rounded down to milliseconds."""
     if columns[TIMESTAMPS] == 0 or is_null(columns[TIMESTAMP_BITMAP], columns[TIMESTAMP_BIT] + row):
         return np.int64(NO_TIMESTAMP)
-    ticks = np.int64(load_uint64(columns[TIMESTAMPS] + 8 * row))
+    ticks = int64_at(columns[TIMESTAMPS], row)
     unit = columns[TIMESTAMP_UNIT]
     if unit == 1000:
         return ticks // 1000
@@ -170,7 +144,7 @@ def milliseconds(columns, row):
 
 @kernel
 def headers_bytes(columns, row):
-    """(bytes of the headers of a row without their count, first header, header after the last, fault)."""
+    """Return (bytes of the headers of a row without their count, first header, header after the last, fault)."""
     if columns[HEADER_ENDS] == 0 or is_null(columns[HEADER_BITMAP], columns[HEADER_BIT] + row):
         return np.int64(0), np.int64(0), np.int64(0), 0
     first, last = place(columns[HEADER_ENDS], row)
@@ -183,32 +157,32 @@ def headers_bytes(columns, row):
         start, end = place(columns[HEADER_KEY_ENDS], i)
         if start < 0 or end < start or end > columns[HEADER_KEYS_SIZE]:
             return np.int64(0), np.int64(0), np.int64(0), BAD_ARROW
-        total += varint_bytes(zigzag(end - start)) + end - start
+        total += uvarint_bytes(zigzag(end - start)) + end - start
         if is_null(columns[HEADER_VALUE_BITMAP], columns[HEADER_VALUE_BIT] + i):
             total += 1
         else:
             start, end = place(columns[HEADER_VALUE_ENDS], i)
             if start < 0 or end < start or end > columns[HEADER_VALUES_SIZE]:
                 return np.int64(0), np.int64(0), np.int64(0), BAD_ARROW
-            total += varint_bytes(zigzag(end - start)) + end - start
+            total += uvarint_bytes(zigzag(end - start)) + end - start
     return total, first, last, 0
 
 
 @kernel
 def put_headers(at, columns, first, last):
-    """Store headers whose places headers_bytes has checked; returns the address after them."""
+    """Write headers, which headers_bytes has checked; returns the address after them."""
     for i in range(first, last):
         start, end = place(columns[HEADER_KEY_ENDS], i)
-        at = put_varint(at, zigzag(end - start))
+        at = write_uvarint(at, zigzag(end - start))
         keys = columns[HEADER_KEYS]
         copy_bytes(at, keys + start, end - start, keys + columns[HEADER_KEYS_SIZE])
         at += end - start
         if is_null(columns[HEADER_VALUE_BITMAP], columns[HEADER_VALUE_BIT] + i):
-            store_uint8(at, 1)
+            store_byte(at, 1)
             at += 1
         else:
             start, end = place(columns[HEADER_VALUE_ENDS], i)
-            at = put_varint(at, zigzag(end - start))
+            at = write_uvarint(at, zigzag(end - start))
             values = columns[HEADER_VALUES]
             copy_bytes(at, values + start, end - start, values + columns[HEADER_VALUES_SIZE])
             at += end - start
@@ -227,10 +201,10 @@ def encode_default_batches(
     table: Int64Table,
     state: Int64s,
 ) -> None:
-    """Put rows [row, rows) as batches of magic 2 into the room, which ends WIDE bytes before room_size.
+    """Write rows [row, rows) as batches of magic 2 to the room, except its last WIDE bytes.
 
-    base_offset: of the first row, unless there are OFFSETS. batch_size: bytes of a batch, header included, that a
-    second record may not exceed.
+    base_offset: of the first row, unless there are OFFSETS. batch_size: maximum bytes of a batch with more than one
+    record, header included.
     Cost: 30 ns a record of 116 bytes into warm memory (benchmarks/records).
     """
     key_ends, keys, keys_size = columns[KEY_ENDS], columns[KEYS], columns[KEYS_SIZE]
@@ -252,7 +226,7 @@ def encode_default_batches(
         at += DEFAULT_HEADER_BYTES
         first_offset = base_offset + first
         if columns[OFFSETS] != 0:
-            first_offset = np.int64(load_uint64(columns[OFFSETS] + 8 * row))
+            first_offset = int64_at(columns[OFFSETS], row)
             if first_offset < 0:
                 stop = BAD_OFFSET
                 at = start
@@ -262,7 +236,7 @@ def encode_default_batches(
         while row < rows:
             delta = row - first
             if columns[OFFSETS] != 0:
-                next_offset = np.int64(load_uint64(columns[OFFSETS] + 8 * row))
+                next_offset = int64_at(columns[OFFSETS], row)
                 if row > first and next_offset <= offset:
                     stop = BAD_OFFSET
                     break
@@ -299,33 +273,33 @@ def encode_default_batches(
             time_number, delta_number = zigzag(timestamp - base_timestamp), zigzag(delta)
             key_number, value_number = zigzag(key_length), zigzag(value_length)
             body = 1 + key_bytes + value_bytes + header_bytes
-            body += varint_bytes(time_number) + varint_bytes(delta_number)
-            body += varint_bytes(key_number) + varint_bytes(value_number)
-            body += varint_bytes(zigzag(last_header - first_header))
+            body += uvarint_bytes(time_number) + uvarint_bytes(delta_number)
+            body += uvarint_bytes(key_number) + uvarint_bytes(value_number)
+            body += uvarint_bytes(zigzag(last_header - first_header))
             if body > LARGEST_RECORD:
                 stop = TOO_LARGE
                 break
             body_number = zigzag(body)
-            size = body + varint_bytes(body_number)
+            size = body + uvarint_bytes(body_number)
             if row > first and at - start + size > batch_size:
                 break
             if at + size > limit:
                 stop = NO_ROOM
                 state[NEEDED] = at + size - start + WIDE
                 break
-            at = put_varint(at, body_number)
-            store_uint8(at, 0)
-            at = put_varint(at + 1, time_number)
-            at = put_varint(at, delta_number)
-            at = put_varint(at, key_number)
+            at = write_uvarint(at, body_number)
+            store_byte(at, 0)
+            at = write_uvarint(at + 1, time_number)
+            at = write_uvarint(at, delta_number)
+            at = write_uvarint(at, key_number)
             if key_bytes > 0:
                 copy_bytes(at, keys + key_start, key_bytes, keys_end)
                 at += key_bytes
-            at = put_varint(at, value_number)
+            at = write_uvarint(at, value_number)
             if value_bytes > 0:
                 copy_bytes(at, values + value_start, value_bytes, values_end)
                 at += value_bytes
-            at = put_varint(at, zigzag(last_header - first_header))
+            at = write_uvarint(at, zigzag(last_header - first_header))
             if last_header > first_header:
                 at = put_headers(at, columns, first_header, last_header)
             if timestamp > max_timestamp:
@@ -365,15 +339,15 @@ def encode_messages(
     table: Int64Table,
     state: Int64s,
 ) -> None:
-    """Put rows [row, rows) as messages of magic 0 or 1 into the room, checksums included; a table row for each
-    batch_size of them.
+    """Write rows [row, rows) as messages of magic 0 or 1 to the room, checksums included.
 
-    relative: offsets count from the first of each batch (KIP-31, for messages that will be compressed).
-    append_time: milliseconds, the timestamp of all with the type LOG_APPEND_TIME; -1 for CREATE_TIME.
+    batch_size: maximum bytes of the messages of one row of the table, unless there is only one.
+    relative: offsets are relative to the first of each batch (KIP-31, for messages that will be compressed).
+    append_time: the timestamp of all records, of type LOG_APPEND_TIME; -1 for CREATE_TIME.
     """
     limit = room + room_size - WIDE
-    fixed = 34 if magic == 1 else 26
-    attributes = 0x08 if magic == 1 and append_time >= 0 else 0
+    fixed_bytes = legacy_key_position(magic) + 2 * LENGTH_BYTES
+    attributes = LOG_APPEND_TIME_FLAG if magic == 1 and append_time >= 0 else 0
     at = room
     batches = 0
     stop = DONE
@@ -387,7 +361,7 @@ def encode_messages(
         max_timestamp = np.int64(NO_TIMESTAMP)
         first_offset = base_offset + first
         if columns[OFFSETS] != 0:
-            first_offset = np.int64(load_uint64(columns[OFFSETS] + 8 * row))
+            first_offset = int64_at(columns[OFFSETS], row)
             if first_offset < 0:
                 stop = BAD_OFFSET
                 at = start
@@ -396,7 +370,7 @@ def encode_messages(
         while row < rows:
             next_offset = first_offset + row - first
             if columns[OFFSETS] != 0:
-                next_offset = np.int64(load_uint64(columns[OFFSETS] + 8 * row))
+                next_offset = int64_at(columns[OFFSETS], row)
                 if row > first and next_offset <= offset:
                     stop = BAD_OFFSET
                     break
@@ -424,7 +398,7 @@ def encode_messages(
                     stop = HAS_HEADERS
                 if stop != DONE:
                     break
-            size = fixed + (key_length if key_length > 0 else 0) + (value_length if value_length > 0 else 0)
+            size = fixed_bytes + (key_length if key_length > 0 else 0) + (value_length if value_length > 0 else 0)
             if size > LARGEST_RECORD:
                 stop = TOO_LARGE
                 break
@@ -434,26 +408,25 @@ def encode_messages(
                 stop = NO_ROOM
                 state[NEEDED] = at + size - start + WIDE
                 break
-            put_int64(at, next_offset - first_offset if relative else next_offset)
-            put_int32(at + SIZE_POSITION, size - FRAME_BYTES)
-            store_uint8(at + MAGIC_POSITION, magic)
-            store_uint8(at + LEGACY_ATTRIBUTES_POSITION, attributes)
-            field = at + LEGACY_TIMESTAMP_POSITION
+            store_big_int64(at, next_offset - first_offset if relative else next_offset)
+            store_big_int32(at + SIZE_POSITION, size - FRAME_BYTES)
+            store_byte(at + MAGIC_POSITION, magic)
+            store_byte(at + LEGACY_ATTRIBUTES_POSITION, attributes)
             if magic == 1:
-                put_int64(field, timestamp)
-                field += 8
+                store_big_int64(at + LEGACY_TIMESTAMP_POSITION, timestamp)
                 if timestamp > max_timestamp:
                     max_timestamp = timestamp
-            put_int32(field, key_length)
-            field += 4
+            field = at + legacy_key_position(magic)
+            store_big_int32(field, key_length)
+            field += LENGTH_BYTES
             if key_length > 0:
                 copy_bytes(field, columns[KEYS] + key_start, key_length, columns[KEYS] + columns[KEYS_SIZE])
                 field += key_length
-            put_int32(field, value_length)
-            field += 4
+            store_big_int32(field, value_length)
+            field += LENGTH_BYTES
             if value_length > 0:
                 copy_bytes(field, columns[VALUES] + value_start, value_length, columns[VALUES] + columns[VALUES_SIZE])
-            put_int32(at + LEGACY_CRC_POSITION, crc32(at + MAGIC_POSITION, size - MAGIC_POSITION))
+            store_big_int32(at + LEGACY_CRC_POSITION, crc32(at + MAGIC_POSITION, size - MAGIC_POSITION))
             at += size
             offset = next_offset
             row += 1
@@ -474,18 +447,6 @@ def encode_messages(
     state[ROW] = first if stop == NO_ROOM else row
 
 
-@inlined
-def put_int64(at, value):
-    """Store a big-endian int64."""
-    store_int64(at, np.int64(byte_swap64(np.uint64(value))))
-
-
-@inlined
-def put_int32(at, value):
-    """Store a big-endian int32."""
-    store_int32(at, np.int64(byte_swap32(np.uint32(value))))
-
-
 @export
 def write_headers(
     room: int,
@@ -498,29 +459,27 @@ def write_headers(
     base_sequence: int,
     append_time: int,
 ) -> int:
-    """Fill in the headers of magic 2 batches, all but the checksum. Returns the sequence number after them.
+    """Write the headers of magic 2 batches, without the checksum. Returns the sequence number after the last batch.
 
-    base_sequence: of the first batch, -1 for none. append_time: milliseconds, the maximum timestamp of all; -1 for the
+    base_sequence: of the first batch, -1 for none. append_time: the maximum timestamp of all batches; -1 for the
     table's.
     """
     for i in range(batches):
         entry = table[i]
         at = room + entry[POSITION]
-        put_int64(at, entry[BASE_OFFSET])
-        put_int32(at + SIZE_POSITION, entry[SIZE] - FRAME_BYTES)
-        put_int32(at + LEADER_EPOCH_POSITION, leader_epoch)
-        store_uint8(at + MAGIC_POSITION, 2)
-        store_uint8(at + ATTRIBUTES_POSITION, 0)
-        store_uint8(at + ATTRIBUTES_POSITION + 1, attributes)
+        store_big_int64(at, entry[BASE_OFFSET])
+        store_big_int32(at + SIZE_POSITION, entry[SIZE] - FRAME_BYTES)
+        store_big_int32(at + LEADER_EPOCH_POSITION, leader_epoch)
+        store_byte(at + MAGIC_POSITION, 2)
+        store_big_int16(at + ATTRIBUTES_POSITION, attributes & 0xFF)
         last_delta = entry[LAST_OFFSET] - entry[BASE_OFFSET]
-        put_int32(at + LAST_OFFSET_DELTA_POSITION, last_delta)
-        put_int64(at + BASE_TIMESTAMP_POSITION, entry[BASE_TIMESTAMP])
-        put_int64(at + MAX_TIMESTAMP_POSITION, append_time if append_time >= 0 else entry[MAX_TIMESTAMP])
-        put_int64(at + PRODUCER_ID_POSITION, producer_id)
-        store_uint8(at + PRODUCER_EPOCH_POSITION, producer_epoch >> 8)
-        store_uint8(at + PRODUCER_EPOCH_POSITION + 1, producer_epoch)
-        put_int32(at + BASE_SEQUENCE_POSITION, base_sequence)
-        put_int32(at + COUNT_POSITION, entry[COUNT])
+        store_big_int32(at + LAST_OFFSET_DELTA_POSITION, last_delta)
+        store_big_int64(at + BASE_TIMESTAMP_POSITION, entry[BASE_TIMESTAMP])
+        store_big_int64(at + MAX_TIMESTAMP_POSITION, append_time if append_time >= 0 else entry[MAX_TIMESTAMP])
+        store_big_int64(at + PRODUCER_ID_POSITION, producer_id)
+        store_big_int16(at + PRODUCER_EPOCH_POSITION, producer_epoch)
+        store_big_int32(at + BASE_SEQUENCE_POSITION, base_sequence)
+        store_big_int32(at + COUNT_POSITION, entry[COUNT])
         if base_sequence >= 0:
             base_sequence = (base_sequence + last_delta + 1) & 0x7FFFFFFF
     return base_sequence

@@ -1,4 +1,7 @@
-"""Search for a possible batch start after damaged bytes, by the header's fields and without checksums."""
+"""Search for a possible batch start after damaged bytes, by the header's fields and without checksums.
+
+Reads the fields of `kwire.records.batch_header` at every position; writes nothing.
+"""
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
 from __future__ import annotations
@@ -14,22 +17,22 @@ from kwire.records.batch_header import (
     SMALLEST_SIZE,
 )
 from kwire.wire.kernels.compiler import export
-from kwire.wire.kernels.memory import load_big_int32, load_big_int64, load_uint8
+from kwire.wire.kernels.memory import load_big_int32, load_big_int64, load_byte
 
 __all__ = ["find_header"]
 
 
 @export
 def find_header(start: int, length: int, position: int, left: int, floor: int, ceiling: int) -> int:
-    """The first position in [position, length) where the header of a batch can be; -1 without one.
+    """Return the first position in [position, length) where the header of a batch can be; -1 if there is none.
 
-    start, length: address and number of the bytes; a header of 61 bytes that they cut off is not looked at.
-    left: bytes from address start to the end of the file, which no batch may pass.
-    floor, ceiling: the batch's offsets have to lie in [floor, ceiling).
+    start, length: address and number of the bytes. A header that they cut off is not found.
+    left: bytes from address start to the end of the file; no batch extends beyond it.
+    floor, ceiling: the batch's offsets are in [floor, ceiling).
     """
     while position + DEFAULT_HEADER_BYTES <= length:
         at = start + position
-        magic = load_uint8(at + MAGIC_POSITION)
+        magic = load_byte(at + MAGIC_POSITION)
         if magic <= 2:
             size = load_big_int32(at + SIZE_POSITION)
             offset = load_big_int64(at)

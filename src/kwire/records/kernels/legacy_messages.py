@@ -1,4 +1,13 @@
-"""Messages of magic 0 and 1 into Arrow columns: single ones, and the inner ones of compressed messages."""
+"""Messages of magic 0 and 1 into Arrow columns: single ones, and the inner ones of compressed messages.
+
+reads     the rows of the header table (`table`) and the messages at [START, END): their header, as in
+          `kwire.records.batch_header`, then
+
+          int32    key length, -1 for null; key
+          int32    value length, -1 for null; value
+
+writes    the columns at `addresses`, and `state` (`output`)
+"""
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
 from __future__ import annotations
@@ -10,6 +19,7 @@ from kwire.records.batch_header import (
     FRAME_BYTES,
     LEGACY_ATTRIBUTES_POSITION,
     LEGACY_CRC_POSITION,
+    LEGACY_TIMESTAMP,
     LEGACY_TIMESTAMP_POSITION,
     MAGIC_POSITION,
     SIZE_POSITION,
@@ -24,16 +34,20 @@ from kwire.records.kernels.output import put_bytes, put_timestamp
 from kwire.wire.kernels.arrays import Int64s, Int64Table
 from kwire.wire.kernels.compiler import export, inlined
 from kwire.wire.kernels.memory import (
-    byte_swap32,
     load_big_int32,
     load_big_int64,
-    load_uint8,
-    load_uint32,
-    store_int32,
-    store_int64,
+    load_big_uint32,
+    load_byte,
+    set_int32,
+    set_int64,
 )
 
-__all__ = ["parse_legacy_messages", "scan_inner_messages", "skip_messages", "wrapped_value"]
+__all__ = ["legacy_key_position", "parse_legacy_messages", "scan_inner_messages", "skip_messages", "wrapped_value"]
+
+LENGTH_BYTES = 4
+"""Of the int32 before a key or a value."""
+KEY_POSITION_0 = LEGACY_TIMESTAMP_POSITION
+KEY_POSITION_1 = LEGACY_TIMESTAMP_POSITION + LEGACY_TIMESTAMP.size
 
 BAD_WRAPPER_VALUE = int(Fault.WRAPPER_VALUE)
 BAD_INNER_SIZE = int(Fault.INNER_SIZE)
@@ -44,20 +58,26 @@ BAD_MESSAGE_FIELDS = int(Fault.MESSAGE_FIELDS)
 
 
 @inlined
+def legacy_key_position(magic):
+    """Return the position in a message of the length of its key, where the fields common to all messages end."""
+    return KEY_POSITION_0 if magic == 0 else KEY_POSITION_1
+
+
+@inlined
 def read_field(at, end):
-    """(length, address of the bytes) of an int32 length and what it counts; address 0 when that runs beyond end."""
-    if end - at < 4:
+    """Read the length of a key or value: (length, address of the bytes); address 0 if they end beyond `end`."""
+    if end - at < LENGTH_BYTES:
         return np.int64(0), np.int64(0)
     length = load_big_int32(at)
-    if length > end - at - 4:
+    if length > end - at - LENGTH_BYTES:
         return np.int64(0), np.int64(0)
-    return length, at + 4
+    return length, at + LENGTH_BYTES
 
 
 @export
 def wrapped_value(start: int, end: int, magic: int) -> tuple[int, int, int]:
-    """(address, length, Fault or 0) of the value of the message at [start, end), frame included."""
-    key_length, at = read_field(start + (18 if magic == 0 else 26), end)
+    """Find the value of the message at [start, end): (address, length, Fault or 0)."""
+    key_length, at = read_field(start + legacy_key_position(magic), end)
     if at == 0:
         return np.int64(0), np.int64(0), BAD_MESSAGE_FIELDS
     length, at = read_field(at + max(key_length, 0), end)
@@ -70,7 +90,7 @@ def wrapped_value(start: int, end: int, magic: int) -> tuple[int, int, int]:
 
 @export
 def scan_inner_messages(start: int, end: int) -> tuple[int, int, int, int]:
-    """Return (messages, last offset, address after it, Fault or 0) of decompressed messages; ignore a truncated one."""
+    """Scan decompressed messages: (messages, last offset, address after it, Fault or 0). Ignores a truncated one."""
     at, count, last = start, 0, np.int64(0)
     while end - at >= FRAME_BYTES:
         size = load_big_int32(at + SIZE_POSITION)
@@ -78,7 +98,7 @@ def scan_inner_messages(start: int, end: int) -> tuple[int, int, int, int]:
             return count, last, at, BAD_INNER_SIZE
         if size > end - at - FRAME_BYTES:
             break
-        if load_uint8(at + MAGIC_POSITION) > 1:
+        if load_byte(at + MAGIC_POSITION) > 1:
             return count, last, at, BAD_INNER_MAGIC
         last = load_big_int64(at)
         at += FRAME_BYTES + size
@@ -88,7 +108,7 @@ def scan_inner_messages(start: int, end: int) -> tuple[int, int, int, int]:
 
 @export
 def skip_messages(at: int, end: int, most: int, most_bytes: int) -> tuple[int, int]:
-    """(number of inner messages, address after them), limited as in skip_records."""
+    """Skip inner messages, with the limits of skip_records: (number, address after them)."""
     start = at
     messages = 0
     while at < end and messages < most:
@@ -113,8 +133,8 @@ def parse_legacy_messages(
 ) -> int:
     """Decode batches [first, last) of table into columns, less the records outside lowest_offset to highest_offset.
 
-    START and END of a compressed message are those of its inner messages, as scan_inner_messages has seen them.
-    check_crc: 1 to verify inner messages; the outer ones' checksums are in the table's FAULT already.
+    START and END of a compressed message are those of its inner messages, which scan_inner_messages has checked.
+    check_crc: 1 to verify inner messages; FAULT of the table has the result for the outer ones.
     Returns as parse_default_records.
     """
     offsets, timestamps, types = addresses[o.OFFSETS], addresses[o.TIMESTAMPS], addresses[o.TIMESTAMP_TYPES]
@@ -134,12 +154,12 @@ def parse_legacy_messages(
         record = 0
         while at < end:
             message_end = at + FRAME_BYTES + load_big_int32(at + SIZE_POSITION)
-            magic = load_uint8(at + MAGIC_POSITION)
-            if wrapped and load_uint8(at + LEGACY_ATTRIBUTES_POSITION) & CODEC_MASK != 0:
+            magic = load_byte(at + MAGIC_POSITION)
+            if wrapped and load_byte(at + LEGACY_ATTRIBUTES_POSITION) & CODEC_MASK != 0:
                 fault = COMPRESSED_AGAIN
                 break
             if wrapped and check_crc:
-                stored = np.int64(byte_swap32(load_uint32(at + LEGACY_CRC_POSITION)))
+                stored = load_big_uint32(at + LEGACY_CRC_POSITION)
                 if crc32(at + MAGIC_POSITION, message_end - at - MAGIC_POSITION) != stored:
                     fault = BAD_INNER_CRC
                     break
@@ -150,7 +170,7 @@ def parse_legacy_messages(
                     if wrapped and append_time
                     else load_big_int64(at + LEGACY_TIMESTAMP_POSITION)
                 )
-            key_length, key_at = read_field(at + (18 if magic == 0 else 26), message_end)
+            key_length, key_at = read_field(at + legacy_key_position(magic), message_end)
             if key_at == 0:
                 fault = BAD_MESSAGE_FIELDS
                 break
@@ -164,11 +184,11 @@ def parse_legacy_messages(
             if offset < lowest_offset or offset > highest_offset:
                 continue
             if offsets != 0:
-                store_int64(offsets + 8 * row, offset)
+                set_int64(offsets, row, offset)
             if timestamps != 0:
                 unfit += put_timestamp(timestamps, row, timestamp)
             if types != 0:
-                store_int32(types + 4 * row, timestamp_type)
+                set_int32(types, row, timestamp_type)
             if key_ends != 0:
                 key_bytes = put_bytes(key_ends, keys, key_bitmap, row, key_bytes, key_at, key_length, end)
                 null_keys += key_length < 0

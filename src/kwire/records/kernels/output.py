@@ -1,9 +1,10 @@
-"""Where the columns of one Arrow batch go, and how far they are filled.
+"""The columns of one Arrow batch, as the kernels that read records fill them.
 
-`addresses`, int64[ADDRESS_COUNT]: where each buffer begins; 0 means that the column is not wanted, and nothing is done
-for it. All have room for every row, and KEYS, VALUES, HEADER_KEYS, HEADER_VALUES for all bytes of the records and WIDE
-more. The bitmaps come with all bits set.
-`state`, int64[STATE_COUNT]: what is filled; kernels go on from there, so that several may write to one batch.
+    addresses    int64[ADDRESS_COUNT]    of the buffers; 0 for columns that are not projected
+    state        int64[STATE_COUNT]      rows and bytes written so far, from where the next kernel continues
+
+All buffers have room for every row; KEYS, VALUES, HEADER_KEYS and HEADER_VALUES for all bytes of the records and WIDE
+more. The bits of the bitmaps are set beforehand.
 """
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from kwire.wire.kernels.compiler import inlined
-from kwire.wire.kernels.memory import clear_bit, copy_bytes, store_int32, store_int64
+from kwire.wire.kernels.memory import clear_bit, copy_bytes, set_int32, set_int64
 
 __all__ = ["ADDRESS_COUNT", "STATE_COUNT", "UNFIT_TIMESTAMP", "put_bytes", "put_timestamp"]
 
@@ -53,14 +54,14 @@ ADDRESS_COUNT = 16
 ) = range(13)
 STATE_COUNT = 13
 
-UNFIT_TIMESTAMP = np.iinfo(np.int64).min  # a time in ms that no number of microseconds can say; no other gives this one
+UNFIT_TIMESTAMP = np.iinfo(np.int64).min  # a time in ms whose microseconds exceed int64; no valid time has this value
 LARGEST_MS = np.iinfo(np.int64).max // 1000
 
 
 @inlined
 def put_bytes(ends, data, bitmap, row, filled, source, length, source_end):
-    """Append one value to a binary column, null if length is negative. Returns the bytes filled after it."""
-    store_int32(ends + 4 * row, filled)
+    """Append a value to a binary column, null if length is negative. Returns the bytes of the column so far."""
+    set_int32(ends, row, filled)
     if length > 0:
         copy_bytes(data + filled, source, length, source_end)
         return filled + length
@@ -71,9 +72,9 @@ def put_bytes(ends, data, bitmap, row, filled, source, length, source_end):
 
 @inlined
 def put_timestamp(timestamps, row, milliseconds):
-    """Store a time in microseconds. Returns 1 when it does not fit (UNFIT_TIMESTAMP stands there then), else 0."""
+    """Store a time in microseconds. Returns 0, or 1 if it does not fit and UNFIT_TIMESTAMP was stored instead."""
     if -LARGEST_MS <= milliseconds <= LARGEST_MS:
-        store_int64(timestamps + 8 * row, milliseconds * 1000)
+        set_int64(timestamps, row, milliseconds * 1000)
         return 0
-    store_int64(timestamps + 8 * row, UNFIT_TIMESTAMP)
+    set_int64(timestamps, row, UNFIT_TIMESTAMP)
     return 1

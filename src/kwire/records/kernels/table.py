@@ -1,4 +1,4 @@
-"""The header table: one row a batch, filled by one walk over the bytes.
+"""The header table, int64[batches, COLUMN_COUNT]: one row for each batch, filled by one walk over the bytes.
 
 column           magic 2                       magic 0 and 1
 POSITION         of the batch in the bytes     the same
@@ -12,14 +12,12 @@ COUNT            as stored                     1; of inner messages once decompr
 MAGIC            2                             0 or 1
 PRODUCER_ID      as stored                     -1
 START, END       addresses of the records      of the message; of the inner ones once decompressed
-SHIFT            0                             what to add to inner offsets
+SHIFT            0                             offset to add to those of inner messages
 FAULT            0, BAD_CRC, BAD_CODEC, Fault  the same
 """
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
 from __future__ import annotations
-
-import numpy as np
 
 from kwire.records.batch_header import (
     ATTRIBUTES_POSITION,
@@ -41,7 +39,7 @@ from kwire.records.batch_header import (
 )
 from kwire.wire.kernels.arrays import Int64Table
 from kwire.wire.kernels.compiler import export
-from kwire.wire.kernels.memory import load_big_int16, load_big_int32, load_big_int64, load_uint8
+from kwire.wire.kernels.memory import load_big_int16, load_big_int32, load_big_int64, load_byte
 
 __all__ = ["BAD_CODEC", "BAD_CRC", "COLUMN_COUNT", "CUT", "FULL", "UNBELIEVABLE", "WHOLE", "scan_batches"]
 
@@ -64,7 +62,7 @@ __all__ = ["BAD_CODEC", "BAD_CRC", "COLUMN_COUNT", "CUT", "FULL", "UNBELIEVABLE"
 COLUMN_COUNT = 14
 
 WHOLE, CUT, UNBELIEVABLE, FULL = range(4)
-BAD_CRC, BAD_CODEC = -1, -2  # in FAULT; the numbers above 0 are those of kwire.records.faults
+BAD_CRC, BAD_CODEC = -1, -2  # in FAULT; numbers above 0 are those of `Fault`
 
 
 @export
@@ -72,8 +70,8 @@ def scan_batches(start: int, length: int, position: int, table: Int64Table) -> t
     """Read batch headers of the `length` bytes at address `start`, from `position` on, into rows of table.
 
     table: int64[rows, COLUMN_COUNT].
-    Returns (rows filled, position after the last whole batch, status): WHOLE when the bytes end with a batch, CUT when
-    they end inside one, UNBELIEVABLE when the size or magic there cannot be, FULL when the table is.
+    Returns (rows filled, position after the last whole batch, status): WHOLE if the bytes end with a batch, CUT if they
+    end inside one, UNBELIEVABLE if the size or magic there is impossible, FULL if the table is.
     """
     rows = 0
     while True:
@@ -88,7 +86,7 @@ def scan_batches(start: int, length: int, position: int, table: Int64Table) -> t
             return rows, position, UNBELIEVABLE
         if left < PREFIX_BYTES:
             return rows, position, CUT
-        magic = np.int64(load_uint8(at + MAGIC_POSITION))
+        magic = load_byte(at + MAGIC_POSITION)
         if magic > 2 or (magic == 2 and size < SMALLEST_DEFAULT_SIZE):
             return rows, position, UNBELIEVABLE
         if size + FRAME_BYTES > left:
@@ -110,7 +108,7 @@ def scan_batches(start: int, length: int, position: int, table: Int64Table) -> t
             row[COUNT] = load_big_int32(at + COUNT_POSITION)
             row[START] = at + DEFAULT_HEADER_BYTES
         else:
-            row[ATTRIBUTES] = np.int64(load_uint8(at + LEGACY_ATTRIBUTES_POSITION))
+            row[ATTRIBUTES] = load_byte(at + LEGACY_ATTRIBUTES_POSITION)
             row[LAST_OFFSET] = row[BASE_OFFSET]
             row[BASE_TIMESTAMP] = load_big_int64(at + LEGACY_TIMESTAMP_POSITION) if magic == 1 else -1
             row[MAX_TIMESTAMP] = row[BASE_TIMESTAMP]

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from kwire.plan.kernels import memory
+from kwire.plan.kernels import messagepack
 from kwire.plan.kernels.encode import equal_with_floats
-from kwire.wire.kernels import primitives
+from kwire.wire.kernels import memory, primitives, varints
 
 pack = msgspec.msgpack.Encoder().encode
 
@@ -38,35 +38,35 @@ class Placed:
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:20])
 def test_skip_ends_where_the_value_ends(value: Any) -> None:
     placed = Placed(pack(value) + b"\xc1\xc1")
-    assert memory.skip(placed.address) - placed.address == placed.size - 2
+    assert messagepack.skip(placed.address) - placed.address == placed.size - 2
 
 
 @pytest.mark.parametrize("value", [v for v in VALUES if isinstance(v, int) and not isinstance(v, bool)])
 def test_integers_of_every_form_are_read(value: int) -> None:
     placed = Placed(pack(value))
-    read, end = memory.read_int(placed.address)
+    read, end = messagepack.read_int(placed.address)
     assert (read, end) == ((0, 0) if value >= 2**63 else (value, placed.address + placed.size))
 
 
 @pytest.mark.parametrize("value", [0, 1, 127, 128, 16383, 16384, 2**21 - 1, 2**21, 2**28 - 1, 2**28, 2**32 - 1])
 def test_varints_both_ways_and_cut_anywhere(value: int) -> None:
     placed = Placed(bytes(8))
-    n = memory.write_uvarint(placed.address, value) - placed.address
-    assert memory.read_uvarint(placed.address, placed.address + n) == (value, placed.address + n)
+    n = varints.write_uvarint(placed.address, value) - placed.address
+    assert varints.read_uvarint(placed.address, placed.address + n) == (value, placed.address + n)
     for cut in range(n):
-        assert memory.read_uvarint(placed.address, placed.address + cut) == (0, 0)
+        assert varints.read_uvarint(placed.address, placed.address + cut) == (0, 0)
 
 
 @pytest.mark.parametrize("n", [*range(70), 1000])
 def test_copies_are_whole_and_stay_inside(n: int) -> None:
     data = random.Random(n).randbytes(n)
     source, target = Placed(data), Placed(b"\xee" * (n + 2))
-    memory.copy(target.address + 1, source.address, n)
+    memory.copy_short(target.address + 1, source.address, n)
     assert target.buffer.raw == b"\xee" + data + b"\xee"
-    assert memory.same(target.address + 1, source.address, n)
+    assert memory.equal_bytes(target.address + 1, source.address, n)
     for at in range(0, n, max(1, n // 9)):
         other = Placed(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-        assert not memory.same(other.address, source.address, n)
+        assert not memory.equal_bytes(other.address, source.address, n)
 
 
 @pytest.mark.parametrize(
