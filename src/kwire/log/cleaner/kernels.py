@@ -64,7 +64,7 @@ from kwire.wire.kernels.memory import (
     store_big_int64,
     store_byte,
 )
-from kwire.wire.kernels.varints import VARINT_BYTES, VARLONG_BYTES, read_varint, uvarint_bytes, write_uvarint, zigzag
+from kwire.wire.kernels.varints import VARINT_BYTES, VARLONG_BYTES, read_varint, uvarint_bytes, write_uvarlong, zigzag
 
 __all__ = [
     "COPY",
@@ -364,9 +364,9 @@ def write_kept(batch: Int64s, keeps: Bytes, delete_horizon_ms: int, room: int) -
             largest = timestamp
         delta = zigzag(timestamp - base)
         rest_bytes = record_end - rest
-        out = write_uvarint(out, zigzag(1 + uvarint_bytes(delta) + rest_bytes))
+        out = write_uvarlong(out, zigzag(1 + uvarint_bytes(delta) + rest_bytes))
         store_byte(out, 0)
-        out = write_uvarint(out + 1, delta)
+        out = write_uvarlong(out + 1, delta)
         copy_bytes(out, rest, rest_bytes, end)
         out += rest_bytes
     return out - room, base, largest

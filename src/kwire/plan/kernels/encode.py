@@ -121,7 +121,7 @@ from kwire.wire.kernels.memory import (
     store_int64,
 )
 from kwire.wire.kernels.primitives import apart, double_bits, equal_doubles, move
-from kwire.wire.kernels.varints import write_uvarint, zigzag
+from kwire.wire.kernels.varints import write_uvarint, write_uvarlong, zigzag
 
 SLACK = 320  # bytes that any step may write without a check: a FIXED row of 15 uuids takes 240
 NO_TAG = MAX_TAG + 1
@@ -179,16 +179,16 @@ def take_packed(code: int, p: int, o: int) -> tuple[int, int]:
     if q == 0:
         return p, 0
     if code == PACKED64:
-        return q, write_uvarint(o, zigzag(v))
+        return q, write_uvarlong(o, zigzag(v))
     if code == UPACKED64:
-        return q, write_uvarint(o, v)
+        return q, write_uvarlong(o, v)
     if code == PACKED32:
-        return q, write_uvarint(o, zigzag(v)) if -0x8000_0000 <= v <= 0x7FFF_FFFF else 0
+        return q, write_uvarlong(o, zigzag(v)) if -0x8000_0000 <= v <= 0x7FFF_FFFF else 0
     if code == UPACKED32:
-        return q, write_uvarint(o, v & 0xFFFF_FFFF) if -0x8000_0000 <= v <= 0x7FFF_FFFF else 0
+        return q, write_uvarlong(o, v & 0xFFFF_FFFF) if -0x8000_0000 <= v <= 0x7FFF_FFFF else 0
     if v < -0x8000 or v > 0x7FFF:
         return q, 0
-    return q, write_uvarint(o, zigzag(v)) if code == PACKED16 else write_uvarint(o, v & 0xFFFF)
+    return q, write_uvarlong(o, zigzag(v)) if code == PACKED16 else write_uvarlong(o, v & 0xFFFF)
 
 
 @separate

@@ -50,7 +50,7 @@ from kwire.wire.kernels.memory import (
     store_big_int64,
     store_byte,
 )
-from kwire.wire.kernels.varints import uvarint_bytes, write_uvarint, zigzag
+from kwire.wire.kernels.varints import uvarint_bytes, write_uvarlong, zigzag
 
 __all__ = [
     "COLUMN_COUNT",
@@ -173,7 +173,7 @@ def put_headers(at, columns, first, last):
     """Write headers, which headers_bytes has checked; returns the address after them."""
     for i in range(first, last):
         start, end = place(columns[HEADER_KEY_ENDS], i)
-        at = write_uvarint(at, zigzag(end - start))
+        at = write_uvarlong(at, zigzag(end - start))
         keys = columns[HEADER_KEYS]
         copy_bytes(at, keys + start, end - start, keys + columns[HEADER_KEYS_SIZE])
         at += end - start
@@ -182,7 +182,7 @@ def put_headers(at, columns, first, last):
             at += 1
         else:
             start, end = place(columns[HEADER_VALUE_ENDS], i)
-            at = write_uvarint(at, zigzag(end - start))
+            at = write_uvarlong(at, zigzag(end - start))
             values = columns[HEADER_VALUES]
             copy_bytes(at, values + start, end - start, values + columns[HEADER_VALUES_SIZE])
             at += end - start
@@ -287,19 +287,19 @@ def encode_default_batches(
                 stop = NO_ROOM
                 state[NEEDED] = at + size - start + WIDE
                 break
-            at = write_uvarint(at, body_number)
+            at = write_uvarlong(at, body_number)
             store_byte(at, 0)
-            at = write_uvarint(at + 1, time_number)
-            at = write_uvarint(at, delta_number)
-            at = write_uvarint(at, key_number)
+            at = write_uvarlong(at + 1, time_number)
+            at = write_uvarlong(at, delta_number)
+            at = write_uvarlong(at, key_number)
             if key_bytes > 0:
                 copy_bytes(at, keys + key_start, key_bytes, keys_end)
                 at += key_bytes
-            at = write_uvarint(at, value_number)
+            at = write_uvarlong(at, value_number)
             if value_bytes > 0:
                 copy_bytes(at, values + value_start, value_bytes, values_end)
                 at += value_bytes
-            at = write_uvarint(at, zigzag(last_header - first_header))
+            at = write_uvarlong(at, zigzag(last_header - first_header))
             if last_header > first_header:
                 at = put_headers(at, columns, first_header, last_header)
             if timestamp > max_timestamp:

@@ -2,7 +2,8 @@
 
     read_uvarint, read_uvarlong    unsigned: lengths, tags and packed integers of messages
     read_varint                    zig-zag: the numbers of records, and whether each has its shortest form
-    write_uvarint                  both, of up to 64 bits
+    write_uvarint                  numbers of 32 bits: lengths and tags
+    write_uvarlong                 numbers of 64 bits, and zig-zag numbers
 
 A reader returns (value, address after it, ...); the address is 0 if the number is cut off at `end` or too long. Bits
 beyond the type's width are dropped, as Kafka does (W-10).
@@ -22,6 +23,7 @@ __all__ = [
     "unzigzag",
     "uvarint_bytes",
     "write_uvarint",
+    "write_uvarlong",
     "zigzag",
 ]
 
@@ -111,8 +113,19 @@ def uvarint_bytes(bits: int) -> int:
 
 
 @inlined
-def write_uvarint(at: int, bits: int) -> int:
-    """Write an unsigned number of up to 64 bits; returns the address after it."""
+def write_uvarint(at: int, value: int) -> int:
+    """Write a number that is not negative; returns the address after it."""
+    while value >= 0x80:
+        store_byte(at, value & 0x7F | 0x80)
+        at += 1
+        value >>= 7
+    store_byte(at, value)
+    return at + 1
+
+
+@inlined
+def write_uvarlong(at: int, bits: int) -> int:
+    """Write 64 bits as an unsigned number; returns the address after it."""
     while bits & ~0x7F:
         store_byte(at, bits & 0x7F | 0x80)
         at += 1
