@@ -1,6 +1,7 @@
 """The interpreters of a plan, as compiled kernels.
 
 messagepack       tokens of MessagePack, on top of kwire.wire.kernels
+lengths           lengths, markers and packed integers of the wire
 operands          names for the operands of a row
 decode, encode    wire -> MessagePack, MessagePack -> wire
 walk              the walk over a message that flatten and nest share

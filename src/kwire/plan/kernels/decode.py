@@ -23,6 +23,7 @@ A tag section that is empty sets none of the fields after HEADER.
 
 from __future__ import annotations
 
+from kwire.plan.kernels.lengths import read_length, read_marker, read_packed
 from kwire.plan.kernels.messagepack import (
     MP_ARRAY,
     MP_ARRAY16,
@@ -87,7 +88,6 @@ from kwire.plan.rows import (
     ARRAY,
     BOOL,
     BYTES,
-    COMPACT,
     ELSEWHERE,
     END,
     FIXED,
@@ -102,12 +102,8 @@ from kwire.plan.rows import (
     MARK,
     MAX_STRING_BYTES,
     MAX_TAG,
-    MAY_BE_NULL,
     NEXT,
     NULLABLE,
-    PACKED16,
-    PACKED32,
-    PACKED64,
     PERMUTE,
     STRING,
     STRUCT,
@@ -116,8 +112,6 @@ from kwire.plan.rows import (
     TAGS,
     UINT16,
     UINT32,
-    UPACKED32,
-    UPACKED64,
     VARINTS,
     VARLIST,
 )
@@ -127,10 +121,8 @@ from kwire.wire.kernels.memory import (
     copy_int32,
     copy_int64,
     copy_short,
-    load_big_int16,
     load_big_int32,
     load_byte,
-    load_int8,
     load_int64,
     store_big_int16,
     store_big_int32,
@@ -139,7 +131,7 @@ from kwire.wire.kernels.memory import (
     store_int64,
 )
 from kwire.wire.kernels.primitives import apart
-from kwire.wire.kernels.varints import read_uvarint, read_uvarlong, unzigzag
+from kwire.wire.kernels.varints import read_uvarint
 
 FAILED, FULL = -1, -2
 SLACK = 96  # bytes that any step may write without a check; one that needs more checks first
@@ -188,26 +180,6 @@ def put_fixed(code: int, p: int, o: int) -> tuple[int, int]:
     return p + 16, o + 18
 
 
-@inlined
-def read_packed(code: int, p: int, end: int) -> tuple[int, int]:
-    """Read an integer as KIP-625 packs it: (value, address after it); address 0 if cut off, too long or too large."""
-    if code == PACKED64 or code == UPACKED64:
-        v, p = read_uvarlong(p, end)
-        if code == PACKED64:
-            v = unzigzag(v)
-        return v, p
-    v, p = read_uvarint(p, end)
-    if code == PACKED32:
-        return unzigzag(v), p
-    if code == UPACKED32:
-        return (v ^ 0x8000_0000) - 0x8000_0000, p
-    if v > 0xFFFF:
-        return 0, 0
-    if code == PACKED16:
-        return unzigzag(v), p
-    return (v ^ 0x8000) - 0x8000, p
-
-
 @separate
 def put_packed(codes: int, count: int, p: int, end: int, o: int) -> tuple[int, int]:
     """Write a run of packed integers: (input address, output address) after it; the first is 0 on failure."""
@@ -219,44 +191,6 @@ def put_packed(codes: int, count: int, p: int, end: int, o: int) -> tuple[int, i
         o = write_int(o, v)
         codes >>= 4
     return p, o
-
-
-@inlined
-def read_length(op: int, flags: int, p: int, end: int) -> tuple[int, int]:
-    """Read a length or count: (value, address after it). The value is -1 for null, -2 on failure."""
-    if flags & COMPACT:
-        if p < end and load_byte(p) < 0x80:
-            n = load_byte(p) - 1
-            p += 1
-        else:
-            n, p = read_uvarint(p, end)
-            if p == 0:
-                return -2, 0
-            n -= 1
-    elif op == STRING:
-        if end - p < 2:
-            return -2, 0
-        n = load_big_int16(p)
-        p += 2
-    else:
-        if end - p < 4:
-            return -2, 0
-        n = load_big_int32(p)
-        p += 4
-    if n < 0:
-        return -1 if flags & MAY_BE_NULL else -2, p  # W-14: any negative length is null
-    return n, p
-
-
-@inlined
-def read_marker(tagged: int, p: int, end: int) -> tuple[int, int]:
-    """Read the marker before a struct that may be null: (below 0 for null, address after it); address 0 on failure."""
-    if tagged:  # a varint, 0 is null (W-16)
-        n, p = read_uvarint(p, end)
-        return n - 1, p
-    if p >= end:
-        return 0, 0
-    return load_int8(p), p + 1  # a signed byte, negative is null (W-15)
 
 
 @separate

@@ -26,7 +26,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kwire.plan.kernels.decode import FAILED, find_entry, read_length, read_marker, read_packed
+from kwire.plan.kernels.decode import FAILED, find_entry
+from kwire.plan.kernels.lengths import read_length, read_marker, read_packed
 from kwire.plan.kernels.operands import (
     ARRAY_END,
     ARRAY_MIN_BYTES,
