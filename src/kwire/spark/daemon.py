@@ -30,7 +30,6 @@ def load() -> None:
     import pyspark.sql.worker.plan_data_source_read
     import pyspark.worker  # noqa: F401
 
-    import kwire.log
     import kwire.records.column_decoder
     import kwire.spark.live.reading
     import kwire.spark.log.reading
