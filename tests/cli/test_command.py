@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
 from tests.cli.crafted import segment
 from tests.pages.test_escaping import on_terminal
 from tests.records.building import batch, record
@@ -16,7 +17,8 @@ from tests.waiting import HANG_S
 
 import kwire as package
 from kwire import native
-from kwire.cli import log
+from kwire.cli.log import ls
+from kwire.cli.main import COMMANDS, build
 
 
 def test_the_version_names_the_package_and_the_level_of_its_kernels(kwire: Callable) -> None:
@@ -85,13 +87,48 @@ def test_a_closed_pipe_ends_the_command_quietly(options: list[str], kafka_logs: 
         assert process.wait(timeout=HANG_S) == 141
 
 
-def test_help_imports_no_heavy_libraries() -> None:
+HEAVY = ("asyncio", "cryptography", "fsspec", "numpy", "pyarrow", "pyspark", "rich", "ssl", "kwire.broker")
+READING = ("cramjam", "kwire.log", "kwire.records")
+WRITING = ("kwire.log.log_manager", "kwire.log.recovery", "kwire.records.validation", "kwire.maintenance.repair")
+
+
+@pytest.mark.parametrize(
+    ("line", "unneeded"),
+    [
+        ("--help", (*READING, "kwire.messages", "kwire.plan")),
+        ("--version", (*READING, "kwire.messages", "kwire.plan")),
+        ("log --help", (*READING, "kwire.messages", "kwire.plan", "kwire.cli.schema", "kwire.cli.serve")),
+        ("serve --help", (*READING, "kwire.messages", "kwire.plan", "kwire.cli.log", "kwire.cli.schema")),
+        ("log ls {data}", (*WRITING, "kwire.plan", "kwire.cli.schema")),
+        ("log dump {segment}", (*WRITING, "kwire.plan", "kwire.cli.schema")),
+        ("decode MetadataRequest --version 0 --hex 00000000", (*READING, "kwire.cli.log", "kwire.cli.schema")),
+        ("schema show FetchRequest", (*READING, "kwire.plan", "kwire.cli.log")),
+    ],
+)
+def test_a_command_imports_only_what_it_needs(
+    line: str, unneeded: tuple[str, ...], kafka_logs: dict[str, Path]
+) -> None:
+    """Imports take most of the time of a short command."""
+    data = kafka_logs["modern"] / "data"
+    segment = data / "orders-0" / "00000000000000000000.log"
     code = (
-        "import sys; from kwire.cli.main import run; run(['--help']);"
-        "print([m for m in ('numba', 'pyarrow', 'numpy', 'pyspark', 'fsspec', 'cramjam', 'rich') if m in sys.modules])"
+        "import sys; from kwire.cli.main import run; assert run(sys.argv[2:]) == 0;"
+        "print([name for name in sys.argv[1].split(',') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    arguments = [word.format(data=data, segment=segment) for word in line.split()]
+    done = subprocess.run(
+        [sys.executable, "-c", code, ",".join((*HEAVY, *unneeded)), *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("name", [name for names in COMMANDS.values() for name in names])
+def test_each_command_is_added_by_the_module_that_the_table_names(name: str) -> None:
+    everything, alone = (set(typer.main.get_command(build(command)).commands) for command in (None, name))
+    assert name in alone < everything
 
 
 def test_colours_are_for_terminals_and_no_color_disables_them(
@@ -123,7 +160,7 @@ def test_an_internal_error_prints_its_traceback(monkeypatch: pytest.MonkeyPatch,
     def broken(path: str) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(log.ls, "open_directory", broken)
+    monkeypatch.setattr(ls, "open_directory", broken)
     with pytest.raises(ZeroDivisionError):
         kwire("log", "ls", ".")
 

@@ -1,32 +1,33 @@
 """The command line: `kwire GROUP COMMAND`.
 
-This module knows no command; GROUPS does. Every module of GROUPS is imported for `--help`, so commands import the
-packages they work with inside their functions. Exit codes, errors and closed pipes are handled in `command`.
+A command line imports only the module of its command, and `kwire --help` imports them all. Commands import the packages
+they work with inside their functions. Both keep the start short. Exit codes, errors and closed pipes are handled in
+`command`.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 import kwire
-from kwire.cli import capture, codec, internal, log, schema, serve
 from kwire.cli.command import new_group
 
-__all__ = ["GROUPS", "build", "main", "run"]
+__all__ = ["COMMANDS", "build", "main", "run"]
 
-# Each adds its commands to the app, in the order of `kwire --help`.
-GROUPS: tuple[Callable[[typer.Typer], None], ...] = (
-    log.register,
-    internal.register,
-    schema.register,
-    codec.register,
-    capture.register,
-    serve.register,
-)
+COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "kwire.cli.log.group": ("log",),
+    "kwire.cli.internal.commands": ("group", "txn", "cluster"),
+    "kwire.cli.schema.group": ("schema",),
+    "kwire.cli.codec": ("decode", "encode"),
+    "kwire.cli.capture": ("capture",),
+    "kwire.cli.serve": ("serve",),
+}
+"""The commands that `register(app)` of each module adds, in the order of `kwire --help`."""
 
 
 def _version(value: bool) -> None:
@@ -45,19 +46,20 @@ def _root(
     """Read, check and write Kafka's logs, records and messages, without a running Kafka."""
 
 
-def build() -> typer.Typer:
-    """Return the app with every group."""
+def build(command: str | None = None) -> typer.Typer:
+    """Return the app with every command, or with those of one module if it has this command."""
     app = new_group("kwire", help=_root.__doc__ or "")
     app.callback()(_root)
-    for register in GROUPS:
-        register(app)
+    for module in [module for module, names in COMMANDS.items() if command in names] or COMMANDS:
+        import_module(module).register(app)
     return app
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line (sys.argv by default) and return its exit code."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        build()(None if arguments is None else list(arguments), prog_name="kwire")
+        build(words[0] if words else None)(words, prog_name="kwire")
     except SystemExit as leave:
         return leave.code if isinstance(leave.code, int) else 0
     return 0

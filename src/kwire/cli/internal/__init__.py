@@ -1,5 +1,1 @@
 """`kwire group`, `kwire txn`, `kwire cluster`: the contents of Kafka's internal topics. One module a command."""
-
-from kwire.cli.internal.commands import register
-
-__all__ = ["register"]
