@@ -70,7 +70,6 @@ PyObject *PyUnicode_FromString(const char *);
 const char *PyUnicode_AsUTF8AndSize(PyObject *, Py_ssize_t *);
 PyObject *PyBytes_FromStringAndSize(const char *, Py_ssize_t);
 char *PyBytes_AsString(PyObject *);
-int _PyBytes_Resize(PyObject **, Py_ssize_t);
 int PyObject_GetBuffer(PyObject *, Py_buffer *, int);
 void PyBuffer_Release(Py_buffer *);
 void *PyEval_SaveThread(void);
@@ -102,12 +101,15 @@ static PyObject *none(void) {
     return &_Py_NoneStruct;
 }
 
-/* Whether the processor can run the code of a level: index 0 is the most demanding one. */
+/* Whether the processor can run the code of a level: index 0 is the most demanding one. x86-64-v2 and v3 are the lists
+ * of the psABI. */
 #if defined(__x86_64__)
 #include <cpuid.h>
 
 static int can_run(int index) {
     unsigned a, b, c, d, state;
+    if (!__get_cpuid(0x80000001, &a, &b, &c, &d) || !(c & bit_LAHF_LM)) return 0;
+    const unsigned lzcnt = c & bit_LZCNT;
     if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;
     const unsigned v2 = bit_SSE3 | bit_SSSE3 | bit_SSE41 | bit_SSE42 | bit_POPCNT | bit_CMPXCHG16B;
     if ((c & v2) != v2) return 0;
@@ -118,18 +120,19 @@ static int can_run(int index) {
     if ((state & 6) != 6) return 0; /* the system saves the registers of AVX */
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
     const unsigned wide = bit_AVX2 | bit_BMI | bit_BMI2;
-    if ((b & wide) != wide) return 0;
-    return __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & bit_LZCNT);
+    return (b & wide) == wide && lzcnt;
 }
 
 static int has_crc32c(void) { return 1; }
 #else
-#if defined(__linux__)
+#if defined(__aarch64__) && defined(__linux__)
 unsigned long getauxval(unsigned long);
 
 static int has_crc32c(void) { return (getauxval(16) >> 7) & 1; /* AT_HWCAP, HWCAP_CRC32 */ }
-#else
+#elif defined(__aarch64__) && defined(__APPLE__)
 static int has_crc32c(void) { return 1; }
+#else
+static int has_crc32c(void) { return 0; }
 #endif
 static int can_run(int index) { return index == 0; }
 #endif
@@ -210,8 +213,8 @@ typedef struct {
 
 enum { SMALL_BYTES = 2048, MAX_EIGHTHS = 2048 };
 
-/* Call a kernel with an output that grows until it fits: on the stack while it is small, else the bytes object that is
- * returned. arguments: of the kernel; the caller has set all but output, capacity and frames, whose indices are
+/* Call a kernel with an output that grows until it fits: on the stack while it is small, else a bytes object, and
+ * copied. arguments: of the kernel; the caller has set all but output, capacity and frames, whose indices are
  * `output`, `output` + 1 and `frames`. Returns bytes, or None if the kernel rejects its input. */
 static PyObject *run(Kernel kernel, int64_t *arguments, int output, int frames, int64_t capacity, int64_t *eighths) {
     char small[SMALL_BYTES], room[MAX_DEPTH * FRAME];
@@ -229,9 +232,9 @@ static PyObject *run(Kernel kernel, int64_t *arguments, int output, int frames, 
         int64_t written;
         kernel(arguments, &written);
         if (written >= 0) {
-            if (!made) return PyBytes_FromStringAndSize(out, written);
-            _PyBytes_Resize(&made, written);
-            return made;
+            PyObject *exact = PyBytes_FromStringAndSize(out, written); /* _PyBytes_Resize is not in the stable ABI */
+            if (made) Py_DecRef(made);
+            return exact;
         }
         if (made) Py_DecRef(made);
         if (written != FULL) return none();
