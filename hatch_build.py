@@ -26,16 +26,14 @@ class Kernels(BuildHookInterface[Any]):
         if version == "editable":
             return
         sys.path.insert(0, str(Path(self.root, "src")))
-        from kwire.native.build import TARGETS, build, host_target
+        from kwire.native.build import TARGETS, build, folder_of, host_target
 
         name = os.environ.get(VARIABLE) or host_target() or WITHOUT_CODE
         if name == WITHOUT_CODE:
             return
         if name not in TARGETS:
             raise ValueError(f"{VARIABLE}={name}: expected one of {', '.join(TARGETS)}, {WITHOUT_CODE}")
-        root = Path(self.root)
-        folder = root / "src" / "kwire" / "native" if name == host_target() else root / "build" / "kernels" / name
-        path = build(name, folder)
+        (path,) = build({name: folder_of(name)})
         build_data["force_include"][str(path)] = f"kwire/native/{path.name}"
         build_data["pure_python"] = False
         build_data["tag"] = f"cp311-abi3-{TARGETS[name].wheel}"

@@ -1,10 +1,11 @@
 """Compile all kernels into the extension module `_kernels`.
 
-    python -m kwire.native.build [--target TARGET] [--output FOLDER]
+    python -m kwire.native.build [--target TARGET ... | --target all]
 
 numba translates each exported kernel to LLVM's language once, for no processor in particular; LLVM compiles that for
-every level of the target's processors; zig, which has the C library of every target, compiles module.c and links.
-Needs numba and ziglang; takes half a minute. Does nothing if the module in the folder was built from the same sources.
+every level of the processors of each target; zig, which has the C library of every target, compiles module.c and links.
+Equal sources and compilers give equal bytes. Needs numba and ziglang (`pip install kwire[jit]`); takes half a minute.
+A module that was built from the same sources is left as it is.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from kwire.native import EXPORTS
 
-__all__ = ["TARGETS", "Target", "build", "host_target", "sources_digest"]
+__all__ = ["TARGETS", "Target", "build", "folder_of", "host_target", "sources_digest"]
 
 PACKAGE = Path(__file__).parent.parent
 FILE_NAME = "_kernels.abi3.so"
@@ -71,6 +73,15 @@ define i32 @kwire_crc32c_byte(i32 %crc, i8 %byte) alwaysinline {
   ret i32 %sum
 }
 """
+NO_CRC = """
+define i64 @kwire_crc32c_word(i64 %crc, i64 %word) alwaysinline {
+  ret i64 0
+}
+define i32 @kwire_crc32c_byte(i32 %crc, i8 %byte) alwaysinline {
+  ret i32 0
+}
+"""
+"""For processors without the instruction: kernels that need it are not called (HAS_CRC32C)."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +135,29 @@ def host_target() -> str | None:
     return name if sys.platform == "linux" and name in TARGETS else None
 
 
+THIS_MACHINE = "native"
+
+
+def this_machine() -> Target:
+    """Return a target for a machine that TARGETS lacks, as LLVM and zig see it."""
+    import llvmlite.binding as llvm
+
+    triple = str(llvm.get_process_triple())
+    if triple.startswith("x86_64"):
+        return Target(triple, "native", "", X86_LEVELS, X86_CRC)
+    features, crc = str(llvm.get_host_cpu_features().flatten()), NO_CRC
+    if triple.startswith(("aarch64", "arm64")):
+        features, crc = f"{features},+crc", ARM_CRC
+    return Target(triple, "native", "", (Level("native", str(llvm.get_host_cpu_name()), features),), crc)
+
+
+def folder_of(name: str) -> Path:
+    """Return the folder of a target's module: the package for this machine, else one in the checkout's `build`."""
+    if name in (host_target(), THIS_MACHINE):
+        return PACKAGE / "native"
+    return PACKAGE.parents[1] / "build" / "kernels" / name
+
+
 def sources_digest() -> str:
     """Hash the sources of the kernels and of every module of kwire that they import, and what compiles them."""
     from importlib.metadata import version
@@ -143,35 +177,43 @@ def sources_digest() -> str:
     return digest.hexdigest()
 
 
-def build(target_name: str, folder: Path) -> Path:
-    """Build the module of a target in a folder, unless it is there already. Returns its path."""
-    target = TARGETS[target_name]
-    path = folder / FILE_NAME
+def build(folders: Mapping[str, Path]) -> list[Path]:
+    """Build the modules of targets, each in its folder, unless they are there already. Returns their paths."""
     digest = sources_digest()
-    if path.exists() and digest.encode() in path.read_bytes():
-        return path
+    paths = {name: folder / FILE_NAME for name, folder in folders.items()}
+    stale = {
+        name: this_machine() if name == THIS_MACHINE else TARGETS[name]
+        for name, path in paths.items()
+        if not path.exists() or digest.encode() not in path.read_bytes()
+    }
+    if not stale:
+        return list(paths.values())
+    # Names of numba count what a process has compiled, and the order of its code follows that of sets of strings.
+    os.environ["PYTHONHASHSEED"] = "0"
     with (
         tempfile.TemporaryDirectory(prefix="kwire-kernels-") as scratch,
-        ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool,
+        ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn"), max_tasks_per_child=1) as pool,
     ):
         parts = list(pool.map(translate, GROUPS))
         exports = [export for _, exports in parts for export in exports]
         bitcode = [part for part, _ in parts]
-        compiled = [pool.submit(compile_level, bitcode, target, index) for index in range(len(target.levels))]
-        objects = []
-        for index, done in enumerate(compiled):
-            objects.append(Path(scratch, f"level{index}.o"))
-            objects[-1].write_bytes(done.result())
-        source, library = Path(scratch, "module.c"), Path(scratch, FILE_NAME)
-        source.write_bytes(Path(__file__).with_name("module.c").read_bytes())
-        source.with_name("exports.h").write_text(exports_header(exports, target, digest))
-        link(target, [source, *objects], library)
-        folder.mkdir(parents=True, exist_ok=True)
-        staged = path.with_suffix(f".{os.getpid()}")
-        staged.write_bytes(library.read_bytes())
-        staged.chmod(0o755)
-        staged.replace(path)
-    return path
+        compiled = {
+            name: [pool.submit(compile_level, bitcode, target, index) for index in range(len(target.levels))]
+            for name, target in stale.items()
+        }
+        for name, target in stale.items():
+            library = link(
+                target,
+                exports_header(exports, target, digest),
+                [each.result() for each in compiled[name]],
+                Path(scratch, name),
+            )
+            staged = paths[name].with_suffix(f".{os.getpid()}")
+            staged.parent.mkdir(parents=True, exist_ok=True)
+            staged.write_bytes(library)
+            staged.chmod(0o755)
+            staged.replace(paths[name])
+    return list(paths.values())
 
 
 # numba: Python to LLVM's language
@@ -286,7 +328,7 @@ def _kernel_code(name: str, function: Callable[..., object], parameters: list[st
             words.append(f"ptr %v{i}")
         else:
             words.append(f"i64 %w{i}")
-    text = str(result.library._final_module)
+    text = _without_addresses(str(result.library._final_module))
     entry = result.fndesc.llvm_func_name
     return (
         f"{text}\ndefine void @kwire_{name}(ptr %arguments, ptr %results) {{\n"
@@ -294,6 +336,16 @@ def _kernel_code(name: str, function: Callable[..., object], parameters: list[st
         f"{''.join(loads)}  call i32 @{_quoted(entry)}(ptr %code, ptr %exception, {', '.join(words)}, ptr %results)\n"
         "  ret void\n}\n"
     )
+
+
+def _without_addresses(text: str) -> str:
+    """Remove the addresses of Python objects, which differ in every process; numba loads them and never uses them."""
+    numbers: dict[str, int] = {}
+    prefix = "numba.dynamic.globals."
+    text = re.sub(
+        rf"{re.escape(prefix)}(\w+)", lambda found: f"{prefix}{numbers.setdefault(found[1], len(numbers))}", text
+    )
+    return re.sub(rf"(?m)^(@{re.escape(prefix)}.*)inttoptr \(i64 \d+ to ptr\)", r"\1null", text)
 
 
 def _quoted(name: str) -> str:
@@ -362,29 +414,37 @@ def exports_header(exports: list[Export], target: Target, digest: str) -> str:
     return "\n".join([*lines, "};", ""])
 
 
-def link(target: Target, inputs: list[Path], output: Path) -> None:
-    """Compile C and link; equal inputs give equal bytes. Raises CalledProcessError."""
+def link(target: Target, header: str, objects: list[bytes], scratch: Path) -> bytes:
+    """Compile module.c with exports.h, and link it with the code of every level. Raises CalledProcessError."""
+    scratch.mkdir()
+    (scratch / "module.c").write_bytes(Path(__file__).with_name("module.c").read_bytes())
+    (scratch / "exports.h").write_text(header)
+    inputs = ["module.c"]
+    for index, code in enumerate(objects):
+        inputs.append(f"level{index}.o")
+        (scratch / inputs[-1]).write_bytes(code)
     options = ["-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Werror", "-g0", "-s", "-fno-sanitize=all"]
-    options += ["-Wl,-undefined,dynamic_lookup"] if "macos" in target.zig else ["-Wl,--build-id=none"]
-    command = [sys.executable, "-m", "ziglang", "cc", "-target", target.zig, *options]
-    folder = inputs[0].parent
+    options += ["-Wl,-undefined,dynamic_lookup"] if "apple" in target.triple else ["-Wl,--build-id=none"]
     subprocess.run(
-        [*command, "-o", output.name, *[path.name for path in inputs]],
+        [sys.executable, "-m", "ziglang", "cc", "-target", target.zig, *options, "-o", FILE_NAME, *inputs],
         check=True,
-        cwd=folder,
-        env={**os.environ, "ZIG_LOCAL_CACHE_DIR": str(folder / "zig"), "ZIG_GLOBAL_CACHE_DIR": str(folder / "zig")},
+        cwd=scratch,
+        env={**os.environ, "ZIG_LOCAL_CACHE_DIR": str(scratch / "zig"), "ZIG_GLOBAL_CACHE_DIR": str(scratch / "zig")},
     )
+    return (scratch / FILE_NAME).read_bytes()
 
 
 def main() -> None:
-    """Build the module for this machine or the target given, and print its path."""
+    """Build the modules of the targets given, by default of this machine, and print their paths."""
     parser = argparse.ArgumentParser(prog="python -m kwire.native.build", description=__doc__.partition("\n")[0])
-    parser.add_argument("--target", choices=TARGETS, default=host_target(), help="platform (default: this one)")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent, help="folder (default: the package)")
-    options = parser.parse_args()
-    if options.target is None:
-        sys.exit(f"no compiled kernels for {sys.platform} {platform.machine()}; kwire works without, slower")
-    print(build(options.target, options.output))
+    parser.add_argument(
+        "--target", action="append", choices=[*TARGETS, "all"], help="platform, repeatable (default: this machine)"
+    )
+    names = parser.parse_args().target or [host_target() or THIS_MACHINE]
+    if missing := [name for name in ("numba", "ziglang") if find_spec(name) is None]:
+        sys.exit(f"{', '.join(missing)}: not installed; pip install 'kwire[jit]'")
+    for path in build({name: folder_of(name) for name in (TARGETS if "all" in names else names)}):
+        print(path)
 
 
 if __name__ == "__main__":
