@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
+import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -31,6 +35,32 @@ for module in pkgutil.iter_modules():
         source = importlib.import_module(module.name).DefaultSource
         found[source.name()] = source.__module__
 print(json.dumps({"file": kwire.__file__, "missing": missing, "formats": found, "path": sys.path}))
+"""
+
+
+# Uses messages, records and a broker where nothing is compiled.
+WITHOUT_CODE = """
+import importlib.util, json
+from kwire import native
+from kwire.broker import Broker
+from kwire.client import Client, Producer
+from kwire.messages import CreateTopicsRequest, FetchRequest
+from kwire.records import ColumnReader, from_arrow
+import pyarrow as pa
+rows = pa.record_batch({"key": pa.array([b"a", b"b"], pa.binary()), "value": pa.array([b"1", None], pa.binary())})
+request = FetchRequest(max_wait_ms=7)
+with Broker() as broker, Client(broker.bootstrap_servers) as client, Producer(client) as producer:
+    topic = CreateTopicsRequest.CreatableTopic(name="orders", num_partitions=1, replication_factor=1)
+    client.request(CreateTopicsRequest(topics=[topic], timeout_ms=10_000))
+    producer.send("orders", 0, from_arrow(rows, compression="lz4", **producer.fields("orders", 0)), 2)
+    fetched = b"".join(each.records for each in client.read("orders", 0, 0, 2))
+read = [row for batch in ColumnReader(["key", "value"]).read(fetched) for row in batch.to_pylist()]
+print(json.dumps({
+    "level": native.LEVEL,
+    "numba": importlib.util.find_spec("numba") is not None,
+    "message": FetchRequest.decode(request.encode(version=17), version=17) == request,
+    "read": [[row[name] and row[name].decode() for name in ("key", "value")] for row in read],
+}))
 """
 
 
@@ -67,3 +97,48 @@ def test_an_environment_with_what_it_asks_for_runs_all_of_it(wheel: Path, tmp_pa
     shown = installed.run([str(python.with_name("kwire")), "--version"], env=variables, cwd=tmp_path)
     assert shown.split()[1] in wheel.name
     assert "kernels: x86-64" in shown or "kernels: arm" in shown
+
+
+def test_a_wheel_without_compiled_code_does_the_same_in_plain_python(tmp_path: Path) -> None:
+    wheel = installed.build_wheel(tmp_path / "wheel", KWIRE_WHEEL_TARGET="any")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    python = installed.make_environment(tmp_path / "environment", wheel, compiled=False)
+    variables = installed.environment(python, tmp_path / "home")
+    found = installed.results(installed.run([str(python), "-c", WITHOUT_CODE], env=variables, cwd=tmp_path))
+    assert found == {"level": None, "numba": False, "message": True, "read": [["a", "1"], ["b", None]]}
+    shown = installed.run([str(python.with_name("kwire")), "--version"], env=variables, cwd=tmp_path)
+    assert shown.strip().endswith("(kernels: none, plain Python)")
+    built = subprocess.run(
+        [str(python), "-m", "kwire.native.build"],
+        env=variables,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (built.returncode, built.stderr) == (1, "numba, ziglang: not installed; pip install 'kwire[jit]'\n")
+
+
+def test_wheels_are_built_with_the_compilers_of_the_lock() -> None:
+    """Equal versions give equal bytes, also with `python -m build`."""
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    locked = (ROOT / "requirements.lock").read_text()
+    for name in ("numba", "llvmlite", "ziglang"):
+        (pinned,) = (each for each in needed if each.startswith(f"{name}=="))
+        assert f"\n{pinned} " in locked
+
+
+@pytest.mark.slow
+def test_two_builds_of_the_module_are_equal(tmp_path: Path) -> None:
+    """In different folders, with different seeds of hashes, and at different times."""
+    found = []
+    for number in (1, 2):
+        root = tmp_path / f"checkout {number}"
+        shutil.copytree(ROOT / "src", root / "src", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+        (root / "tmp").mkdir()
+        variables = {"PYTHONPATH": str(root / "src"), "PYTHONHASHSEED": str(number), "TMPDIR": str(root / "tmp")}
+        command = [sys.executable, "-m", "kwire.native.build"]
+        path = installed.run(command, cwd=root, env={**os.environ, **variables}, timeout=800).strip()
+        assert path.startswith(str(root))
+        found.append(Path(path).read_bytes())
+    assert found[0] == found[1]

@@ -23,9 +23,10 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 
 
-def build_wheel(folder: Path) -> Path:
-    """Build the wheel of this checkout in a folder."""
-    run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], cwd=ROOT)
+def build_wheel(folder: Path, **variables: str) -> Path:
+    """Build the wheel of this checkout in a folder. variables: of the environment."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    run(command, cwd=ROOT, env={**os.environ, **variables}, timeout=600)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
