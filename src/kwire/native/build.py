@@ -188,6 +188,7 @@ def build(folders: Mapping[str, Path]) -> list[Path]:
     }
     if not stale:
         return list(paths.values())
+    print(f"Compiling the kernels for {', '.join(stale)} (half a minute)", file=sys.stderr)
     # Names of numba count what a process has compiled, and the order of its code follows that of sets of strings.
     os.environ["PYTHONHASHSEED"] = "0"
     with (
