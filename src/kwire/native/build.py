@@ -40,12 +40,6 @@ GROUPS = tuple(
 )
 """Compiled side by side; they share little."""
 
-NO_OWNER = """
-define void @NRT_MemInfo_call_dtor(ptr %owner) alwaysinline {
-  ret void
-}
-"""
-"""numba's code counts the references to the owner of an array. Arrays of kernels have none."""
 X86_CRC = """
 declare i64 @llvm.x86.sse42.crc32.64.64(i64, i64)
 declare i32 @llvm.x86.sse42.crc32.32.8(i32, i8)
@@ -329,13 +323,26 @@ def _kernel_code(name: str, function: Callable[..., object], parameters: list[st
             words.append(f"ptr %v{i}")
         else:
             words.append(f"i64 %w{i}")
-    text = _without_addresses(str(result.library._final_module))
+    text = _without_owners(_without_addresses(str(result.library._final_module)))
     entry = result.fndesc.llvm_func_name
     return (
         f"{text}\ndefine void @kwire_{name}(ptr %arguments, ptr %results) {{\n"
         "  %code = alloca i64\n  %exception = alloca ptr\n"
         f"{''.join(loads)}  call i32 @{_quoted(entry)}(ptr %code, ptr %exception, {', '.join(words)}, ptr %results)\n"
         "  ret void\n}\n"
+    )
+
+
+def _without_owners(text: str) -> str:
+    """Remove the counting of references to the owners of arrays: those of kernels have none.
+
+    numba calls these functions for each use of an array, also of a constant one.
+    """
+    return re.sub(
+        r"^define [^\n]* @(NRT_(?:inc|dec)ref)\(.*?^}$",
+        r"define internal void @\1(ptr %owner) alwaysinline {\n  ret void\n}",
+        text,
+        flags=re.MULTILINE | re.DOTALL,
     )
 
 
@@ -370,7 +377,7 @@ def compile_level(bitcode: list[bytes], target: Target, index: int) -> bytes:
     module = llvm.parse_bitcode(bitcode[0])
     for part in bitcode[1:]:
         module.link_in(llvm.parse_bitcode(part))
-    module.link_in(llvm.parse_assembly(target.crc + NO_OWNER))
+    module.link_in(llvm.parse_assembly(target.crc))
     text = re.sub(r'"target-(cpu|features)"="[^"]*"', "", str(module))
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = target.triple, str(machine.target_data)
