@@ -1,4 +1,4 @@
-"""What imports of the codec load, and that both interpreters are there."""
+"""What imports of the codec load."""
 
 from __future__ import annotations
 

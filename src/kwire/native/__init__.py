@@ -1,9 +1,9 @@
 """The compiled kernels, as Python calls them: `from kwire import native`, then `native.scan_batches(...)`.
 
 The extension module `_kernels` has them for the levels of processors that `kwire.native.build` lists, and uses the best
-level of this processor. Where there is no such module (a wheel for any platform), messages are read and written by the
-plain Python of `kwire.plan`, and records by the kernels' own source, which is Python: the results are the same, a
-hundred times slower.
+level of this processor. Without this module (a wheel for any platform), messages are read and written by the plain
+Python of `kwire.plan`, and records by the kernels' own source, which is Python: the results are the same, a hundred
+times slower.
 
     KWIRE_KERNEL=0              do not use compiled code
     KWIRE_KERNEL=x86-64-v2      use the code of this level, e.g. to reproduce a problem of another machine
@@ -94,7 +94,8 @@ def _interpreted(kernel: Callable[..., object]) -> Callable[..., object]:
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Return an exported kernel as Python runs it, where there is no compiled code."""
+        """Return an exported kernel as Python runs it, without compiled code. Called once for each: it is kept."""
         if LEVEL is None and name in EXPORTS:
-            return _interpreted(getattr(importlib.import_module(EXPORTS[name]), name))
+            kernel = _interpreted(getattr(importlib.import_module(EXPORTS[name]), name))
+            return globals().setdefault(name, kernel)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,7 @@
 numba translates each exported kernel to LLVM's language once, for no processor in particular; LLVM compiles that for
 every level of the processors of each target; zig, which has the C library of every target, compiles module.c and links.
 Equal sources and compilers give equal bytes. Needs numba and ziglang (`pip install kwire[jit]`); takes half a minute.
-A module that was built from the same sources is left as it is.
+A module that was built from the same sources is not built again.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def sources_digest() -> str:
 
 
 def build(folders: Mapping[str, Path]) -> list[Path]:
-    """Build the modules of targets, each in its folder, unless they are there already. Returns their paths."""
+    """Build the modules of targets, each in its folder, unless they are up to date. Returns their paths."""
     digest = sources_digest()
     paths = {name: folder / FILE_NAME for name, folder in folders.items()}
     stale = {
@@ -248,7 +248,7 @@ def signature(function: Callable[..., object]) -> tuple[list[str], list[str]]:
 def translate(modules: tuple[str, ...]) -> tuple[bytes, list[Export]]:
     """Translate the exported kernels of modules; returns LLVM bitcode and the exports.
 
-    Runs in a process of its own: numba reads its settings when it is imported, and its names count what it compiled.
+    Runs in a separate process: numba reads its settings when it is imported, and its names count what it compiled.
     """
     # The code is for no processor in particular: LLVM optimizes it for each level later.
     os.environ.update(

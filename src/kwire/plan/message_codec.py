@@ -108,7 +108,7 @@ class Codec:
         self._writer: Writer | None = None
         self._job: tuple[array[int], array[int], array[int]] | None = None
         if kernels and native.LEVEL is None:
-            raise ImportError(f"there are no compiled kernels for this platform, or {native.VARIABLE}=0 is set")
+            raise ImportError(f"compiled kernels are missing on this platform, or {native.VARIABLE}=0 disables them")
         if native.LEVEL is None or kernels is False or plan.depth > MAX_DEPTH:
             self.decode, self.decode_from, self.encode = self._decode, self._decode_from, self._write
         else:

@@ -236,9 +236,9 @@ def map_batches(
             touched |= touch(slots, marks[n, m.FIRST])
         outcome[TOUCHED] = np.int64(touched & np.uint64(1))
         for n in range(keyed):
-            answer = put_hashed(slots, state, marks[n, m.FIRST], marks[n, m.SECOND], np.int64(marks[n, OFFSET]))
-            if answer != m.ADDED:
-                outcome[FAULT_NUMBER] = MAP_FULL if answer == m.FULL else MAP_MUST_GROW
+            result = put_hashed(slots, state, marks[n, m.FIRST], marks[n, m.SECOND], np.int64(marks[n, OFFSET]))
+            if result != m.ADDED:
+                outcome[FAULT_NUMBER] = MAP_FULL if result == m.FULL else MAP_MUST_GROW
                 return i
         if batch[t.LAST_OFFSET] >= lowest_offset:
             state[m.LATEST_OFFSET] = batch[t.LAST_OFFSET]

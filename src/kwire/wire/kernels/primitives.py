@@ -1,4 +1,4 @@
-"""What kernels are made of: for the compiler, or for Python where there is no compiled code."""
+"""What kernels are made of: for the compiler, or for Python where compiled code is missing."""
 
 from __future__ import annotations
 
