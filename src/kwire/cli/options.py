@@ -12,6 +12,8 @@ __all__ = [
     "TIME",
     "AtOffset",
     "AtTime",
+    "ClientConfigFile",
+    "ClientConfigs",
     "ConfigValues",
     "FormatOption",
     "History",
@@ -46,6 +48,23 @@ ConfigValues = Annotated[
         "-c",
         metavar="NAME=VALUE",
         help="Config by Kafka's name, such as delete.retention.ms=0. Repeatable.",
+    ),
+]
+ClientConfigs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="NAME=VALUE",
+        help="With kafka://: client config, such as security.protocol=SSL. Repeatable. No secrets.",
+    ),
+]
+ClientConfigFile = Annotated[
+    str | None,
+    typer.Option(
+        "--config-file",
+        metavar="FILE",
+        help="With kafka://: client configs in the format of Kafka's client.properties, secrets included.",
     ),
 ]
 MessageName = Annotated[str, typer.Argument(metavar="NAME", help="Message name, or definition file.")]

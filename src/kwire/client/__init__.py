@@ -1,5 +1,6 @@
 """A blocking Kafka client: metadata, offsets, ranges of records, complete batches, transactions."""
 
+from kwire.client.address import ClusterAddress, is_cluster_url
 from kwire.client.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, Fetched, OffsetAndTimestamp
 from kwire.client.cluster import Cluster, Partition, Topic
 from kwire.client.producer import OpenTransaction, OutgoingBatch, Produced, Producer
@@ -11,6 +12,7 @@ __all__ = [
     "Client",
     "ClientSettings",
     "Cluster",
+    "ClusterAddress",
     "Fetched",
     "OffsetAndTimestamp",
     "OpenTransaction",
@@ -19,4 +21,5 @@ __all__ = [
     "Produced",
     "Producer",
     "Topic",
+    "is_cluster_url",
 ]

@@ -175,16 +175,16 @@ class Client:
         return self.retry(lambda: self._update_metadata(names))
 
     def _update_metadata(self, topics: list[str] | None) -> Cluster:
-        request = MetadataRequest(
-            topics=None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics],
-            allow_auto_topic_creation=False,
-        )
         connection = self.connection()
         version = min(METADATA_VERSION, connection.version_for(METADATA))
-        if version == 0 and topics is None:
-            request.topics = []  # in version 0, an empty list requests all topics
-        if version < 4:
-            request.allow_auto_topic_creation = True  # these versions always allow it
+        if version < 4 and topics:
+            topics = None  # these versions create the topics that a request names
+        request = MetadataRequest(
+            topics=None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics],
+            allow_auto_topic_creation=version < 4,
+        )
+        if version == 0:
+            request.topics = []  # requests all topics
         cluster = parse_metadata(connection.request(request, MetadataResponse, version=version))
         self._cluster = cluster
         self._leaders.update(cluster.leaders)

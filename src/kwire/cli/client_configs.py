@@ -1,0 +1,53 @@
+"""Client configs of a command line: -c NAME=VALUE and --config-file, for paths that are kafka:// URLs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from kwire.errors import OptionError
+
+__all__ = ["client_configs"]
+
+
+def client_configs(path: str, configs: Sequence[str] | None, config_file: str | None) -> dict[str, object]:
+    """Return the client configs of --config-file and -c; -c takes precedence.
+
+    path: what they are for. Raises OptionError unless it is a kafka:// URL, for a secret in -c, and for a file that
+    cannot be read; messages never contain a value.
+    """
+    from kwire.client.address import SCHEME, is_cluster_url
+
+    if not is_cluster_url(path):
+        if given := "--config" if configs else "--config-file" if config_file else None:
+            raise OptionError(f"{given} requires a path that begins with {SCHEME}")
+        return {}
+    found = _from_file(config_file) if config_file else {}
+    for text in configs or ():
+        name, value = _pair(text)
+        found[name] = value
+    return found
+
+
+def _from_file(path: str) -> dict[str, object]:
+    from kwire.storage.checkpoints import parse_properties
+
+    try:
+        return dict(parse_properties(Path(path).read_bytes()))
+    except OSError as error:
+        raise OptionError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _pair(text: str) -> tuple[str, str]:
+    from kwire.protocol.secrets import is_secret_setting
+
+    key, equals, value = text.partition("=")
+    name = key.strip().replace("_", ".")
+    if is_secret_setting(name):
+        name = name.split()[0].rstrip(":")  # without a value that follows it in another form
+        raise OptionError(f"--config {name}: secrets on a command line are visible to others; use --config-file")
+    if not equals or not name:
+        raise OptionError("--config: expected NAME=VALUE, such as security.protocol=SSL")
+    if name in ("bootstrap.servers", "metadata.broker.list"):
+        raise OptionError(f"--config {name}: the URL has the servers; remove this config")
+    return name, value.strip()
