@@ -35,8 +35,8 @@ MAX_SUMMARY = 200
 
 P = ParamSpec("P")
 
-# typer 0.29 has its own copy of click, older releases use click's: contexts, formatters and groups have no name that
-# both share, hence Any in the overrides below.
+# Newer releases of typer have their own copy of click, older ones use click's: contexts, formatters and groups have no
+# name that both share, hence Any in the overrides below.
 
 
 class Command(TyperCommand):
