@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from kwire.errors import CorruptBatch, LogError, OptionError
+from kwire.errors import CorruptBatch, OptionError
 from kwire.identifiers import MAX_OFFSET
 from kwire.log.chunk_offset_check import ChunkOffsetCheck
 from kwire.log.chunks import Chunks
-from kwire.log.relisting import TRIES, has_changed, is_deleted, retry_on_change
 from kwire.log.segment import Segment
 from kwire.log.transaction_index import AbortedTransaction
+from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.columns import COLUMNS, ColumnReader, arrow_schema
 from kwire.storage.header_walk import HeaderWalk
 from kwire.storage.store import StoredFile
 
 if TYPE_CHECKING:
-    from kwire.log.partition_log import Isolation, PartitionLog
+    from kwire.log.readable_log import Isolation, PinnedRange, ReadableLog, Run
 
 CHUNK_BYTES = 8 << 20
 CORRUPT = "_corrupt"
@@ -46,7 +46,7 @@ def schema_of(columns: Sequence[str]) -> pa.Schema:
 
 
 def read_arrow(
-    log: PartitionLog,
+    log: ReadableLog,
     start_offset: int,
     end_offset: int | None,
     isolation: Isolation,
@@ -55,78 +55,39 @@ def read_arrow(
     check_crc: bool,
     max_decompressed_bytes: int,
 ) -> pa.RecordBatchReader:
-    """Implement PartitionLog.read_arrow."""
+    """Implement ReadableLog.read_arrow."""
     wanted = default_columns(columns)
     if CORRUPT in wanted:
         raise OptionError(
             f"column {CORRUPT!r} is not supported by read_arrow, which raises CorruptBatch; use read_split"
         )
 
-    def prepared(log: PartitionLog) -> tuple[PartitionLog, tuple[int, int], Sequence[AbortedTransaction]]:
-        start, end = log.bounds(start_offset, end_offset, isolation)
-        return log, (start, end), log.aborted_transactions(start, end) if isolation == "read_committed" else ()
-
-    log, (start, end), aborted = retry_on_change(log, prepared)
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        reader = RangeReader(
-            wanted,
-            topic=log.topic,
-            partition=log.partition,
-            offsets=(start, end),
-            aborted=aborted,
-            check_crc=check_crc,
-            max_decompressed_bytes=max_decompressed_bytes,
-        )
-        for segment, file, offset in open_segments(log, start, end):
-            reader.begin_at(offset)
-            position, stop = segment.position_of(file, offset), segment.end_position(file, end)
-            yield from reader.read_open(segment, file, position, stop)
-
-    return pa.RecordBatchReader.from_batches(schema_of(wanted), batches())
+    pinned = log.pin(start_offset, end_offset, isolation)
+    batches = read_pinned(log, pinned, wanted, check_crc=check_crc, max_decompressed_bytes=max_decompressed_bytes)
+    return pa.RecordBatchReader.from_batches(schema_of(wanted), batches)
 
 
-def open_segments(log: PartitionLog, start: int, end: int) -> Iterator[tuple[Segment, StoredFile, int]]:
-    """Yield the segments of offsets [start, end), each with its open file and the next offset.
-
-    If a file is missing or was replaced since the listing, the directory is listed again. Records deleted by retention
-    meanwhile are skipped, as consumers skip them. A segment missing between unchanged ones is lost: its LogError is
-    raised.
-    """
-    offset, tries = start, 0
-    while True:
-        for segment in log.segments_between(offset, end):
-            try:
-                file = segment.open()
-            except LogError:
-                again = log.reopened()
-                if tries == TRIES or is_deleted(log) or not has_changed(log, again) or is_lost(segment, log, again):
-                    raise
-                log, tries = again, tries + 1
-                break
-            with file:
-                if segment.next_base is not None and file.size() != segment.size_bytes and tries < TRIES:
-                    again, tries = log.reopened(), tries + 1
-                    if has_changed(log, again):
-                        log = again
-                        break
-                yield segment, file, offset
-            offset = end if segment.next_base is None else max(offset, segment.next_base)
-        else:
-            return
-
-
-def is_lost(segment: Segment, log: PartitionLog, again: PartitionLog) -> bool:
-    """Return whether a segment is missing from a new listing although neither retention nor compaction removed it.
-
-    Retention removes the oldest segments. Compaction replaces an older segment by a new file, which then has the
-    retained records of the missing one.
-    """
-    before = [each for each in again.segments if each.base_offset <= segment.base_offset]
-    if not before or before[-1].base_offset == segment.base_offset:
-        return False
-    name = before[-1].name_of("log")
-    return again.listing[name] == log.listing.get(name)
+def read_pinned(
+    log: ReadableLog,
+    pinned: PinnedRange,
+    columns: Sequence[str],
+    *,
+    mode: str = "FAILFAST",
+    check_crc: bool = True,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a pinned range. columns: as of read_arrow, or with `_corrupt`; mode: as of read_split."""
+    reader = RangeReader(
+        columns,
+        topic=log.topic,
+        partition=log.partition,
+        offsets=(pinned.start_offset, pinned.end_offset),
+        check_crc=check_crc,
+        max_decompressed_bytes=max_decompressed_bytes,
+        mode=mode,
+    )
+    for run in pinned.runs:
+        yield from reader.read_run(run)
 
 
 class RangeReader:
@@ -142,9 +103,9 @@ class RangeReader:
         topic: str,
         partition: int,
         offsets: tuple[int, int],
-        aborted: Sequence[AbortedTransaction],
-        check_crc: bool,
-        max_decompressed_bytes: int,
+        aborted: Sequence[AbortedTransaction] = (),
+        check_crc: bool = True,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
         mode: str = "FAILFAST",
     ) -> None:
         self._columns, self._schema = tuple(columns), schema_of(columns)
@@ -163,9 +124,13 @@ class RangeReader:
             on_corrupt=self._on_corrupt,
         )
 
-    def begin_at(self, offset: int) -> None:
-        """Skip records below offset from now on."""
-        self._offsets = offset, self._offsets[1]
+    def read_run(self, run: Run) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a run of the range."""
+        segment, file, end = run.segment, run.file, self._offsets[1]
+        self._offsets, self._aborted = (run.start_offset, end), run.aborted
+        yield from self.read_open(
+            segment, file, segment.position_of(file, run.start_offset), segment.end_position(file, end)
+        )
 
     def read(self, segment: Segment, start_position: int, stop_position: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the batches of a segment that start in [start_position, stop_position)."""

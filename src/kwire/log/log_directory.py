@@ -8,7 +8,7 @@ matter.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +16,7 @@ from kwire.errors import LogError, Malformed
 from kwire.identifiers import TopicPartition
 from kwire.log.file_names import SEGMENT_FILE, Ignored, explain_directory, parse_partition_directory
 from kwire.log.partition_log import PartitionLog
+from kwire.log.readable_log import LogSource
 from kwire.storage.cached_store import OpenStore
 from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
@@ -33,7 +34,7 @@ from kwire.storage.open_store import open_store
 from kwire.storage.store import Entry, Store, parent_of
 
 if TYPE_CHECKING:
-    from kwire.log.damage import Damage
+    from kwire.log.verify import DirectoryFindings
 
 T = TypeVar("T")
 
@@ -51,7 +52,7 @@ EXPECTED = (
 )
 
 
-class LogDirectory(Mapping[TopicPartition, PartitionLog]):
+class LogDirectory(LogSource[PartitionLog]):
     """The partitions at a path or URL: a mapping from (topic, partition) to PartitionLog, sorted.
 
     The directory is listed at construction, and each partition on first use. Create a new object, or call reopened(),
@@ -96,40 +97,9 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
             hint = f"; use {inside[0]}" if len(inside) == 1 else f"; use one of {', '.join(inside)}" if inside else ""
             raise LogError(f"no Kafka logs: {EXPECTED}; found {_describe(entries)}{hint}", self.url)
 
-    partitions: dict[TopicPartition, PartitionLog]
-
     def reopened(self) -> LogDirectory:
         """Return the same directory with a new listing."""
         return LogDirectory(self.url, opener=self._open_store, **self.storage_options)
-
-    # ---- the mapping
-
-    def __getitem__(self, key: TopicPartition) -> PartitionLog:
-        """Return the log of (topic, partition). Raises LogError, naming those that exist, for a missing one."""
-        try:
-            return self.partitions[key]
-        except KeyError:
-            topic, partition = key
-            there = [p for t, p in self.partitions if t == topic]
-            what = f"available partitions: {there}" if there else f"available topics: {', '.join(self.topics)[:500]}"
-            raise LogError(f"no partition {partition} of topic {topic!r}; {what}", self.url) from None
-
-    def __contains__(self, key: object) -> bool:
-        return key in self.partitions
-
-    def __iter__(self) -> Iterator[TopicPartition]:
-        return iter(self.partitions)
-
-    def __len__(self) -> int:
-        return len(self.partitions)
-
-    def __repr__(self) -> str:
-        return f"LogDirectory({self.url!r}, {len(self)} partitions)"
-
-    @property
-    def topics(self) -> list[str]:
-        """Names of the topics in this directory, sorted, internal topics included."""
-        return sorted({topic for topic, _ in self.partitions})
 
     # ---- the directory's own files
 
@@ -143,11 +113,13 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
         """Whether the broker was shut down cleanly and has not been started since (G-01)."""
         return CLEAN_SHUTDOWN in self._names
 
-    def verify(self) -> list[Damage]:
-        """Find all damage in the directory and its logs, worst first, including notes (`is_harmless`)."""
+    def verify_logs(
+        self, logs: Sequence[PartitionLog] | None = None, *, advance: Callable[[int], None] | None = None
+    ) -> DirectoryFindings:
+        """Verify these logs and the directory's own files: see kwire.log.verify.verify_directory."""
         from kwire.log.verify import verify_directory
 
-        return verify_directory(self).damages
+        return verify_directory(self, logs, advance=advance)
 
     def read_file(self, name: str) -> bytes | None:
         """Return the contents of one of the directory's own files, None if it is missing. Raises LogError."""

@@ -9,17 +9,18 @@ design; a broker that starts on this directory alone would use its log end offse
 from __future__ import annotations
 
 import uuid
-from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from kwire.errors import CorruptBatch, LogError, Malformed, OptionError
+from kwire.errors import CorruptBatch, LogError, Malformed
 from kwire.log.file_names import Ignored, PartitionFiles, SegmentFiles, decide_files
-from kwire.log.offset_checks import check_offsets
 from kwire.log.producer_snapshot import parse_producer_snapshot
+from kwire.log.readable_log import Isolation, PinnedRange, ReadableLog
+from kwire.log.relisting import retry_on_change
 from kwire.log.segment import Segment
 from kwire.log.segment_batches import segment_batches
+from kwire.log.segment_runs import open_runs
 from kwire.log.time_lookup import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -30,7 +31,7 @@ from kwire.log.time_lookup import (
 )
 from kwire.log.transaction_index import AbortedTransaction
 from kwire.log.transactions import aborted_transactions, open_transactions
-from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Batch, Record
+from kwire.records import Batch
 from kwire.storage.checkpoints import (
     LEADER_EPOCHS,
     PARTITION_METADATA,
@@ -42,35 +43,14 @@ from kwire.storage.open_store import open_store
 from kwire.storage.store import Entry, Store, StoredFile, parent_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import pyarrow as pa
+    from collections.abc import Callable
 
     from kwire.log.damage import Damage
 
 T = TypeVar("T")
-Isolation = Literal["read_uncommitted", "read_committed"]
-ISOLATIONS = ("read_uncommitted", "read_committed")
 
 
-class AbortedBatches:
-    """Tests whether batches belong to aborted transactions."""
-
-    def __init__(self, aborted: Sequence[AbortedTransaction]) -> None:
-        self._by_producer: dict[int, list[AbortedTransaction]] = {}
-        for each in sorted(aborted, key=lambda each: each.first_offset):
-            self._by_producer.setdefault(each.producer_id, []).append(each)
-
-    def has(self, batch: Batch) -> bool:
-        """Return whether a batch is data of an aborted transaction (D-04)."""
-        if not batch.is_transactional or batch.is_control:
-            return False
-        known = self._by_producer.get(batch.producer_id, [])
-        i = bisect_right(known, batch.base_offset, key=lambda each: each.first_offset)
-        return i > 0 and batch.base_offset <= known[i - 1].last_offset
-
-
-class PartitionLog:
+class PartitionLog(ReadableLog):
     """The log of one partition, as of one listing of its directory. Created by LogDirectory.
 
     topic, partition: its identity. store, directory: the location of its files. Growth of the active segment is visible
@@ -102,6 +82,11 @@ class PartitionLog:
     def url(self) -> str:
         """The path or URL of the partition's directory."""
         return self.store.url_of(self.directory)
+
+    @property
+    def source_url(self) -> str:
+        """The path or URL of the store that has the directory."""
+        return self.store.url
 
     def reopened(self) -> PartitionLog:
         """Return the same partition with a new listing, which has later segments and no deleted ones."""
@@ -165,6 +150,11 @@ class PartitionLog:
         return [self._segment(files, base) for files, base in zip(found, next_bases, strict=False)]
 
     @property
+    def segment_count(self) -> int:
+        """Number of segments."""
+        return len(self.segments)
+
+    @property
     def ignored(self) -> list[Ignored]:
         """Files in this directory that are not part of the log, with reasons."""
         return self._files.ignored
@@ -173,6 +163,37 @@ class PartitionLog:
     def size_bytes(self) -> int:
         """Total size of the `.log` files, as listed."""
         return sum(segment.size_bytes for segment in self.segments)
+
+    @property
+    def last_timestamp(self) -> int | None:
+        """Largest timestamp in ms of the newest segment that has one: nearly always the newest record's."""
+        for segment in reversed(self.segments):
+            with segment.open() as file:
+                largest = segment.largest_timestamp(file)
+            if largest != -1:
+                return largest
+        return None
+
+    def fingerprint(self) -> list[list[int]]:
+        """Return values that change when the log does."""
+        return [[segment.base_offset, segment.size_bytes] for segment in self.segments] + [[self.log_start_offset]]
+
+    def has_changed(self, again: PartitionLog) -> bool:
+        """Return whether a new listing differs in files, sizes or times."""
+        try:
+            return self.listing != again.listing
+        except LogError:
+            return True
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the directory was removed, or renamed because its topic was deleted."""
+        if not self.directory:
+            return False
+        try:
+            return all(entry.name != self.directory for entry in self.store.list("") if entry.is_directory)
+        except LogError:
+            return False
 
     @property
     def directory_bytes(self) -> int:
@@ -297,18 +318,6 @@ class PartitionLog:
             return []
         return aborted_transactions(self.segments, start, end, snapshot=self._snapshot, may_walk=may_walk)
 
-    def bounds(self, start_offset: int, end_offset: int | None, isolation: str) -> tuple[int, int]:
-        """Return the range [start, end) of a read: within the log, and below the last stable offset for read_committed.
-
-        Raises OptionError for an unknown isolation or a negative start.
-        """
-        if isolation not in ISOLATIONS:
-            raise OptionError(f"isolation {isolation!r}: expected one of {', '.join(ISOLATIONS)}")
-        if start_offset < 0:
-            raise OptionError(f"start_offset {start_offset}: offsets are not negative")
-        end = self.last_stable_offset if isolation == "read_committed" else self.log_end_offset
-        return max(start_offset, self.log_start_offset), end if end_offset is None else min(end, end_offset)
-
     def segments_between(self, start_offset: int, end_offset: int) -> list[Segment]:
         """Return the segments that may contain offsets in [start_offset, end_offset)."""
         return [
@@ -350,45 +359,17 @@ class PartitionLog:
 
     # ---- records
 
-    def read(
-        self,
-        start_offset: int = 0,
-        end_offset: int | None = None,
-        isolation: Isolation = "read_uncommitted",
-        *,
-        check_crc: bool = True,
-        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
-    ) -> Iterator[Record]:
-        """Read the records of [start_offset, end_offset) in order, like a consumer: without control records.
+    def pin(
+        self, start_offset: int = 0, end_offset: int | None = None, isolation: Isolation = "read_uncommitted"
+    ) -> PinnedRange:
+        """Fix a range of offsets for a read, and open its segments as runs: see ReadableLog.pin."""
 
-        end_offset: exclusive; None reads to the log end offset, or to the last stable offset for read_committed.
-        Records below log_start_offset are not returned.
-        Raises CorruptBatch at a damaged batch, after the records before it (D-07); LogError for missing or unreadable
-        files; OptionError for a wrong argument.
-        """
-        start, end = self.bounds(start_offset, end_offset, isolation)
-        committed = isolation == "read_committed"
-        skip = AbortedBatches(self.aborted_transactions(start, end) if committed else ())
-        return self._records(start, end, skip, check_crc, max_decompressed_bytes)
+        def pinned(log: PartitionLog) -> PinnedRange:
+            start, end = log.bounds(start_offset, end_offset, isolation)
+            aborted = log.aborted_transactions(start, end) if isolation == "read_committed" else ()
+            return PinnedRange(start_offset=start, end_offset=end, runs=open_runs(log, start, end, aborted))
 
-    def _records(self, start: int, end: int, skip: AbortedBatches, check_crc: bool, limit: int) -> Iterator[Record]:
-        for segment in self.segments_between(start, end):
-            for batch in check_offsets(segment, segment_batches(segment, start, max_decompressed_bytes=limit)):
-                if batch.last_offset < start:
-                    continue
-                if batch.magic == 2 and batch.base_offset >= end:
-                    return
-                if check_crc:
-                    batch.check()
-                if skip.has(batch):
-                    continue
-                if batch.is_control:
-                    for _ in batch.records(check_crc=check_crc):
-                        pass  # not returned, but malformed ones raise, as in read_arrow and in Kafka's consumer
-                    continue
-                for record in batch.records(check_crc=check_crc):
-                    if start <= record.offset < end:
-                        yield record
+        return retry_on_change(self, pinned)
 
     def batches(self, start_offset: int = 0) -> Iterator[tuple[Segment, Batch]]:
         """Iterate over the batches from the one that contains start_offset on, with their segments.
@@ -400,30 +381,3 @@ class PartitionLog:
             if segment.next_base is None or segment.next_base > start_offset:
                 for batch in segment_batches(segment, start_offset):
                     yield segment, batch
-
-    def read_arrow(
-        self,
-        start_offset: int = 0,
-        end_offset: int | None = None,
-        isolation: Isolation = "read_uncommitted",
-        columns: Sequence[str] | None = None,
-        *,
-        check_crc: bool = True,
-        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
-    ) -> pa.RecordBatchReader:
-        """Read the same records as Arrow batches with the columns of Spark's Kafka source.
-
-        columns: names of kwire.records.columns.COLUMNS, in this order; default: all but headers.
-        The returned reader raises the exceptions of read().
-        """
-        from kwire.log.arrow import read_arrow
-
-        return read_arrow(
-            self,
-            start_offset,
-            end_offset,
-            isolation,
-            columns,
-            check_crc=check_crc,
-            max_decompressed_bytes=max_decompressed_bytes,
-        )

@@ -12,34 +12,17 @@ from typing import TYPE_CHECKING, TypeVar
 from kwire.errors import LogError
 
 if TYPE_CHECKING:
-    from kwire.log.partition_log import PartitionLog
+    from kwire.log.readable_log import ReadableLog
 
-__all__ = ["TRIES", "has_changed", "is_deleted", "retry_on_change"]
+__all__ = ["TRIES", "retry_on_change"]
 
 T = TypeVar("T")
+L = TypeVar("L", bound="ReadableLog")
 
 TRIES = 10
 
 
-def is_deleted(log: PartitionLog) -> bool:
-    """Return whether a partition's directory was removed, or renamed because its topic was deleted."""
-    if not log.directory:
-        return False
-    try:
-        return all(entry.name != log.directory for entry in log.store.list("") if entry.is_directory)
-    except LogError:
-        return False
-
-
-def has_changed(log: PartitionLog, again: PartitionLog) -> bool:
-    """Return whether a new listing differs in files, sizes or times."""
-    try:
-        return log.listing != again.listing
-    except LogError:
-        return True
-
-
-def retry_on_change(log: PartitionLog, action: Callable[[PartitionLog], T]) -> T:
+def retry_on_change(log: L, action: Callable[[L], T]) -> T:
     """Return action(log), retried with a new listing if it raises LogError and files have changed.
 
     Raises the LogError if nothing has changed, or after TRIES attempts.
@@ -49,7 +32,7 @@ def retry_on_change(log: PartitionLog, action: Callable[[PartitionLog], T]) -> T
             return action(log)
         except LogError:
             again = log.reopened()
-            if is_deleted(log) or not has_changed(log, again):
+            if log.is_deleted or not log.has_changed(again):
                 raise
             log = again
     return action(log)

@@ -15,7 +15,8 @@ from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
 from kwire.log.file_names import SegmentFiles
 from kwire.log.log_directory import LogDirectory
-from kwire.log.partition_log import ISOLATIONS, Isolation, PartitionLog
+from kwire.log.partition_log import PartitionLog
+from kwire.log.readable_log import ISOLATIONS, Isolation
 from kwire.log.segment import INDEX_TRIES, Segment
 from kwire.log.transaction_index import AbortedTransaction
 from kwire.log.transactions import NeedsWalk

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from kwire.errors import LogError, OptionError
 from kwire.log.relisting import retry_on_change
-from kwire.maintenance.part_journal import PartJournal, fingerprint
+from kwire.maintenance.part_journal import PartJournal
 from kwire.records.columns import COLUMNS
 from kwire.storage.driver_errors import cause
 from kwire.storage.file_system import FileSystem
@@ -34,7 +34,7 @@ from kwire.target_paths import path_inside
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kwire.log.partition_log import Isolation, PartitionLog
+    from kwire.log.readable_log import Isolation, ReadableLog
 
 __all__ = ["ExportOptions", "Exported", "Format", "Range", "export_logs"]
 
@@ -88,7 +88,7 @@ class Exported:
 
 
 def export_logs(
-    logs: Sequence[PartitionLog],
+    logs: Sequence[ReadableLog],
     target: str,
     options: ExportOptions = ExportOptions(),
     *,
@@ -110,7 +110,7 @@ def export_logs(
     for log in logs:
         partition_file(target, log, options.format)
     if options.records == Range():
-        need_space(files, target, sum(log.size_bytes for log in logs) // SMALLEST_SHARE)
+        need_space(files, target, sum(log.size_bytes or 0 for log in logs) // SMALLEST_SHARE)
     if one_file:
         with whole_file(target, files) as stream, open_format(stream, options) as output:
             return [export_partition(log, output, target, options, progress) for log in logs]
@@ -123,24 +123,24 @@ def export_logs(
         "records": dataclasses.asdict(options.records),
         "isolation": options.isolation,
         "as_base64": options.as_base64,
-        "logs": sorted({log.store.url for log in logs}),
+        "logs": sorted({log.source_url for log in logs}),
     }
     journal = PartJournal(files, part, settings)
     staged.create()
-    kept = journal.keep({f"{log.topic}-{log.partition}": fingerprint(log) for log in logs})
+    kept = journal.keep({f"{log.topic}-{log.partition}": log.fingerprint() for log in logs})
     done = []
     for log in logs:
         name = f"{log.topic}-{log.partition}"
         if name in kept:
             done.append(Exported(**kept[name]))
-            progress(log.size_bytes)
+            progress(log.size_bytes or 0)
             continue
         path = partition_file(part, log, options.format)
         files.make_directory(os.path.dirname(path))
         with whole_file(path, files) as stream, open_format(stream, options) as output:
             exported = export_partition(log, output, path.replace(part, target, 1), options, progress)
         done.append(exported)
-        journal.add(name, fingerprint(log), dataclasses.asdict(exported))
+        journal.add(name, log.fingerprint(), dataclasses.asdict(exported))
     remove_others(files, part, {each.path.replace(target, part, 1) for each in done})
     staged.publish()
     journal.remove()
@@ -157,7 +157,7 @@ def remove_others(files: FileSystem, part: str, paths: set[str]) -> None:
             files.remove(folder)
 
 
-def partition_file(target: str, log: PartitionLog, format: Format) -> str:
+def partition_file(target: str, log: ReadableLog, format: Format) -> str:
     """Return the file of a partition below target. Raises LogError for an invalid topic name, UnsafePath."""
     if not TOPIC.fullmatch(log.topic):
         raise LogError(f"{log.topic[:300]!r} is not a valid topic name for a directory", log.url)
@@ -184,7 +184,7 @@ def whole_file(path: str, files: FileSystem) -> Iterator[BinaryIO]:
 
 
 def export_partition(
-    log: PartitionLog,
+    log: ReadableLog,
     output: RowGroups | JsonLines,
     path: str,
     options: ExportOptions,
@@ -193,7 +193,7 @@ def export_partition(
     """Write the selected records of one log."""
     wanted = options.records
 
-    def bounds(log: PartitionLog) -> tuple[PartitionLog, int, int]:
+    def bounds(log: ReadableLog) -> tuple[ReadableLog, int, int]:
         start, end = log.bounds(wanted.start_offset, wanted.end_offset, options.isolation)
         if wanted.since_ms is not None and wanted.since_ms > 0:
             first = log.offset_for_time(wanted.since_ms, isolation=options.isolation)
@@ -202,7 +202,7 @@ def export_partition(
         return log, start, end
 
     log, start, end = retry_on_change(log.reopened(), bounds)
-    count, reported, size = 0, 0, log.size_bytes
+    count, reported, size = 0, 0, log.size_bytes or 0
     if start < end:
         for batch in log.read_arrow(start, end, options.isolation, options.columns):
             rows = in_time(batch, wanted)

@@ -11,15 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from kwire.errors import OptionError
-from kwire.log.partition_log import PartitionLog
 from kwire.storage.file_system import FileSystem
 
-__all__ = ["PartJournal", "fingerprint"]
-
-
-def fingerprint(log: PartitionLog) -> list[list[int]]:
-    """Return values that change when the log does."""
-    return [[segment.base_offset, segment.size_bytes] for segment in log.segments] + [[log.log_start_offset]]
+__all__ = ["PartJournal"]
 
 
 class PartJournal:

@@ -13,18 +13,17 @@ import hashlib
 import itertools
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kwire.errors import DecodeError, LogError
-from kwire.log.partition_log import PartitionLog
-from kwire.log.relisting import TRIES, has_changed, is_deleted, retry_on_change
-from kwire.log.segment import Segment
-from kwire.log.splits import Split, plan_splits, read_split
+from kwire.log.readable_log import PinnedRange, ReadableLog, Run
+from kwire.log.relisting import TRIES, retry_on_change
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.records.attributes import CODEC_MASK
 from kwire.records.batch_header import BatchHeader
+from kwire.storage.header_walk import HeaderWalk
 
 if TYPE_CHECKING:
     import numpy as np
@@ -245,7 +244,7 @@ class PartitionStatistics:
     log_start_offset: int = 0
     log_end_offset: int = 0
     last_stable_offset: int | None = None
-    segments: int = 0
+    segments: int | None = 0
     stored_bytes: int = 0
     records: int = 0
     control_records: int = 0
@@ -344,13 +343,13 @@ COLUMNS = ("key", "value", "offset", "timestamp", "timestampType", "headers", "_
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
-def count_topics(logs: Sequence[PartitionLog], advance: Callable[[int], None]) -> list[TopicStatistics]:
+def count_topics(logs: Sequence[ReadableLog], advance: Callable[[int], None]) -> list[TopicStatistics]:
     """Read every record of the partitions and count. advance: called with bytes of `.log` files as they are read.
 
     Unreadable parts are listed in `unread`. Raises LogError for missing files.
     """
     topics: dict[str, TopicStatistics] = {}
-    counted: dict[str, list[PartitionLog]] = {}
+    counted: dict[str, list[ReadableLog]] = {}
     for log in logs:
         topic = topics.get(log.topic) or TopicStatistics(log.topic)
         found = _count_partition(log, topic, advance)
@@ -364,8 +363,8 @@ def count_topics(logs: Sequence[PartitionLog], advance: Callable[[int], None]) -
 
 
 def _count_partition(
-    log: PartitionLog, topic: TopicStatistics, advance: Callable[[int], None]
-) -> tuple[TopicStatistics, PartitionLog] | None:
+    log: ReadableLog, topic: TopicStatistics, advance: Callable[[int], None]
+) -> tuple[TopicStatistics, ReadableLog] | None:
     """Add one partition to a topic. Returns the topic and the listing that was read; None for a deleted partition.
 
     A running broker may delete files during the count. The partition is then counted again from a new listing.
@@ -376,15 +375,15 @@ def _count_partition(
         error: LogError | None = None
         counted = 0
         try:
-            counted = _count_segments(log, topic, advance)
+            counted = _count_runs(log, topic, advance)
         except LogError as raised:
             error = raised
         if error is None and not topic.partitions[-1].unread:
             return topic, log
-        if is_deleted(log):
+        if log.is_deleted:
             return None
         again = log.reopened()
-        if not tries_left or not has_changed(log, again):
+        if not tries_left or not log.has_changed(again):
             break
         advance(-counted)
         topic, log = pickle.loads(before), again
@@ -393,33 +392,43 @@ def _count_partition(
     return topic, log
 
 
-def _count_segments(log: PartitionLog, topic: TopicStatistics, advance: Callable[[int], None]) -> int:
+def _count_runs(log: ReadableLog, topic: TopicStatistics, advance: Callable[[int], None]) -> int:
     """Count one partition; returns the bytes passed to `advance`."""
-    into = PartitionStatistics(log.partition, log.log_start_offset, log.log_end_offset, segments=len(log.segments))
+    from kwire.log.arrow import RangeReader
+
+    pinned = log.pin()
+    start, end = pinned.start_offset, pinned.end_offset
+    into = PartitionStatistics(log.partition, start, end, segments=log.segment_count)
     topic.partitions.append(into)
-    splits = plan_splits(log)
+    reader = RangeReader(COLUMNS, topic=log.topic, partition=log.partition, offsets=(start, end), mode="PERMISSIVE")
     counted = 0
-    for segment in log.segments:
-        headers = _SegmentHeaders(segment, into.log_start_offset)
+    for run in pinned.runs:
+        headers = _RunHeaders(run, start, end)
         headers.count_into(topic, into)
-        for split in splits:
-            if split.base_offset == segment.base_offset:
-                for rows in read_split(split, COLUMNS, mode="PERMISSIVE"):
-                    _count_rows(rows, headers, topic, into)
-                advance(split.size_bytes)
-                counted += split.size_bytes
+        for rows in reader.read_run(run):
+            _count_rows(rows, headers, topic, into)
         headers.count_records_into(topic)
+        advance(headers.size_bytes)
+        counted += headers.size_bytes
     return counted
 
 
-class _SegmentHeaders:
-    """Batch headers of one segment as arrays, which match a column of offsets to its batches in one step."""
+class _RunHeaders:
+    """Batch headers of one run as arrays, which match a column of offsets to its batches in one step.
 
-    def __init__(self, segment: Segment, log_start_offset: int) -> None:
+    size_bytes: of the batches.
+    """
+
+    def __init__(self, run: Run, start_offset: int, end_offset: int) -> None:
         import numpy as np
 
-        headers = [header for header in segment.headers() if header.last_offset >= log_start_offset]
-        self._segment, self._headers = segment, headers
+        headers = [
+            header
+            for header in HeaderWalk(run.file)
+            if header.last_offset >= start_offset and (header.magic < 2 or header.stored_offset < end_offset)
+        ]
+        self._file, self._headers = run.file, headers
+        self.size_bytes = sum(header.size_bytes for header in headers)
         self._last_offsets = np.array([h.last_offset for h in headers], dtype=np.int64)
         self._records = np.zeros(len(headers), dtype=np.int64)
         self._payload = np.zeros(len(headers), dtype=np.float64)
@@ -447,17 +456,16 @@ class _SegmentHeaders:
             self._count_markers(control, topic, into)
 
     def _count_markers(self, control: list[BatchHeader], topic: TopicStatistics, into: PartitionStatistics) -> None:
-        with self._segment.open() as file:
-            for header in control:
-                data = file.pread(header.position, header.size_bytes)
-                try:
-                    for batch in read_batches(data, position=header.position, file=file.url):
-                        kinds = [parse_control_record(record).type for record in batch.records()]
-                        topic.commits += kinds.count(ControlRecordType.COMMIT)
-                        topic.aborts += kinds.count(ControlRecordType.ABORT)
-                        topic.other_control += sum(kind > ControlRecordType.COMMIT for kind in kinds)
-                except DecodeError as error:
-                    into.unread.append(str(error))
+        for header in control:
+            data = self._file.pread(header.position, header.size_bytes)
+            try:
+                for batch in read_batches(data, position=header.position, file=self._file.url):
+                    kinds = [parse_control_record(record).type for record in batch.records()]
+                    topic.commits += kinds.count(ControlRecordType.COMMIT)
+                    topic.aborts += kinds.count(ControlRecordType.ABORT)
+                    topic.other_control += sum(kind > ControlRecordType.COMMIT for kind in kinds)
+            except DecodeError as error:
+                into.unread.append(str(error))
 
     def match(self, offsets: Int64s, payload_bytes: Int64s) -> None:
         """Count data records, by their offsets, for the batches they are in."""
@@ -487,9 +495,7 @@ def _codec(header: BatchHeader) -> str:
     return CODEC_NAMES[codec] if codec < len(CODEC_NAMES) else f"unknown ({codec})"
 
 
-def _count_rows(
-    rows: pa.RecordBatch, headers: _SegmentHeaders, topic: TopicStatistics, into: PartitionStatistics
-) -> None:
+def _count_rows(rows: pa.RecordBatch, headers: _RunHeaders, topic: TopicStatistics, into: PartitionStatistics) -> None:
     """Count the rows of an Arrow batch with the columns COLUMNS."""
     import numpy as np
     import pyarrow as pa
@@ -549,7 +555,7 @@ def _header_bytes(headers: pa.Array) -> Int64s:
     return np.asarray(total[ends] - np.concatenate([[0], total[ends][:-1]]), dtype=np.int64)
 
 
-def _count_committed(topic: TopicStatistics, logs: Sequence[PartitionLog]) -> None:
+def _count_committed(topic: TopicStatistics, logs: Sequence[ReadableLog]) -> None:
     """Count the topic's records under read_committed; a second pass, over offsets only."""
     committed = 0
     for log, into in zip(logs, topic.partitions, strict=True):
@@ -564,12 +570,13 @@ def _count_committed(topic: TopicStatistics, logs: Sequence[PartitionLog]) -> No
     topic.committed_records = committed
 
 
-def _committed_of(log: PartitionLog) -> tuple[int, int, int]:
+def _committed_of(log: ReadableLog) -> tuple[int, int, int]:
     """Return the last stable offset, the committed records below it and the number of records from it on."""
     stable = log.last_stable_offset
-    committed = _count_offsets(plan_splits(log, isolation="read_committed"))
-    return stable, committed, _count_offsets(plan_splits(log, ranges={(log.topic, log.partition): (stable, None)}))
+    return stable, _count_offsets(log, log.pin(0, stable, "read_committed")), _count_offsets(log, log.pin(stable))
 
 
-def _count_offsets(splits: Iterable[Split]) -> int:
-    return sum(rows.num_rows for split in splits for rows in read_split(split, ["offset"], mode="DROPMALFORMED"))
+def _count_offsets(log: ReadableLog, pinned: PinnedRange) -> int:
+    from kwire.log.arrow import read_pinned
+
+    return sum(rows.num_rows for rows in read_pinned(log, pinned, ["offset"], mode="DROPMALFORMED"))

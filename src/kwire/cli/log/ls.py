@@ -137,14 +137,14 @@ def _row(log: PartitionLog, *, wide: bool) -> Row:
         "topic": log.topic,
         "partition": log.partition,
         "topic_id": str(topic_id) if topic_id else None,
-        "segments": len(log.segments),
+        "segments": log.segment_count,
         "log_start_offset": log.log_start_offset,
         "log_end_offset": log.log_end_offset,
         "offsets": log.log_end_offset - log.log_start_offset,
         "high_watermark": log.high_watermark,
         "last_stable_offset": stable,
         "size_bytes": log.size_bytes,
-        "last_timestamp": _last_timestamp(log),
+        "last_timestamp": log.last_timestamp,
     }
     if wide:
         try:
@@ -152,16 +152,6 @@ def _row(log: PartitionLog, *, wide: bool) -> Row:
         except DecodeError as error:
             damage = damage or error
     return row | {"damage": str(damage) if damage else None}
-
-
-def _last_timestamp(log: PartitionLog) -> int | None:
-    """Return the largest timestamp of the newest segment that has one: nearly always the newest record's."""
-    for segment in reversed(log.segments):
-        with segment.open() as file:
-            largest = segment.largest_timestamp(file)
-        if largest != -1:
-            return largest
-    return None
 
 
 def _batches(log: PartitionLog) -> Row:

@@ -18,7 +18,6 @@ from kwire.identifiers import TopicPartition, parse_uuid
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.file_names import MARKED_DIRECTORY
-from kwire.log.relisting import has_changed, is_deleted
 from kwire.log.verify.assessment import DISK_ERROR, OFFLINE, Assessment, PartitionContext
 from kwire.log.verify.findings import PartitionFindings
 from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
@@ -170,14 +169,14 @@ def verify_log(
     for _ in range(MAX_ATTEMPTS - 1):
         if all(each.is_harmless for each in found.damages):
             break
-        if is_deleted(log):  # the topic was deleted
+        if log.is_deleted:  # the topic was deleted
             return PartitionFindings(log=log, segments=[], damages=[])
         again = log.reopened()
-        if not has_changed(log, again):
+        if not log.has_changed(again):
             break
         log, before = again, {_identity(each) for each in found.damages}
         found = _verify_once(log, context, None)
-        if has_changed(log, log.reopened()):
+        if log.has_changed(log.reopened()):
             found.damages = [each for each in found.damages if each.is_harmless or _identity(each) in before]
     return found
 

@@ -23,7 +23,7 @@ from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.log_directory import LogDirectory
 from kwire.maintenance.convert.batch_format import Loss, TargetFormat
 from kwire.maintenance.convert.partition import ConvertedPartition, ProgressCallback, convert_partition
-from kwire.maintenance.part_journal import PartJournal, fingerprint
+from kwire.maintenance.part_journal import PartJournal
 from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
     CLEANER_OFFSETS,
@@ -120,7 +120,7 @@ def convert_directory(
     if not staged.exists:
         need_space(files, part, target.least_bytes(sum(source[key].size_bytes for key in wanted)))
     journal = PartJournal(files, part, settings_of(source, target))
-    done = journal.keep({name_of(key): fingerprint(source[key]) for key in wanted})
+    done = journal.keep({name_of(key): source[key].fingerprint() for key in wanted})
     if staged.exists:
         for name in files.list(part):
             if name not in done:
@@ -135,7 +135,7 @@ def convert_directory(
     def finished(each: ConvertedPartition) -> None:
         found.append(each)
         key = each.topic, each.partition
-        journal.add(name_of(key), fingerprint(source[key]), each.to_json())
+        journal.add(name_of(key), source[key].fingerprint(), each.to_json())
 
     run([job_of(source, key, target, part, now_ms) for key in todo], jobs, progress, files, finished)
     if whole:

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kwire.log.offset_checks import check_offsets
-from kwire.log.partition_log import AbortedBatches, PartitionLog
+from kwire.log.partition_log import PartitionLog
+from kwire.log.readable_log import AbortedBatches
 from kwire.log.segment import Segment
 from kwire.log.segment_batches import segment_batches
 from kwire.maintenance.convert.batch_format import BatchConverter, Loss, TargetFormat

@@ -159,7 +159,6 @@ def advise(
     directories, whose internal topics are read. journal: as for verify. Raises OptionError, LogError, JobFailed.
     """
     from kwire.log.internal import RECORD_READERS
-    from kwire.maintenance.part_journal import fingerprint
     from kwire.storage.open_store import open_store
     from kwire.storage.store import parent_of
 
@@ -181,7 +180,7 @@ def advise(
                 size = opened.size()
         items.append(Item(name=file, size_bytes=size, subject=file, fingerprint=size))
     of_logs = [
-        Item(name=log.url, size_bytes=log.size_bytes, subject=log, fingerprint=fingerprint(log)) for log in internal
+        Item(name=log.url, size_bytes=log.size_bytes, subject=log, fingerprint=log.fingerprint()) for log in internal
     ]
     count = Count(ports=tuple(ports), storage=options)
     run = run_items(spark, "advise", [*items, *of_logs], count, journal=started, progress=progress)

@@ -106,7 +106,6 @@ def compact(
     """
     from kwire.maintenance.compaction import OfflineSettings
     from kwire.maintenance.convert.directory import convertible, copy_metadata
-    from kwire.maintenance.part_journal import fingerprint
 
     if not topics:
         raise OptionError("topics: none given; specify them, since topics with cleanup.policy=delete lose records")
@@ -124,7 +123,7 @@ def compact(
     stored = new.begin({"job": "compact", "source": source.url, "settings": given}, keys, {"now_ms": present})
     work = CompactPartition(source=source.url, settings=given, now_ms=stored["now_ms"])
     items = [
-        new.item(key, size_bytes=source[key].size_bytes, subject=key, fingerprint=fingerprint(source[key]))
+        new.item(key, size_bytes=source[key].size_bytes, subject=key, fingerprint=source[key].fingerprint())
         for key in keys
     ]
     run = run_items(spark, "compact", items, work, journal=new.journal, progress=progress)

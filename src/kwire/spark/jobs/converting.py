@@ -95,7 +95,6 @@ def convert(
         name_of,
         settings_of,
     )
-    from kwire.maintenance.part_journal import fingerprint
     from kwire.records.compressor import check_level, parse_compression
 
     if magic is None and compression is None:
@@ -121,7 +120,7 @@ def convert(
             raise LossRefused(f"the conversion loses {loss.described()}; set accept_loss, or use magic 2")
     new.begin({"job": "convert"} | settings_of(source, target_format), keys)
     items = [
-        new.item(key, size_bytes=log.size_bytes, subject=log, fingerprint=fingerprint(log))
+        new.item(key, size_bytes=log.size_bytes, subject=log, fingerprint=log.fingerprint())
         for key, log in ((key, source[key]) for key in keys)
     ]
     run = run_items(spark, "convert", items, work, journal=new.journal, progress=progress)

@@ -93,7 +93,6 @@ def export(
     """
     from kwire.maintenance.convert.directory import name_of
     from kwire.maintenance.export import SUFFIXES, ExportOptions, Range, partition_file
-    from kwire.maintenance.part_journal import fingerprint
 
     if format not in SUFFIXES:
         raise OptionError(f"format: expected one of {', '.join(SUFFIXES)}, got {format!r}")
@@ -117,7 +116,7 @@ def export(
             name=name_of(key),
             size_bytes=log.size_bytes,
             subject=log,
-            fingerprint=fingerprint(log),
+            fingerprint=log.fingerprint(),
             output=partition_file(target, log, format),
         )
         for key, log in logs.items()

@@ -162,7 +162,6 @@ class Part:
 
 def _part(directory: LogDirectory, selected: Collection[TopicPartition]) -> Part:
     from kwire.log.verify.directory import context_of, root_files_above
-    from kwire.maintenance.part_journal import fingerprint
 
     first = next(iter(directory.values()))
     root = root_files_above(first) if first.directory else None
@@ -175,7 +174,7 @@ def _part(directory: LogDirectory, selected: Collection[TopicPartition]) -> Part
                 name=log.url,
                 size_bytes=log.size_bytes,
                 subject=(directory.url, log, context),
-                fingerprint=[fingerprint(log), repr(context)],
+                fingerprint=[log.fingerprint(), repr(context)],
             )
         )
     return Part(directory=directory, logs=logs, root=root, items=items)
