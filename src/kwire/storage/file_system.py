@@ -217,16 +217,16 @@ class FileSystem:
         return fd
 
     def _give_back_oldest(self) -> None:
+        """Close the least recently used descriptors until there are max_open_files, but not the newest."""
         newest = next(reversed(self._descriptors))
-        for old in list(self._descriptors):
-            if len(self._descriptors) <= self.max_open_files or old is newest:
-                return
-            if old.give_back():
-                del self._descriptors[old]
+        while len(self._descriptors) > self.max_open_files and self._give_back_one(newest):
+            pass
 
-    def _give_back_one(self) -> bool:
-        """Close the least recently used descriptor; return False when all are held."""
-        for old in list(self._descriptors):
+    def _give_back_one(self, newest: OpenFile | None = None) -> bool:
+        """Close the least recently used descriptor, but not that of newest; return False when all others are held."""
+        for old in self._descriptors:
+            if old is newest:
+                return False
             if old.give_back():
                 del self._descriptors[old]
                 return True
