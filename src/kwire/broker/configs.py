@@ -13,6 +13,7 @@ Source: kafka.server.ConfigHelper, DynamicBrokerConfig 3.9.1 and 4.4.0; KIP-133,
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -105,7 +106,13 @@ def topic_log_config(settings: Settings, configs: Mapping[str, str]) -> LogConfi
     if BROKER_CONFIG in configs:
         raise OptionError(f"Unknown topic config name: {BROKER_CONFIG}")
     base = {**settings.topic_defaults(), BROKER_CONFIG: str(settings.producer_id_expiration_ms)}
-    return LogConfig.parse({**base, **configs})
+    return parsed_log_config(tuple({**base, **configs}.items()))
+
+
+@functools.lru_cache(maxsize=256)
+def parsed_log_config(configs: tuple[tuple[str, str], ...]) -> LogConfig:
+    """Parse the configs of a topic. Most topics have the same ones, so their logs share the result."""
+    return LogConfig.parse(dict(configs))
 
 
 def topic_entries(node: Node, configs: Mapping[str, str]) -> list[Entry]:

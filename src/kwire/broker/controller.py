@@ -71,15 +71,11 @@ class Controller:
 
     def _check_collision(self, name: str) -> None:
         """Reject names that differ in dots and underscores only, which collide in Kafka's metrics."""
-        if "." not in name and "_" not in name:
-            return
-        flat = name.replace(".", "_")
-        for topic in self._node.topics:
-            if topic.name.replace(".", "_") == flat:
-                raise refusal(
-                    ErrorCode.INVALID_TOPIC_EXCEPTION,
-                    f"Topic '{name}' collides with existing topic: {topic.name}",
-                )
+        other = self._node.topics.colliding(name)
+        if other is not None:
+            raise refusal(
+                ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other.name}"
+            )
 
     def check_topic_configs(self, configs: Mapping[str, str]) -> None:
         """Validate the configs of a topic. Raises BrokerError."""

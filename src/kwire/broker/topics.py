@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -123,6 +124,7 @@ class TopicRegistry:
         self._cluster = cluster
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[UUID, Topic] = {}
+        self._by_metric: defaultdict[str, dict[str, Topic]] = defaultdict(dict)  # metric_name(name), then name
         self.observers: list[Callable[[Topic, bool], object]] = []
         cluster.observe("TopicRecord", self._topic_created)
         cluster.observe("PartitionRecord", self._partition_created)
@@ -142,6 +144,10 @@ class TopicRegistry:
         """Return a topic by its id."""
         return self._by_id.get(topic_id)
 
+    def colliding(self, name: str) -> Topic | None:
+        """Return a topic whose name differs from this one in dots and underscores only."""
+        return next(iter(self._by_metric.get(metric_name(name), {}).values()), None)
+
     def partition(self, name: str, index: int) -> Partition | None:
         """Return a partition; None for one that does not exist."""
         topic = self._by_name.get(name)
@@ -150,6 +156,7 @@ class TopicRegistry:
     def _topic_created(self, record: TopicRecord) -> None:
         topic = Topic(state=self._cluster.topics[record.name], cluster=self._cluster)
         self._by_name[topic.name] = self._by_id[topic.topic_id] = topic
+        self._by_metric[metric_name(topic.name)][topic.name] = topic
 
     def _partition_created(self, record: PartitionRecord) -> None:
         topic = self._by_id[record.topic_id]
@@ -159,11 +166,20 @@ class TopicRegistry:
     def _topic_removed(self, record: RemoveTopicRecord) -> None:
         topic = self._by_id.pop(record.topic_id)
         del self._by_name[topic.name]
+        same = self._by_metric[metric_name(topic.name)]
+        del same[topic.name]
+        if not same:
+            del self._by_metric[metric_name(topic.name)]
         self._notify(topic, exists=False)
 
     def _notify(self, topic: Topic, *, exists: bool) -> None:
         for observer in self.observers:
             observer(topic, exists)
+
+
+def metric_name(name: str) -> str:
+    """Return a topic's name as Kafka's metrics show it."""
+    return name.replace(".", "_")
 
 
 def check_name(name: str) -> None:

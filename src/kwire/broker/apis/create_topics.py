@@ -32,7 +32,7 @@ def handle(node: Node, context: RequestContext, request: CreateTopicsRequest) ->
     """Create each topic."""
     quota = node.throttling.mutations(context, strict_since=STRICT_QUOTA_VERSION)
     counts = Counter(topic.name for topic in request.topics)
-    results: list[CreatableTopicResult] = []
+    results: dict[str, CreatableTopicResult] = {}
     for topic in request.topics:
         result = CreatableTopicResult(name=topic.name, error_message=None, configs=None)
         try:
@@ -41,10 +41,9 @@ def handle(node: Node, context: RequestContext, request: CreateTopicsRequest) ->
             create(node, context, topic, result, quota, validate_only=request.validate_only)
         except BrokerError as error:
             result.error_code, result.error_message = error.code, error.what or None
-        if all(result.name != other.name for other in results):
-            results.append(result)
+        results.setdefault(topic.name, result)
     context.throttle_ms = quota.throttle_ms
-    return CreateTopicsResponse(topics=results)
+    return CreateTopicsResponse(topics=list(results.values()))
 
 
 def create(
