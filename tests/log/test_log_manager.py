@@ -147,7 +147,6 @@ def test_a_deleted_partition_is_removed_after_a_delay(tmp_path: Path, topic: str
     assert len(marked.name) <= 255
     again = manager.create(topic, 0, now_ms=NOW)
     assert again.log_end_offset == 0
-    assert offsets(tmp_path, "replication") == {}
     manager.apply_retention(NOW + 59_999)
     assert marked.exists()
     manager.apply_retention(NOW + 60_000)
@@ -158,6 +157,28 @@ def test_a_deleted_partition_is_removed_after_a_delay(tmp_path: Path, topic: str
         assert manager.logs == {}
         manager.apply_retention(NOW + 60_000)
     assert not list(tmp_path.glob("*-delete"))
+
+
+@pytest.mark.parametrize("is_restarted", [False, True], ids=["at once", "after a crash"])
+def test_a_partition_does_not_inherit_the_checkpoints_of_a_deleted_one(tmp_path: Path, is_restarted: bool) -> None:
+    manager = opened(tmp_path)
+    for number in range(3):
+        log = manager.create("t", number, now_ms=NOW)
+        log.append(numbered(0, 5), now_ms=NOW)
+        log.delete_records(3)
+    manager.write_checkpoints()
+    for number in range(3):
+        manager.delete("t", number, now_ms=NOW)
+    if is_restarted:
+        manager.close(clean=False)
+        manager = opened(tmp_path)
+    again = manager.create("t", 0, now_ms=NOW)
+    assert offsets(tmp_path, "log-start") == offsets(tmp_path, "replication") == {}
+    again.append(numbered(0, 2), now_ms=NOW)
+    manager.close(clean=False)
+    with opened(tmp_path) as manager:
+        assert manager.logs["t", 0].log_start_offset == 0
+        assert manager.logs["t", 0].log_end_offset == 2
 
 
 def test_topic_configs_apply_to_their_partitions(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ class LeaderEpochs:
     def __init__(self, file_system: FileSystem, directory: str) -> None:
         self._file_system, self._path = file_system, str(PurePosixPath(directory) / LEADER_EPOCHS)
         self._entries: list[LeaderEpoch] = []
-        self._is_written = file_system.exists(self._path)
-        if self._is_written:
+        self._is_written = True  # what the file has; a missing one has no entries
+        if file_system.exists(self._path):
             try:
                 self._entries = parse_leader_epochs(file_system.read_all(self._path))
             except Malformed:
@@ -87,12 +87,12 @@ class LeaderEpochs:
 
     def discard(self) -> None:
         """Remove all entries and the file: a log below magic 2 has none."""
-        self._entries, self._is_written = [], False
+        self._entries, self._is_written = [], True
         self._file_system.remove(self._path)
 
     def flush(self) -> None:
         """Write the file if it lacks truncations."""
-        if not self._is_written and (self._entries or self._file_system.exists(self._path)):
+        if not self._is_written:
             self._write()
 
     def _write(self) -> None:

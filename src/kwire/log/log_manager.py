@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 
@@ -67,6 +68,7 @@ class LogManager:
         self.was_clean = False
         self.ignored: list[str] = []
         self._now_ms = now_ms
+        self._partitions: defaultdict[str, set[int]] = defaultdict(set)  # of `logs`, by topic
         self._written: dict[str, dict[TopicPartition, int]] = {}
         self._only: Callable[[str, int], bool] | None = None
         self._found_clean_shutdown: bytes | None = None
@@ -213,6 +215,7 @@ class LogManager:
             checkpoints=checkpoints,
             topic_id=topic_id,
         )
+        self._partitions[topic].add(partition)
         return log
 
     def config_of(self, topic: str) -> LogConfig:
@@ -225,9 +228,8 @@ class LogManager:
             self.configs.pop(topic, None)
         else:
             self.configs[topic] = config
-        for (name, _), log in self.logs.items():
-            if name == topic:
-                log.config = self.config_of(topic)
+        for partition in self._partitions.get(topic, ()):
+            self.logs[topic, partition].config = self.config_of(topic)
 
     def create(
         self,
@@ -242,8 +244,10 @@ class LogManager:
         check_topic(topic, partition)
         if (topic, partition) in self.logs or self._files.exists(self._path(f"{topic}-{partition}")):
             raise OptionError(f"partition {partition} of {topic!r} already exists")
-        if config is not None:
+        if config is not None and config is not self.config_of(topic):
             self.set_config(topic, config)
+        if any((topic, partition) in offsets for offsets in self._written.values()):
+            self.write_checkpoints()  # without the entries of a deleted partition of this name
         return self._open(topic, partition, now_ms, topic_id=topic_id)
 
     def reopen(self, topic: str, partition: int, *, now_ms: int, topic_id: uuid.UUID | None = None) -> PartitionWriter:
@@ -261,17 +265,21 @@ class LogManager:
         return log
 
     def delete(self, topic: str, partition: int, *, now_ms: int) -> None:
-        """Delete a partition: its directory is renamed now and removed after file.delete.delay.ms."""
+        """Delete a partition: its directory is renamed now and removed after file.delete.delay.ms.
+
+        Its entries stay in the checkpoints until these are written the next time, at the latest before a partition of
+        the same name is created.
+        """
         log = self.logs.pop((topic, partition), None)
         if log is None:
             raise OptionError(f"no partition {partition} of topic {topic!r}")
+        self._partitions[topic].discard(partition)
         log.abandon()
         suffix = f"-{partition}.{uuid.uuid4().hex}-delete"
         marked = self._path(topic[: LONGEST_NAME - len(suffix)] + suffix)
         self._files.rename(log.directory, marked)
         self._files.sync_directory(self.path)
         self._removal.add(marked, now_ms + log.config.file_delete_delay_ms)
-        self.write_checkpoints()
         self.cleaner_checkpoints.remove((topic, partition))
 
     def truncate_to(self, topic: str, partition: int, offset: int, *, now_ms: int) -> bool:

@@ -49,7 +49,8 @@ class OpenPartition:
         """Internal: use open()."""
         self._files, self.directory, self.topic, self.partition = file_system, directory, topic, partition
         self.name = f"{topic}-{partition}"
-        self.config = config
+        self._config = config
+        self._use(config)
         self.topic_id: uuid.UUID | None = None
         self.leader_epochs = LeaderEpochs(file_system, directory)
         self.producers = ProducerStates(self.name, expiration_ms=config.producer_id_expiration_ms)
@@ -131,8 +132,9 @@ class OpenPartition:
 
     @config.setter
     def config(self, config: LogConfig) -> None:
-        self._config = config
-        self._use(config)
+        if config is not self._config:
+            self._config = config
+            self._use(config)
 
     def _use(self, config: LogConfig) -> None:
         """Apply new configs; overridden by subclasses."""
