@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 import numpy as np
 from tests.fuzz.encodings import drawn
-from tests.fuzz.messages import Target, make_invalid, mutate, targets
+from tests.fuzz.messages import Refused, Target, make_invalid, mutate, refuse, targets
 
 from kwire import native
-from kwire.plan.kernels import decode, encode
+from kwire.plan.kernels import encode, operands
 from kwire.plan.kernels.flatten import MAX_LEVELS
 
 NO_ACCESS, READ_WRITE = 0, 3  # PROT_NONE, PROT_READ | PROT_WRITE
@@ -60,20 +60,24 @@ class Bench:
         self.source, self.out, self.rows = Guarded(1 << 20), Guarded(1 << 20), Guarded(1 << 20)
         self.pool, self.frames = Guarded(1 << 20), Guarded(1 << 20)
 
-    def decode(self, target: Target, data: bytes, capacity: int, flags: int) -> bytes | int:
-        """Return the output of the kernel, or its error code."""
-        plan = target.codec.plan
-        rows, pool = self.rows.holding(words(plan.rows)), self.pool.holding(plan.pool)
-        out, frames = self.out.end(capacity), self.frames.end(plan.depth * decode.FRAME)
-        source = self.source.holding(data)
-        n = native.decode_message(source, len(data), 0, out, capacity, rows, pool, frames, flags)
-        return ctypes.string_at(out, n) if n >= 0 else n
+    def decode(self, target: Target, data: bytes, views: bool, partial: bool) -> Any:
+        """Return the object, or None if compiled code rejects the bytes. Its views are valid until the next call."""
+        rows, constants, eighths, layout = (ctypes.c_int64 * 4).from_address(target.job.address)
+        rows = self.rows.holding(ctypes.string_at(rows, 64 * len(target.codec.plan.rows)))
+        job = self.pool.holding(words([rows, constants, eighths, layout]))
+        decode, decode_from = native.decoders(job, refuse, target.job)
+        source = (ctypes.c_char * len(data)).from_address(self.source.holding(data))
+        try:
+            obj = decode_from(source, 0, views)[0] if partial else decode(source, views)
+        except Refused:
+            return None
+        return obj
 
     def encode(self, target: Target, packed: bytes, capacity: int) -> bytes | int:
         """Return the output of the kernel, or its error code."""
         plan = target.codec.plan
         rows, pool = self.rows.holding(words(plan.rows)), self.pool.holding(plan.pool)
-        out, frames = self.out.end(capacity), self.frames.end(plan.depth * decode.FRAME)
+        out, frames = self.out.end(capacity), self.frames.end(plan.depth * operands.FRAME)
         n = native.encode_message(self.source.holding(packed), len(packed), out, capacity, rows, pool, frames)
         return ctypes.string_at(out, n) if n >= 0 else n
 
@@ -82,7 +86,7 @@ class Bench:
         plan = target.codec.plan
         rows, projection = self.rows.holding(words(plan.rows)), self.pool.holding(bytes(32 * len(plan.rows)))
         counts = self.out.holding(words([0] * MAX_LEVELS + [1] * MAX_LEVELS))
-        frames = self.frames.end((plan.depth + 1) * decode.FRAME)
+        frames = self.frames.end((plan.depth + 1) * operands.FRAME)
         source = self.source.holding(words([0, len(data)]) + data)
         return native.flatten(source + 16, source, 1, rows, projection, rows, rows, counts, frames)
 
@@ -97,14 +101,12 @@ def run(inputs: int, seed: int) -> None:
         target = draw.choice(all_targets)
         wire = draw.choice(target.wires)
         data = mutate(wire, draw.choice(target.wires), draw)
-        flags = draw.choice((0, 0, decode.PARTIAL, decode.VIEWS, decode.LARGE))
-        capacity = draw.choice((1 << 16, decode.SLACK, decode.SLACK + draw.randrange(2 * len(data) + 1)))
-        made = bench.decode(target, data, capacity, flags)
-        if made == decode.FULL:
-            made = bench.decode(target, data, 1 << 19, flags)
-        if flags == 0:
-            assert isinstance(made, bytes) == (target.kernel_packed(data) is not None), f"{target}: {data.hex()}"
-        assert bench.flatten(target, data) in (0, decode.FAILED)
+        partial = draw.random() < 0.3
+        found, expected = bench.decode(target, data, draw.random() < 0.3, partial), target.kernel_decode(data)
+        assert (found is None) == (expected is None) or partial, f"{target}: {data.hex()}"
+        if expected is not None:
+            assert pack(found) == pack(expected), f"{target}: {data.hex()}"
+        assert bench.flatten(target, data) in (0, operands.FAILED)
         obj = target.walker_decode(wire)
         make_invalid(obj, draw)
         try:
@@ -112,7 +114,7 @@ def run(inputs: int, seed: int) -> None:
         except Exception:  # whatever msgspec raises for objects of other kinds
             continue
         made = bench.encode(target, packed, draw.choice((1 << 19, encode.SLACK, encode.SLACK + len(packed))))
-        if made != decode.FULL:
+        if made != operands.FULL:
             assert (made if isinstance(made, bytes) else None) == target.kernel_encode(obj), f"{target}: {obj}"
     print(f"guarded: {inputs} inputs, nothing outside was touched")
 

@@ -18,6 +18,7 @@ from tests import golden
 from kwire import native, plan
 from kwire.errors import DecodeError, EncodeError
 from kwire.messages import registry
+from kwire.plan.layouts import Job
 from kwire.plan.reading import Reader
 from kwire.plan.writing import Writer
 
@@ -73,31 +74,32 @@ ODD_VALUES: tuple[Any, ...] = (
 )
 
 
+class Refused(Exception):
+    """Compiled code leaves the input to the walker."""
+
+
+def refuse(*arguments: object) -> tuple[object, int]:
+    """Raise Refused, in place of the walker."""
+    raise Refused
+
+
 class Target:
     """A version of a message in both interpreters, with bytes that Kafka wrote."""
 
     def __init__(self, cls: Any, version: int) -> None:
         self.name, self.version = cls.__name__, version
         self.codec = plan.codec(cls.SPEC, version, cls, kernels=True)
-        self.address = self.codec._job[2].buffer_info()[0]
+        self.job = Job(self.codec.plan, (cls,))
+        self.decode, self.decode_from = native.decoders(self.job.address, refuse, self.job)
         self.type = cls
-        self.unpack = msgspec.msgpack.Decoder(cls).decode
         self.reader, self.writer = Reader(self.codec.plan), Writer(self.codec.plan)
         self.wires: list[bytes] = []
 
-    def kernel_packed(self, data: bytes) -> bytes | None:
-        """Return the MessagePack of the kernel, or None if it rejects the bytes."""
-        packed: bytes | None = native.decode(data, self.address)
-        return packed
-
     def kernel_decode(self, data: bytes) -> Any:
-        """Return the object, or None if the kernel or msgspec rejects the bytes."""
-        packed = self.kernel_packed(data)
-        if packed is None:
-            return None
+        """Return the object, or None if compiled code rejects the bytes."""
         try:
-            return self.unpack(packed)
-        except ValueError:  # invalid UTF-8
+            return self.decode(data)
+        except Refused:
             return None
 
     def walker_decode(self, data: bytes) -> Any:
@@ -117,7 +119,7 @@ class Target:
             packed = msgspec.msgpack.Encoder(uuid_format="bytes").encode(obj)
         except Exception:  # whatever msgspec raises for objects of other kinds
             return None
-        made: bytes | None = native.encode(packed, self.address)
+        made: bytes | None = native.encode(packed, self.job.address)
         return made
 
     def check_bytes(self, data: bytes) -> bool:

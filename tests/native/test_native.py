@@ -81,7 +81,11 @@ def test_arguments_are_checked() -> None:
     with pytest.raises(OverflowError):
         native.scan_batches(2**64, 0, 0, table)
     with pytest.raises(TypeError, match="takes 2 arguments, got 1"):
-        native.decode(b"")  # type: ignore[call-arg]
+        native.encode(b"")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="takes 3 arguments, got 1"):
+        native.decoders(0)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="takes 1 argument, got 0"):
+        native.slots()  # type: ignore[call-arg]
 
 
 def test_plain_python_reads_what_compiled_code_reads() -> None:

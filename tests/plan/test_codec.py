@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
+import gc
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
+from uuid import UUID, SafeUUID
 
 import numpy as np
 import pytest
@@ -71,6 +74,68 @@ def test_what_is_no_buffer_is_a_type_error(codec_of: CodecOf) -> None:
     for data in ("text", 5, None):
         with pytest.raises(TypeError):
             codec_of(Probe, 0).decode(data)
+
+
+def test_arguments_are_those_of_the_signature(codec_of: CodecOf) -> None:
+    codec = codec_of(Probe, 0)
+    wire = codec.encode(Probe())
+    assert codec.decode(data=wire, views=1, lenient=0) == codec.decode_from(wire, pos=0, lenient=True)[0] == Probe()
+    assert codec.decode(wire + b"?", False, False, True) == Probe()
+    for args, named in (
+        ((), {}),
+        ((wire,) * 5, {}),
+        ((wire,), {"view": True}),
+        ((wire,), {"data": wire}),
+        ((), {"views": True}),
+    ):
+        with pytest.raises(TypeError):
+            codec.decode(*args, **named)
+    for args in ((wire,), (wire, "0"), (wire, None)):
+        with pytest.raises(TypeError):
+            codec.decode_from(*args)
+
+
+@pytest.mark.parametrize("pos", [-1, 100, 2**62])
+def test_a_position_outside_the_input_is_an_error(codec_of: CodecOf, pos: int) -> None:
+    with pytest.raises(DecodeError, match="starts at byte"):
+        codec_of(Probe, 0).decode_from(bytes(99), pos)
+
+
+def test_decoding_leaves_nothing_behind(codec_of: CodecOf) -> None:
+    """Neither messages nor rejected input keep memory or references, however far they were read."""
+    obj = Everything(
+        onestring="text",
+        onebytes=b"bytes",
+        oneuuid=UUID(int=5),
+        oneint64=2**40,
+        manystring=["one", "two"],
+        manyint32=[1000, 2000],
+        taggedstring="tagged",
+        unknown_tagged_fields=[(100, b"unknown")],
+    )
+    codec = codec_of(Everything, 1)
+    wire = codec.encode(obj)
+    shared = (None, True, UUID, Everything, type(SafeUUID.unknown))
+
+    def decode_all() -> None:
+        for cut in range(len(wire) + 1):
+            for views in (False, True):
+                with contextlib.suppress(DecodeError):
+                    codec.decode(wire[:cut], views)
+                codec.decode_from(wire, 0, views)
+
+    def growth() -> list[int]:
+        """Return by how much 20 rounds change the references to shared objects and the number of memory blocks."""
+        gc.collect()
+        before = *map(sys.getrefcount, shared), sys.getallocatedblocks()
+        for _ in range(20):
+            decode_all()
+        gc.collect()
+        after = *map(sys.getrefcount, shared), sys.getallocatedblocks()
+        return [b - a for a, b in zip(before, after, strict=True)]
+
+    rounds = [growth() for _ in range(4)]  # other threads and caches may grow in some of them
+    assert all(min(values) < 20 for values in zip(*rounds, strict=True)), rounds
 
 
 # Values that are no builtins of the field's type and still mean one, in both interpreters alike.

@@ -1,5 +1,8 @@
 """The extension module that `kwire.native.build` makes. Written by tools/generate.py."""
 
+from collections.abc import Callable
+from typing import Any
+
 from kwire.wire.kernels.arrays import Bytes, Int32s, Int64s, Int64Table, UInt32s, UInt64s, UInt64Table
 
 SOURCES: str
@@ -7,21 +10,11 @@ HAS_CRC32C: bool
 
 def use_level(name: str, /) -> None: ...
 def level_in_use() -> str: ...
-def decode(data: Bytes, job: int, /) -> bytes | None: ...
-def decode_at(data: Bytes, start: int, job: int, flags: int, /) -> bytes | None: ...
+def decoders(
+    job: int, walk: Callable[..., tuple[object, int]], kept: object, /
+) -> tuple[Callable[..., Any], Callable[..., tuple[Any, int]]]: ...
+def slots(cls: type, /) -> tuple[int, dict[str, int]]: ...
 def encode(packed: Bytes, job: int, /) -> bytes | None: ...
-def decode_message(
-    source: int,
-    size: int,
-    start: int,
-    out: int,
-    capacity: int,
-    plan: int,
-    pool: int,
-    frames: int,
-    flags: int,
-    /,
-) -> int: ...
 def encode_message(
     source: int,
     size: int,

@@ -3,7 +3,8 @@
     python -m kwire.native.build [--target TARGET ... | --target all]
 
 numba translates each exported kernel to LLVM's language once, for no processor in particular; LLVM compiles that for
-every level of the processors of each target; zig, which has the C library of every target, compiles module.c and links.
+every level of the processors of each target; zig, which has the C library of every target, compiles the C sources, and
+links.
 Equal sources and compilers give equal bytes. Needs numba and ziglang (`pip install kwire[jit]`); takes half a minute.
 A module that was built from the same sources is not built again.
 """
@@ -34,6 +35,7 @@ __all__ = ["TARGETS", "Target", "build", "folder_of", "host_target", "sources_di
 PACKAGE = Path(__file__).parent.parent
 FILE_NAME = "_kernels.abi3.so"
 KERNEL_MODULES = tuple(dict.fromkeys(EXPORTS.values()))
+C_SOURCES = tuple(PACKAGE / "native" / name for name in ("native.h", "module.c", "messages.c"))
 GROUPS = tuple(
     tuple(module for module in KERNEL_MODULES if module.startswith(part))
     for part in ("kwire.plan.", "kwire.records.", "kwire.log.")
@@ -164,7 +166,7 @@ def sources_digest() -> str:
         if key not in found and path.exists():
             found[key] = path.read_bytes()
             names += re.findall(r"^from (kwire[\w.]*) import", found[key].decode(), re.MULTILINE)
-    found["module.c"] = PACKAGE.joinpath("native", "module.c").read_bytes()
+    found |= {path.name: path.read_bytes() for path in C_SOURCES}
     digest = hashlib.sha256("".join(version(name) for name in ("numba", "llvmlite", "ziglang")).encode())
     for key in sorted(found):
         digest.update(key.encode() + found[key])
@@ -395,24 +397,11 @@ def compile_level(bitcode: list[bytes], target: Target, index: int) -> bytes:
 
 
 def exports_header(exports: list[Export], target: Target, digest: str) -> str:
-    """Return exports.h for module.c: the constants of the kernels and the table of exports."""
-    decode, encode, operands = (
-        importlib.import_module(f"kwire.plan.kernels.{name}") for name in ("decode", "encode", "operands")
-    )
+    """Return exports.h for module.c: the table of exports."""
     names = [export.name for export in exports]
-    constants = {
-        "FRAME": operands.FRAME,
-        "MAX_DEPTH": operands.MAX_DEPTH,
-        "FULL": decode.FULL,
-        "LARGE": operands.LARGE,
-        "SLACK": max(decode.SLACK, encode.SLACK),
-        "DECODE_MESSAGE": names.index("decode_message"),
-        "ENCODE_MESSAGE": names.index("encode_message"),
-        "EXPORT_COUNT": len(names),
-    }
     levels = range(len(target.levels))
     level_names = "".join(f'"{level.name}", ' for level in target.levels)
-    lines = [f"enum {{ {name} = {value} }};" for name, value in constants.items()]
+    lines = [f"enum {{ ENCODE_MESSAGE = {names.index('encode_message')}, EXPORT_COUNT = {len(names)} }};"]
     lines += [f'#define SOURCES "{digest}"', f"static const char *const level_names[] = {{{level_names}0}};"]
     lines += [f"void kwire_{name}_{i}(const int64_t *, int64_t *);" for name in names for i in levels]
     lines.append("static Export exports[] = {")
@@ -422,12 +411,35 @@ def exports_header(exports: list[Export], target: Target, digest: str) -> str:
     return "\n".join([*lines, "};", ""])
 
 
+PLAN_NAMES = {
+    "kwire.plan.kernels.operands": (
+        *("CONSTANT", "NEW_LIST", "NEW_STRUCT", "MAX_FRAMES"),
+        *("FRAME", "MAX_DEPTH", "FULL", "UUID_BYTES"),
+    ),
+    "kwire.plan.kernels.encode": ("SLACK",),
+    "kwire.plan.rows": ("COMPACT", "MAY_BE_NULL", "LIVE", "MAX_STRING_BYTES", "MAX_TAG"),
+    "kwire.wire.kernels.varints": ("VARINT_BYTES", "VARLONG_BYTES"),
+}
+
+
+def plan_header() -> str:
+    """Return plan.h for messages.c: operations, codes, flags and limits of plans."""
+    rows = importlib.import_module("kwire.plan.rows")
+    constants = {name: i for i, name in enumerate(rows.OPERATIONS)}
+    constants |= {name.upper(): code for name, code in (rows.CODES | rows.PACKED).items()}
+    for module, names in PLAN_NAMES.items():
+        constants |= {name: getattr(importlib.import_module(module), name) for name in names}
+    return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
+
+
 def link(target: Target, header: str, objects: list[bytes], scratch: Path) -> bytes:
-    """Compile module.c with exports.h, and link it with the code of every level. Raises CalledProcessError."""
+    """Compile the C sources, and link them with the code of every level. Raises CalledProcessError."""
     scratch.mkdir()
-    (scratch / "module.c").write_bytes(Path(__file__).with_name("module.c").read_bytes())
+    for path in C_SOURCES:
+        (scratch / path.name).write_bytes(path.read_bytes())
     (scratch / "exports.h").write_text(header)
-    inputs = ["module.c"]
+    (scratch / "plan.h").write_text(plan_header())
+    inputs = [path.name for path in C_SOURCES if path.suffix == ".c"]
     for index, code in enumerate(objects):
         inputs.append(f"level{index}.o")
         (scratch / inputs[-1]).write_bytes(code)

@@ -28,8 +28,8 @@ from kwire import native
 from kwire.errors import DecodeError, Malformed, OptionError
 from kwire.plan import rows as r
 from kwire.plan.compiler import compile_message
-from kwire.plan.kernels.decode import FULL
 from kwire.plan.kernels.flatten import MAX_LEVELS
+from kwire.plan.kernels.operands import FULL
 from kwire.plan.reading import Reader
 from kwire.plan.slices import DEFAULT_SLICE, NUMPY, SLICE, ColumnArray, Int64Array, bits, gather_slices, stored_default
 from kwire.schema.model import Field, Message, Struct

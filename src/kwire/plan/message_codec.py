@@ -1,15 +1,15 @@
 """The codec of one version of one message: bytes to objects and back.
 
-    bytes --kernel--> MessagePack --msgspec--> objects          and the reverse; fast
-    bytes --walker--> nested lists --msgspec--> objects         no compiled kernels; errors; lenient; annotations
+    bytes --messages.c--> objects                                       compiled code
+    objects --msgspec--> MessagePack --kernel--> bytes
+    bytes --walker--> nested lists --msgspec--> objects and back        no compiled code; errors; lenient; annotations
 
-Input that the kernel rejects goes to the walker, which raises the error with its position, or accepts it if lenient.
+Input that compiled code rejects goes to the walker, which raises the error with its position, or accepts it if lenient.
 A codec is thread-safe: calls share only a spare buffer, which each takes exclusively.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +18,8 @@ import msgspec
 from kwire import native
 from kwire.errors import DecodeError, EncodeError
 from kwire.plan.compiler import compile_frame, compile_message
-from kwire.plan.kernels.operands import LARGE, MAX_DEPTH, PARTIAL, VIEWS
+from kwire.plan.kernels.operands import MAX_DEPTH, MAX_FRAMES
+from kwire.plan.layouts import Job, frame_count
 from kwire.plan.notes import Annotation, Recorder
 from kwire.plan.reading import Reader
 from kwire.plan.rows import Plan
@@ -35,10 +36,6 @@ DecodeFrom = Callable[..., tuple[Any, int]]
 """(data, pos, views=False, lenient=False) -> (object, position after it)"""
 Encode = Callable[[object], bytes]
 
-DECODE_EIGHTHS, ENCODE_EIGHTHS = 12, 9
-"""Bytes of output first reserved for eight bytes of input: tight, because unneeded large blocks cost page faults."""
-LARGE_INPUT = 1 << 15
-"""Minimum bytes of a message for slicing large fields out of the input: saves a copy, costs a few calls."""
 LARGE_OUTPUT, MAX_SPARE = 1 << 18, 1 << 24
 _spare: list[bytearray] = []
 """A buffer kept between calls for messages of LARGE_OUTPUT bytes and more, which would otherwise return their memory
@@ -54,7 +51,7 @@ def codec(spec: Message, version: int, cls: type, *, kernels: bool | None = None
     Cost: 0.3 ms; the result is not cached.
     Raises UnsupportedVersion outside spec.valid, ImportError if there are no kernels and True demands them.
     """
-    return Codec(compile_message(spec, version), cls, patch_for(spec, version), kernels)
+    return Codec(compile_message(spec, version), (cls,), cls, patch_for(spec, version), kernels)
 
 
 def frame_codec(
@@ -81,7 +78,7 @@ def frame_codec(
 
     plan = compile_frame(header, header_version, spec, version)
     pair: Any = tuple[header_cls, cls]  # type: ignore[valid-type]  # made when it runs
-    return Codec(plan, pair, patch if any(patches) else None, kernels)
+    return Codec(plan, (header_cls, cls), pair, patch if any(patches) else None, kernels)
 
 
 class Codec:
@@ -95,24 +92,27 @@ class Codec:
     encode(obj) -> bytes. Raises EncodeError with the path of a value that does not fit this version.
     """
 
-    __slots__ = ("_job", "_patch", "_readers", "_type", "_writer", "decode", "decode_from", "encode", "plan")
+    __slots__ = ("_patch", "_readers", "_type", "_writer", "decode", "decode_from", "encode", "plan")
 
     decode: Decode
     decode_from: DecodeFrom
     encode: Encode
 
-    def __init__(self, plan: Plan, type: type, patch: Patch | None, kernels: bool | None) -> None:
+    def __init__(
+        self, plan: Plan, classes: tuple[type, ...], type: type, patch: Patch | None, kernels: bool | None
+    ) -> None:
         self.plan = plan
         self._type, self._patch = type, patch
         self._readers: dict[tuple[bool, bool], Reader] = {}
         self._writer: Writer | None = None
-        self._job: tuple[array[int], array[int], array[int]] | None = None
         if kernels and native.LEVEL is None:
             raise ImportError(f"compiled kernels are missing on this platform, or {native.VARIABLE}=0 disables them")
-        if native.LEVEL is None or kernels is False or plan.depth > MAX_DEPTH:
+        if native.LEVEL is None or kernels is False or plan.depth > MAX_DEPTH or frame_count(plan) > MAX_FRAMES:
             self.decode, self.decode_from, self.encode = self._decode, self._decode_from, self._write
         else:
-            self._use_kernels()
+            job = Job(plan, classes)
+            self.decode, self.decode_from = native.decoders(job.address, self._walk, job)
+            self.encode = self._compiled_encoder(job)
 
     def encoded_size(self, obj: object) -> int:
         """Return len(encode(obj)). Has the cost and the errors of encode."""
@@ -159,73 +159,10 @@ class Codec:
         except EncodeError as error:
             raise EncodeError(f"{error.what} ({self.plan.message} version {self.plan.version})", error.path) from None
 
-    # The kernels
+    # Compiled code
 
-    def _use_kernels(self) -> None:
-        rows = array("q", [word for row in self.plan.rows for word in row])
-        pool = array("b", self.plan.pool + bytes(8))
-        job = array("q", [rows.buffer_info()[0], pool.buffer_info()[0], DECODE_EIGHTHS, ENCODE_EIGHTHS])
-        self._job = rows, pool, job  # kept, and never replaced: the kernels have their addresses
-        address = job.buffer_info()[0]
-        self.decode, self.decode_from = self._kernel_decoders(address)
-        self.encode = self._kernel_encoder(address)
-
-    def _kernel_decoders(self, address: int) -> tuple[Decode, DecodeFrom]:
-        kernel_decode, decode_at = native.decode, native.decode_at
-        partial, partial_views = PARTIAL, PARTIAL | VIEWS
-        unpack: Callable[[bytes], object] = msgspec.msgpack.Decoder(self._type).decode
-        pair_type: Any = tuple[self._type, int]  # type: ignore[name-defined]  # made when it runs
-        unpack_pair = msgspec.msgpack.Decoder(pair_type).decode
-        patch: Patch = self._patch or _keep
-        walk = self._walk
-
-        def decode(data: Buffer, views: bool = False, lenient: bool = False, allow_trailing: bool = False) -> object:
-            packed = kernel_decode(data, address)
-            if packed is not None:
-                try:
-                    return unpack(packed)
-                except ValueError:  # invalid UTF-8
-                    pass
-            return walk(data, 0, views, lenient, False, allow_trailing)[0]
-
-        def decode_with_bytes(
-            data: Buffer, views: bool = False, lenient: bool = False, allow_trailing: bool = False
-        ) -> object:
-            source: bytes | memoryview
-            if views:
-                source, flags = memoryview(data).cast("B"), VIEWS
-            elif len(data) >= LARGE_INPUT and type(data) is bytes:
-                source, flags = data, LARGE
-            else:
-                return decode(data, False, lenient, allow_trailing)
-            packed = decode_at(data, 0, address, flags)
-            if packed is not None:
-                try:
-                    obj = unpack(packed)
-                except ValueError:  # invalid UTF-8
-                    pass
-                else:
-                    patch(obj, source)
-                    return obj
-            return walk(data, 0, views, lenient, False, allow_trailing)[0]
-
-        def decode_from(data: Buffer, pos: int, views: bool = False, lenient: bool = False) -> tuple[object, int]:
-            packed = decode_at(data, pos, address, partial_views if views else partial)
-            if packed is not None:
-                try:
-                    pair: tuple[object, int] = unpack_pair(packed)
-                except ValueError:  # invalid UTF-8
-                    pass
-                else:
-                    if views:
-                        patch(pair[0], memoryview(data).cast("B"))
-                    return pair
-            return walk(data, pos, views, lenient, True)
-
-        return decode if self._patch is None else decode_with_bytes, decode_from
-
-    def _kernel_encoder(self, address: int) -> Encode:
-        kernel_encode, write = native.encode, self._write
+    def _compiled_encoder(self, job: Job) -> Encode:
+        address, kernel_encode, write = job.address, native.encode, self._write
         encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
         pack, pack_into = encoder.encode, encoder.encode_into
         large = False
@@ -259,10 +196,6 @@ class Codec:
             return write(obj) if made is None else made
 
         return encode if self._patch is None else encode_with_bytes
-
-
-def _keep(obj: object, source: bytes | memoryview) -> None:
-    """Patch a message that has no bytes fields: nothing to do."""
 
 
 def _contiguous(data: Buffer) -> bytes | memoryview:

@@ -6,7 +6,7 @@
       unsigned varint   size of the value in bytes
       bytes             the value
 
-Reading them is part of a plan: `kwire.plan.kernels.decode`, `kwire.plan.reading`.
+Reading them is part of a plan: `native/messages.c`, `kwire.plan.reading`.
 
 Source: KIP-482, "Tagged Fields"; org.apache.kafka.common.protocol.types.RawTaggedField.
 """

@@ -20,7 +20,6 @@ There is a frame of FRAME bytes for each array, tag section and MARK that is ope
 
 from __future__ import annotations
 
-from kwire.plan.kernels.decode import FAILED, FULL
 from kwire.plan.kernels.messagepack import (
     MP_BIN8,
     MP_FALSE,
@@ -48,9 +47,11 @@ from kwire.plan.kernels.operands import (
     ENTRY_STATE,
     ENTRY_SUB,
     ENTRY_TAG,
+    FAILED,
     FIRST,
     FIXED_COUNT,
     FRAME,
+    FULL,
     LIST_CODE,
     LIST_WIDTH,
     NULLABLE_TAGGED,

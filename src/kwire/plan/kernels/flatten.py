@@ -28,9 +28,8 @@ a message may omit with their default.
 
 from __future__ import annotations
 
-from kwire.plan.kernels.decode import FULL
 from kwire.plan.kernels.lengths import read_packed
-from kwire.plan.kernels.operands import UUID_BYTES
+from kwire.plan.kernels.operands import FULL, UUID_BYTES
 from kwire.plan.kernels.walk import SLICE_COUNT, make_walk, set_slice, slice_at, width_of
 from kwire.plan.rows import FLOAT64, INT16, INT32, INT64, PACKED16, UINT16, UINT32, UUID
 from kwire.wire.kernels.compiler import export, inlined, separate

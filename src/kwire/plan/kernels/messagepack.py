@@ -1,4 +1,4 @@
-"""MessagePack as msgspec reads and writes it: one token at a time, at addresses.
+"""MessagePack as msgspec writes it: one token at a time, at addresses.
 
 The first byte of a token has the kind of value, and its size or the width of the size:
 
@@ -28,10 +28,6 @@ from kwire.wire.kernels.memory import (
     load_big_uint32,
     load_byte,
     load_int8,
-    store_big_int16,
-    store_big_int32,
-    store_big_int64,
-    store_byte,
 )
 
 MP_MAP, MP_ARRAY, MP_STRING, MP_NEGATIVE = 0x80, 0x90, 0xA0, 0xE0
@@ -40,42 +36,6 @@ MP_BIN8, MP_BIN16, MP_BIN32, MP_EXT8, MP_EXT16, MP_EXT32, MP_FLOAT32, MP_FLOAT64
 MP_UINT8, MP_UINT16, MP_UINT32, MP_UINT64, MP_INT8, MP_INT16, MP_INT32, MP_INT64 = range(0xCC, 0xD4)
 MP_FIXEXT, MP_STRING8, MP_STRING16, MP_STRING32 = 0xD4, 0xD9, 0xDA, 0xDB
 MP_ARRAY16, MP_ARRAY32, MP_MAP16, MP_MAP32 = range(0xDC, 0xE0)
-SHORT_ARRAY, SHORT_STRING = 16, 32
-"""From these sizes on, a size does not fit the first byte."""
-
-
-@inlined
-def write_array_header(o: int, n: int) -> int:
-    """Write the header of an array of n values; returns the address after it."""
-    if n < SHORT_ARRAY:
-        store_byte(o, MP_ARRAY | n)
-        return o + 1
-    if n < 65536:
-        store_byte(o, MP_ARRAY16)
-        store_big_int16(o + 1, n)
-        return o + 3
-    store_byte(o, MP_ARRAY32)
-    store_big_int32(o + 1, n)
-    return o + 5
-
-
-@inlined
-def write_int(o: int, value: int) -> int:
-    """Write an integer in at most 9 bytes; returns the address after it."""
-    if -32 <= value < 128:
-        store_byte(o, value & 0xFF)
-        return o + 1
-    if -0x8000 <= value <= 0x7FFF:
-        store_byte(o, MP_INT16)
-        store_big_int16(o + 1, value)
-        return o + 3
-    if -0x80000000 <= value <= 0x7FFFFFFF:
-        store_byte(o, MP_INT32)
-        store_big_int32(o + 1, value)
-        return o + 5
-    store_byte(o, MP_INT64)
-    store_big_int64(o + 1, value)
-    return o + 9
 
 
 @inlined

@@ -34,9 +34,9 @@ The caller fills what a message may omit (tagged fields, fields of a null struct
 
 from __future__ import annotations
 
-from kwire.plan.kernels.decode import FAILED
 from kwire.plan.kernels.flatten import store_number
 from kwire.plan.kernels.lengths import read_packed
+from kwire.plan.kernels.operands import FAILED
 from kwire.plan.kernels.walk import make_walk, set_slice, width_of
 from kwire.plan.rows import STRING
 from kwire.wire.kernels.compiler import export, inlined, separate

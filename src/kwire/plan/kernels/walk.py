@@ -26,13 +26,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kwire.plan.kernels.decode import FAILED, find_entry
 from kwire.plan.kernels.lengths import read_length, read_marker, read_packed
 from kwire.plan.kernels.operands import (
     ARRAY_END,
     ARRAY_MIN_BYTES,
     ELEMENTS_LEFT,
+    ENTRY_STATE,
     ENTRY_SUB,
+    ENTRY_TAG,
+    FAILED,
     FIRST,
     FIXED_BYTES,
     FIXED_COUNT,
@@ -56,6 +58,7 @@ from kwire.plan.rows import (
     INT64,
     LENGTH,
     LIST,
+    LIVE,
     MAX_STRING_BYTES,
     MAX_TAG,
     NEXT,
@@ -70,7 +73,7 @@ from kwire.plan.rows import (
     VARINTS,
     VARLIST,
 )
-from kwire.wire.kernels.compiler import inlined, separate
+from kwire.wire.kernels.compiler import inlined, kernel, separate
 from kwire.wire.kernels.memory import load_big_uint32, load_int64, store_int64
 from kwire.wire.kernels.primitives import apart
 from kwire.wire.kernels.varints import read_uvarint
@@ -134,6 +137,18 @@ def skip_packed(code: int, n: int, p: int, end: int) -> int:
     return p
 
 
+@kernel
+def find_entry(entries: int, count: int, tag: int) -> int:
+    """Return the live entry of a tag; count if no entry has the tag; -1 if it is misplaced (W-27)."""
+    for j in range(count):
+        if load_int64(row_at(entries, j) + ENTRY_TAG) == tag and load_int64(row_at(entries, j) + ENTRY_STATE) == LIVE:
+            return j
+    for j in range(count):
+        if load_int64(row_at(entries, j) + ENTRY_TAG) == tag:
+            return -1
+    return count
+
+
 @inlined
 def next_tag(top: int, entries: int, count: int, p: int, end: int) -> tuple[int, int, int]:
     """Read tag and size of the next tagged field: (its entry, its size, address of its value).
@@ -148,7 +163,7 @@ def next_tag(top: int, entries: int, count: int, p: int, end: int) -> tuple[int,
         return -1, 0, 0
     store_int64(top + TAGS_LEFT, load_int64(top + TAGS_LEFT) - 1)
     store_int64(top + PREVIOUS_TAG, tag)
-    return find_entry(entries, count, 0, tag), n, p
+    return find_entry(entries, count, tag), n, p
 
 
 def make_walk(

@@ -25,8 +25,6 @@ from kwire.wire.kernels.primitives import copy_word, load, move, move_exactly, m
 __all__ = [
     "clear_bit",
     "copy_bytes",
-    "copy_int16",
-    "copy_int32",
     "copy_int64",
     "copy_short",
     "equal_bytes",
@@ -65,7 +63,7 @@ load_big_int16, load_big_int32, load_big_int64 = (load(bits, swap=True, signed=T
 load_big_uint16, load_big_uint32 = (load(bits, swap=True, signed=False) for bits in (16, 32))
 store_byte, store_int16, store_int32, store_int64 = (store(bits) for bits in (8, 16, 32, 64))
 store_big_int16, store_big_int32, store_big_int64 = (store(bits, swap=True) for bits in (16, 32, 64))
-copy_int16, copy_int32, copy_int64 = (copy_word(bits) for bits in (16, 32, 64))
+copy_int64 = copy_word(64)
 
 
 @inlined

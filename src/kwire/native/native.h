@@ -1,0 +1,122 @@
+/* Python's stable ABI, version 3.11, and what the files of the module share.
+ *
+ * The ABI is declared here because the headers of Python for another platform are not available when a wheel for it is
+ * built.
+ */
+#pragma once
+#include <stdint.h>
+#include <string.h>
+
+typedef intptr_t Py_ssize_t;
+typedef struct PyObject PyObject;
+typedef PyObject *(*PyCFunction)(PyObject *, PyObject *const *, Py_ssize_t);
+
+typedef struct {
+    void *buf;
+    PyObject *obj;
+    Py_ssize_t len, itemsize;
+    int readonly, ndim;
+    char *format;
+    Py_ssize_t *shape, *strides, *suboffsets;
+    void *internal;
+} Py_buffer;
+
+typedef struct {
+    const char *name;
+    int type;
+    Py_ssize_t offset;
+    int flags;
+    const char *doc;
+} PyMemberDef;
+
+typedef struct {
+    const char *ml_name;
+    PyCFunction ml_meth;
+    int ml_flags;
+    const char *ml_doc;
+} PyMethodDef;
+
+typedef struct {
+    int slot;
+    void *value;
+} PyModuleDef_Slot;
+
+typedef struct {
+    struct { /* PyModuleDef_Base */
+        Py_ssize_t ob_refcnt;
+        void *ob_type;
+        void *(*m_init)(void);
+        Py_ssize_t m_index;
+        void *m_copy;
+    } m_base;
+    const char *m_name, *m_doc;
+    Py_ssize_t m_size;
+    PyMethodDef *m_methods;
+    PyModuleDef_Slot *m_slots;
+    void *m_traverse, *m_clear, *m_free;
+} PyModuleDef;
+
+enum { METH_KEYWORDS = 2, METH_FASTCALL = 0x80, PyBUF_SIMPLE = 0, PyBUF_C_CONTIGUOUS = 0x38 };
+enum { Py_mod_exec = 2, Py_tp_alloc = 47, Py_tp_members = 72 };
+
+extern PyObject _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct;
+extern PyObject *PyExc_TypeError, *PyExc_ValueError, *PyExc_ImportError, *PyExc_UnicodeDecodeError;
+PyObject *PyModuleDef_Init(PyModuleDef *);
+int PyModule_AddStringConstant(PyObject *, const char *, const char *);
+int PyModule_AddObjectRef(PyObject *, const char *, PyObject *);
+PyObject *PyCFunction_NewEx(PyMethodDef *, PyObject *, PyObject *);
+PyObject *PyCapsule_New(void *, const char *, void *);
+void *PyCapsule_GetPointer(PyObject *, const char *);
+PyObject *PyErr_Format(PyObject *, const char *, ...);
+PyObject *PyErr_Occurred(void);
+int PyErr_ExceptionMatches(PyObject *);
+void PyErr_Clear(void);
+void *PyType_GetSlot(PyObject *, int);
+int PyObject_IsTrue(PyObject *);
+PyObject *PyObject_CallFunction(PyObject *, const char *, ...);
+PyObject *PyObject_CallMethod(PyObject *, const char *, const char *, ...);
+PyObject *PySequence_GetSlice(PyObject *, Py_ssize_t, Py_ssize_t);
+PyObject *PyTuple_New(Py_ssize_t);
+Py_ssize_t PyTuple_Size(PyObject *);
+PyObject *PyTuple_GetItem(PyObject *, Py_ssize_t);
+int PyTuple_SetItem(PyObject *, Py_ssize_t, PyObject *);
+PyObject *PyList_New(Py_ssize_t);
+PyObject *PyList_GetItem(PyObject *, Py_ssize_t);
+int PyList_SetItem(PyObject *, Py_ssize_t, PyObject *);
+PyObject *PyDict_New(void);
+int PyDict_SetItemString(PyObject *, const char *, PyObject *);
+PyObject *PyLong_FromLong(long);
+PyObject *PyLong_FromLongLong(long long);
+PyObject *PyLong_FromString(const char *, char **, int);
+long long PyLong_AsLongLong(PyObject *);
+PyObject *PyFloat_FromDouble(double);
+PyObject *PyUnicode_FromString(const char *);
+PyObject *PyUnicode_DecodeUTF8(const char *, Py_ssize_t, const char *);
+const char *PyUnicode_AsUTF8AndSize(PyObject *, Py_ssize_t *);
+int PyUnicode_CompareWithASCIIString(PyObject *, const char *);
+PyObject *PyBytes_FromStringAndSize(const char *, Py_ssize_t);
+char *PyBytes_AsString(PyObject *);
+PyObject *PyMemoryView_FromObject(PyObject *);
+int PyObject_GetBuffer(PyObject *, Py_buffer *, int);
+void PyBuffer_Release(Py_buffer *);
+int PyGC_Disable(void);
+int PyGC_Enable(void);
+void *PyEval_SaveThread(void);
+void PyEval_RestoreThread(void *);
+void Py_IncRef(PyObject *);
+void Py_DecRef(PyObject *);
+
+/* Of module.c */
+
+typedef void (*Kernel)(const int64_t *arguments, int64_t *results);
+
+Kernel encode_kernel(void);
+int read_integers(PyObject *const *objects, Py_ssize_t count, Py_ssize_t wanted, int64_t *numbers);
+PyObject *pair(PyObject *first, PyObject *second); /* takes both references; null if one is null */
+PyObject *none(void);
+
+/* Of messages.c */
+
+PyObject *decoders(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *slots(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *encode(PyObject *, PyObject *const *, Py_ssize_t);

@@ -1,0 +1,79 @@
+"""What `native/messages.c` needs to know of a plan and of the classes of its objects, as arrays of int64.
+
+job       the addresses of the rows and of the constants; bytes of output to reserve for eight of input when encoding;
+          the address of the layout of uuid.UUID
+rows      those of the plan; the last operand of STRUCT is the address of a layout, 0 for the pair of a frame
+layout    class, its allocator, number of fields; then for each field: its offset in an object, CONSTANT, NEW_LIST or
+          NEW_STRUCT, and the default: an object, or the layout of a struct whose fields have their defaults
+
+Objects of these classes are allocated and filled as msgspec does it: an object has room for a reference at the offset
+of each field, which the type's member definitions state.
+"""
+
+from __future__ import annotations
+
+from array import array
+from uuid import UUID, SafeUUID
+
+import msgspec
+
+from kwire import native
+from kwire.plan.kernels.operands import CONSTANT, NEW_LIST, NEW_STRUCT
+from kwire.plan.rows import OPERANDS, Plan
+
+__all__ = ["Job", "frame_count"]
+
+ENCODE_EIGHTHS = 9
+"""Tight, because unneeded large blocks cost page faults."""
+LAST_OPERAND = OPERANDS - 1
+
+
+class Job:
+    """The job of a plan. It has to be kept while its address is in use."""
+
+    def __init__(self, plan: Plan, classes: tuple[type, ...]) -> None:
+        """classes: of the message; of a frame: of the header and of the body."""
+        self._layouts: dict[type, array[int]] = {}
+        self._kept: list[object] = []
+        rows = [list(row) for row in plan.rows]
+        messages = iter(classes)
+        for number, name in plan.structs.items():
+            if not plan.paths[number] and not plan.fields[number]:
+                cls = message = next(messages)
+            else:
+                cls = getattr(message, name)
+            rows[number][LAST_OPERAND] = self._layout(cls)
+        self._rows = array("q", [word for row in rows for word in row])
+        self._constants = array("b", plan.pool + bytes(8))
+        words = self._rows.buffer_info()[0], self._constants.buffer_info()[0], ENCODE_EIGHTHS, self._uuid_layout()
+        self._words = array("q", words)  # never replaced: its address is in use
+        self.address = self._words.buffer_info()[0]
+
+    def _layout(self, cls: type) -> int:
+        if cls not in self._layouts:
+            allocator, offsets = native.slots(cls)
+            fields = msgspec.structs.fields(cls)
+            words = [id(cls), allocator, len(fields)]
+            for field in fields:
+                words += offsets[field.name], *self._default(field)
+            self._layouts[cls] = array("q", words)
+        return self._layouts[cls].buffer_info()[0]
+
+    def _default(self, field: msgspec.structs.FieldInfo) -> tuple[int, int]:
+        if field.default_factory is list:
+            return NEW_LIST, 0
+        if field.default_factory is not msgspec.NODEFAULT:
+            return NEW_STRUCT, self._layout(field.default_factory)
+        self._kept.append(field.default)
+        return CONSTANT, id(field.default)
+
+    def _uuid_layout(self) -> int:
+        allocator, offsets = native.slots(UUID)
+        unsafe = id(SafeUUID.unknown)
+        self._layouts[UUID] = array("q", [id(UUID), allocator, 2, offsets["int"], 0, 0, offsets["is_safe"], 0, unsafe])
+        return self._layouts[UUID].buffer_info()[0]
+
+
+def frame_count(plan: Plan) -> int:
+    """Return how many structs and arrays of a plan are open at most, and what takes the message."""
+    return 2 * max(len(path) for path in plan.paths) + 3
