@@ -8,6 +8,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests.fuzz import record_writing
@@ -274,3 +275,34 @@ def test_columns_beyond_int32_are_split(monkeypatch: pytest.MonkeyPatch) -> None
     assert values(from_arrow(table(value=column))) == column.to_pylist()
     with pytest.raises(EncodeError, match="row 0: value of 120 bytes"):
         from_arrow(table(value=pa.array([b"x" * 120], pa.large_binary())))
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("is_split", [False, True])
+def test_rows_in_an_order_give_the_bytes_of_rows_taken_in_it(
+    magic: int, is_split: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_split:
+        monkeypatch.setattr(encoder, "LARGEST_COLUMN_BYTES", 1000)
+    n = 300
+    headers = [[{"key": f"h{i}", "value": b"%d" % i}] * (i % 3) for i in range(n)]
+    batch = table(
+        key=pa.array([None if i % 5 == 0 else b"key-%d" % i for i in range(n)], pa.binary()),
+        value=pa.array([None if i % 7 == 0 else b"v" * i for i in range(n)], pa.large_binary()),
+        timestamp=pa.array([1000 + i * 37 % 90 for i in range(n)], pa.int64()),
+        offset=pa.array(range(10, 10 + 3 * n, 3), pa.int64()),
+        **({"headers": pa.array(headers)} if magic == 2 else {}),
+    ).slice(3)
+    order = np.array(sorted(random.Random(magic).sample(range(n - 3), 100)), np.int64)
+    for keep_offsets in (False, True):
+        options: Any = {"magic": magic, "batch_size": 2000, "keep_offsets": keep_offsets}
+        some = b"".join(bytes(each) for each in ColumnWriter(**options).write(batch, order))
+        taken = b"".join(bytes(each) for each in ColumnWriter(**options).write(batch.take(pa.array(order))))
+        assert some == taken
+        assert not b"".join(ColumnWriter(**options).write(batch, order[:0]))
+
+
+@pytest.mark.parametrize("order", [np.array([3]), np.array([-1]), np.array([0], np.int32), np.array([0, 1, 2, 0])[::2]])
+def test_an_order_outside_of_the_rows_is_rejected(order: Any) -> None:
+    with pytest.raises(OptionError, match="order: expected an array of int64 from 0 to 2"):
+        list(ColumnWriter().write(table(value=pa.array([b"a", b"b", b"c"])), order))

@@ -60,14 +60,20 @@ class ColumnEncoder:
         """Allocate memory for kernels to write to."""
         return np.empty(n_bytes, np.uint8)
 
-    def write(self, batch: pa.RecordBatch) -> Iterator[memoryview]:
+    def write(self, batch: pa.RecordBatch, order: Table | None = None) -> Iterator[memoryview]:
         """Write a record batch; see ColumnWriter.write."""
         columns = ColumnBuffers(batch, self.keep_offsets)
-        rows = batch.num_rows
         if columns.must_split:
+            if order is not None:
+                batch = batch.take(pa.array(order))
+            rows = batch.num_rows
             yield from self.write(batch.slice(0, rows // 2))
             yield from self.write(batch.slice(rows // 2))
             return
+        rows = batch.num_rows
+        if order is not None:
+            rows = len(order)
+            columns.order(order, batch.num_rows)
         if not self.keep_offsets and self.next_offset + rows - 1 > MAX_INT64:
             raise EncodeError(f"{rows} rows from offset {self.next_offset} on exceed the range of offsets")
         row, base = 0, self.next_offset
@@ -285,6 +291,15 @@ class ColumnBuffers:
         self.binary(entries.field("value"), "headers.value", e.HEADER_VALUE_ENDS)
         if not self.addresses[e.HEADER_KEY_ENDS] and not self.must_split:
             self.addresses[e.HEADER_ENDS] = 0  # no header in any row
+
+    def order(self, order: Table, rows: int) -> None:
+        """Use the rows with these numbers, in this order. rows: number of rows of the columns."""
+        if not len(order):
+            return
+        if order.dtype != np.int64 or not order.flags.c_contiguous or order.min() < 0 or order.max() >= rows:
+            raise OptionError(f"order: expected an array of int64 from 0 to {rows - 1}")
+        self.kept.append(order)
+        self.addresses[e.ORDER] = order.ctypes.data
 
     def timestamps(self, array: pa.Array) -> None:
         """A column of timestamps of any unit, or of int64 milliseconds."""

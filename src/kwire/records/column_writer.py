@@ -19,6 +19,8 @@ from kwire.records.attributes import NO_SEQUENCE, Compression
 from kwire.records.builder import DEFAULT_BATCH_SIZE, BatchBuilder, BatchOptions
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pyarrow as pa
 
 __all__ = ["ColumnWriter", "ColumnWriterOptions", "from_arrow"]
@@ -69,16 +71,18 @@ class ColumnWriter:
         """The offset after the last row written."""
         return self._encoder.next_offset
 
-    def write(self, batch: pa.RecordBatch) -> Iterator[memoryview]:
+    def write(self, batch: pa.RecordBatch, order: npt.NDArray[np.int64] | None = None) -> Iterator[memoryview]:
         """Write the rows of an Arrow record batch as whole Kafka batches, many in each piece.
+
+        order: numbers of the rows to write, in this order; all rows by default.
 
         Columns have Spark's names: `value`, and optionally `key`, `headers` (list of struct<key, value>), `timestamp`
         (or int64 milliseconds; -1 for null or a missing column), `offset` with keep_offsets. Others are ignored.
         A piece is valid until the next one is requested.
-        Raises EncodeError with the row of a value that does not fit the format, after the batches before that row;
-        OptionError for a column that is missing or has a wrong type.
+        Raises EncodeError with the row (of order) of a value that does not fit the format, after the batches before
+        that row; OptionError for a column that is missing or has a wrong type.
         """
-        return self._encoder.write(batch)
+        return self._encoder.write(batch, order)
 
 
 def from_arrow(batch: pa.RecordBatch | pa.Table, **options: Unpack[ColumnWriterOptions]) -> bytes:

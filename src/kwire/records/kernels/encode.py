@@ -91,8 +91,9 @@ __all__ = [
     HEADER_VALUES_SIZE,
     HEADER_VALUE_BITMAP,
     HEADER_VALUE_BIT,
-) = range(29)
-COLUMN_COUNT = 29
+    ORDER,  # int64: the rows to write, one after another; 0: all rows in their order
+) = range(30)
+COLUMN_COUNT = 30
 
 (
     POSITION,  # of the batch in the room
@@ -126,6 +127,12 @@ def is_null(bitmap, bit):
 def place(ends, row):
     """Return (first byte, byte after the last) of the value of a row in a binary column."""
     return int32_at(ends, row), int32_at(ends, row + 1)
+
+
+@inlined
+def ordered(order, row):
+    """Return the number of a row in the columns."""
+    return row if order == 0 else int64_at(order, row)
 
 
 @inlined
@@ -203,14 +210,15 @@ def encode_default_batches(
 ) -> None:
     """Write rows [row, rows) as batches of magic 2 to the room, except its last WIDE bytes.
 
-    base_offset: of the first row, unless there are OFFSETS. batch_size: maximum bytes of a batch with more than one
-    record, header included.
+    row, rows: of ORDER, if there is one. base_offset: of the first row, unless there are OFFSETS.
+    batch_size: maximum bytes of a batch with more than one record, header included.
     Cost: 30 ns a record of 116 bytes into warm memory (benchmarks/records).
     """
     key_ends, keys, keys_size = columns[KEY_ENDS], columns[KEYS], columns[KEYS_SIZE]
     key_bitmap, key_bit = columns[KEY_BITMAP], columns[KEY_BIT]
     value_ends, values, values_size = columns[VALUE_ENDS], columns[VALUES], columns[VALUES_SIZE]
     value_bitmap, value_bit = columns[VALUE_BITMAP], columns[VALUE_BIT]
+    order = columns[ORDER]
     keys_end, values_end = keys + keys_size, values + values_size
     limit = room + room_size - WIDE
     at = room
@@ -226,7 +234,7 @@ def encode_default_batches(
         at += DEFAULT_HEADER_BYTES
         first_offset = base_offset + first
         if columns[OFFSETS] != 0:
-            first_offset = int64_at(columns[OFFSETS], row)
+            first_offset = int64_at(columns[OFFSETS], ordered(order, row))
             if first_offset < 0:
                 stop = BAD_OFFSET
                 at = start
@@ -234,16 +242,17 @@ def encode_default_batches(
         offset = first_offset
         base_timestamp = max_timestamp = np.int64(NO_TIMESTAMP)
         while row < rows:
+            source = ordered(order, row)
             delta = row - first
             if columns[OFFSETS] != 0:
-                next_offset = int64_at(columns[OFFSETS], row)
+                next_offset = int64_at(columns[OFFSETS], source)
                 if row > first and next_offset <= offset:
                     stop = BAD_OFFSET
                     break
                 delta = next_offset - first_offset
                 if delta > MAX_INT32:
                     break
-            timestamp = milliseconds(columns, row)
+            timestamp = milliseconds(columns, source)
             if timestamp < NO_TIMESTAMP:
                 stop = BAD_TIMESTAMP
                 break
@@ -252,14 +261,14 @@ def encode_default_batches(
             key_length = value_length = np.int64(-1)
             key_start = value_start = np.int64(0)
             key_bytes = value_bytes = np.int64(0)
-            if key_ends != 0 and not is_null(key_bitmap, key_bit + row):
-                key_start, key_end = place(key_ends, row)
+            if key_ends != 0 and not is_null(key_bitmap, key_bit + source):
+                key_start, key_end = place(key_ends, source)
                 key_length = key_bytes = key_end - key_start
                 if key_start < 0 or key_length < 0 or key_end > keys_size:
                     stop = BAD_ARROW
                     break
-            if value_ends != 0 and not is_null(value_bitmap, value_bit + row):
-                value_start, value_end = place(value_ends, row)
+            if value_ends != 0 and not is_null(value_bitmap, value_bit + source):
+                value_start, value_end = place(value_ends, source)
                 value_length = value_bytes = value_end - value_start
                 if value_start < 0 or value_length < 0 or value_end > values_size:
                     stop = BAD_ARROW
@@ -267,7 +276,7 @@ def encode_default_batches(
             header_bytes = np.int64(0)
             first_header = last_header = np.int64(0)
             if columns[HEADER_ENDS] != 0:
-                header_bytes, first_header, last_header, stop = headers_bytes(columns, row)
+                header_bytes, first_header, last_header, stop = headers_bytes(columns, source)
                 if stop != DONE:
                     break
             time_number, delta_number = zigzag(timestamp - base_timestamp), zigzag(delta)
@@ -341,13 +350,15 @@ def encode_messages(
 ) -> None:
     """Write rows [row, rows) as messages of magic 0 or 1 to the room, checksums included.
 
-    batch_size: maximum bytes of the messages of one row of the table, unless there is only one.
+    row, rows: of ORDER, if there is one. batch_size: maximum bytes of the messages of one row of the table, unless
+    there is only one.
     relative: offsets are relative to the first of each batch (KIP-31, for messages that will be compressed).
     append_time: the timestamp of all records, of type LOG_APPEND_TIME; -1 for CREATE_TIME.
     """
     limit = room + room_size - WIDE
     fixed_bytes = legacy_key_position(magic) + 2 * LENGTH_BYTES
     attributes = LOG_APPEND_TIME_FLAG if magic == 1 and append_time >= 0 else 0
+    order = columns[ORDER]
     at = room
     batches = 0
     stop = DONE
@@ -361,39 +372,40 @@ def encode_messages(
         max_timestamp = np.int64(NO_TIMESTAMP)
         first_offset = base_offset + first
         if columns[OFFSETS] != 0:
-            first_offset = int64_at(columns[OFFSETS], row)
+            first_offset = int64_at(columns[OFFSETS], ordered(order, row))
             if first_offset < 0:
                 stop = BAD_OFFSET
                 at = start
                 break
         offset = first_offset
         while row < rows:
+            source = ordered(order, row)
             next_offset = first_offset + row - first
             if columns[OFFSETS] != 0:
-                next_offset = int64_at(columns[OFFSETS], row)
+                next_offset = int64_at(columns[OFFSETS], source)
                 if row > first and next_offset <= offset:
                     stop = BAD_OFFSET
                     break
-            timestamp = append_time if append_time >= 0 else milliseconds(columns, row)
+            timestamp = append_time if append_time >= 0 else milliseconds(columns, source)
             if timestamp < NO_TIMESTAMP:
                 stop = BAD_TIMESTAMP
                 break
             key_length = value_length = np.int64(-1)
             key_start = value_start = np.int64(0)
-            if columns[KEY_ENDS] != 0 and not is_null(columns[KEY_BITMAP], columns[KEY_BIT] + row):
-                key_start, key_end = place(columns[KEY_ENDS], row)
+            if columns[KEY_ENDS] != 0 and not is_null(columns[KEY_BITMAP], columns[KEY_BIT] + source):
+                key_start, key_end = place(columns[KEY_ENDS], source)
                 key_length = key_end - key_start
                 if key_start < 0 or key_length < 0 or key_end > columns[KEYS_SIZE]:
                     stop = BAD_ARROW
                     break
-            if columns[VALUE_ENDS] != 0 and not is_null(columns[VALUE_BITMAP], columns[VALUE_BIT] + row):
-                value_start, value_end = place(columns[VALUE_ENDS], row)
+            if columns[VALUE_ENDS] != 0 and not is_null(columns[VALUE_BITMAP], columns[VALUE_BIT] + source):
+                value_start, value_end = place(columns[VALUE_ENDS], source)
                 value_length = value_end - value_start
                 if value_start < 0 or value_length < 0 or value_end > columns[VALUES_SIZE]:
                     stop = BAD_ARROW
                     break
             if columns[HEADER_ENDS] != 0:
-                _, first_header, last_header, stop = headers_bytes(columns, row)
+                _, first_header, last_header, stop = headers_bytes(columns, source)
                 if stop == DONE and last_header > first_header:
                     stop = HAS_HEADERS
                 if stop != DONE:
