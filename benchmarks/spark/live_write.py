@@ -2,17 +2,15 @@
 
 2 M rows of 116 B (key, value), cached in memory in 4 partitions, are written to a topic of 4 partitions of real Kafka
 and of kwire's broker; local[2], the broker on the same cores. kafka-live by default (idempotent, acks=all) and in
-transactions; the connector by default (also idempotent, acks=all) and with linger.ms 5 and batch.size 256 KB; kafka-log
-writes the same rows to a log directory. Ratio: rows per second by the peer's. Needs a JDK and mvn.
-KWIRE_BENCH_RECORDS and KWIRE_BENCH_RUNS change the size of the run.
+transactions; the connector by default (also idempotent, acks=all) and with linger.ms 5 and batch.size 256 KB. Ratio:
+rows per second by the peer's. Needs a JDK and mvn. KWIRE_BENCH_RECORDS and KWIRE_BENCH_RUNS change the size of the
+run.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from benchmarks.data import RECORDS_PER_BATCH, log_directory
 from benchmarks.spark.clusters import PARTITIONS, TUNED_WRITING, Cluster, clusters, connector_jars
@@ -39,7 +37,7 @@ def main() -> None:
         return
     records = requested // RECORDS_PER_BATCH // 2 * RECORDS_PER_BATCH * 2
     log = log_directory(requested, partitions=1, segments=2)
-    with clusters() as both, tempfile.TemporaryDirectory() as folder:
+    with clusters() as both:
         spark = start_session(**{"spark.jars": jars})
         meter = Meter(spark)
         rows = spark.read.format("kafka-log").load(str(log)).select("key", "value").repartition(PARTITIONS).cache()
@@ -51,15 +49,6 @@ def main() -> None:
                 cases[f"{cluster.name}.{name}"] = lambda cluster=cluster, sink=sink, options=options: to_topic(
                     cluster, meter, rows, records, sink, options
                 )
-        made = iter(range(1000))
-        cases["kafka-log"] = lambda: meter.run(
-            lambda: (
-                rows.write.format("kafka-log")
-                .options(topic=TOPIC, partitions=str(PARTITIONS))
-                .mode("append")
-                .save(str(Path(folder) / str(next(made))))
-            )
-        )
         least = in_turns(cases, runs)
         for name, cost in least.items():
             cluster = name.partition(".")[0]

@@ -34,6 +34,7 @@ MARKS = {
 TOPIC = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
 LONGEST_TOPIC = 249
 LARGEST_PARTITION = (1 << 31) - 1
+SMALLEST_SEGMENT_BYTES, LARGEST_SEGMENT_BYTES = 16 << 10, (1 << 31) - 1  # of logs that kwire creates
 
 
 def check_topic(topic: str, partition: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""The partition of each row: that of its column, else the hash of its key, else sticky partitioning.
+"""The topic and the partition of each row: that of its column, else the hash of its key, else sticky partitioning.
 
 Rows without a key go to one partition until they fill about a batch, and then to the next (KIP-480): batches are large,
 and partitions get even shares.
@@ -7,7 +7,7 @@ and partitions get even shares.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kwire.errors import OptionError
+from kwire.log.file_names import check_topic
 from kwire.records.partitioner import partitions_of_keys
 
-__all__ = ["RowPartitioner"]
+__all__ = ["NULL_TOPIC", "RowPartitioner", "group_rows", "rows_by_topic", "taken_by_group"]
 
+NULL_TOPIC = "null topic present in the data. Use the topic option for setting a default topic."
 ROW_BYTES = 16  # approximate size of a record besides key and value
 
 
@@ -88,3 +90,43 @@ class RowPartitioner:
                 f"Column 'partition': topic {self.topic!r} has no partition {wrong[0]}; available: {available}"
             )
         return named
+
+
+def rows_by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield the rows of each topic. topic: of all rows, or None to use the column. Raises OptionError for null."""
+    if topic is not None:
+        yield topic, batch
+        return
+    column = batch.column("topic")
+    if column.null_count:
+        raise OptionError(NULL_TOPIC)
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    names = encoded.dictionary.to_pylist()
+    for name in names:
+        check_topic(name)
+    if len(names) == 1:
+        yield names[0], batch
+        return
+    for code, rows in taken_by_group(batch, encoded.indices.to_numpy(zero_copy_only=False)):
+        yield names[code], rows
+
+
+def group_rows(groups: npt.NDArray[np.integer]) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+    """Yield each group with the numbers of its rows, ascending. groups: the group of each row."""
+    # numpy uses a radix sort for 16 bits, five times as fast as its merge sort for 32
+    order = np.argsort(groups if groups.max() >= 1 << 16 else groups.astype(np.uint16), kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
+        yield int(groups[rows[0]]), rows
+
+
+def taken_by_group(rows: pa.RecordBatch, groups: npt.NDArray[np.integer]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield each group with its rows, in their order. groups: the group of each row."""
+    found = list(group_rows(groups))
+    if len(found) == 1:
+        yield found[0][0], rows
+        return
+    taken = rows.take(pa.array(np.concatenate([each for _, each in found])))
+    start = 0
+    for group, each in found:
+        yield group, taken.slice(start, len(each))
+        start += len(each)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from kwire.broker import Broker
 from kwire.client import Client
 from kwire.errors import KwireError, LogError, OptionError
 from kwire.log import LogDirectory
+from kwire.maintenance import encoded_runs
 from kwire.records import read_batches
 from kwire.records.partitioner import partitions_of_keys
 from kwire.spark.log.write_options import parse_write_options
@@ -23,7 +25,8 @@ from kwire.storage.directory_lock import DirectoryLock
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 
-from kwire.spark.log.sink import LogWriter, TaskFile  # noqa: E402 (needs PySpark)
+from kwire.spark.log import writing  # noqa: E402 (needs PySpark)
+from kwire.spark.log.sink import LogWriter, TaskFile  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,6 +112,48 @@ def test_offsets_timestamps_and_headers_of_rows_are_kept(tmp_path: Path) -> None
         write(tmp_path / "null", [[batch(value=[b"a"], offset=[None])]], topic="t")
 
 
+def test_rows_of_tasks_with_interleaved_offsets_are_sorted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "BUFFER_BYTES", 1000)  # several runs of each partition in a task
+    offsets = random.Random(5).sample(range(100_000), 6000)
+
+    def numbered(some: list[int]) -> pa.RecordBatch:
+        return batch(value=[b"%d" % each for each in some], offset=some, partition=[each % 3 for each in some])
+
+    tasks = [[numbered(offsets[at : at + 40]) for at in range(start, start + 2000, 40)] for start in (0, 2000, 4000)]
+    write(tmp_path / "data", tasks, topic="t", compression="zstd")
+    for partition in range(3):
+        found = [(offset, int(value or b"")) for offset, _, value in rows(tmp_path / "data", "t", partition)]
+        assert found == [(each, each) for each in sorted(offsets) if each % 3 == partition]
+    assert not [each for each in LogDirectory(tmp_path / "data").verify() if not each.is_harmless]
+    again = [[numbered(sorted(offsets)[at : at + 1000]) for at in range(0, 6000, 1000)]]
+    write(tmp_path / "sorted", again, topic="t")
+    assert rows(tmp_path / "sorted", "t", 1) == rows(tmp_path / "data", "t", 1)
+
+
+def test_rows_of_a_task_beyond_its_buffer_keep_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "BUFFER_BYTES", 4000)
+    monkeypatch.setattr(encoded_runs, "CHUNK_BYTES", 3000)  # smaller than a batch
+    values = [b"%05d" % n * 20 for n in range(4000)]
+    tasks = [[batch(value=values[at : at + 10]) for at in range(start, start + 2000, 10)] for start in (0, 2000)]
+    write(tmp_path / "data", tasks, topic="t")
+    assert rows(tmp_path / "data", "t", 0) == [(n, None, value) for n, value in enumerate(values)]
+
+
+def test_append_times_of_rows_are_kept(tmp_path: Path) -> None:
+    times = [1000, 1000, 2000, 3000, 3000]
+    kinds = pa.array([1, 0, 1, 1, 1], pa.int32())
+    one = batch(value=[b"a", b"b", b"c", b"d", b"e"], timestamp=[each * 1000 for each in times])
+    one = one.append_column("timestampType", kinds).append_column("partition", pa.array([0, 0, 1, 0, 0], pa.int32()))
+    write(tmp_path / "data", [[one], [one]], topic="t")
+    found = LogDirectory(tmp_path / "data")["t", 0]
+    assert [(r.timestamp, int(r.timestamp_type), r.value) for r in found.read()] == [
+        (1000, 1, b"a"),
+        (1000, 0, b"b"),
+        (3000, 1, b"d"),
+        (3000, 1, b"e"),
+    ] * 2
+
+
 def test_rows_without_a_partition_are_partitioned_by_key(tmp_path: Path) -> None:
     keys = [b"key %d" % n for n in range(100)]
     write(tmp_path / "data", [[batch(key=keys, value=keys)]], topic="t", partitions="5", compression="zstd")
@@ -169,11 +214,13 @@ def test_a_failed_write_leaves_no_files(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="driver and executors must share a file system"):
         sink.commit([done])
     with pytest.raises(OptionError, match="the DataFrame has no rows"):
-        sink.commit([sink.write(iter([batch(value=[])])), TaskFile(1, None, 0)])
+        sink.commit([sink.write(iter([batch(value=[])])), TaskFile(1, None)])
     unreadable = sink.write(iter([batch(value=[b"a"])]))
-    Path(unreadable.path or "").write_bytes(b"not Parquet")
-    with pytest.raises(KwireError):
-        sink.commit([unreadable])
+    whole = Path(unreadable.path or "").read_bytes()
+    for damaged in (b"not batches", whole[:-1], whole[:-1] + b"x"):
+        Path(unreadable.path or "").write_bytes(damaged)
+        with pytest.raises(KwireError):
+            sink.commit([unreadable])
     sink.abort([unreadable])
     assert leftovers(tmp_path) == []
 
@@ -194,6 +241,10 @@ def test_invalid_rows_are_rejected(tmp_path: Path) -> None:
         write(tmp_path / "data", [[batch(value=[b"a"], partition=[-1])]], topic="t")
     with pytest.raises(KwireError, match="negative"):
         write(tmp_path / "data", [[batch(value=[b"a"], offset=[-1])]], topic="t")
+    with pytest.raises(OptionError, match="a row for t-0 cannot be encoded: row 1: timestamp before 1970"):
+        write(tmp_path / "data", [[batch(value=[b"a", b"b"], timestamp=[0, -5_000_000])]], topic="t")
+    with pytest.raises(LogError, match="offset 7 of t-0 is a duplicate"):
+        write(tmp_path / "data", [[batch(value=[b"a", b"b"], offset=[7, 7])]], topic="t")
 
 
 @pytest.mark.parametrize(
@@ -208,6 +259,7 @@ def test_invalid_rows_are_rejected(tmp_path: Path) -> None:
         ({"path": "/x", "compression": "brotli"}, "expected one of none, gzip"),
         ({"path": "/x", "partitions": "0"}, "must be positive"),
         ({"path": "/x", "segment.bytes": "many"}, "expected an integer"),
+        ({"path": "/x", "segment.bytes": "1000"}, "must be 16384 to 2147483647"),
     ],
 )
 def test_invalid_options_are_rejected(given: dict[str, str], what: str) -> None:

@@ -23,24 +23,15 @@ from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.log_directory import LogDirectory
 from kwire.maintenance.convert.batch_format import Loss, TargetFormat
 from kwire.maintenance.convert.partition import ConvertedPartition, ProgressCallback, convert_partition
+from kwire.maintenance.new_directory import finish_directory, name_of
 from kwire.maintenance.part_journal import PartJournal
-from kwire.storage.checkpoints import (
-    CLEAN_SHUTDOWN,
-    CLEANER_OFFSETS,
-    HIGH_WATERMARKS,
-    LOG_START_OFFSETS,
-    META_PROPERTIES,
-    RECOVERY_POINTS,
-    parse_offset_checkpoint,
-    render_clean_shutdown,
-    render_offset_checkpoint,
-)
+from kwire.storage.checkpoints import CLEANER_OFFSETS, META_PROPERTIES, parse_offset_checkpoint
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space
 from kwire.storage.staged_directory import StagedDirectory, check_target, remove_tree
 from kwire.target_paths import path_inside
 
-__all__ = ["LossRefused", "convert_directory", "examine", "finish_directory", "name_of"]
+__all__ = ["LossRefused", "convert_directory", "examine"]
 
 COPIED = (META_PROPERTIES, "bootstrap.checkpoint")
 MANY_BYTES = 64 << 20  # worth a separate process
@@ -146,11 +137,6 @@ def convert_directory(
     return sorted(found, key=lambda each: (each.topic, each.partition))
 
 
-def name_of(key: TopicPartition) -> str:
-    """Return the directory name of a partition: `orders-0`."""
-    return f"{key[0]}-{key[1]}"
-
-
 def job_of(
     source: LogDirectory, key: TopicPartition, target: TargetFormat, part: str | None = None, now_ms: int = 0
 ) -> Job:
@@ -202,29 +188,6 @@ def cleaner_offsets(source: LogDirectory) -> dict[TopicPartition, int]:
         return parse_offset_checkpoint(source.read_file(CLEANER_OFFSETS) or b"")
     except Malformed:
         return {}
-
-
-def finish_directory(
-    staged: StagedDirectory,
-    partitions: Mapping[TopicPartition, tuple[int, int]],
-    cleaned: Mapping[TopicPartition, int] | None = None,
-) -> None:
-    """Write the checkpoints of a clean shutdown and publish the directory.
-
-    partitions: their log start and log end offsets. cleaned: first dirty offsets.
-    """
-    files, part = staged.files, staged.part
-    ends = {key: end for key, (_, end) in partitions.items()}
-    checkpoints = {
-        RECOVERY_POINTS: ends,
-        HIGH_WATERMARKS: ends,
-        LOG_START_OFFSETS: {key: start for key, (start, _) in partitions.items() if start},
-        CLEANER_OFFSETS: {key: offset for key, offset in (cleaned or {}).items() if key in partitions},
-    }
-    for name, offsets in checkpoints.items():
-        files.write_atomically(f"{part}/{name}", render_offset_checkpoint(offsets))
-    files.write_atomically(f"{part}/{CLEAN_SHUTDOWN}", render_clean_shutdown())
-    staged.publish()
 
 
 # ---- processes

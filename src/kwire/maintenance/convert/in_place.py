@@ -15,6 +15,7 @@ from pathlib import Path
 
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
+from kwire.log.file_names import LARGEST_SEGMENT_BYTES
 from kwire.log.log_config import MAX_INT64, LogConfig
 from kwire.log.log_directory import LogDirectory
 from kwire.log.log_manager import LogManager
@@ -26,8 +27,8 @@ from kwire.log.segment_batches import segment_batches
 from kwire.log.segment_writer import SegmentWriter
 from kwire.maintenance.convert.batch_format import BatchConverter, TargetFormat
 from kwire.maintenance.convert.directory import check_loss, convertible, examine
-from kwire.maintenance.convert.new_log import LARGEST_SEGMENT_BYTES, pieces
 from kwire.maintenance.convert.partition import ConvertedPartition, ProgressCallback, advancing, converter_for
+from kwire.maintenance.new_log import pieces
 from kwire.records import AppendOrigin
 from kwire.records.append_checks import analyze_append
 from kwire.storage.file_system import FileSystem

@@ -16,7 +16,7 @@ from kwire.log.readable_log import AbortedBatches
 from kwire.log.segment import Segment
 from kwire.log.segment_batches import segment_batches
 from kwire.maintenance.convert.batch_format import BatchConverter, Loss, TargetFormat
-from kwire.maintenance.convert.new_log import NewLog
+from kwire.maintenance.new_log import NewLog
 from kwire.records import Batch
 from kwire.storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
 from kwire.storage.file_system import FileSystem

@@ -1,5 +1,6 @@
 """Build log directories from Parquet files."""
 
-from kwire.maintenance.restore.directory import RestoredPartition, RestoreOptions, restore_directory
+from kwire.maintenance.new_directory import RestoredPartition
+from kwire.maintenance.restore.directory import RestoreOptions, restore_directory
 
 __all__ = ["RestoreOptions", "RestoredPartition", "restore_directory"]

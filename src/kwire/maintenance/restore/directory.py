@@ -1,8 +1,5 @@
 """Build a log directory from the rows of Parquet files.
 
-    DIR.part    the directory while it is written; renamed to DIR when everything is durable
-    DIR         partitions, topic ids, checkpoints, meta.properties: a log directory after a clean shutdown
-
 Rows become batches of magic 2 in offset order. Offsets are kept, with their gaps, or records are renumbered from 0.
 LogAppendTime is kept: consecutive rows with the same append time share batches. Parquet files do not record
 transactions, so all records count as committed.
@@ -12,7 +9,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,30 +18,27 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kwire.errors import EncodeError, LogError, OptionError
-from kwire.identifiers import TopicPartition, new_uuid
-from kwire.maintenance.convert.directory import finish_directory, name_of
-from kwire.maintenance.convert.new_log import LARGEST_SEGMENT_BYTES, NewLog
+from kwire.identifiers import TopicPartition
+from kwire.log.file_names import LARGEST_SEGMENT_BYTES, SMALLEST_SEGMENT_BYTES
 from kwire.maintenance.export import whole_file
-from kwire.maintenance.restore.ordered_rows import MAX_SORT_BYTES, rows_in_order
-from kwire.maintenance.restore.parquet_input import TAKEN, open_input
-from kwire.records import ColumnWriter, Compression, RejectedRecords, TimestampType
+from kwire.maintenance.new_directory import NewDirectory, RestoredPartition, name_of
+from kwire.maintenance.new_log import NewLog
+from kwire.maintenance.offset_spans import MAX_SORT_BYTES
+from kwire.maintenance.restore.ordered_rows import rows_in_order
+from kwire.maintenance.restore.parquet_input import open_input
+from kwire.maintenance.row_batches import TAKEN, batch_options, encode_rows
+from kwire.records import ColumnWriter, Compression, RejectedRecords
 from kwire.records.column_writer import ColumnWriterOptions
 from kwire.storage.file_system import FileSystem
-from kwire.storage.free_space import SMALLEST_SHARE, need_space
-from kwire.storage.meta_properties import MetaProperties
-from kwire.storage.staged_directory import StagedDirectory, check_target
-from kwire.target_paths import path_inside
+from kwire.storage.free_space import SMALLEST_SHARE
 
-__all__ = ["RestoreOptions", "RestoredPartition", "restore_directory"]
+__all__ = ["RestoreOptions", "restore_directory"]
 
 Int64Array = npt.NDArray[np.int64]
 
-BATCH_BYTES = 128 << 10  # of a Kafka batch before compression
 WAITING_BYTES = 4 << 20  # rows of one partition buffered before they are written
 ALL_WAITING_BYTES = 256 << 20  # rows of all partitions buffered before they are written
 DEFAULT_SEGMENT_BYTES = 1 << 30
-SMALLEST_SEGMENT_BYTES = 16 << 10
-LEADER_EPOCH = 0
 OFFSET_TABLE = pa.schema(
     [
         pa.field("topic", pa.string(), nullable=False),
@@ -54,24 +48,6 @@ OFFSET_TABLE = pa.schema(
         pa.field("count", pa.int64(), nullable=False),
     ]
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestoredPartition:
-    """A restored partition with records in [log_start_offset, log_end_offset)."""
-
-    topic: str
-    partition: int
-    records: int
-    log_start_offset: int
-    log_end_offset: int
-    size_bytes: int
-    topic_id: uuid.UUID
-
-    @property
-    def offsets(self) -> tuple[int, int]:
-        """Log start and log end offset."""
-        return self.log_start_offset, self.log_end_offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +87,7 @@ class RestoreOptions:
     @property
     def writer(self) -> ColumnWriterOptions:
         """Options of the batch writers."""
-        return ColumnWriterOptions(
-            compression=self.codec, level=self.level, batch_size=min(BATCH_BYTES, self.segment_bytes // 2)
-        )
+        return batch_options(self.codec, self.level, self.segment_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +105,6 @@ class Target:
 
     key: TopicPartition
     log: NewLog
-    topic_id: uuid.UUID
-    first_offset: int
     waiting: list[pa.RecordBatch] = field(default_factory=list)
     waiting_bytes: int = 0
     records: int = 0
@@ -156,10 +128,9 @@ def restore_directory(
     """
     options = options or RestoreOptions()
     files = file_system or FileSystem()
-    check_target(directory)
-    staged = StagedDirectory(files, directory)
-    if staged.exists:
-        raise OptionError(f"{staged.part}: left by an interrupted run; remove it")
+    new = NewDirectory(
+        files, directory, now_ms=now_ms, segment_bytes=options.segment_bytes, topic_ids=options.topic_ids
+    )
     source = open_input(inputs, options.topic, options.storage_options)
     if options.offset_table is not None and not source.has_offsets:
         raise OptionError(f"{options.offset_table}: an offset table requires files with offsets")
@@ -171,37 +142,23 @@ def restore_directory(
         keeps_offsets=source.has_offsets and not options.new_offsets,
         writer=options.writer,
     )
-    if options.only is None:
-        need_space(files, staged.part, source.size_bytes // SMALLEST_SHARE)
-    staged.create()
+    new.create(source.size_bytes // SMALLEST_SHARE if options.only is None else 0)
     targets: dict[TopicPartition, Target] = {}
     try:
-        ids = {name: options.topic_ids.get(name) or new_uuid() for name, _ in pieces}
         for key in sorted(pieces):
             first = min(piece.low for piece in pieces[key]) if rows.keeps_offsets else 0
-            log = NewLog(
-                files,
-                path_inside(staged.part, name_of(key)),
-                *key,
-                first_offset=first,
-                now_ms=now_ms,
-                segment_bytes=options.segment_bytes,
-                topic_id=ids[key[0]],
-            )
-            targets[key] = Target(key=key, log=log, topic_id=ids[key[0]], first_offset=first)
+            targets[key] = Target(key=key, log=new.open(key, first))
         ordered = rows_in_order(source, pieces, max_sort_bytes=options.max_sort_bytes)
         write_all(targets, ordered, rows, progress)
-        done = [finish(target, rows) for target in targets.values()]
+        for target in targets.values():
+            flush(target, rows)
+            new.finish(target.key, target.records)
         if options.offset_table is not None:
             write_offset_table(targets.values(), options.offset_table, files)
-        MetaProperties.new(options.node_id, options.cluster_id).write(files, staged.part, now_ms)
-        finish_directory(staged, {(each.topic, each.partition): each.offsets for each in done})
+        return new.publish(node_id=options.node_id, cluster_id=options.cluster_id)
     except BaseException:  # Ctrl-C too: the same call can be repeated
-        for target in targets.values():
-            target.log.abandon()
-        staged.discard()
+        new.discard()
         raise
-    return done
 
 
 def write_all(
@@ -227,22 +184,6 @@ def write_all(
             for each in targets.values():
                 flush(each, rows)
             total = 0
-
-
-def finish(target: Target, rows: Rows) -> RestoredPartition:
-    """Write the remaining rows and close the log."""
-    flush(target, rows)
-    size, end = target.log.size_bytes, target.log.next_offset
-    target.log.finish(log_start_offset=target.first_offset, log_end_offset=end)
-    return RestoredPartition(
-        topic=target.key[0],
-        partition=target.key[1],
-        topic_id=target.topic_id,
-        records=target.records,
-        size_bytes=size,
-        log_start_offset=target.first_offset,
-        log_end_offset=end,
-    )
 
 
 def flush(target: Target, rows: Rows) -> None:
@@ -282,43 +223,14 @@ def note_ranges(ranges: list[list[int]], old: Int64Array, first: int) -> None:
 
 def write_rows(target: Target, batch: pa.RecordBatch, options: ColumnWriterOptions) -> None:
     """Append rows with offsets to the log."""
-    for rows, append_time in runs_of_time(batch):
-        kind = TimestampType.CREATE_TIME if append_time is None else TimestampType.LOG_APPEND_TIME
-        of_run = ColumnWriterOptions(
-            keep_offsets=True,
-            base_offset=target.log.next_offset,
-            timestamp_type=kind,
-            log_append_time_ms=-1 if append_time is None else append_time,
-            partition_leader_epoch=LEADER_EPOCH,
-        )
-        writer = ColumnWriter(**(options | of_run))
-        try:
-            for data in writer.write(rows):
-                target.log.append(data)
-        except RejectedRecords as error:
-            raise LogError(f"{target.key[0]}-{target.key[1]}: {error.what}") from error
-        except EncodeError as error:
-            raise LogError(
-                f"{target.key[0]}-{target.key[1]}, from offset {target.log.next_offset} on: {error}"
-            ) from error
-
-
-def runs_of_time(batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, int | None]]:
-    """Split rows into runs that can share a batch, with their append time in ms, None for CreateTime."""
-    if "timestampType" not in batch.schema.names or "timestamp" not in batch.schema.names:
-        yield batch, None
-        return
-    kinds = batch.column("timestampType").fill_null(0).cast(pa.int64()).to_numpy() == 1
-    if not kinds.any():
-        yield batch, None
-        return
-    column = batch.column("timestamp")
-    times = column if pa.types.is_integer(column.type) else column.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
-    ms = np.where(kinds, times.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False), -2)
-    start = 0
-    for end in [*(np.flatnonzero(np.diff(ms)) + 1).tolist(), batch.num_rows]:
-        yield batch.slice(start, end - start), int(ms[start]) if kinds[start] else None
-        start = end
+    at_end = ColumnWriterOptions(keep_offsets=True, base_offset=target.log.next_offset)
+    try:
+        for data in encode_rows(batch, options | at_end):
+            target.log.append(data)
+    except RejectedRecords as error:
+        raise LogError(f"{name_of(target.key)}: {error.what}") from error
+    except EncodeError as error:
+        raise LogError(f"{name_of(target.key)}, from offset {target.log.next_offset} on: {error}") from error
 
 
 def write_offset_table(targets: Iterable[Target], path: str, files: FileSystem) -> None:

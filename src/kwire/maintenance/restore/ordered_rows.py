@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from kwire.errors import LogError, OptionError
 from kwire.identifiers import TopicPartition
+from kwire.maintenance.offset_spans import MAX_SORT_BYTES, clusters
 from kwire.maintenance.restore.parquet_input import Input, Piece
 
-__all__ = ["MAX_SORT_BYTES", "clusters", "is_in_order", "rows_in_order"]
+__all__ = ["is_in_order", "rows_in_order"]
 
-MAX_SORT_BYTES = 1 << 30  # of Arrow memory for rows sorted together
 
 Keyed = tuple[TopicPartition, pa.RecordBatch]
 
@@ -29,20 +29,6 @@ def is_in_order(pieces: Sequence[Piece]) -> bool:
     """Return whether offsets increase over all pieces in their order."""
     ends = [-1, *(piece.high for piece in pieces)]
     return all(piece.is_ascending and piece.low > end for piece, end in zip(pieces, ends, strict=False))
-
-
-def clusters(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
-    """Yield groups of overlapping pieces, by offset."""
-    overlapping: list[Piece] = []
-    high = -1
-    for piece in sorted(pieces, key=lambda each: (each.low, each.high)):
-        if overlapping and piece.low > high:
-            yield overlapping
-            overlapping = []
-        overlapping.append(piece)
-        high = max(high, piece.high)
-    if overlapping:
-        yield overlapping
 
 
 def rows_in_order(

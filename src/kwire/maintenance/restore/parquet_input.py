@@ -23,13 +23,13 @@ import pyarrow.parquet as pq
 from kwire.errors import LogError, OptionError
 from kwire.identifiers import TopicPartition
 from kwire.log.file_names import check_topic
+from kwire.maintenance.row_batches import TAKEN
 from kwire.storage.driver_errors import cause
 
 __all__ = ["Input", "Piece", "find_files", "open_input"]
 
 ROWS_AT_ONCE = 1 << 16
 HIVE = re.compile(r"(topic|partition)=([^/]*)")
-TAKEN = ("key", "value", "headers", "timestamp", "timestampType")
 
 Offsets = npt.NDArray[np.int64]
 

@@ -92,9 +92,9 @@ def convert(
         cleaner_offsets,
         convertible,
         copy_metadata,
-        name_of,
         settings_of,
     )
+    from kwire.maintenance.new_directory import name_of
     from kwire.records.compressor import check_level, parse_compression
 
     if magic is None and compression is None:

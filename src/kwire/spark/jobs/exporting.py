@@ -91,8 +91,8 @@ def export(
     see kwire.maintenance.export.
     Raises OptionError, LogError; JobFailed when the files of all other partitions are complete.
     """
-    from kwire.maintenance.convert.directory import name_of
     from kwire.maintenance.export import SUFFIXES, ExportOptions, Range, partition_file
+    from kwire.maintenance.new_directory import name_of
 
     if format not in SUFFIXES:
         raise OptionError(f"format: expected one of {', '.join(SUFFIXES)}, got {format!r}")

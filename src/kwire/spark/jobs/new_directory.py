@@ -46,7 +46,7 @@ class NewDirectory:
 
         Raises OptionError if the target is in use or has files of another job, LogError.
         """
-        from kwire.maintenance.convert.directory import name_of
+        from kwire.maintenance.new_directory import name_of
 
         self.check()
         files = self.journal.files
@@ -60,7 +60,7 @@ class NewDirectory:
 
     def item(self, key: TopicPartition, *, size_bytes: int, subject: object, fingerprint: object) -> Item:
         """Return the item that writes a partition."""
-        from kwire.maintenance.convert.directory import name_of
+        from kwire.maintenance.new_directory import name_of
 
         name = name_of(key)
         output = path_inside(self.part, name)
@@ -70,7 +70,7 @@ class NewDirectory:
         self, run: JobRun, cleaned: Mapping[TopicPartition, int], add_files: Callable[[str], None] = lambda part: None
     ) -> None:
         """Write checkpoints and rename the directory. add_files: adds other files first."""
-        from kwire.maintenance.convert.directory import finish_directory
+        from kwire.maintenance.new_directory import finish_directory
         from kwire.storage.staged_directory import StagedDirectory
 
         add_files(self.part)

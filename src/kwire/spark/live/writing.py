@@ -14,28 +14,24 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from kwire.client import Client, OpenTransaction, OutgoingBatch, Producer
 from kwire.errors import BrokerError, EncodeError, OptionError
 from kwire.identifiers import TopicPartition
-from kwire.log.file_names import check_topic
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import ColumnWriter
 from kwire.records.batch_header import DEFAULT_HEADER, batch_spans
 from kwire.spark.live.batch_marks import Mark, find_mark
 from kwire.spark.live.planning import find_topic
 from kwire.spark.live.write_options import LiveWriteOptions
-from kwire.spark.partitioner import RowPartitioner
+from kwire.spark.partitioner import RowPartitioner, rows_by_topic, taken_by_group
 
-__all__ = ["NULL_TOPIC", "Written", "group_rows", "rows_by_topic", "write_task"]
+__all__ = ["Written", "write_task"]
 
 BUFFER_BYTES = 32 << 20  # rows of all partitions; a full buffer is written
 REQUEST_BYTES = 4 << 20  # batches that are sent together
 BASE_OFFSET = b"\0" * 8  # brokers assign offsets, and require 0 from producers
-NULL_TOPIC = "null topic present in the data. Use the topic option for setting a default topic."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,41 +91,6 @@ def write_rows(
     return writer.records
 
 
-def rows_by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield the rows of each topic. topic: of all rows, or None to use the column. Raises OptionError for null."""
-    if topic is not None:
-        yield topic, batch
-        return
-    column = batch.column("topic")
-    if column.null_count:
-        raise OptionError(NULL_TOPIC)
-    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    names = encoded.dictionary.to_pylist()
-    for name in names:
-        check_topic(name)
-    if len(names) == 1:
-        yield names[0], batch
-        return
-    for code, rows in group_rows(batch, encoded.indices.to_numpy(zero_copy_only=False)):
-        yield names[code], rows
-
-
-def group_rows(rows: pa.RecordBatch, numbers: npt.NDArray[np.integer]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the rows of each group with its number, in their order. numbers: the group of each row."""
-    first = int(numbers[0])
-    if (numbers == first).all():
-        yield first, rows
-        return
-    # numpy uses a radix sort for 16 bits, five times as fast as its merge sort for 32
-    order = np.argsort(numbers if numbers.max() >= 1 << 16 else numbers.astype(np.uint16), kind="stable")
-    sorted_rows = rows.take(pa.array(order))
-    ends = [*(np.flatnonzero(np.diff(numbers[order])) + 1).tolist(), len(order)]
-    start = 0
-    for end in ends:
-        yield int(numbers[order[start]]), sorted_rows.slice(start, end - start)
-        start = end
-
-
 class TaskWriter:
     """Writes rows with a producer. Call flush() at the end: buffered rows are lost otherwise."""
 
@@ -148,7 +109,7 @@ class TaskWriter:
             chosen = self._partitioner(topic).choose(rows)
             names = [name for name in ("key", "value", "headers") if name in rows.schema.names]
             now = pa.repeat(pa.scalar(time.time_ns() // 1_000_000, pa.int64()), len(rows))
-            for partition, some in group_rows(rows.select(names), chosen):
+            for partition, some in taken_by_group(rows.select(names), chosen):
                 timed = some.append_column("timestamp", now[: len(some)])
                 self._buffered.setdefault((topic, partition), []).append(timed)
                 self._buffered_bytes += timed.nbytes

@@ -1,7 +1,7 @@
 """The writer of `kafka-log`: a DataFrame as a log directory on which a broker boots.
 
-    DIR.tasks-<job>/       the output of tasks: a Parquet file for each attempt
-    DIR.new-<job>.part     the driver's commit: the files converted to logs, by kwire.maintenance.restore
+    DIR.tasks-<job>/       the output of tasks: a file of encoded batches for each attempt
+    DIR.new-<job>.part     the driver's commit: logs of these batches, by kwire.maintenance.encoded_runs
     DIR                    renamed from it when everything is on disk
     DIR.old-<job>          with overwrite: the previous directory, until it is replaced
 
@@ -40,6 +40,8 @@ from kwire.storage.staged_directory import remove_tree
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from kwire.maintenance.encoded_runs import EncodedRun
+
 __all__ = ["LogWriter", "TaskFile"]
 
 # Kafka's files besides partitions. A directory with any other file is not replaced.
@@ -57,11 +59,11 @@ KNOWN_FILES = {
 
 @dataclass
 class TaskFile(WriterCommitMessage):
-    """The message of a task to the driver. path: its file; None without rows."""
+    """The message of a task to the driver. path: its file; None without rows. runs: of partitions, in the file."""
 
     task: int
     path: str | None
-    records: int
+    runs: Sequence[EncodedRun] = ()
 
 
 Messages = Sequence[WriterCommitMessage | None]
@@ -110,34 +112,34 @@ class LogWriter(DataSourceArrowWriter):
 
         context = TaskContext.get()
         task = 0 if context is None else int(context.partitionId())
-        path = f"{self.folder}/{task:08d}-{uuid.uuid4().hex}.parquet"
-        records = write_rows(iterator, self.columns, self.options, path)
-        return TaskFile(task=task, path=path if records else None, records=records)
+        path = f"{self.folder}/{task:08d}-{uuid.uuid4().hex}.batches"
+        runs = write_rows(iterator, self.columns, self.options, path)
+        return TaskFile(task=task, path=path if runs else None, runs=runs)
 
     def commit(self, messages: Messages) -> None:
         """Create the log directory from the tasks' files, in the order of tasks. Raises OptionError, LogError."""
         written = sorted((each for each in messages if isinstance(each, TaskFile)), key=lambda each: each.task)
-        paths = [each.path for each in written if each.path is not None]
-        if not paths:
+        files = [(each.path, each.runs) for each in written if each.path is not None]
+        if not files:
             raise OptionError(
                 f"{self.options.path}: the DataFrame has no rows; a log directory has at least one partition"
             )
-        for path in paths:
+        for path, _ in files:
             if not os.path.exists(path):
                 raise LogError("missing: driver and executors must share a file system", path)
-        from kwire.maintenance.restore import RestoreOptions, restore_directory
-        from kwire.records import Compression
+        from kwire.maintenance.encoded_runs import directory_from_runs
+        from kwire.records.attributes import Compression
 
         target, new = self.options.path, f"{self.options.path}.new-{self.job}"
         lock = DirectoryLock(target) if os.path.isdir(target) and os.listdir(target) else None
         try:
             self.check_target()
-            restore_directory(
-                paths,
+            directory_from_runs(
+                files,
                 new,
-                RestoreOptions(
-                    codec=Compression[self.options.compression.upper()], segment_bytes=self.options.segment_bytes
-                ),
+                codec=Compression[self.options.compression.upper()],
+                keep_offsets="offset" in self.columns,
+                segment_bytes=self.options.segment_bytes,
                 now_ms=time.time_ns() // 1_000_000,
             )
             self._publish(new)

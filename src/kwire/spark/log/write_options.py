@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kwire.errors import OptionError
-from kwire.log.file_names import LARGEST_PARTITION, check_topic
+from kwire.log.file_names import LARGEST_PARTITION, LARGEST_SEGMENT_BYTES, SMALLEST_SEGMENT_BYTES, check_topic
 from kwire.spark.options.option import (
     PATH,
     Option,
@@ -81,6 +81,11 @@ def parse_write_options(options: Mapping[str, str]) -> LogWriteOptions:
     topic, partitions = TOPIC.of(given), PARTITIONS.of(given)
     if topic is not None:
         check_topic(topic)
+    segment_bytes = SEGMENT_BYTES.of(given)
+    if not SMALLEST_SEGMENT_BYTES <= segment_bytes <= LARGEST_SEGMENT_BYTES:
+        raise OptionError(
+            f"Option 'segment.bytes': must be {SMALLEST_SEGMENT_BYTES} to {LARGEST_SEGMENT_BYTES}, got {segment_bytes}"
+        )
     if partitions > LARGEST_PARTITION:
         raise OptionError(f"Option 'partitions': must be at most {LARGEST_PARTITION}, got {partitions}")
     return LogWriteOptions(
@@ -88,7 +93,7 @@ def parse_write_options(options: Mapping[str, str]) -> LogWriteOptions:
         topic=topic,
         partitions=partitions,
         compression=COMPRESSION.of(given),
-        segment_bytes=SEGMENT_BYTES.of(given),
+        segment_bytes=segment_bytes,
     )
 
 

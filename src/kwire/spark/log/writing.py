@@ -1,72 +1,158 @@
-"""The tasks that write `kafka-log`: Arrow batches in, a Parquet file with topic and partition out.
+"""The tasks that write `kafka-log`: Arrow batches in, a file of Kafka batches out, run by run of one partition.
 
-The driver converts the files to logs (kwire.maintenance.restore), which knows these columns.
+    buffer      rows of all partitions, up to BUFFER_BYTES
+    group       their row numbers by partition; rows are not moved
+    encode      each group as a run of batches
+
+The driver makes logs of the runs (kwire.maintenance.encoded_runs).
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-from pyarrow import parquet
 
-from kwire.errors import LogError, OptionError
+from kwire.errors import EncodeError, LogError, OptionError
 from kwire.log.file_names import LARGEST_PARTITION
-from kwire.maintenance.restore.parquet_input import TAKEN
-from kwire.spark.live.writing import rows_by_topic
+from kwire.maintenance.encoded_runs import EncodedRun
+from kwire.maintenance.row_batches import TAKEN, batch_options, encode_rows
+from kwire.records import Compression
+from kwire.records.column_writer import ColumnWriterOptions
 from kwire.spark.log.write_options import LogWriteOptions
-from kwire.spark.partitioner import RowPartitioner
+from kwire.spark.partitioner import RowPartitioner, group_rows, rows_by_topic
 from kwire.storage.driver_errors import cause
+from kwire.storage.file_system import FileSystem, OpenFile
 
 __all__ = ["write_rows"]
 
 STICKY_BYTES = 128 << 10  # rows without key and partition that go to one partition before the next
+BUFFER_BYTES = 64 << 20  # rows of all partitions; a full buffer is written
 
 
-def write_rows(batches: Iterable[pa.RecordBatch], columns: tuple[str, ...], options: LogWriteOptions, path: str) -> int:
-    """Write the rows of one task and return their number. Without rows no file is created.
+def write_rows(
+    batches: Iterable[pa.RecordBatch], columns: tuple[str, ...], options: LogWriteOptions, path: str
+) -> list[EncodedRun]:
+    """Write the rows of one task and return their runs. Without rows no file is created.
 
-    columns: the columns to write. Raises OptionError for invalid rows, LogError for a failed write.
+    columns: the columns to write. Raises OptionError for invalid rows, LogError for duplicate offsets and a failed
+    write.
     """
-    writer: parquet.ParquetWriter | None = None
-    partitioners: dict[str, RowPartitioner] = {}
-    records = 0
+    writer = TaskWriter(options, path)
+    waiting: list[pa.RecordBatch] = []
+    size = 0
     try:
         for batch in batches:
-            for rows in _partitioned(batch.select(columns), options, partitioners):
-                if writer is None:
-                    os.makedirs(os.path.dirname(path), exist_ok=True)
-                    writer = parquet.ParquetWriter(path, rows.schema, compression="lz4", use_dictionary=["topic"])
-                writer.write_batch(rows)
-                records += len(rows)
+            if not len(batch):
+                continue
+            waiting.append(batch.select(columns))
+            size += waiting[-1].nbytes
+            if size >= BUFFER_BYTES:
+                writer.write(waiting)
+                waiting, size = [], 0
+        if waiting:
+            writer.write(waiting)
     except (OSError, pa.ArrowException) as error:
         raise LogError(f"cannot be written: {cause(error)}", path) from error
     finally:
-        if writer is not None:
-            writer.close()
-    return records
+        writer.close()
+    return writer.runs
 
 
-def _partitioned(
-    batch: pa.RecordBatch, options: LogWriteOptions, partitioners: dict[str, RowPartitioner]
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows with topic, partition and timestamp, a batch per topic. Raises OptionError."""
-    if not len(batch):
-        return
-    for topic, rows in rows_by_topic(batch, options.topic):
-        if topic not in partitioners:
-            partitioners[topic] = RowPartitioner(
-                topic, options.partitions, batch_bytes=STICKY_BYTES, named_below=LARGEST_PARTITION + 1, seed=0
-            )
-        columns = {name: rows.column(name) for name in ("offset", *TAKEN) if name in rows.schema.names}
-        if "offset" in columns and columns["offset"].null_count:
-            raise OptionError("Column 'offset': null values are not allowed; drop the column to number records from 0")
-        if "timestamp" not in columns:
-            now = np.full(len(rows), time.time_ns() // 1_000_000, np.int64)
-            columns["timestamp"] = pa.array(now, pa.timestamp("ms", "UTC"))
-        columns["topic"] = pa.repeat(pa.scalar(topic, pa.string()), len(rows))
-        columns["partition"] = pa.array(partitioners[topic].choose(rows), pa.int32())
-        yield pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+class TaskWriter:
+    """Writes the file of one task, which is created with the first rows. runs: those written."""
+
+    def __init__(self, options: LogWriteOptions, path: str) -> None:
+        self._options, self._path = options, path
+        self._batches = batch_options(Compression[options.compression.upper()], None, options.segment_bytes)
+        self._file: OpenFile | None = None
+        self._partitioners: dict[str, RowPartitioner] = {}
+        self.runs: list[EncodedRun] = []
+
+    def write(self, batches: list[pa.RecordBatch]) -> None:
+        """Write rows. Raises the errors of write_rows."""
+        for batch in pa.Table.from_batches(batches).combine_chunks().to_batches():
+            for topic, rows in rows_by_topic(batch, self._options.topic):
+                if topic not in self._partitioners:
+                    self._partitioners[topic] = RowPartitioner(
+                        topic,
+                        self._options.partitions,
+                        batch_bytes=STICKY_BYTES,
+                        named_below=LARGEST_PARTITION + 1,
+                        seed=0,
+                    )
+                partitions = self._partitioners[topic].choose(rows)
+                names = [name for name in ("offset", *TAKEN) if name in rows.schema.names]
+                selected = rows.select(names)
+                if "timestamp" not in names:
+                    now = np.full(len(rows), time.time_ns() // 1_000_000, np.int64)
+                    selected = selected.append_column("timestamp", pa.array(now))
+                self._write_topic(topic, selected, partitions)
+
+    def _write_topic(self, topic: str, rows: pa.RecordBatch, partitions: npt.NDArray[np.int32]) -> None:
+        offsets = offsets_of(rows)
+        for partition, order in group_rows(partitions):
+            low, high = 0, len(order) - 1
+            if offsets is not None:
+                order, low, high = by_offset(offsets, order, f"{topic}-{partition}")
+            self._write_run(topic, partition, rows, order, low, high)
+
+    def _write_run(
+        self, topic: str, partition: int, rows: pa.RecordBatch, order: npt.NDArray[np.int64], low: int, high: int
+    ) -> None:
+        if self._file is None:
+            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            self._file = FileSystem().open(self._path, create=True)
+        position = self._file.end
+        options = self._batches | ColumnWriterOptions(keep_offsets="offset" in rows.schema.names)
+        try:
+            for data in encode_rows(rows, options, order):
+                self._file.append(data)
+        except EncodeError as error:
+            raise OptionError(f"a row for {topic}-{partition} cannot be encoded: {error}") from error
+        run = EncodedRun(
+            topic=topic,
+            partition=partition,
+            position=position,
+            size_bytes=self._file.end - position,
+            records=len(order),
+            low=low,
+            high=high,
+        )
+        self.runs.append(run)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+def offsets_of(rows: pa.RecordBatch) -> npt.NDArray[np.int64] | None:
+    """Return the offsets of rows, None without the column. Raises OptionError for null and negative ones."""
+    if "offset" not in rows.schema.names:
+        return None
+    column = rows.column("offset")
+    if column.null_count:
+        raise OptionError("Column 'offset': null values are not allowed; drop the column to number records from 0")
+    offsets: npt.NDArray[np.int64] = column.to_numpy()
+    if offsets.min() < 0:
+        raise OptionError(f"Column 'offset': {offsets.min()} is negative")
+    return offsets
+
+
+def by_offset(
+    offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], partition: str
+) -> tuple[npt.NDArray[np.int64], int, int]:
+    """Return rows in the order of their offsets, and the first and last of these. Raises LogError for duplicates."""
+    found = offsets[rows]
+    if not (found[1:] > found[:-1]).all():
+        order = np.argsort(found, kind="stable")
+        rows, found = rows[order], found[order]
+        duplicates = np.flatnonzero(found[1:] == found[:-1])
+        if len(duplicates):
+            raise LogError(f"offset {found[duplicates[0]]} of {partition} is a duplicate")
+    return rows, int(found[0]), int(found[-1])

@@ -10,15 +10,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 
+from kwire.log.file_names import LARGEST_SEGMENT_BYTES
 from kwire.log.log_config import MAX_INT64, LogConfig
 from kwire.log.partition_writer import PartitionWriter
 from kwire.log.recovery import PartitionCheckpoints
 from kwire.records.batch_header import parse_header
 from kwire.storage.file_system import FileSystem
 
-__all__ = ["LARGEST_SEGMENT_BYTES", "NewLog", "pieces"]
-
-LARGEST_SEGMENT_BYTES = (1 << 31) - 1
+__all__ = ["NewLog", "pieces"]
 
 
 class NewLog:

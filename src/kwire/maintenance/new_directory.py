@@ -1,0 +1,152 @@
+"""A log directory that is written partition by partition, and appears when it is complete.
+
+DIR.part    the directory while it is written; renamed to DIR when everything is durable
+DIR         partitions, topic ids, checkpoints, meta.properties: a log directory after a clean shutdown
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kwire.errors import OptionError
+from kwire.identifiers import TopicPartition, new_uuid
+from kwire.maintenance.new_log import NewLog
+from kwire.storage.checkpoints import (
+    CLEAN_SHUTDOWN,
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    RECOVERY_POINTS,
+    render_clean_shutdown,
+    render_offset_checkpoint,
+)
+from kwire.storage.file_system import FileSystem
+from kwire.storage.free_space import need_space
+from kwire.storage.meta_properties import MetaProperties
+from kwire.storage.staged_directory import StagedDirectory, check_target
+from kwire.target_paths import path_inside
+
+__all__ = ["NewDirectory", "RestoredPartition", "finish_directory", "name_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoredPartition:
+    """A restored partition with records in [log_start_offset, log_end_offset)."""
+
+    topic: str
+    partition: int
+    records: int
+    log_start_offset: int
+    log_end_offset: int
+    size_bytes: int
+    topic_id: uuid.UUID
+
+    @property
+    def offsets(self) -> tuple[int, int]:
+        """Log start and log end offset."""
+        return self.log_start_offset, self.log_end_offset
+
+
+class NewDirectory:
+    """A log directory under construction. directory: missing or empty. topic_ids: of topics; others get random ones.
+
+    Raises OptionError for a directory in use, and after an interrupted run.
+    """
+
+    def __init__(
+        self,
+        files: FileSystem,
+        directory: str,
+        *,
+        now_ms: int,
+        segment_bytes: int,
+        topic_ids: Mapping[str, uuid.UUID] | None = None,
+    ) -> None:
+        check_target(directory)
+        self._files, self._now_ms, self._segment_bytes = files, now_ms, segment_bytes
+        self._staged = StagedDirectory(files, directory)
+        if self._staged.exists:
+            raise OptionError(f"{self._staged.part}: left by an interrupted run; remove it")
+        self._ids = dict(topic_ids or {})
+        self._open: dict[TopicPartition, tuple[NewLog, int]] = {}
+        self._done: list[RestoredPartition] = []
+
+    def create(self, size_bytes: int = 0) -> None:
+        """Create the directory. Raises LogError unless its disk has size_bytes free."""
+        need_space(self._files, self._staged.part, size_bytes)
+        self._staged.create()
+
+    def open(self, key: TopicPartition, first_offset: int) -> NewLog:
+        """Create a partition whose log starts at first_offset."""
+        topic_id = self._ids.setdefault(key[0], new_uuid())
+        log = NewLog(
+            self._files,
+            path_inside(self._staged.part, name_of(key)),
+            *key,
+            first_offset=first_offset,
+            now_ms=self._now_ms,
+            segment_bytes=self._segment_bytes,
+            topic_id=topic_id,
+        )
+        self._open[key] = log, first_offset
+        return log
+
+    def finish(self, key: TopicPartition, records: int) -> None:
+        """Close a partition. records: their number."""
+        log, first_offset = self._open[key]
+        size, end = log.size_bytes, log.next_offset
+        log.finish(log_start_offset=first_offset, log_end_offset=end)
+        del self._open[key]
+        self._done.append(
+            RestoredPartition(
+                topic=key[0],
+                partition=key[1],
+                topic_id=self._ids[key[0]],
+                records=records,
+                size_bytes=size,
+                log_start_offset=first_offset,
+                log_end_offset=end,
+            )
+        )
+
+    def publish(self, *, node_id: int = 1, cluster_id: str | None = None) -> list[RestoredPartition]:
+        """Write checkpoints and meta.properties, and rename the directory; return its partitions."""
+        MetaProperties.new(node_id, cluster_id).write(self._files, self._staged.part, self._now_ms)
+        finish_directory(self._staged, {(each.topic, each.partition): each.offsets for each in self._done})
+        return self._done
+
+    def discard(self) -> None:
+        """Close the open partitions and remove the directory."""
+        for log, _ in self._open.values():
+            log.abandon()
+        self._staged.discard()
+
+
+def name_of(key: TopicPartition) -> str:
+    """Return the directory name of a partition: `orders-0`."""
+    return f"{key[0]}-{key[1]}"
+
+
+def finish_directory(
+    staged: StagedDirectory,
+    partitions: Mapping[TopicPartition, tuple[int, int]],
+    cleaned: Mapping[TopicPartition, int] | None = None,
+) -> None:
+    """Write the checkpoints of a clean shutdown and publish the directory.
+
+    partitions: their log start and log end offsets. cleaned: first dirty offsets.
+    """
+    files, part = staged.files, staged.part
+    ends = {key: end for key, (_, end) in partitions.items()}
+    checkpoints = {
+        RECOVERY_POINTS: ends,
+        HIGH_WATERMARKS: ends,
+        LOG_START_OFFSETS: {key: start for key, (start, _) in partitions.items() if start},
+        CLEANER_OFFSETS: {key: offset for key, offset in (cleaned or {}).items() if key in partitions},
+    }
+    for name, offsets in checkpoints.items():
+        files.write_atomically(f"{part}/{name}", render_offset_checkpoint(offsets))
+    files.write_atomically(f"{part}/{CLEAN_SHUTDOWN}", render_clean_shutdown())
+    staged.publish()
