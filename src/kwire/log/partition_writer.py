@@ -11,7 +11,7 @@ Source: kafka.log.UnifiedLog, LocalLog 3.9.1; rules A-01 to A-08, P-01 to P-08.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kwire.errors import BrokerError, LogError
 from kwire.log import log_reads
@@ -45,8 +45,7 @@ OFFSET_SPAN = (1 << 31) - 1
 NO_TIMESTAMP = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(NamedTuple):
     """Result of an append. Offsets are -1 if there was nothing to append.
 
     log_append_time_ms: with LogAppendTime; for a duplicate its timestamp; otherwise -1. duplicate: the log already has
@@ -62,8 +61,7 @@ class Appended:
     records_converted: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class AppendBatches:
+class AppendBatches(NamedTuple):
     """Batches ready to be written: bytes and parsed headers.
 
     parts: a validated batch is a new header and the old payload, which are written without joining them. first_offset:

@@ -6,7 +6,7 @@ Source: org.apache.kafka.storage.internals.log.AppendOrigin, LogValidator, Topic
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Required, TypedDict
 
 from kwire.errors import OptionError
@@ -50,9 +50,12 @@ class AppendOptions(TypedDict, total=False):
     check_crc: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # frozen, it would take twice as long to create: once for each batch
 class AppendSettings:
-    """The keyword arguments of validate_and_assign_offsets, checked. Raises OptionError."""
+    """The keyword arguments of validate_and_assign_offsets, checked. Raises OptionError.
+
+    timestamp_type: message_timestamp_type, which is also accepted as its config value: CreateTime or LogAppendTime.
+    """
 
     now_ms: int
     to_magic: int = 2
@@ -69,6 +72,7 @@ class AppendSettings:
     topic_partition: str | None = None
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
     check_crc: bool = True
+    timestamp_type: TimestampType = field(init=False)
 
     def __post_init__(self) -> None:
         if self.to_magic not in (0, 1, 2):
@@ -79,18 +83,7 @@ class AppendSettings:
             raise OptionError(f"leader_epoch {self.leader_epoch} is out of range: an int32 from 0, or -1")
         if self.compression_type != "producer":
             check_level(parse_compression(self.compression_type), self.compression_level)
-        _ = self.timestamp_type
-
-    @property
-    def timestamp_type(self) -> TimestampType:
-        """message_timestamp_type, also accepted as its config value: CreateTime or LogAppendTime."""
-        given = self.message_timestamp_type
-        if isinstance(given, TimestampType) and given in TIMESTAMP_TYPES:
-            return given  # called for every batch
-        for kind in TIMESTAMP_TYPES:
-            if given == kind.text:
-                return kind
-        raise OptionError(f"unknown message_timestamp_type {given!r}; expected CreateTime or LogAppendTime")
+        self.timestamp_type = parse_timestamp_type(self.message_timestamp_type)
 
     @property
     def where(self) -> str:
@@ -100,3 +93,11 @@ class AppendSettings:
     def target_codec(self, source: Compression) -> Compression:
         """Codec to store with: the topic's, or the one the producer used."""
         return source if self.compression_type == "producer" else parse_compression(self.compression_type)
+
+
+def parse_timestamp_type(given: TimestampType | str) -> TimestampType:
+    """Return the timestamp type of a topic, given as itself or as a config value. Raises OptionError."""
+    for kind in TIMESTAMP_TYPES:
+        if given is kind or given == kind.text:
+            return kind
+    raise OptionError(f"unknown message_timestamp_type {given!r}; expected CreateTime or LogAppendTime")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kwire.errors import Malformed
 from kwire.records.append_error import AppendErrorCode, RejectedRecords, TooMuchWork
 from kwire.records.attributes import CODEC_MASK, Compression, TimestampType
-from kwire.records.batch import Batch, too_large
+from kwire.records.batch import CODECS, Batch, too_large
 from kwire.records.batch_header import FRAME_BYTES, MAGIC_POSITION, SMALLEST_SIZE, batch_bytes, batch_spans
 from kwire.records.compression import TooLarge, expand
 from kwire.records.faults import Fault
@@ -112,7 +112,7 @@ def known_codec(batch: Batch) -> Compression:
     codec = batch.attributes & CODEC_MASK
     if codec > Compression.ZSTD:
         raise RejectedRecords(f"Unknown compression type id: {codec}", AppendErrorCode.UNKNOWN_SERVER_ERROR)
-    return Compression(codec)
+    return CODECS[codec]
 
 
 def expand_or_reject(codec: Compression, magic: int, payload: memoryview, limit: int) -> memoryview:

@@ -16,8 +16,8 @@ Source: KIP-31, KIP-32, KIP-467; org.apache.kafka.storage.internals.log.LogValid
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import NoReturn, Unpack
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn, Unpack
 
 from kwire.errors import CorruptBatch, EncodeError, OptionError
 from kwire.records.append_error import AppendErrorCode, RejectedRecords
@@ -39,8 +39,7 @@ from kwire.records.section_scan import SectionScan, scan_section
 __all__ = ["ValidatedRecords", "validate_and_assign_offsets"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValidatedRecords:
+class ValidatedRecords(NamedTuple):
     """Records ready to be appended.
 
     parts: their bytes in order, to be written one after another; views of the input where it is unchanged.
@@ -83,8 +82,7 @@ class ValidatedRecords:
                 return None
             OFFSET.pack_into(data, batch.position, OFFSET.unpack_from(data, batch.position)[0] + shift)
         of_max = self.offset_of_max_timestamp
-        return replace(
-            self,
+        return self._replace(
             parts=[memoryview(data)],
             next_offset=self.next_offset + shift,
             offset_of_max_timestamp=of_max + shift if of_max >= 0 else -1,
