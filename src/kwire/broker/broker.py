@@ -26,6 +26,7 @@ from kwire.broker.reset import reset
 from kwire.broker.server import Server, bind_listeners
 from kwire.broker.settings import Settings
 from kwire.broker.temporary_files import TemporaryFiles
+from kwire.broker.warm_up import WarmUp
 from kwire.errors import OptionError
 
 __all__ = ["Broker"]
@@ -47,6 +48,7 @@ class Broker:
     kwire.broker.settings.
     Raises OptionError for an invalid setting, LogError for a directory that cannot be used.
 
+    is_warm: set once the code that usual requests need is loaded, shortly after the start.
     For tests: faults (fault injection), requests (request log), advance (time), reset.
     """
 
@@ -67,6 +69,7 @@ class Broker:
         self._node: Node | None = None
         self._stop: asyncio.Event | None = None
         self._ready = threading.Event()
+        self.is_warm = threading.Event()
         self._problem: BaseException | None = None
 
     # Use
@@ -124,6 +127,7 @@ class Broker:
         if self._thread is not None:
             raise OptionError("the broker is already running")
         self._ready.clear()
+        self.is_warm.clear()
         self._problem = None
         self._thread = threading.Thread(target=self._run, name="kwire broker", daemon=True)
         self._thread.start()
@@ -209,6 +213,8 @@ class Broker:
             server.listen()
             self._node = node
             self._ready.set()
+            warm_up = WarmUp(loop, self.is_warm)
+            cleanup.callback(warm_up.stop)
             await self._stop.wait()
 
 

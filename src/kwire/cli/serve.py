@@ -103,6 +103,8 @@ def serve(
         if data_dir is None:
             terminal.warn("the data is in a temporary directory and is deleted at exit; keep it with --data-dir")
         gc.freeze()  # else a full collection, which visits all loaded code, stops every client for milliseconds
+        broker.is_warm.wait()
+        gc.freeze()
         stop.wait()
     return FINE
 
