@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -20,8 +19,9 @@ TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 def start_session(master: str = "local[2]", **settings: str) -> SparkSession:
     """Start a session with these configs and little logging."""
+    import kwire.spark  # noqa: F401  (chooses the Python of Spark's processes)
+
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     return (
         SparkSession.builder.master(master)
         .appName("kwire benchmarks")
