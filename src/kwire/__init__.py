@@ -3,6 +3,7 @@
 What to import for which task:
 
 Logs
+    kwire.open("kafka://localhost:9092")                the logs of a cluster, a directory or an object store
     from kwire.log import LogDirectory                  read a log directory, a backup or an object store
     from kwire.log import LogManager                    write log directories that a Kafka broker boots on
     from kwire.log.verify import verify_directory       find damage; kwire.maintenance repairs it
@@ -38,6 +39,10 @@ The command `kwire` does most of this in a shell: `kwire --help`.
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
+    import os as _os
+
+    from kwire.log.readable_log import LogSource as _LogSource
+    from kwire.log.readable_log import ReadableLog as _ReadableLog
     from kwire.messages.base import Message as _Message
     from kwire.schema import Message as _Definition
 
@@ -49,3 +54,24 @@ def _message_class(definition: "_Definition") -> "type[_Message]":
     from kwire.messages.runtime import message_class
 
     return message_class(definition)
+
+
+def open(path_or_url: "str | _os.PathLike[str]", **settings: _typing.Any) -> "_LogSource[_ReadableLog]":
+    """Open the logs at a path or URL: a mapping from (topic, partition) to logs, with one reading interface.
+
+    path_or_url: a log directory, partition directory or segment; any URL that fsspec supports; `tiered+URL`;
+    `kafka://host:port[,host:port][/topic[-partition]]` for a running cluster.
+    settings: of the URL's driver, of open_tiered, or Kafka's client configs with underscores for dots.
+    Returns a LogDirectory, or ClusterLogs for a cluster. Raises LogError, OptionError, BrokerError, ConnectionFailed.
+    """
+    import os
+
+    text = os.fspath(path_or_url)
+    if text.startswith("kafka://"):
+        from kwire.client.cluster_logs import ClusterLogs
+
+        return _typing.cast("_LogSource[_ReadableLog]", ClusterLogs(text, **settings))
+    from kwire.log import LogDirectory, open_tiered
+
+    opened = open_tiered(text, **settings) if text.startswith("tiered+") else LogDirectory(text, **settings)
+    return _typing.cast("_LogSource[_ReadableLog]", opened)

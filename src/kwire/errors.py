@@ -12,6 +12,7 @@
       LogError(what, file)                  a log directory or file that cannot be used
       UnsafePath(what, folder)              a name in the input is a path outside of the target folder
       BrokerError(what, code)               a broker responded with an error code
+        LogTruncated(+ end_offset)          records that were read are no longer in the log
       ConnectionFailed(what, address)       a broker cannot be reached, or its connection failed
       JobFailed(what, failures)             some items of a job failed
 
@@ -31,6 +32,7 @@ __all__ = [
     "JobFailed",
     "KwireError",
     "LogError",
+    "LogTruncated",
     "Malformed",
     "OptionError",
     "SchemaError",
@@ -187,6 +189,18 @@ class BrokerError(KwireError):
 
     def __str__(self) -> str:
         return f"{self.what} (error code {self.code})"
+
+
+class LogTruncated(BrokerError):
+    """A log lost records that were read: a new leader did not have them (unclean leader election, KIP-320).
+
+    end_offset: the records read from there on are no longer in the log.
+    """
+
+    def __init__(self, what: str, code: int, end_offset: int) -> None:
+        super().__init__(what, code)
+        self.args = (what, code, end_offset)
+        self.end_offset = end_offset
 
 
 class ConnectionFailed(KwireError):

@@ -157,10 +157,10 @@ def test_progress_goes_to_the_terminal_and_rows_to_the_file(kafka_logs: dict[str
 def test_an_internal_error_prints_its_traceback(monkeypatch: pytest.MonkeyPatch, kwire: Callable) -> None:
     """Only kwire's own errors become one line; anything else keeps its traceback."""
 
-    def broken(path: str) -> None:
+    def broken(*arguments: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(ls, "open_directory", broken)
+    monkeypatch.setattr(ls, "open_logs", broken)
     with pytest.raises(ZeroDivisionError):
         kwire("log", "ls", ".")
 

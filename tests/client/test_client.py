@@ -12,7 +12,7 @@ import pytest
 
 from kwire.broker import Broker
 from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, OutgoingBatch, Producer
-from kwire.client.client import next_offset
+from kwire.client.client import Position, position_after
 from kwire.errors import BrokerError, ConnectionFailed, CorruptBatch, OptionError
 from kwire.messages import registry
 from kwire.protocol.error_codes import ErrorCode
@@ -238,10 +238,17 @@ def test_the_next_fetch_starts_after_the_last_complete_batch() -> None:
     data = b"".join(bytes(piece) for piece in ColumnWriter(batch_size=100, base_offset=7).write(rows))
     batches = [(batch.position, batch.last_offset) for batch in read_batches(data)]
     assert len(batches) > 2
-    assert next_offset(memoryview(data)) == 17
+
+    def after(data: bytes, offset: int = 7) -> int | None:
+        found = position_after(memoryview(data), Position(offset), "t-0")
+        return None if found is None else found.offset
+
+    assert after(data) == 17
     for cut in range(batches[-1][0], len(data)):
-        assert next_offset(memoryview(data)[:cut]) == batches[-2][1] + 1
+        assert after(data[:cut]) == batches[-2][1] + 1
     for cut in range(batches[1][0]):
-        assert next_offset(memoryview(data)[:cut]) is None
+        assert after(data[:cut]) is None
     with pytest.raises(CorruptBatch, match="size 13 is below the minimum of 14"):
-        next_offset(memoryview(data + bytes(8) + (13).to_bytes(4, "big") + data))
+        after(data + bytes(8) + (13).to_bytes(4, "big") + data)
+    with pytest.raises(CorruptBatch, match="a Fetch response for offset 17 ends at offset 16"):
+        after(data, 17)  # a broker that repeats itself must not cause an endless loop

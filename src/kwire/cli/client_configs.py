@@ -7,7 +7,10 @@ from pathlib import Path
 
 from kwire.errors import OptionError
 
-__all__ = ["client_configs"]
+__all__ = ["CLUSTER", "client_configs"]
+
+CLUSTER = "kafka://"
+"""Begin of a path that is a cluster; kwire.client.address, which parses it, takes long to import."""
 
 
 def client_configs(path: str, configs: Sequence[str] | None, config_file: str | None) -> dict[str, object]:
@@ -16,11 +19,9 @@ def client_configs(path: str, configs: Sequence[str] | None, config_file: str | 
     path: what they are for. Raises OptionError unless it is a kafka:// URL, for a secret in -c, and for a file that
     cannot be read; messages never contain a value.
     """
-    from kwire.client.address import SCHEME, is_cluster_url
-
-    if not is_cluster_url(path):
+    if not path.startswith(CLUSTER):
         if given := "--config" if configs else "--config-file" if config_file else None:
-            raise OptionError(f"{given} requires a path that begins with {SCHEME}")
+            raise OptionError(f"{given} requires a path that begins with {CLUSTER}")
         return {}
     found = _from_file(config_file) if config_file else {}
     for text in configs or ():

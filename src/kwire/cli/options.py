@@ -30,7 +30,12 @@ __all__ = [
 TIME = "ISO 8601 (UTC) or milliseconds since 1970"
 
 LogPath = Annotated[
-    str, typer.Argument(metavar="PATH", help="Log directory, partition directory or segment: local path or URL.")
+    str,
+    typer.Argument(
+        metavar="PATH",
+        help="Log directory, partition directory or segment: local path or URL; "
+        "or a cluster: kafka://HOST:PORT[,HOST:PORT][/TOPIC[-PARTITION]].",
+    ),
 ]
 Topics = Annotated[
     list[str] | None, typer.Option("--topic", metavar="NAME", help="Topic name or pattern (*, ?). Repeatable.")

@@ -43,13 +43,19 @@ class Column:
     right: bool = False
 
 
-def write_rows(rows: Iterable[Row], columns: Sequence[Column], format: Format) -> None:
-    """Print rows. columns select and order the cells of a table; JSON has every entry of a row."""
+def write_rows(rows: Iterable[Row], columns: Sequence[Column], format: Format, *, live: bool = False) -> None:
+    """Print rows. columns select and order the cells of a table; JSON has every entry of a row.
+
+    live: print each row at once, for rows that may take long to come; the widths of a table are then those of the first
+    row.
+    """
     if format is Format.TABLE:
-        _write_table(rows, columns)
+        _write_table(rows, columns, live=live)
     elif format is Format.JSONL:
         for row in rows:
             sys.stdout.write(json_line(row) + "\n")
+            if live:
+                sys.stdout.flush()
     else:
         before = "[\n "
         for row in rows:
@@ -58,9 +64,9 @@ def write_rows(rows: Iterable[Row], columns: Sequence[Column], format: Format) -
         sys.stdout.write("[]\n" if before.startswith("[") else "\n]\n")
 
 
-def _write_table(rows: Iterable[Row], columns: Sequence[Column]) -> None:
+def _write_table(rows: Iterable[Row], columns: Sequence[Column], *, live: bool) -> None:
     cells = ([_cell(column, row) for column in columns] for row in rows)
-    first = list(itertools.islice(cells, LOOK_AHEAD))
+    first = list(itertools.islice(cells, 1 if live else LOOK_AHEAD))
     if not first:
         return
     widths = [
@@ -71,6 +77,8 @@ def _write_table(rows: Iterable[Row], columns: Sequence[Column]) -> None:
     sys.stdout.write(terminal.bold(_line([c.heading for c in columns], columns, widths, limit)) + "\n")
     for line in itertools.chain(first, cells):
         sys.stdout.write(_line(line, columns, widths, limit) + "\n")
+        if live:
+            sys.stdout.flush()
 
 
 def _cell(column: Column, row: Row) -> str:

@@ -16,12 +16,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
 
 from kwire.client.broker_connection import BrokerConnection
 from kwire.client.cluster import Cluster, parse_metadata
 from kwire.client.settings import ClientSettings
-from kwire.errors import BrokerError, ConnectionFailed
+from kwire.errors import BrokerError, ConnectionFailed, LogTruncated
 from kwire.identifiers import TopicPartition
 from kwire.messages import (
     FetchRequest,
@@ -45,10 +45,15 @@ ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
 # The last versions with topic names instead of topic ids: all brokers still support them.
 FETCH_VERSION, PRODUCE_VERSION, METADATA_VERSION = 12, 11, 12
 FETCH_BY_ID_VERSION = 13
+TRUNCATION_VERSION = 12  # brokers compare the leader epoch of the last fetched batch with their log (KIP-320, KIP-595)
 FETCH_WAIT_MS = 500
-TOPIC_ID_CHECKS = 10  # that see another id until a topic counts as recreated: a broker's metadata may be stale
+TOPIC_CHECKS = 20  # that find no topic or another id until it counts as deleted: a broker's metadata may be stale
+UNKNOWN_TOPIC = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 GROUP, TRANSACTION = 0, 1
 FETCH, LIST_OFFSETS, METADATA, FIND_COORDINATOR = 1, 2, 3, 10
+
+if TYPE_CHECKING:
+    from kwire.messages.fetch_response import PartitionData
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Message)
@@ -67,7 +72,7 @@ class Fetched(NamedTuple):
     records: complete batches, which may start before and end after the requested offsets.
     aborted: (producer id, first offset) of the aborted transactions in records, for read_committed.
     high_watermark, last_stable_offset, log_start_offset: of the partition at that time; -1 if the broker does not
-    report them.
+    report them. start_offset: the requested one. next_offset: after the last batch.
     """
 
     records: memoryview
@@ -75,6 +80,8 @@ class Fetched(NamedTuple):
     high_watermark: int
     last_stable_offset: int
     log_start_offset: int
+    start_offset: int = -1
+    next_offset: int = -1
 
 
 class Client:
@@ -206,6 +213,10 @@ class Client:
             raise BrokerError(f"{key[0]}-{key[1]} has no leader", ErrorCode.LEADER_NOT_AVAILABLE)
         return self._leaders[key]
 
+    def forget_leader(self, key: TopicPartition) -> None:
+        """Look up the leader of (topic, partition) again when it is needed next."""
+        self._leaders.pop(key, None)
+
     def is_ready_for(self, key: TopicPartition) -> bool:
         """Return whether the leader of (topic, partition) is known and a connection to it open."""
         if self._cluster is None or key not in self._leaders:
@@ -295,56 +306,70 @@ class Client:
     ) -> Iterator[Fetched]:
         """Yield the batches with offsets in [start_offset, end_offset), a Fetch response at a time.
 
-        The next request is sent before a response is yielded, so that broker and caller work at the same time. Waits up
-        to default.api.timeout.ms for records that are not written yet.
+        The next request is sent before a response is yielded, so that broker and caller work at the same time: the
+        client is free for other requests once the iteration has ended. Waits up to default.api.timeout.ms for records
+        that are not written yet.
         topic_id: fail if the topic has another id (brokers before 3.1 do not check it).
         Raises BrokerError: OFFSET_OUT_OF_RANGE if start_offset is not in the log, REQUEST_TIMED_OUT if the log ends
-        before end_offset, UNKNOWN_TOPIC_ID if the topic was deleted and created again.
+        before end_offset, UNKNOWN_TOPIC_ID if the topic was deleted and created again; LogTruncated if a new leader
+        does not have the batches that were read (brokers from 2.7 on); CorruptBatch for batches that do not fit the
+        request.
         """
-        key, offset, other_ids = (topic, partition), start_offset, 0
+        key, position, gone = (topic, partition), Position(start_offset), 0
         deadline = time.monotonic() + self.settings.default_api_timeout_ms / 1000
         pending: BrokerConnection | None = None
-        while offset < end_offset:
-            if pending is None:
-                pending = self.retry(lambda at=offset: self._send_fetch(key, at, isolation, topic_id))  # type: ignore[misc]
-            connection, pending = pending, None
-            try:
-                fetched = self._receive_fetch(connection, key, topic_id)
-            except (BrokerError, ConnectionFailed) as error:
-                if isinstance(error, BrokerError) and not ErrorCode(error.code).retriable:
-                    raise
-                self._leaders.pop(key, None)
-                if isinstance(error, BrokerError) and error.code == ErrorCode.UNKNOWN_TOPIC_ID:
-                    other_ids += self._has_other_id(topic, topic_id)
-                if time.monotonic() > deadline or other_ids == TOPIC_ID_CHECKS:
-                    raise
-                time.sleep(self.settings.retry_backoff_ms / 1000)
-                continue
-            after = next_offset(fetched.records)
-            if after is None:
-                if time.monotonic() > deadline:
-                    what = (
-                        f"{topic}-{partition}: log ends at offset {offset}, expected records up to offset {end_offset}"
-                    )
-                    raise BrokerError(what, ErrorCode.REQUEST_TIMED_OUT)
-                continue
-            offset = max(offset, after)
-            deadline = time.monotonic() + self.settings.default_api_timeout_ms / 1000
-            if offset < end_offset:
-                with suppress(BrokerError, ConnectionFailed):  # sent again above, with retries
-                    pending = self._send_fetch(key, offset, isolation, topic_id)
-            yield fetched
+        try:
+            while position.offset < end_offset:
+                if pending is None:
+                    pending = self.retry(lambda at=position: self._send_fetch(key, at, isolation, topic_id))  # type: ignore[misc]
+                connection, pending = pending, None
+                try:
+                    fetched = self._receive_fetch(connection, key, position, topic_id)
+                except (BrokerError, ConnectionFailed) as error:
+                    if isinstance(error, BrokerError) and error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                        if position.leader_epoch < 0 or isinstance(error, LogTruncated):
+                            raise
+                        position = Position(position.offset)  # perhaps the leader does not know that epoch
+                        continue
+                    if isinstance(error, BrokerError) and not ErrorCode(error.code).retriable:
+                        raise
+                    self.forget_leader(key)
+                    if isinstance(error, BrokerError) and error.code in UNKNOWN_TOPIC:
+                        gone += self.is_gone(topic, topic_id)
+                    if time.monotonic() > deadline or gone == TOPIC_CHECKS:
+                        raise
+                    time.sleep(self.settings.retry_backoff_ms / 1000)
+                    continue
+                after = position_after(fetched.records, position, f"{topic}-{partition}")
+                if after is None:
+                    if time.monotonic() > deadline:
+                        what = f"{topic}-{partition}: log ends at offset {position.offset}"
+                        what += f", expected records up to offset {end_offset}"
+                        raise BrokerError(what, ErrorCode.REQUEST_TIMED_OUT)
+                    continue
+                position = after
+                deadline = time.monotonic() + self.settings.default_api_timeout_ms / 1000
+                if position.offset < end_offset:
+                    with suppress(BrokerError, ConnectionFailed):  # sent again above, with retries
+                        pending = self._send_fetch(key, position, isolation, topic_id)
+                yield fetched._replace(next_offset=position.offset)
+        finally:
+            if pending is not None:  # the caller stopped early: its response must not be taken for another one
+                pending.close()
 
-    def _has_other_id(self, topic: str, topic_id: uuid.UUID | None) -> bool:
+    def is_gone(self, topic: str, topic_id: uuid.UUID | None) -> bool:
+        """Return whether metadata has no such topic, or another one of this name. Metadata may be seconds old."""
         found = self.metadata([topic]).topics.get(topic)
-        return found is not None and found.topic_id not in (None, topic_id)
+        if found is None or found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return True
+        return topic_id is not None and found.topic_id not in (None, topic_id)
 
     def _send_fetch(
-        self, key: TopicPartition, offset: int, isolation: str | None, topic_id: uuid.UUID | None
+        self, key: TopicPartition, position: Position, isolation: str | None, topic_id: uuid.UUID | None
     ) -> BrokerConnection:
         settings = self.settings
         partition = FetchRequest.FetchPartition(
-            partition=key[1], fetch_offset=offset, partition_max_bytes=settings.max_partition_fetch_bytes
+            partition=key[1], fetch_offset=position.offset, partition_max_bytes=settings.max_partition_fetch_bytes
         )
         request = FetchRequest(
             max_wait_ms=FETCH_WAIT_MS,
@@ -353,6 +378,8 @@ class Client:
             isolation_level=ISOLATION[isolation or settings.isolation_level],
         )
         connection = self.connection(self.leader(key))
+        if connection.version_for(FETCH) >= TRUNCATION_VERSION:
+            partition.last_fetched_epoch = position.leader_epoch
         if topic_id is not None and connection.version_for(FETCH) >= FETCH_BY_ID_VERSION:
             request.topics = [FetchRequest.FetchTopic(topic_id=topic_id, partitions=[partition])]
             connection.send(request, version=FETCH_BY_ID_VERSION)
@@ -361,23 +388,16 @@ class Client:
             connection.send(request, version=FETCH_VERSION)
         return connection
 
-    def _receive_fetch(self, connection: BrokerConnection, key: TopicPartition, topic_id: uuid.UUID | None) -> Fetched:
+    def _receive_fetch(
+        self, connection: BrokerConnection, key: TopicPartition, position: Position, topic_id: uuid.UUID | None
+    ) -> Fetched:
         timeout_ms = self.settings.request_timeout_ms + FETCH_WAIT_MS
         response = connection.receive(FetchResponse, timeout_ms=timeout_ms)
         raise_for(response.error_code, "Fetch")
         for topic in response.responses:
             for each in topic.partitions:
                 if each.partition_index == key[1] and (topic.topic == key[0] or topic.topic_id == topic_id):
-                    raise_for(each.error_code, f"{key[0]}-{key[1]}")
-                    return Fetched(
-                        memoryview(each.records or b""),
-                        tuple(
-                            (aborted.producer_id, aborted.first_offset) for aborted in each.aborted_transactions or ()
-                        ),
-                        each.high_watermark,
-                        each.last_stable_offset,
-                        each.log_start_offset,
-                    )
+                    return response_of(each, key, position)
         raise BrokerError(f"{key[0]}-{key[1]}: missing in the Fetch response", ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
@@ -389,16 +409,46 @@ def by_topic(keys: Iterable[TopicPartition]) -> dict[str, list[int]]:
     return topics
 
 
-def next_offset(records: memoryview) -> int | None:
-    """Return the offset after the last complete batch; None without one.
+def response_of(each: PartitionData, key: TopicPartition, position: Position) -> Fetched:
+    """Return the response for a partition that was fetched from a position. Raises BrokerError, LogTruncated."""
+    raise_for(each.error_code, f"{key[0]}-{key[1]}")
+    if each.diverging_epoch.epoch >= 0:
+        end = min(each.diverging_epoch.end_offset, position.offset)
+        what = f"{key[0]}-{key[1]}: the log was truncated to offset {end} by an unclean leader election"
+        what += f"; offsets up to {position.offset - 1} had been read"
+        raise LogTruncated(what, ErrorCode.OFFSET_OUT_OF_RANGE, end)
+    return Fetched(
+        memoryview(each.records or b""),
+        tuple((aborted.producer_id, aborted.first_offset) for aborted in each.aborted_transactions or ()),
+        each.high_watermark,
+        each.last_stable_offset,
+        each.log_start_offset,
+        position.offset,
+    )
 
-    Parses the last batch only. Raises CorruptBatch for an impossible batch size.
+
+class Position(NamedTuple):
+    """Where to fetch next. leader_epoch: of the batch before it, -1 if it is unknown."""
+
+    offset: int
+    leader_epoch: int = -1
+
+
+def position_after(records: memoryview, position: Position, where: str) -> Position | None:
+    """Return the position after the last whole batch; None without one. Parses the last batch only.
+
+    Raises CorruptBatch for an impossible size, and for batches that end before the requested position: reading would
+    never advance. where: the partition, for errors.
     """
     at = max((start for start, _ in batch_spans(records)), default=0)
     last = None
-    for batch in read_batches(records[at:], position=at):
-        last = batch.last_offset
-    return None if last is None else last + 1
+    for batch in read_batches(records[at:], position=at, file=where):
+        last = batch
+    if last is None:
+        return None
+    if last.last_offset < position.offset:
+        raise last.corrupt(f"a Fetch response for offset {position.offset} ends at offset {last.last_offset}")
+    return Position(last.last_offset + 1, last.partition_leader_epoch)
 
 
 def raise_for(code: int, what: str, message: str | None = None) -> None:

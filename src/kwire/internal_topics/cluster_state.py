@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from uuid import UUID
 
 import msgspec
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from kwire.messages.register_broker_record import BrokerEndpoint, BrokerFeature
     from kwire.messages.register_controller_record import ControllerEndpoint, ControllerFeature
 
-    ChangeRecord = m.PartitionChangeRecord | m.BrokerRegistrationChangeRecord
+    ChangeRecord: TypeAlias = m.PartitionChangeRecord | m.BrokerRegistrationChangeRecord
 
 __all__ = [
     "NO_LEADER",

@@ -187,7 +187,7 @@ def make_index_plan(directory: LogDirectory, found: DirectoryFindings) -> Plan:
     partitions = []
     for each in found.partitions:
         segments = [SegmentPlan(found=segment) for segment in each.segments]
-        plan = PartitionPlan(log=each.log, segments=segments, log_end_offset=each.log_end_offset)
+        plan = PartitionPlan(log=_files_of(each), segments=segments, log_end_offset=each.log_end_offset)
         if not any(segment.damaged for segment in each.segments):
             _plan_rebuilds(plan, each)
         partitions.append(plan)
@@ -205,7 +205,7 @@ def make_plan(directory: LogDirectory, found: DirectoryFindings, mode: Mode) -> 
 
 
 def _plan_partition(found: PartitionFindings, mode: Mode, directory: LogDirectory) -> PartitionPlan:
-    log = found.log
+    log = _files_of(found)
     segments = [SegmentPlan(found=each) for each in found.segments]
     plan = PartitionPlan(log=log, segments=segments, log_end_offset=found.log_end_offset)
     _plan_files(plan, found.layout)
@@ -217,6 +217,11 @@ def _plan_partition(found: PartitionFindings, mode: Mode, directory: LogDirector
     if any(each.kind is Kind.METADATA and each.name == PARTITION_METADATA for each in found.damages):
         plan.topic_id = _topic_id_elsewhere(log, directory)
     return plan
+
+
+def _files_of(found: PartitionFindings) -> PartitionLog:
+    assert isinstance(found.log, PartitionLog)  # of a directory
+    return found.log
 
 
 def _plan_files(plan: PartitionPlan, layout: Layout) -> None:

@@ -44,16 +44,17 @@ def render_damage(found: DirectoryFindings, *, source: str, root: str, made_at: 
 
 
 def _tiles(found: DirectoryFindings, damages: Sequence[Damage], notes: Sequence[Damage]) -> Markup:
-    segments = [segment for each in found.partitions for segment in each.segments]
+    segments = sum(len(each.segments) for each in found.partitions)
     damaged = {(each.topic, each.partition) for each in damages if each.topic is not None}
     worst = max((each.severity for each in damages), default=None)
     lost = sum(last - first + 1 for first, last in _offset_ranges(damages))
+    read_in = f"not checked: {found.unchecked}" if found.unchecked else f"in {count_text(segments)} segments"
     totals = [
         ("findings", count_text(len(damages)), f"and {count_text(len(notes))} notes"),
         ("worst", worst.text if worst is not None else "none", worst.meaning if worst is not None else ""),
         ("affected offsets", count_text(lost), "lost or unreadable"),
         ("logs with damage", count_text(len(damaged)), f"of {count_text(len(found.partitions))} partitions"),
-        ("read", bytes_text(sum(each.size_bytes for each in segments)), f"in {count_text(len(segments))} segments"),
+        ("read", bytes_text(sum(each.size_bytes for each in found.partitions)), read_in),
     ]
     return tiles(totals)
 

@@ -1,19 +1,34 @@
-"""Log directories at the paths of a command line. A missing path is wrong usage: OptionError."""
+"""Logs at the paths of a command line: log directories and clusters. A missing path is wrong usage: OptionError."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar, cast
 
+from kwire.cli import terminal
+from kwire.cli.client_configs import CLUSTER, client_configs
 from kwire.cli.log.selection import Selection
 from kwire.errors import LogError, OptionError
+from kwire.pages.escaping import printable
 
 if TYPE_CHECKING:
-    from kwire.log import LogDirectory, PartitionLog
+    from kwire.client.cluster_logs import ClusterLogs
+    from kwire.log import LogDirectory
+    from kwire.log.file_names import Ignored
+    from kwire.log.readable_log import LogSource, ReadableLog
 
-__all__ = ["bytes_of", "check_path", "open_directory", "open_local_directory", "selected"]
+__all__ = [
+    "bytes_of",
+    "check_path",
+    "open_cluster",
+    "open_directory",
+    "open_local_directory",
+    "open_logs",
+    "selected",
+    "warn_of_ignored",
+]
 
 
 def check_path(path: str) -> None:
@@ -23,9 +38,29 @@ def check_path(path: str) -> None:
         raise OptionError(f"{path}: no such file or directory")
 
 
+def open_logs(path: str, config: Sequence[str] | None = None, config_file: str | None = None) -> LogSource[ReadableLog]:
+    """Open the logs at a path or URL, also of a cluster with the client configs of -c and --config-file.
+
+    Raises OptionError where there are none, for a wrong config, and for configs without a cluster; BrokerError,
+    ConnectionFailed.
+    """
+    settings = client_configs(path, config, config_file)
+    opened = open_cluster(path, settings) if path.startswith(CLUSTER) else open_directory(path)
+    return cast("LogSource[ReadableLog]", opened)
+
+
+def open_cluster(path: str, settings: Mapping[str, object]) -> ClusterLogs:
+    """Open the logs of a cluster. settings: client configs. Raises OptionError, BrokerError, ConnectionFailed."""
+    from kwire.client.cluster_logs import ClusterLogs
+
+    return ClusterLogs(path, **settings)
+
+
 def open_directory(path: str) -> LogDirectory:
-    """Open the logs at a path or URL. Raises OptionError where there are none."""
+    """Open the log directory at a path or URL. Raises OptionError where there is none, and for a cluster."""
     check_path(path)
+    if path.startswith(CLUSTER):
+        raise OptionError(f"{path}: a cluster; this command needs a log directory")
     from kwire.log import LogDirectory
 
     try:
@@ -47,18 +82,27 @@ def open_local_directory(path: str) -> LogDirectory:
     return directory
 
 
-def bytes_of(logs: Iterable[PartitionLog]) -> int:
-    """Return the size of the `.log` files, for a progress bar. Partitions deleted meanwhile count as empty."""
+def bytes_of(logs: Iterable[ReadableLog]) -> int:
+    """Return the size of the batches, for a progress bar. Partitions deleted meanwhile count as empty."""
     total = 0
     for log in logs:
         with contextlib.suppress(LogError):
-            total += log.size_bytes
+            total += log.size_bytes or 0
     return total
 
 
-def selected(directory: LogDirectory, selection: Selection) -> list[PartitionLog]:
+L = TypeVar("L", bound="ReadableLog")
+
+
+def selected(source: LogSource[L], selection: Selection) -> list[L]:
     """Return the selected partitions. Raises OptionError when there are none."""
-    logs = [log for key, log in directory.items() if selection.takes_partition(*key)]
+    logs = [log for key, log in source.items() if selection.takes_partition(*key)]
     if not logs:
-        raise OptionError(f"no partition matches --topic and --partition; topics: {', '.join(directory.topics)[:500]}")
+        raise OptionError(f"no partition matches --topic and --partition; topics: {', '.join(source.topics)[:500]}")
     return logs
+
+
+def warn_of_ignored(ignored: Iterable[Ignored]) -> None:
+    """Print what was not read although it is there."""
+    for each in ignored:
+        terminal.warn(printable(f"ignored {each.name}: {each.reason}"))

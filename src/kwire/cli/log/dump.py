@@ -11,19 +11,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kwire.cli import terminal
+from kwire.cli.client_configs import CLUSTER, client_configs
 from kwire.cli.command import FINE, FOUND
-from kwire.cli.log.directories import check_path, open_directory, selected
-from kwire.cli.log.files import LogFile, kind_of, log_file, trailing_bytes
+from kwire.cli.log.directories import check_path, open_cluster, open_directory, selected, warn_of_ignored
+from kwire.cli.log.files import Dumped, LogFile, PartitionOfCluster, kind_of, log_file, trailing_bytes
+from kwire.cli.log.following import follow_batches
 from kwire.cli.log.kafka_decoded import InternalTopic, decoded_reading
 from kwire.cli.log.kafka_lines import Lines
 from kwire.cli.log.selection import Selection
-from kwire.cli.options import FormatOption, Offsets, Partitions, Since, Topics, Until
+from kwire.cli.options import ClientConfigFile, ClientConfigs, FormatOption, Offsets, Partitions, Since, Topics, Until
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import DecodeError, KwireError, OptionError
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import time_text
 
 if TYPE_CHECKING:
+    from kwire.cli.log.kafka_dump import KafkaDump
+    from kwire.client.cluster_logs import ClusterLog, ClusterLogs
     from kwire.records import Batch, Record
 
 __all__ = ["dump"]
@@ -35,7 +39,8 @@ def dump(
         typer.Argument(
             metavar="PATH",
             help="Log directories, partition directories, or files: "
-            ".log, .checkpoint, .index, .timeindex, .txnindex, .snapshot.",
+            ".log, .checkpoint, .index, .timeindex, .txnindex, .snapshot; "
+            "or clusters: kafka://HOST:PORT[,HOST:PORT][/TOPIC[-PARTITION]].",
         ),
     ],
     deep: Annotated[bool, typer.Option("--deep", help="Records instead of batches.")] = False,
@@ -44,6 +49,9 @@ def dump(
     until: Until = None,
     topic: Topics = None,
     partition: Partitions = None,
+    follow: Annotated[bool, typer.Option("--follow", help="With kafka://: new batches too, until Ctrl-C.")] = False,
+    config: ClientConfigs = None,
+    config_file: ClientConfigFile = None,
     format: FormatOption = Format.TABLE,
     like_kafka: Annotated[
         bool, typer.Option("--like-kafka", help="Output of kafka-dump-log; --deep is its --print-data-log.")
@@ -70,8 +78,10 @@ def dump(
         bool, typer.Option("--skip-record-metadata", help="With --like-kafka: keys and payloads only.")
     ] = False,
 ) -> int:
-    """Print the batches, records or index entries of log files.
+    """Print the batches, records or index entries of log files, or the batches or records of a cluster.
 
+    Of a cluster, batches up to the high watermark are printed, without positions in files. --follow goes on with new
+    ones, also of new partitions of the selected topics.
     Exit code 1 if a checksum does not match, a file ends inside a batch, or something cannot be read; the rest is
     printed.
     """
@@ -85,30 +95,31 @@ def dump(
     decoder = _decoder([topic for topic, is_set in decoders.items() if is_set])
     if like_kafka and format is not Format.TABLE:
         raise OptionError("--like-kafka and --format are mutually exclusive")
-    for option, value in (
-        (f"--{decoder}-decoder", decoder),
-        ("--kafka-version", kafka_version),
-        ("--skip-record-metadata", skip_record_metadata),
-    ):
+    names = (f"--{decoder}-decoder", "--kafka-version", "--skip-record-metadata")
+    for option, value in zip(names, (decoder, kafka_version, skip_record_metadata), strict=True):
         if value and not like_kafka:
             raise OptionError(f"{option} requires --like-kafka")
     selection = Selection.parse(topic, partition, offsets=offsets, since=since, until=until)
-    files = list(_files(paths, selection))
-    with terminal.progress("Reading", sum(map(_size, files)), beside_rows=True) as bar:
+    files, source = _sources(paths, selection, config, config_file)
+    if follow:
+        if format is Format.JSON or like_kafka or source is None:
+            raise OptionError(f"--follow requires one {CLUSTER} path, and --format table or jsonl")
+        return _Dump(deep, selection, lambda size_bytes: None).follow(source, format)
+    with terminal.progress("Reading", sum(file.size_bytes() for file in files), beside_rows=True) as bar:
         if not like_kafka:
             return _Dump(deep, selection, bar.advance).dump(files, format)
-        from kwire.cli.log.kafka_dump import KafkaDump
-
-        lines = kafka_version or Lines.KAFKA_4_3
-        tool = KafkaDump(
-            lines=lines,
-            deep=deep or decoder is not None,
-            selection=selection,
-            advance=bar.advance,
-            read=None if decoder is None else decoded_reading(decoder, lines),
-            bare=skip_record_metadata,
-        )
+        tool = _kafka_dump(kafka_version or Lines.KAFKA_4_3, decoder, selection, bar.advance)
+        tool.deep, tool.bare = deep or decoder is not None, skip_record_metadata
         return FOUND if tool.run(files) else FINE
+
+
+def _kafka_dump(
+    lines: Lines, decoder: InternalTopic | None, selection: Selection, advance: Callable[[int], None]
+) -> KafkaDump:
+    from kwire.cli.log.kafka_dump import KafkaDump
+
+    read = None if decoder is None else decoded_reading(decoder, lines)
+    return KafkaDump(lines=lines, deep=False, selection=selection, advance=advance, read=read)
 
 
 def _decoder(chosen: Sequence[InternalTopic]) -> InternalTopic | None:
@@ -118,34 +129,49 @@ def _decoder(chosen: Sequence[InternalTopic]) -> InternalTopic | None:
     return chosen[0] if chosen else None
 
 
-def _files(paths: Sequence[str], selection: Selection) -> Iterator[LogFile]:
+def _sources(
+    paths: Sequence[str], selection: Selection, config: Sequence[str] | None, config_file: str | None
+) -> tuple[list[Dumped], ClusterLogs | None]:
+    """Return the files and partitions at paths, and the cluster if it is the only path."""
+    clusters = [path for path in paths if path.startswith(CLUSTER)]
+    settings = client_configs((clusters or paths)[0], config, config_file)
+    found: list[Dumped] = []
+    source = None
     for path in paths:
-        check_path(path)
-        if kind_of(path) and ("://" in path or os.path.isfile(path)):
-            yield log_file(path)
-            continue
-        if "://" not in path and os.path.isfile(path):
-            yield log_file(path)  # raises: the name does not end like a log file
-        for log in selected(open_directory(path), selection):
-            for segment in log.segments:
-                within = segment.path.removeprefix(log.directory).lstrip("/")
-                below = f"{log.directory}/{within}" if log.directory else within
-                yield LogFile(
-                    name=f"{path.rstrip('/')}/{below}",
-                    url=segment.url,
-                    kind=".log",
-                    base_offset=segment.base_offset,
-                    topic=log.topic,
-                    partition=log.partition,
-                )
+        if path.startswith(CLUSTER):
+            source = open_cluster(path, settings)
+            found += map(_of_cluster, selected(source, selection))
+            warn_of_ignored(source.ignored)
+        else:
+            found += _files(path, selection)
+    return found, source if len(paths) == 1 else None
 
 
-def _size(file: LogFile) -> int:
-    try:
-        with file.open() as opened:
-            return opened.size()
-    except KwireError:
-        return 0
+def _files(path: str, selection: Selection) -> Iterator[LogFile]:
+    check_path(path)
+    if kind_of(path) and ("://" in path or os.path.isfile(path)):
+        yield log_file(path)
+        return
+    if "://" not in path and os.path.isfile(path):
+        yield log_file(path)  # raises: the name does not end like a log file
+    for log in selected(open_directory(path), selection):
+        for segment in log.segments:
+            within = segment.path.removeprefix(log.directory).lstrip("/")
+            below = f"{log.directory}/{within}" if log.directory else within
+            yield LogFile(
+                name=f"{path.rstrip('/')}/{below}",
+                url=segment.url,
+                kind=".log",
+                base_offset=segment.base_offset,
+                topic=log.topic,
+                partition=log.partition,
+            )
+
+
+def _of_cluster(log: ClusterLog) -> PartitionOfCluster:
+    return PartitionOfCluster(
+        name=log.url, url=log.url, kind=".log", base_offset=None, topic=log.topic, partition=log.partition, log=log
+    )
 
 
 class _Dump:
@@ -155,7 +181,7 @@ class _Dump:
         self._deep, self._selection, self._advance = deep, selection, advance
         self._found = False
 
-    def dump(self, files: Sequence[LogFile], format: Format) -> int:
+    def dump(self, files: Sequence[Dumped], format: Format) -> int:
         """Print files: a table with a heading for each, or JSON as one array or stream of objects."""
         if format is Format.TABLE:
             for file in files:
@@ -164,7 +190,16 @@ class _Dump:
             write_rows((row for file in files for row in self._guarded(file)), (), format)
         return FOUND if self._found else FINE
 
-    def _table(self, file: LogFile, *, alone: bool) -> None:
+    def follow(self, source: ClusterLogs, format: Format) -> int:
+        """Print the batches of a cluster, and new ones until Ctrl-C, or until there are no partitions left."""
+        rows = (
+            row for log, batch in follow_batches(source, self._selection) for row in self._rows(_of_cluster(log), batch)
+        )
+        columns = RECORD_COLUMNS if self._deep else BATCH_COLUMNS
+        write_rows(rows, (*PARTITION_COLUMNS, *columns), format, live=True)
+        return FOUND if self._found else FINE
+
+    def _table(self, file: Dumped, *, alone: bool) -> None:
         rows = self._guarded(file)
         first = next(rows, None)
         if first is None and not alone:
@@ -178,18 +213,13 @@ class _Dump:
         if not alone:
             print()
 
-    def _guarded(self, file: LogFile) -> Iterator[Row]:
+    def _guarded(self, file: Dumped) -> Iterator[Row]:
         """Yield the rows of one file. An error ends this file, not the run."""
-        rows: Callable[[LogFile], Iterator[Row]] = {
-            ".log": self._batches,
-            ".checkpoint": self._batches,
-            ".index": _offset_entries,
-            ".timeindex": _time_entries,
-            ".txnindex": _aborted,
-            ".snapshot": _producers,
-        }[file.kind]
         try:
-            yield from rows(file)
+            if isinstance(file, LogFile) and file.kind in ENTRIES:
+                yield from ENTRIES[file.kind](file)
+            else:
+                yield from self._batches(file)
         except KwireError as error:
             self._warn(error)
 
@@ -197,43 +227,43 @@ class _Dump:
         terminal.warn(printable(str(problem)))
         self._found = True
 
-    def _columns(self, file: LogFile) -> Sequence[Column]:
+    def _columns(self, file: Dumped) -> Sequence[Column]:
         if file.kind in (".log", ".checkpoint"):
             return RECORD_COLUMNS if self._deep else BATCH_COLUMNS
         return ENTRY_COLUMNS[file.kind]
 
-    def _batches(self, file: LogFile) -> Iterator[Row]:
-        from kwire.log.chunks import BatchWalk
-
-        with file.open() as opened:
-            walk = BatchWalk(opened, advance=self._advance)
+    def _batches(self, file: Dumped) -> Iterator[Row]:
+        with file.walk(self._selection, self._advance) as walk:
             for batch in walk:
-                if not (self._selection.may_take_from if self._deep else self._selection.takes_batch)(batch):
-                    continue
-                valid = batch.is_valid
-                if not valid:
-                    self._warn(batch.corrupt("checksum does not match"))
-                if not self._deep:
-                    yield _batch_row(file, batch, valid)
-                    continue
-                try:
-                    for record in batch.records(check_crc=False):
-                        if self._selection.takes_record(record):
-                            yield _record_row(file, batch, record)
-                except DecodeError as error:
-                    self._warn(error)
+                yield from self._rows(file, batch)
             if left := trailing_bytes(walk):
-                self._warn(f"{opened.url}: {left} trailing bytes are not a complete batch")
+                self._warn(f"{file.url}: {left} trailing bytes are not a complete batch")
+
+    def _rows(self, file: Dumped, batch: Batch) -> Iterator[Row]:
+        if not (self._selection.may_take_from if self._deep else self._selection.takes_batch)(batch):
+            return
+        valid = batch.is_valid
+        if not valid:
+            self._warn(batch.corrupt("checksum does not match"))
+        if not self._deep:
+            yield _batch_row(file, batch, valid)
+            return
+        try:
+            for record in batch.records(check_crc=False):
+                if self._selection.takes_record(record):
+                    yield _record_row(file, batch, record)
+        except DecodeError as error:
+            self._warn(error)
 
 
-def _place(file: LogFile) -> Row:
+def _place(file: Dumped) -> Row:
     return {"file": file.name, "topic": file.topic, "partition": file.partition}
 
 
-def _batch_row(file: LogFile, batch: Batch, valid: bool) -> Row:
+def _batch_row(file: Dumped, batch: Batch, valid: bool) -> Row:
     offsets = batch.claimed_offsets()
     return _place(file) | {
-        "position": batch.position,
+        "position": file.position_of(batch),
         "size_bytes": batch.size_bytes,
         # headers below magic 2 have the last offset only; the first may require decompression
         "base_offset": offsets[0] if batch.magic >= 2 else None,
@@ -255,9 +285,9 @@ def _batch_row(file: LogFile, batch: Batch, valid: bool) -> Row:
     }
 
 
-def _record_row(file: LogFile, batch: Batch, record: Record) -> Row:
+def _record_row(file: Dumped, batch: Batch, record: Record) -> Row:
     row = _place(file) | {
-        "position": batch.position,
+        "position": file.position_of(batch),
         "offset": record.offset,
         "timestamp": record.timestamp,
         "timestamp_type": record.timestamp_type.text,
@@ -324,6 +354,14 @@ def _producers(file: LogFile) -> Iterator[Row]:
         yield _place(file) | state._asdict()
 
 
+ENTRIES: dict[str, Callable[[LogFile], Iterator[Row]]] = {
+    ".index": _offset_entries,
+    ".timeindex": _time_entries,
+    ".txnindex": _aborted,
+    ".snapshot": _producers,
+}
+
+
 def _base(file: LogFile) -> int:
     return file.base_offset or 0
 
@@ -360,6 +398,10 @@ def _number(value: int) -> str:
     return "-" if value == -1 else str(value)
 
 
+PARTITION_COLUMNS = (
+    Column(key="topic", heading="TOPIC"),
+    Column(key="partition", heading="PARTITION", right=True),
+)
 BATCH_COLUMNS = (
     Column(key="base_offset", heading="FIRST", right=True),
     Column(key="last_offset", heading="LAST", right=True),

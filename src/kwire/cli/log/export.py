@@ -10,9 +10,19 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, if_interrupted
-from kwire.cli.log.directories import bytes_of, open_directory, selected
+from kwire.cli.log.directories import bytes_of, open_logs, selected, warn_of_ignored
 from kwire.cli.log.selection import Selection
-from kwire.cli.options import FormatOption, LogPath, Offsets, Partitions, Since, Topics, Until
+from kwire.cli.options import (
+    ClientConfigFile,
+    ClientConfigs,
+    FormatOption,
+    LogPath,
+    Offsets,
+    Partitions,
+    Since,
+    Topics,
+    Until,
+)
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import OptionError
 from kwire.identifiers import MAX_OFFSET
@@ -70,6 +80,8 @@ def export(
     as_base64: Annotated[
         bool, typer.Option("--base64", help="Keys and values of JSON lines in base64 instead of text.")
     ] = False,
+    config: ClientConfigs = None,
+    config_file: ClientConfigFile = None,
     format: FormatOption = Format.TABLE,
 ) -> int:
     """Export records to Parquet, Arrow or JSON lines, with the columns of Spark's Kafka source.
@@ -81,7 +93,8 @@ def export(
     if as_base64 and chosen is not FileFormat.JSONL:
         raise OptionError("--base64 requires JSON lines: --as jsonl")
     selection = Selection.parse(topic, partition, offsets=offsets, since=since, until=until)
-    logs = selected(open_directory(path), selection)
+    source = open_logs(path, config, config_file)
+    logs = selected(source, selection)
     from kwire.maintenance.export import ExportOptions, Range, export_logs
 
     options = ExportOptions(
@@ -102,6 +115,7 @@ def export(
     with if_interrupted(state), terminal.progress("Exporting records", bytes_of(logs)) as bar:
         exported = export_logs(logs, str(output), options, one_file=one_file, progress=bar.advance)
     write_rows(map(_row, exported), COLUMNS, format)
+    warn_of_ignored(source.ignored)
     return FINE
 
 

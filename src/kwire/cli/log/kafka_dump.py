@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from kwire.cli import terminal
-from kwire.cli.log.files import LogFile, open_file, trailing_bytes
+from kwire.cli.log.files import Dumped, LogFile, open_file, trailing_bytes
 from kwire.cli.log.kafka_lines import Lines, Reading, batch_line, producer_line, record_lines, starting_line
 from kwire.cli.log.selection import Selection
 from kwire.errors import DecodeError, KwireError
@@ -46,24 +46,26 @@ class KafkaDump:
     _offsets_not_found: Pairs = field(default_factory=dict)
     _gaps: Pairs = field(default_factory=dict)
 
-    def run(self, files: Iterable[LogFile]) -> bool:
+    def run(self, files: Iterable[Dumped]) -> bool:
         """Print files, then the inconsistencies between them. Returns whether anything was wrong."""
         for file in files:
             self._dump(file)
         self._finish()
         return self.found
 
-    def _dump(self, file: LogFile) -> None:
+    def _dump(self, file: Dumped) -> None:
         self._print(f"Dumping {file.name}")
         try:
-            {
-                ".log": self._log,
-                ".checkpoint": self._log,
+            entries: dict[str, Callable[[LogFile], None]] = {
                 ".index": self._index,
                 ".timeindex": self._time_index,
                 ".txnindex": self._transaction_index,
                 ".snapshot": self._snapshot,
-            }[file.kind](file)
+            }
+            if isinstance(file, LogFile) and file.kind in entries:
+                entries[file.kind](file)
+            else:
+                self._log(file)
         except KwireError as error:
             self._complain(f"kwire: {error}")
             self.found = True
@@ -104,7 +106,7 @@ class KafkaDump:
 
     # ---- .log and .checkpoint
 
-    def _log(self, file: LogFile) -> None:
+    def _log(self, file: Dumped) -> None:
         if file.kind == ".log":
             if file.base_offset is not None:
                 self._print(starting_line(file.base_offset, self.lines))
@@ -113,8 +115,7 @@ class KafkaDump:
         else:
             epoch = file.name.rsplit("/", 1)[-1].removesuffix(".checkpoint").rpartition("-")[2]
             self._print(f"Snapshot end offset: {file.base_offset}, epoch: {int(epoch)}")
-        with file.open() as opened:
-            walk = BatchWalk(opened, advance=self.advance)
+        with file.walk(self.selection, self.advance) as walk:
             last = -1
             for batch in walk:
                 if not (self.selection.may_take_from if self.deep else self.selection.takes_batch)(batch):
@@ -122,17 +123,17 @@ class KafkaDump:
                 try:
                     shown = self.selection.takes_batch(batch)
                     if shown:
-                        self._print(batch_line(batch, self.lines))
+                        self._print(batch_line(batch, self.lines, file.position_of(batch)))
                     self.found = self.found or not batch.is_valid
                     if self.deep:
                         for record, line in record_lines(batch, self.lines, read=self.read, bare=self.bare):
                             if not self.selection.takes_record(record):
                                 continue
                             if not shown:
-                                self._print(batch_line(batch, self.lines))
+                                self._print(batch_line(batch, self.lines, file.position_of(batch)))
                                 shown = True
                             if last not in (-1, record.offset - 1):
-                                self._gaps.setdefault(opened.url, []).append((last, record.offset))
+                                self._gaps.setdefault(file.url, []).append((last, record.offset))
                             last = record.offset
                             self._print(line)
                 except DecodeError as error:

@@ -44,8 +44,11 @@ def starting_line(base_offset: int, lines: Lines) -> str:
     return f"{'Starting' if lines is Lines.KAFKA_2_8 else 'Log starting'} offset: {base_offset}"
 
 
-def batch_line(batch: Batch, lines: Lines) -> str:
-    """Return the line of a batch, or of a message of magic 0 or 1. Raises CorruptBatch for an unknown codec."""
+def batch_line(batch: Batch, lines: Lines, position: int | None) -> str:
+    """Return the line of a batch, or of a message of magic 0 or 1. Raises CorruptBatch for an unknown codec.
+
+    position: in its file; None, printed as -1, if it is unknown.
+    """
     if batch.magic >= 2:
         horizon = "" if lines is Lines.KAFKA_2_8 else f" deleteHorizonMs: {_optional_long(batch.delete_horizon_ms)}"
         head = (
@@ -58,7 +61,7 @@ def batch_line(batch: Batch, lines: Lines) -> str:
     else:
         head = f"offset: {batch.last_offset}"
     return (
-        f"{head} position: {batch.position} {batch.timestamp_type.text}: {batch.max_timestamp}"
+        f"{head} position: {-1 if position is None else position} {batch.timestamp_type.text}: {batch.max_timestamp}"
         f" size: {batch.size_bytes} magic: {batch.magic} compresscodec: {_codec(batch, lines)}"
         f" crc: {batch.crc} isvalid: {_bool(batch.is_valid)}"
     )

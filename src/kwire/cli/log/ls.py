@@ -11,15 +11,14 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
-from kwire.cli.log.directories import open_directory, selected
+from kwire.cli.log.directories import bytes_of, open_logs, selected, warn_of_ignored
 from kwire.cli.log.selection import Selection
-from kwire.cli.options import FormatOption, LogPath, Partitions, Topics
+from kwire.cli.options import ClientConfigFile, ClientConfigs, FormatOption, LogPath, Partitions, Topics
 from kwire.cli.rows import Column, Format, Row, write_rows
-from kwire.pages.escaping import printable
 from kwire.pages.quantities import bytes_text, time_text
 
 if TYPE_CHECKING:
-    from kwire.log import PartitionLog
+    from kwire.log.readable_log import ReadableLog
 
 __all__ = ["ls"]
 
@@ -86,17 +85,19 @@ def ls(
     ] = False,
     topics: Annotated[bool, typer.Option("--topics", help="One line per topic.")] = False,
     sort: Annotated[SortKey, typer.Option(help="Sort order; all but name are descending.")] = SortKey.NAME,
+    config: ClientConfigs = None,
+    config_file: ClientConfigFile = None,
     format: FormatOption = Format.TABLE,
 ) -> int:
     """List partitions with their segments, offsets, sizes and timestamps.
 
     START is the log start offset, END the log end offset (the next one to be written), HIGH WATERMARK the broker's last
-    checkpoint, LAST STABLE the offset below which read_committed consumers read. Exit code 1 if the end of a log is
-    damaged.
+    checkpoint, LAST STABLE the offset below which read_committed consumers read. Of a cluster, END is the high
+    watermark, and what it does not tell is "-". Exit code 1 if the end of a log is damaged.
     """
-    directory = open_directory(path)
-    logs = selected(directory, Selection.parse(topic, partition))
-    total = sum(log.size_bytes for log in logs) if wide else 0
+    source = open_logs(path, config, config_file)
+    logs = selected(source, Selection.parse(topic, partition))
+    total = bytes_of(logs) if wide else 0
     with terminal.progress("Reading batch headers", total) as bar:
         rows = [_row(log, wide=wide) for log in _advancing(bar, logs)]
     damaged = any(row["damage"] for row in rows)
@@ -110,18 +111,17 @@ def ls(
         columns = (TOPIC, Column(key="partition", heading="PARTITION", right=True), *COUNTS)
     columns += (WIDE if wide and not topics else ()) + ((DAMAGE,) if damaged else ())
     write_rows(rows, columns, format)
-    for ignored in directory.ignored:
-        terminal.warn(printable(f"ignored {ignored.name}: {ignored.reason}"))
+    warn_of_ignored(source.ignored)
     return FOUND if damaged else FINE
 
 
-def _advancing(bar: terminal.Progress, logs: Iterable[PartitionLog]) -> Iterator[PartitionLog]:
+def _advancing(bar: terminal.Progress, logs: Iterable[ReadableLog]) -> Iterator[ReadableLog]:
     for log in logs:
         yield log
-        bar.advance(log.size_bytes)
+        bar.advance(log.size_bytes or 0)
 
 
-def _row(log: PartitionLog, *, wide: bool) -> Row:
+def _row(log: ReadableLog, *, wide: bool) -> Row:
     from kwire.errors import CorruptBatch, DecodeError, LogError
 
     damage: CorruptBatch | DecodeError | None = log.damage
@@ -154,7 +154,7 @@ def _row(log: PartitionLog, *, wide: bool) -> Row:
     return row | {"damage": str(damage) if damage else None}
 
 
-def _batches(log: PartitionLog) -> Row:
+def _batches(log: ReadableLog) -> Row:
     codecs: Counter[str] = Counter()
     magics: set[int] = set()
     records = control = batches = 0
@@ -195,9 +195,15 @@ def _topics(rows: Iterable[Row]) -> Iterator[Row]:
         yield {
             "topic": topic,
             "partitions": len(of_topic),
-            **{key: sum(row[key] for row in of_topic) for key in ("segments", "offsets", "size_bytes")},
+            **{key: _sum(row[key] for row in of_topic) for key in ("segments", "offsets", "size_bytes")},
             "last_timestamp": max(
                 (row["last_timestamp"] for row in of_topic if row["last_timestamp"] is not None), default=None
             ),
             "damage": next((row["damage"] for row in of_topic if row["damage"]), None),
         }
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    """Return the sum; None if a value is unknown."""
+    found = list(values)
+    return None if None in found else sum(filter(None, found))

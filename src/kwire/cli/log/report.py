@@ -10,9 +10,9 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
-from kwire.cli.log.directories import bytes_of, open_directory, selected
+from kwire.cli.log.directories import bytes_of, open_logs, selected, warn_of_ignored
 from kwire.cli.log.selection import Selection
-from kwire.cli.options import LogPath, Partitions, Topics
+from kwire.cli.options import ClientConfigFile, ClientConfigs, LogPath, Partitions, Topics
 from kwire.errors import OptionError
 from kwire.pages.escaping import printable
 
@@ -24,14 +24,16 @@ def report(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.html", help="HTML file to write.")],
     topic: Topics = None,
     partition: Partitions = None,
+    config: ClientConfigs = None,
+    config_file: ClientConfigFile = None,
 ) -> int:
     """Write an HTML report about the topics of a log directory.
 
     Per topic: records over time, codecs, missing offsets, keys, tombstones, transactions. The page is one file without
     scripts. Exit code 1 if a part of a log could not be read; the page lists those parts.
     """
-    directory = open_directory(path)
-    logs = selected(directory, Selection.parse(topic, partition))
+    source = open_logs(path, config, config_file)
+    logs = selected(source, Selection.parse(topic, partition))
     check_page_path(output)
     from kwire.maintenance.statistics import count_topics
     from kwire.pages.log_report import render_report
@@ -42,6 +44,7 @@ def report(
     write_page(output, page)
     records = sum(each.records for each in topics)
     print(printable(f"{output}: {len(topics)} topics, {records} records"))
+    warn_of_ignored(source.ignored)
     unread = [line for each in topics for line in each.unread]
     for line in unread:
         terminal.warn(printable(line))

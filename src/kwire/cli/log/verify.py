@@ -11,10 +11,10 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
-from kwire.cli.log.directories import bytes_of, open_directory, selected
+from kwire.cli.log.directories import bytes_of, open_logs, selected, warn_of_ignored
 from kwire.cli.log.report import check_page_path, write_page
 from kwire.cli.log.selection import Selection
-from kwire.cli.options import FormatOption, LogPath, Partitions, Topics
+from kwire.cli.options import ClientConfigFile, ClientConfigs, FormatOption, LogPath, Partitions, Topics
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import bytes_text, count_text
@@ -57,34 +57,37 @@ def verify(
         bool, typer.Option("--notes", help="Harmless findings too, such as traces of an unclean shutdown.")
     ] = False,
     report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="HTML page to write as well.")] = None,
+    config: ClientConfigs = None,
+    config_file: ClientConfigFile = None,
     format: FormatOption = Format.TABLE,
 ) -> int:
-    """Check every batch, index, snapshot and checkpoint of a log directory.
+    """Check every batch, index, snapshot and checkpoint of a log directory, or the batches of a cluster.
 
     Each finding has its position, cause, effect on Kafka and remedy. Checking continues after each damaged part, and
-    nothing is changed. Exit code 1 if there is damage.
+    nothing is changed. Of a cluster, only the batches of the leaders can be checked. Exit code 1 if there is damage.
     """
-    directory = open_directory(path)
-    logs = selected(directory, Selection.parse(topic, partition))
+    source = open_logs(path, config, config_file)
+    logs = selected(source, Selection.parse(topic, partition))
     if report is not None:
         check_page_path(report)
-    from kwire.log.verify import verify_directory
-
     with terminal.progress("Verifying", bytes_of(logs)) as bar:
-        chosen = logs if topic or partition or len(directory) == 1 else None
-        found = verify_directory(directory, chosen, advance=bar.advance)
+        chosen = logs if topic or partition or len(source) == 1 else None
+        found = source.verify_logs(chosen, advance=bar.advance)
     damages = [each for each in found.damages if notes or not each.is_harmless]
-    rows = damage_rows(damages, directory.url)
+    rows = damage_rows(damages, source.url)
     write_rows(rows if format is Format.TABLE else map(_public, rows), COLUMNS, format)
     if report is not None:
         from kwire.pages.damage_report import render_damage
 
-        page = render_damage(found, source=path, root=directory.url, made_at=datetime.datetime.now(datetime.UTC))
+        page = render_damage(found, source=path, root=source.url, made_at=datetime.datetime.now(datetime.UTC))
         write_page(report, page)
     if format is Format.TABLE:
         print(totals(found, notes_shown=notes))
         if report is not None:
             print(printable(f"{report} written"))
+    if found.unchecked:
+        terminal.warn(f"not checked: {found.unchecked}")
+        warn_of_ignored(source.ignored)
     return FOUND if any(not each.is_harmless for each in found.damages) else FINE
 
 
@@ -99,9 +102,10 @@ def _public(row: Row) -> dict[str, Any]:
 
 def totals(found: DirectoryFindings, *, notes_shown: bool) -> str:
     """Return the last line of the table: what was read and what was found."""
-    segments = [segment for each in found.partitions for segment in each.segments]
-    size = bytes_text(sum(segment.size_bytes for segment in segments))
-    read = f"{_count(len(found.partitions), 'partition')}, {_count(len(segments), 'segment')}, {size} read"
+    segments = sum(len(each.segments) for each in found.partitions)
+    size = bytes_text(sum(each.size_bytes for each in found.partitions))
+    of_segments = "" if found.unchecked else f"{_count(segments, 'segment')}, "
+    read = f"{_count(len(found.partitions), 'partition')}, {of_segments}{size} read"
     by_severity = Counter(each.severity for each in found.damages if not each.is_harmless)
     notes = sum(each.is_harmless for each in found.damages)
     damage = ", ".join(f"{n} {severity.text}" for severity, n in sorted(by_severity.items(), reverse=True))

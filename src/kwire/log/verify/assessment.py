@@ -16,7 +16,7 @@ from kwire.log.segment import Segment
 from kwire.log.verify.topic_metadata import TopicMetadata
 
 if TYPE_CHECKING:
-    from kwire.log.partition_log import PartitionLog
+    from kwire.log.readable_log import ReadableLog
 
 __all__ = ["Assessment", "PartitionContext", "assess_batch", "assess_index", "assess_suspect"]
 
@@ -35,7 +35,7 @@ class Assessment(NamedTuple):
 
     def damage(
         self,
-        log: PartitionLog | None,
+        log: ReadableLog | None,
         file: str,
         kind: Kind,
         cause: str,

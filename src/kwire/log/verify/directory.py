@@ -92,10 +92,14 @@ class RootFiles:
 
 @dataclass(slots=True, kw_only=True)
 class DirectoryFindings:
-    """Result of verify_directory: findings by partition, and all damages, worst first."""
+    """Result of verify_directory: findings by partition, and all damages, worst first.
+
+    unchecked: what could not be checked, for people; empty for a directory.
+    """
 
     partitions: list[PartitionFindings] = field(default_factory=list)
     damages: list[Damage] = field(default_factory=list)
+    unchecked: str = ""
 
 
 def read_root_files(store: Store, topics: TopicMetadata) -> RootFiles:

@@ -11,7 +11,7 @@ from kwire.log.verify.batches import DamagedRange, SuspectBatch
 from kwire.log.verify.layout import Layout, Piece
 
 if TYPE_CHECKING:
-    from kwire.log.partition_log import PartitionLog
+    from kwire.log.readable_log import ReadableLog
 
 __all__ = ["PartitionFindings", "SegmentFindings"]
 
@@ -42,12 +42,18 @@ class SegmentFindings:
 class PartitionFindings:
     """Result of verify_partition. log_end_offset: after the last valid batch. damages: by file and position.
 
-    layout: the files that make up the segments.
+    layout: the files that make up the segments. fetched_bytes: bytes read of a log whose segments are unknown.
     """
 
-    log: PartitionLog
+    log: ReadableLog
     segments: list[SegmentFindings]
     damages: list[Damage]
     layout: Layout = field(default_factory=lambda: Layout(segments=[]))
     log_end_offset: int = 0
     is_compacted: bool = False
+    fetched_bytes: int = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of batches that were read."""
+        return self.fetched_bytes + sum(segment.size_bytes for segment in self.segments)

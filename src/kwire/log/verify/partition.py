@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from kwire.errors import LogError, Malformed
 from kwire.identifiers import MAX_OFFSET
 from kwire.internal_topics.names import METADATA_TOPIC
-from kwire.log.damage import Damage, Kind, Severity
+from kwire.log.damage import Kind, Severity
 from kwire.log.file_names import SEGMENT_FILE, segment_file
 from kwire.log.producer_snapshot import parse_producer_snapshot
 from kwire.log.segment import Segment
@@ -38,9 +38,9 @@ from kwire.log.verify.assessment import (
     PartitionContext,
     assess_batch,
     assess_index,
-    assess_suspect,
 )
-from kwire.log.verify.batches import DamagedRange, ScanResult, SegmentScan, SuspectBatch, ValidBatches
+from kwire.log.verify.batch_findings import BatchFindings
+from kwire.log.verify.batches import DamagedRange, SegmentScan, SuspectBatch
 from kwire.log.verify.epochs import LeaderEpochCheck
 from kwire.log.verify.findings import PartitionFindings, SegmentFindings
 from kwire.log.verify.indexes import IndexFault, OffsetIndexCheck, TimeIndexCheck
@@ -62,7 +62,6 @@ __all__ = ["verify_partition"]
 
 T = TypeVar("T")
 
-MAX_SUSPECT_FINDINGS = 100  # per partition and kind; further ones are counted in one finding
 SEGMENT_ENDINGS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
 
 
@@ -76,13 +75,12 @@ def verify_partition(
     return _Verifier(log, context, advance).run()
 
 
-class _Verifier:
+class _Verifier(BatchFindings):
+    log: PartitionLog
+
     def __init__(self, log: PartitionLog, context: PartitionContext, advance: Callable[[int], None] | None) -> None:
-        self.log, self.context, self.advance = log, context, advance
-        self.damages: list[Damage] = []
-        self.suspect_counts: dict[Kind, int] = {}
-        self.has_inner_holes = False  # offsets missing inside a segment, as compaction leaves them
-        self.found = PartitionFindings(log=log, segments=[], damages=self.damages)
+        super().__init__(log)
+        self.context, self.advance = context, advance
 
     def run(self) -> PartitionFindings:
         try:
@@ -109,38 +107,13 @@ class _Verifier:
                 self._gaps()
         else:
             self.found.log_end_offset = self.log.log_start_offset
-        self._wrong_epochs(self.epoch_check.finish())
+        self.wrong_epochs(self.epoch_check.finish())
         self._epochs_otherwise()
         self._other_files()
-        for kind, n in self.suspect_counts.items():
-            if n > MAX_SUSPECT_FINDINGS:
-                self.report(
-                    self.log.url, kind, assess_suspect(kind), f"{n - MAX_SUSPECT_FINDINGS} more batches of this kind"
-                )
+        self.report_further_suspects()
         self.found.is_compacted = self.context.is_compacted or self.producers.has_holes
         self.damages.sort(key=lambda each: (each.file, each.position or 0))
         return self.found
-
-    def report(
-        self,
-        file: str,
-        kind: Kind,
-        assessment: Assessment,
-        cause: str,
-        *,
-        position: int | None = None,
-        size_bytes: int | None = None,
-        offsets: tuple[int, int] | None = None,
-    ) -> None:
-        """Add a finding."""
-        damage = assessment.damage(
-            self.log, file, kind, cause, position=position, size_bytes=size_bytes, offsets=offsets
-        )
-        self.damages.append(damage)
-
-    def _report_range(self, file: str, found: DamagedRange | SuspectBatch, assessment: Assessment) -> None:
-        place = {"position": found.position, "size_bytes": found.size_bytes}
-        self.report(file, found.kind, assessment, found.cause, offsets=found.offsets, **place)
 
     # ---- files
 
@@ -202,7 +175,7 @@ class _Verifier:
             scan = SegmentScan(segment, advance=self.advance)
             try:
                 for each in scan:
-                    self._take(segment, found, each, offset_index, time_index)
+                    self.take(segment, found, each, offset_index, time_index)
             except LogError as error:
                 self.report(error.file or segment.url, Kind.UNREADABLE, UNREADABLE, error.what)
                 self.producers.lost()
@@ -217,52 +190,9 @@ class _Verifier:
             self._time_index(segment, time_index)
         self._transaction_index(segment, found)
 
-    def _take(
-        self,
-        segment: Segment,
-        found: SegmentFindings,
-        each: ScanResult,
-        offset_index: OffsetIndexCheck | None,
-        time_index: TimeIndexCheck | None,
-    ) -> None:
-        if isinstance(each, ValidBatches):
-            self.has_inner_holes |= each.has_holes(found.end_offset)
-            found.end_offset = int(each.last[-1]) + 1
-            found.magic = int(each.magic[-1])
-            found.end = int(each.position[-1] + each.size[-1])
-            if offset_index:
-                offset_index.add(each)
-            if time_index:
-                time_index.add(each)
-            for suspect in self.producers.add(each):
-                self._report_suspect(segment.url, suspect)
-            self._wrong_epochs(self.epoch_check.add(each, segment.url))
-        elif isinstance(each, DamagedRange):
-            found.damaged.append(each)
-            found.end_offset = None
-            if offset_index:
-                offset_index.add_damage()
-            if time_index:
-                time_index.add_damage()
-            if each.kind not in (Kind.CUT, Kind.ZEROS):
-                self.producers.lost()
-        else:
-            self._report_suspect(segment.url, each)
-
-    def _wrong_epochs(self, suspects: list[tuple[str, SuspectBatch]]) -> None:
-        """Report batches with a wrong leader epoch, which may be of the previous segment."""
-        for file, suspect in suspects:
-            self._report_suspect(file, suspect)
-            if suspect.restored_epoch is not None:
-                next(each for each in self.found.segments if each.segment.url == file).epochs.append(suspect)
-
-    def _report_suspect(self, file: str, suspect: SuspectBatch) -> None:
-        self.suspect_counts[suspect.kind] = self.suspect_counts.get(suspect.kind, 0) + 1
-        if self.suspect_counts[suspect.kind] <= MAX_SUSPECT_FINDINGS:
-            place = {"position": suspect.position, "size_bytes": suspect.size_bytes}
-            self.report(
-                file, suspect.kind, assess_suspect(suspect.kind), suspect.cause, offsets=suspect.offsets, **place
-            )
+    def restore_epoch(self, file: str, suspect: SuspectBatch) -> None:
+        """Keep a batch whose leader epoch repair can restore."""
+        next(each for each in self.found.segments if each.segment.url == file).epochs.append(suspect)
 
     def _report_damaged(self, segment: Segment, found: SegmentFindings) -> None:
         """Report the damage of a segment; a tail of the log includes the records that other files imply after it."""
@@ -287,7 +217,7 @@ class _Verifier:
                 offsets_after=offsets_after,
                 known_lost=known_lost,
             )
-            self._report_range(segment.url, damaged, assessment)
+            self.report_range(segment.url, damaged, assessment)
 
     def _fill(self, found: SegmentFindings) -> None:
         """Search copies and loose files for the batches lost to damage."""

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, Fetched
+from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client
+from kwire.client.aborted import aborted_transactions
 from kwire.errors import BrokerError
 from kwire.protocol.error_codes import ErrorCode
-from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.records.columns import ColumnReader
 from kwire.spark.live.options import LiveOptions
 from kwire.spark.live.planning import LivePartition
@@ -25,11 +25,10 @@ from kwire.spark.offsets import OffsetRange, report_data_loss
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["aborted_ranges", "read_partition", "read_range"]
+__all__ = ["read_partition", "read_range"]
 
 logger = logging.getLogger("kwire.spark")
 
-LARGEST_OFFSET = 2**63 - 1
 MAX_CLIENTS = 4
 
 _clients: dict[tuple[tuple[str, str], ...], Client] = {}
@@ -96,7 +95,7 @@ def read_range(
                     file=f"{offsets.topic}-{offsets.partition}",
                     start_offset=start,
                     end_offset=offsets.end,
-                    aborted=aborted_ranges(fetched) if fetched.aborted else (),
+                    aborted=aborted_transactions(fetched),
                 )
         except BrokerError as error:
             if error.code == ErrorCode.UNKNOWN_TOPIC_ID:
@@ -120,22 +119,3 @@ def read_range(
             start = first
         else:
             return
-
-
-def aborted_ranges(fetched: Fetched) -> list[tuple[int, int, int]]:
-    """Return (producer id, first offset, offset of the abort marker) of the aborted transactions in a fetch response.
-
-    A transaction whose marker is in a later response extends to the end of this one.
-    """
-    open_transactions: dict[int, int] = {}
-    pending = sorted(fetched.aborted, key=lambda each: each[1], reverse=True)
-    found = []
-    for batch in read_batches(fetched.records):
-        while pending and pending[-1][1] <= batch.last_offset:
-            producer_id, first = pending.pop()
-            open_transactions[producer_id] = first
-        if batch.is_control and batch.producer_id in open_transactions:
-            record = next(iter(batch.records()), None)
-            if record is not None and parse_control_record(record).type == ControlRecordType.ABORT:
-                found.append((batch.producer_id, open_transactions.pop(batch.producer_id), batch.last_offset))
-    return found + [(producer_id, first, LARGEST_OFFSET) for producer_id, first in open_transactions.items()]

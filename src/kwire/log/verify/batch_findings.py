@@ -1,0 +1,116 @@
+"""Findings about the batches of one log, whether they are in files or were fetched from a broker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.log.damage import Damage, Kind
+from kwire.log.verify.assessment import Assessment, assess_suspect
+from kwire.log.verify.batches import DamagedRange, ScanResult, SuspectBatch, ValidBatches
+from kwire.log.verify.epochs import LeaderEpochCheck
+from kwire.log.verify.findings import PartitionFindings, SegmentFindings
+from kwire.log.verify.indexes import OffsetIndexCheck, TimeIndexCheck
+from kwire.log.verify.producers import Producers
+
+if TYPE_CHECKING:
+    from kwire.log.readable_log import ReadableLog
+    from kwire.log.segment import Segment
+
+__all__ = ["BatchFindings"]
+
+MAX_SUSPECT_FINDINGS = 100  # per partition and kind; further ones are counted in one finding
+
+
+class BatchFindings:
+    """Collects findings; producers and epoch_check are set before the first batch."""
+
+    producers: Producers
+    epoch_check: LeaderEpochCheck
+
+    def __init__(self, log: ReadableLog) -> None:
+        self.log = log
+        self.damages: list[Damage] = []
+        self.suspect_counts: dict[Kind, int] = {}
+        self.has_inner_holes = False  # offsets missing inside a segment, as compaction leaves them
+        self.found = PartitionFindings(log=log, segments=[], damages=self.damages)
+
+    def report(
+        self,
+        file: str,
+        kind: Kind,
+        assessment: Assessment,
+        cause: str,
+        *,
+        position: int | None = None,
+        size_bytes: int | None = None,
+        offsets: tuple[int, int] | None = None,
+    ) -> None:
+        """Add a finding."""
+        damage = assessment.damage(
+            self.log, file, kind, cause, position=position, size_bytes=size_bytes, offsets=offsets
+        )
+        self.damages.append(damage)
+
+    def report_range(self, file: str, found: DamagedRange | SuspectBatch, assessment: Assessment) -> None:
+        """Add a finding about bytes of a segment."""
+        place = {"position": found.position, "size_bytes": found.size_bytes}
+        self.report(file, found.kind, assessment, found.cause, offsets=found.offsets, **place)
+
+    def take(
+        self,
+        segment: Segment,
+        found: SegmentFindings,
+        each: ScanResult,
+        offset_index: OffsetIndexCheck | None,
+        time_index: TimeIndexCheck | None,
+    ) -> None:
+        """Check a result of a scan; found collects the damage of the segment, the indexes are checked if given."""
+        if isinstance(each, ValidBatches):
+            self.has_inner_holes |= each.has_holes(found.end_offset)
+            found.end_offset = int(each.last[-1]) + 1
+            found.magic = int(each.magic[-1])
+            found.end = int(each.position[-1] + each.size[-1])
+            if offset_index:
+                offset_index.add(each)
+            if time_index:
+                time_index.add(each)
+            for suspect in self.producers.add(each):
+                self.report_suspect(segment.url, suspect)
+            self.wrong_epochs(self.epoch_check.add(each, segment.url))
+        elif isinstance(each, DamagedRange):
+            found.damaged.append(each)
+            found.end_offset = None
+            if offset_index:
+                offset_index.add_damage()
+            if time_index:
+                time_index.add_damage()
+            if each.kind not in (Kind.CUT, Kind.ZEROS):
+                self.producers.lost()
+        else:
+            self.report_suspect(segment.url, each)
+
+    def wrong_epochs(self, suspects: list[tuple[str, SuspectBatch]]) -> None:
+        """Report batches with a wrong leader epoch, which may be of the previous segment."""
+        for file, suspect in suspects:
+            self.report_suspect(file, suspect)
+            if suspect.restored_epoch is not None:
+                self.restore_epoch(file, suspect)
+
+    def restore_epoch(self, file: str, suspect: SuspectBatch) -> None:
+        """Handle a batch with a wrong leader epoch whose right one is known."""
+
+    def report_suspect(self, file: str, suspect: SuspectBatch) -> None:
+        """Add a finding about a readable batch that no broker would have written."""
+        self.suspect_counts[suspect.kind] = self.suspect_counts.get(suspect.kind, 0) + 1
+        if self.suspect_counts[suspect.kind] <= MAX_SUSPECT_FINDINGS:
+            place = {"position": suspect.position, "size_bytes": suspect.size_bytes}
+            self.report(
+                file, suspect.kind, assess_suspect(suspect.kind), suspect.cause, offsets=suspect.offsets, **place
+            )
+
+    def report_further_suspects(self) -> None:
+        """Add one finding for the suspect batches of each kind above the limit."""
+        for kind, n in self.suspect_counts.items():
+            if n > MAX_SUSPECT_FINDINGS:
+                what = f"{n - MAX_SUSPECT_FINDINGS} more batches of this kind"
+                self.report(self.log.url, kind, assess_suspect(kind), what)
