@@ -15,6 +15,7 @@ HEAD = '''"""The extension module that `kwire.native.build` makes. Written by to
 from collections.abc import Callable
 from typing import Any
 
+from kwire.records.record import Record
 from kwire.wire.kernels.arrays import Bytes, Int32s, Int64s, Int64Table, UInt32s, UInt64s, UInt64Table
 
 SOURCES: str
@@ -27,6 +28,15 @@ def decoders(
 ) -> tuple[Callable[..., Any], Callable[..., tuple[Any, int]]]: ...
 def slots(cls: type, /) -> tuple[int, dict[str, int]]: ...
 def encode(packed: Bytes, job: int, /) -> bytes | None: ...
+def record_factory(
+    cls: type, timestamp_types: tuple[object, ...], decode_key: Callable[[bytes], str], /, *offsets: int
+) -> object: ...
+def read_records(
+    factory: object, section: Bytes, leader_epoch: int | None, type: int, position: int, count: int, /, *header: int
+) -> tuple[list[Record], int, int, int]: ...
+def read_messages(
+    factory: object, section: Bytes, leader_epoch: None, type: int, position: int, count: int, /, *header: int
+) -> tuple[list[Record], int, int, int]: ...
 '''
 
 

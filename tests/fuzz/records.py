@@ -21,6 +21,7 @@ from tests import golden
 from tests.records.both_paths import through_columns, through_objects
 from tests.records.building import with_right_checksums
 
+from kwire.records import Batch
 from kwire.records.arrow_columns import ArrowColumns
 from kwire.records.column_decoder import ColumnDecoder
 from kwire.wire.kernels.arrays import WIDE
@@ -73,8 +74,8 @@ def run(inputs: int, seed: int, guarded: bool = False) -> int:
             settings: dict[str, Any] = {"max_decompressed_bytes": source.choice((100, 5000, 1 << 20))}
             try:
                 parts = {"max_rows": source.choice((1, 3, 32768)), "max_bytes": source.choice((1, 200, 8 << 20))}
-                columns = through_columns(guard.holding(data) if guard else data, **settings, **parts)
-                assert columns == through_objects(data, **settings)
+                given = guard.holding(data) if guard else data
+                assert through_columns(given, **settings, **parts) == through_objects(given, **settings)
             except BaseException:
                 print(f"seed {seed}, settings {settings}, input {data.hex()}", file=sys.stderr)
                 raise
@@ -110,6 +111,10 @@ def guard_pages() -> Iterator[GuardedMemory]:
     """Place the output of kernels, and decompressed payloads, before guard pages too."""
     guard = GuardedMemory()
     originals = ArrowColumns.allocate, ArrowColumns.shrunk, ColumnDecoder.decompress
+    decompress_batch = Batch.decompress
+
+    def section(self: Batch, payload: memoryview) -> memoryview:
+        return guard.holding(bytes(decompress_batch(self, payload)))
 
     def allocate(self: ArrowColumns, place: int, n_bytes: int) -> None:
         memory = guard.allocate(n_bytes)
@@ -130,10 +135,12 @@ def guard_pages() -> Iterator[GuardedMemory]:
         return written
 
     ArrowColumns.allocate, ArrowColumns.shrunk, ColumnDecoder.decompress = allocate, shrunk, decompress  # type: ignore[method-assign]
+    Batch.decompress = section  # type: ignore[method-assign]
     try:
         yield guard
     finally:
         ArrowColumns.allocate, ArrowColumns.shrunk, ColumnDecoder.decompress = originals  # type: ignore[method-assign]
+        Batch.decompress = decompress_batch  # type: ignore[method-assign]
 
 
 assert WIDE == 32  # the slack that ArrowColumns adds is part of what is guarded

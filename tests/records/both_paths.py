@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import pytest
+
 from kwire.errors import CorruptBatch
-from kwire.records import ColumnReader, read_batches
+from kwire.records import ColumnReader, Record, default_batch, legacy_batch, read_batches
 
 LARGEST_MS = (2**63 - 1) // 1000
 COLUMNS = ("key", "value", "offset", "timestamp", "timestampType", "headers")
@@ -20,25 +24,55 @@ class Outcome(NamedTuple):
     errors: list[str]
 
 
-def through_objects(buf: bytes, **settings: Any) -> Outcome:
-    """Read with read_batches; a corrupt batch has no rows."""
-    rows: list[Row] = []
-    errors: list[str] = []
+def through_objects(buf: bytes | memoryview, **settings: Any) -> Outcome:
+    """Read with read_batches, compiled and in Python, which must give the same; a corrupt batch has no rows."""
+    compiled = read_objects(buf, **settings)
+    with without_compiled_code():
+        assert read_objects(buf, **settings) == compiled
+    rows = [
+        (r.offset, in_arrow(r.timestamp), int(r.timestamp_type), r.key, r.value, r.headers)
+        for batch in compiled
+        if batch.error is None and not batch.is_control
+        for r in batch.records
+    ]
+    return Outcome(rows, [batch.error for batch in compiled if batch.error is not None])
+
+
+class ReadBatch(NamedTuple):
+    """What is read of a batch: the records before the error, if there is one."""
+
+    records: list[Record]
+    is_control: bool
+    error: str | None
+
+
+def read_objects(buf: bytes | memoryview, **settings: Any) -> list[ReadBatch]:
+    """Read with read_batches; an error of the record set is that of a last batch without records."""
+    found: list[ReadBatch] = []
     try:
         for batch in read_batches(buf, **settings):
+            records: list[Record] = []
+            error = None
             try:
                 batch.check()
-                found = [
-                    (r.offset, in_arrow(r.timestamp), int(r.timestamp_type), r.key, r.value, r.headers)
-                    for r in batch.records()
-                ]
-            except CorruptBatch as error:
-                errors.append(str(error))
-            else:
-                rows += [] if batch.is_control else found
-    except CorruptBatch as error:
-        errors.append(str(error))
-    return Outcome(rows, errors)
+                records.extend(batch.records())
+            except CorruptBatch as corrupt:
+                error = str(corrupt)
+                with contextlib.suppress(CorruptBatch):  # those before the fault
+                    records.extend(batch.records(check_crc=False))
+            found.append(ReadBatch(records, batch.is_control, error))
+    except CorruptBatch as corrupt:
+        found.append(ReadBatch([], False, str(corrupt)))
+    return found
+
+
+@contextlib.contextmanager
+def without_compiled_code() -> Iterator[None]:
+    """Read records as without the extension module."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (default_batch, legacy_batch):
+            patch.setattr(module, "factory", lambda: None)
+        yield
 
 
 def through_columns(buf: bytes | memoryview, position: int = 0, file: str | None = None, **settings: Any) -> Outcome:

@@ -13,8 +13,10 @@ from __future__ import annotations
 import uuid
 from abc import ABC, abstractmethod
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Self, TypeVar
 
 from kwire.errors import CorruptBatch, LogError, OptionError
@@ -238,7 +240,8 @@ class ReadableLog(ABC):
         Raises CorruptBatch at a damaged batch, after the records before it (D-07); LogError for missing or unreadable
         files; OptionError for a wrong argument.
         """
-        return _records(self.pin(start_offset, end_offset, isolation), check_crc, max_decompressed_bytes)
+        pinned = self.pin(start_offset, end_offset, isolation)
+        return chain.from_iterable(_record_lists(pinned, check_crc, max_decompressed_bytes))
 
     def read_arrow(
         self,
@@ -268,7 +271,7 @@ class ReadableLog(ABC):
         )
 
 
-def _records(pinned: PinnedRange, check_crc: bool, limit: int) -> Iterator[Record]:
+def _record_lists(pinned: PinnedRange, check_crc: bool, limit: int) -> Iterator[list[Record]]:
     start, end = pinned.start_offset, pinned.end_offset
     skip = AbortedBatches(())
     aborted: Sequence[AbortedTransaction] = ()
@@ -285,13 +288,11 @@ def _records(pinned: PinnedRange, check_crc: bool, limit: int) -> Iterator[Recor
                 batch.check()
             if skip.has(batch):
                 continue
+            records = batch.record_lists(check_crc=check_crc, start_offset=start, end_offset=end)
             if batch.is_control:
-                for _ in batch.records(check_crc=check_crc):
-                    pass  # not returned, but malformed ones raise, as in read_arrow and in Kafka's consumer
-                continue
-            for record in batch.records(check_crc=check_crc):
-                if start <= record.offset < end:
-                    yield record
+                deque(records, 0)  # not returned, but malformed ones raise, as in read_arrow and in Kafka's consumer
+            else:
+                yield from records
 
 
 L = TypeVar("L", bound=ReadableLog)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from kwire.records.record import Record
 from kwire.wire.kernels.arrays import Bytes, Int32s, Int64s, Int64Table, UInt32s, UInt64s, UInt64Table
 
 SOURCES: str
@@ -15,6 +16,15 @@ def decoders(
 ) -> tuple[Callable[..., Any], Callable[..., tuple[Any, int]]]: ...
 def slots(cls: type, /) -> tuple[int, dict[str, int]]: ...
 def encode(packed: Bytes, job: int, /) -> bytes | None: ...
+def record_factory(
+    cls: type, timestamp_types: tuple[object, ...], decode_key: Callable[[bytes], str], /, *offsets: int
+) -> object: ...
+def read_records(
+    factory: object, section: Bytes, leader_epoch: int | None, type: int, position: int, count: int, /, *header: int
+) -> tuple[list[Record], int, int, int]: ...
+def read_messages(
+    factory: object, section: Bytes, leader_epoch: None, type: int, position: int, count: int, /, *header: int
+) -> tuple[list[Record], int, int, int]: ...
 def encode_message(
     source: int,
     size: int,
@@ -108,6 +118,15 @@ def skip_records(
     most_bytes: int,
     /,
 ) -> tuple[int, int]: ...
+def locate_records(
+    start: int,
+    end: int,
+    position: int,
+    count: int,
+    header: int,
+    rows: int,
+    /,
+) -> tuple[int, int, int, int]: ...
 def wrapped_value(
     start: int,
     end: int,
@@ -117,6 +136,19 @@ def wrapped_value(
 def scan_inner_messages(
     start: int,
     end: int,
+    /,
+) -> tuple[int, int, int, int]: ...
+def measure_messages(
+    payload: Bytes,
+    /,
+) -> tuple[int, int, int]: ...
+def locate_messages(
+    start: int,
+    end: int,
+    position: int,
+    count: int,
+    header: int,
+    rows: int,
     /,
 ) -> tuple[int, int, int, int]: ...
 def skip_messages(

@@ -35,7 +35,7 @@ __all__ = ["TARGETS", "Target", "build", "folder_of", "host_target", "sources_di
 PACKAGE = Path(__file__).parent.parent
 FILE_NAME = "_kernels.abi3.so"
 KERNEL_MODULES = tuple(dict.fromkeys(EXPORTS.values()))
-C_SOURCES = tuple(PACKAGE / "native" / name for name in ("native.h", "module.c", "messages.c"))
+C_SOURCES = tuple(PACKAGE / "native" / name for name in ("native.h", "module.c", "messages.c", "records.c"))
 GROUPS = tuple(
     tuple(module for module in KERNEL_MODULES if module.startswith(part))
     for part in ("kwire.plan.", "kwire.records.", "kwire.log.")
@@ -401,7 +401,8 @@ def exports_header(exports: list[Export], target: Target, digest: str) -> str:
     names = [export.name for export in exports]
     levels = range(len(target.levels))
     level_names = "".join(f'"{level.name}", ' for level in target.levels)
-    lines = [f"enum {{ ENCODE_MESSAGE = {names.index('encode_message')}, EXPORT_COUNT = {len(names)} }};"]
+    indices = {f"{name.upper()}": names.index(name) for name in ("encode_message", "locate_records", "locate_messages")}
+    lines = [f"enum {{ {name} = {value} }};" for name, value in (indices | {"EXPORT_COUNT": len(names)}).items()]
     lines += [f'#define SOURCES "{digest}"', f"static const char *const level_names[] = {{{level_names}0}};"]
     lines += [f"void kwire_{name}_{i}(const int64_t *, int64_t *);" for name in names for i in levels]
     lines.append("static Export exports[] = {")
@@ -432,6 +433,14 @@ def plan_header() -> str:
     return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
 
 
+def locate_header() -> str:
+    """Return locate.h for records.c: the limits and columns of what kernels find of records."""
+    locate = importlib.import_module("kwire.records.kernels.locate")
+    constants = {name: getattr(locate, name) for name in ("MOST_RECORDS", "HEADER_FIELDS")}
+    constants |= {f"ROW_{column}": getattr(locate, column) for column in locate.ROW}
+    return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
+
+
 def link(target: Target, header: str, objects: list[bytes], scratch: Path) -> bytes:
     """Compile the C sources, and link them with the code of every level. Raises CalledProcessError."""
     scratch.mkdir()
@@ -439,6 +448,7 @@ def link(target: Target, header: str, objects: list[bytes], scratch: Path) -> by
         (scratch / path.name).write_bytes(path.read_bytes())
     (scratch / "exports.h").write_text(header)
     (scratch / "plan.h").write_text(plan_header())
+    (scratch / "locate.h").write_text(locate_header())
     inputs = [path.name for path in C_SOURCES if path.suffix == ".c"]
     for index, code in enumerate(objects):
         inputs.append(f"level{index}.o")

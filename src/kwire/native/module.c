@@ -1,7 +1,7 @@
 /* kwire.native._kernels: how Python calls the compiled kernels.
  *
- * build.py writes exports.h, the table of kernels, and compiles this file for each platform, with messages.c. Only
- * functions of Python's stable ABI are used (native.h), so one binary serves every version from 3.11 on.
+ * build.py writes exports.h, the table of kernels, and compiles this file for each platform, with messages.c and
+ * records.c. Only functions of Python's stable ABI are used (native.h), so one binary serves every version from 3.11 on.
  */
 #include "native.h"
 
@@ -17,7 +17,7 @@ typedef struct {
 } Export;
 
 /* static Export exports[]: the kernels. static const char *const level_names[]: ends with 0. SOURCES: a digest.
- * EXPORT_COUNT; ENCODE_MESSAGE: an index in exports. */
+ * EXPORT_COUNT; ENCODE_MESSAGE, LOCATE_RECORDS, LOCATE_MESSAGES: indices in exports. */
 #include "exports.h"
 
 static int level; /* the index of the code in use */
@@ -155,6 +155,8 @@ PyObject *pair(PyObject *first, PyObject *second) {
 }
 
 Kernel encode_kernel(void) { return exports[ENCODE_MESSAGE].levels[level]; }
+Kernel locate_records_kernel(void) { return exports[LOCATE_RECORDS].levels[level]; }
+Kernel locate_messages_kernel(void) { return exports[LOCATE_MESSAGES].levels[level]; }
 
 /* The module */
 
@@ -173,10 +175,18 @@ static PyObject *level_in_use(PyObject *self, PyObject *const *objects, Py_ssize
     return PyUnicode_FromString(level_names[level]);
 }
 
+#define READING_DOC \
+    "(factory, section, leader epoch, timestamp type, position, count, HEADER_FIELDS numbers ...) -> " \
+    "(records, records read, position after them, Fault or 0)"
+
 static PyMethodDef methods[] = {
     {"decoders", decoders, METH_FASTCALL, "decoders(job, walk, kept) -> (decode, decode_from) of a codec"},
     {"slots", slots, METH_FASTCALL, "slots(type) -> (address of its allocator, {attribute: offset in an object})"},
     {"encode", encode, METH_FASTCALL, "encode(packed, job) -> bytes, or None"},
+    {"record_factory", record_factory, METH_FASTCALL,
+     "record_factory(Record, timestamp types, decode_header_key, offset of each field in an object ...) -> factory"},
+    {"read_records", read_records, METH_FASTCALL, READING_DOC},
+    {"read_messages", read_messages, METH_FASTCALL, READING_DOC},
     {"use_level", use_level, METH_FASTCALL, "use_level(name): run the code compiled for this level of processors"},
     {"level_in_use", level_in_use, METH_FASTCALL, "level_in_use() -> name"},
     {0},

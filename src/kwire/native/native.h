@@ -60,7 +60,8 @@ enum { METH_KEYWORDS = 2, METH_FASTCALL = 0x80, PyBUF_SIMPLE = 0, PyBUF_C_CONTIG
 enum { Py_mod_exec = 2, Py_tp_alloc = 47, Py_tp_members = 72 };
 
 extern PyObject _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct;
-extern PyObject *PyExc_TypeError, *PyExc_ValueError, *PyExc_ImportError, *PyExc_UnicodeDecodeError;
+extern PyObject *PyExc_TypeError, *PyExc_ValueError, *PyExc_ImportError;
+extern PyObject *PyExc_BufferError, *PyExc_UnicodeDecodeError;
 PyObject *PyModuleDef_Init(PyModuleDef *);
 int PyModule_AddStringConstant(PyObject *, const char *, const char *);
 int PyModule_AddObjectRef(PyObject *, const char *, PyObject *);
@@ -71,8 +72,10 @@ PyObject *PyErr_Format(PyObject *, const char *, ...);
 PyObject *PyErr_Occurred(void);
 int PyErr_ExceptionMatches(PyObject *);
 void PyErr_Clear(void);
+PyObject *PyErr_NoMemory(void);
 void *PyType_GetSlot(PyObject *, int);
 int PyObject_IsTrue(PyObject *);
+PyObject *PyObject_CallFunctionObjArgs(PyObject *, ...);
 PyObject *PyObject_CallFunction(PyObject *, const char *, ...);
 PyObject *PyObject_CallMethod(PyObject *, const char *, const char *, ...);
 PyObject *PySequence_GetSlice(PyObject *, Py_ssize_t, Py_ssize_t);
@@ -99,6 +102,8 @@ char *PyBytes_AsString(PyObject *);
 PyObject *PyMemoryView_FromObject(PyObject *);
 int PyObject_GetBuffer(PyObject *, Py_buffer *, int);
 void PyBuffer_Release(Py_buffer *);
+void PyObject_GC_UnTrack(void *);
+void *PyMem_Malloc(size_t);
 int PyGC_Disable(void);
 int PyGC_Enable(void);
 void *PyEval_SaveThread(void);
@@ -111,6 +116,8 @@ void Py_DecRef(PyObject *);
 typedef void (*Kernel)(const int64_t *arguments, int64_t *results);
 
 Kernel encode_kernel(void);
+Kernel locate_records_kernel(void);
+Kernel locate_messages_kernel(void);
 int read_integers(PyObject *const *objects, Py_ssize_t count, Py_ssize_t wanted, int64_t *numbers);
 PyObject *pair(PyObject *first, PyObject *second); /* takes both references; null if one is null */
 PyObject *none(void);
@@ -120,3 +127,9 @@ PyObject *none(void);
 PyObject *decoders(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *slots(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *encode(PyObject *, PyObject *const *, Py_ssize_t);
+
+/* Of records.c */
+
+PyObject *record_factory(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *read_records(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *read_messages(PyObject *, PyObject *const *, Py_ssize_t);

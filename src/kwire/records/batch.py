@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import chain
 
 from kwire.errors import CorruptBatch, Malformed
 from kwire.records.attributes import (
     CODEC_MASK,
     CONTROL_FLAG,
+    NO_LEADER_EPOCH,
     TRANSACTIONAL_FLAG,
     Compression,
     TimestampType,
 )
 from kwire.records.compression import TooLarge, expand
-from kwire.records.record import Record
-from kwire.records.wrapping import to_int64
+from kwire.records.faults import Fault
+from kwire.records.record import Record, factory
+from kwire.records.wrapping import MAX_INT64, MIN_INT64, to_int64
 
 __all__ = [
     "CODECS",
@@ -26,6 +29,9 @@ __all__ = [
 ]
 
 CODECS = tuple(Compression)  # a look-up by number takes a fifth of the time of a call of the enumeration
+
+
+CODECS = tuple(Compression)
 
 
 class Batch(abc.ABC):
@@ -92,7 +98,6 @@ class Batch(abc.ABC):
     def computed_crc(self) -> int:
         """Compute the checksum of the batch, to compare with crc."""
 
-    @abc.abstractmethod
     def records(self, *, check_crc: bool = True) -> Iterator[Record]:
         """Decode the records one after another, with absolute offsets.
 
@@ -100,6 +105,48 @@ class Batch(abc.ABC):
         Raises CorruptBatch, after the records before the fault, and if the records decompress to more than
         max_decompressed_bytes.
         """
+        return chain.from_iterable(self.record_lists(check_crc=check_crc))
+
+    @abc.abstractmethod
+    def record_lists(
+        self, *, check_crc: bool = True, start_offset: int = MIN_INT64, end_offset: int = MAX_INT64 + 1
+    ) -> Iterator[list[Record]]:
+        """Decode the records as `records` does, in lists of some, less those outside [start_offset, end_offset)."""
+
+    def built_lists(
+        self,
+        read: Callable[..., tuple[list[Record], int, int, int]],
+        section: memoryview,
+        count: int,
+        header: tuple[int, ...],
+        start_offset: int,
+        end_offset: int,
+    ) -> Iterator[list[Record]]:
+        """Decode `count` records of a decompressed section with compiled code, as record_lists.
+
+        read: of `native`. header: the first fields of what it wants to know of the batch, see `kernels.locate`.
+        """
+        maker = factory()
+        limits = max(start_offset, MIN_INT64), min(end_offset - 1, MAX_INT64)
+        index = position = 0
+        while index < count:
+            records, done, position, fault = read(
+                maker, section, self.leader_epoch, self.timestamp_type, position, count - index, *header, *limits
+            )
+            index += done
+            yield records
+            if fault:
+                raise self.corrupt(Fault(fault).text, None if fault == Fault.BYTES_LEFT else index)
+
+    @property
+    def is_append_time(self) -> bool:
+        """Whether all records have the time of the append, max_timestamp."""
+        return self.timestamp_type == TimestampType.LOG_APPEND_TIME
+
+    @property
+    def leader_epoch(self) -> int | None:
+        """The epoch of the partition's leader when the batch was appended, None where there is none."""
+        return None if self.partition_leader_epoch == NO_LEADER_EPOCH else self.partition_leader_epoch
 
     @property
     def next_offset(self) -> int:
@@ -110,7 +157,7 @@ class Batch(abc.ABC):
     def compression(self) -> Compression:
         """Compression codec; raises CorruptBatch for the unassigned numbers 5 to 7."""
         codec = self.attributes & CODEC_MASK
-        if codec > Compression.ZSTD:
+        if codec >= len(CODECS):
             raise self.corrupt(unknown_codec(codec))
         return CODECS[codec]
 

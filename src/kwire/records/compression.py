@@ -26,6 +26,8 @@ __all__ = ["DEFAULT_MAX_DECOMPRESSED_BYTES", "RoomExhausted", "TooLarge", "expan
 
 DEFAULT_MAX_DECOMPRESSED_BYTES = 128 << 20  # a batch; brokers take 1 MiB compressed ones unless told otherwise
 
+FIRST_ROOM_BYTES = 1 << 16  # a batch of the producer's default size, a block of lz4's default size
+
 XERIAL_MAGIC = b"\x82SNAPPY\0"
 XERIAL_HEADER_BYTES = 16
 SNAPPY_MAX_RATIO = 32  # an element of 3 bytes yields at most 64: a claim above this cannot come true
@@ -45,12 +47,12 @@ def largest_room(limit: int) -> int:
 
 
 def expand(codec: int, magic: int, source: memoryview, limit: int) -> memoryview:
-    """Decompress a payload into new memory of up to four times its size.
+    """Decompress a payload into new memory: first 64 KiB or eight times its size, which few payloads exceed.
 
     limit: maximum bytes of output, the option max_decompressed_bytes.
     Raises Malformed where Kafka's reader fails, TooLarge above the limit.
     """
-    size = min(max(4 * len(source), 4096), largest_room(limit))
+    size = min(max(8 * len(source), FIRST_ROOM_BYTES), largest_room(limit))
     while True:
         room = memoryview(bytearray(size))
         try:

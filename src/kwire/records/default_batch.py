@@ -26,19 +26,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwire import native
 from kwire.errors import Malformed, Truncated
 from kwire.records.attributes import (
     DELETE_HORIZON_FLAG,
     LOG_APPEND_TIME_FLAG,
-    NO_LEADER_EPOCH,
     NO_SEQUENCE,
     TimestampType,
 )
 from kwire.records.batch import Batch
 from kwire.records.batch_header import ATTRIBUTES_POSITION, DEFAULT_HEADER, DEFAULT_HEADER_BYTES
 from kwire.records.faults import MAX_HEADERS, Fault
-from kwire.records.record import Record, decode_header_key
-from kwire.records.wrapping import add_to_sequence, to_int64
+from kwire.records.record import Record, decode_header_key, factory
+from kwire.records.wrapping import MAX_INT64, MIN_INT64, add_to_sequence, to_int64
 from kwire.wire.checksum import crc32c
 from kwire.wire.varint import read_varint, read_varlong
 
@@ -95,7 +95,9 @@ class DefaultBatch(Batch):
         """(base_offset, last_offset) of the header."""
         return self._base_offset, self.last_offset
 
-    def records(self, *, check_crc: bool = True) -> Iterator[Record]:
+    def record_lists(
+        self, *, check_crc: bool = True, start_offset: int = MIN_INT64, end_offset: int = MAX_INT64 + 1
+    ) -> Iterator[list[Record]]:
         """Decode the records; raises CorruptBatch at the first that does not decode. check_crc has no effect."""
         count = self.count
         assert count is not None
@@ -103,9 +105,24 @@ class DefaultBatch(Batch):
             return  # as in Kafka, not even decompressed
         if count < 0:
             raise self.corrupt(Fault.RECORD_COUNT.text)
-        section = bytes(self.decompress(self.buffer[DEFAULT_HEADER_BYTES:]))
+        section = self.decompress(self.buffer[DEFAULT_HEADER_BYTES:])
         if count * SMALLEST_RECORD_BYTES > len(section):
             raise self.corrupt(Fault.RECORD_COUNT.text)
+        if factory() is None:
+            wanted = range(start_offset, end_offset)
+            yield from ([record] for record in self.plain_records(bytes(section), count) if record.offset in wanted)
+            return
+        header = (
+            self._base_offset,
+            self.base_timestamp,
+            self.is_append_time,
+            self.max_timestamp,
+            self.base_sequence,
+        )
+        yield from self.built_lists(native.read_records, section, count, header, start_offset, end_offset)
+
+    def plain_records(self, section: bytes, count: int) -> Iterator[Record]:
+        """Decode the records in Python, where there is no compiled code."""
         pos = 0
         for index in range(count):
             record, pos = self.read_record(section, pos, index)
@@ -139,16 +156,15 @@ class DefaultBatch(Batch):
         headers, at = self.read_headers(body, at, header_count, index) if header_count else ([], at)
         if at != length:
             raise self.corrupt(Fault.RECORD_SIZE.text, index)
-        append_time = self.timestamp_type == TimestampType.LOG_APPEND_TIME
         record = Record(
             offset=to_int64(self._base_offset + offset_delta),
-            timestamp=self.max_timestamp if append_time else to_int64(self.base_timestamp + timestamp_delta),
+            timestamp=self.max_timestamp if self.is_append_time else to_int64(self.base_timestamp + timestamp_delta),
             timestamp_type=self.timestamp_type,
             key=key,
             value=value,
             headers=headers,
             sequence=add_to_sequence(self.base_sequence, offset_delta) if self.base_sequence >= 0 else NO_SEQUENCE,
-            leader_epoch=None if self.partition_leader_epoch == NO_LEADER_EPOCH else self.partition_leader_epoch,
+            leader_epoch=self.leader_epoch,
         )
         return record, pos
 

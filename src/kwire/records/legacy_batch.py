@@ -25,6 +25,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kwire import native
 from kwire.records.attributes import (
     CODEC_MASK,
     LOG_APPEND_TIME_FLAG,
@@ -48,8 +49,8 @@ from kwire.records.batch_header import (
     batch_spans,
 )
 from kwire.records.faults import Fault
-from kwire.records.record import Record
-from kwire.records.wrapping import to_int64
+from kwire.records.record import Record, factory
+from kwire.records.wrapping import MAX_INT64, MIN_INT64, to_int64
 from kwire.wire.checksum import crc32
 
 __all__ = ["LegacyBatch", "no_zstd"]
@@ -126,12 +127,23 @@ class LegacyBatch(Batch):
         """CRC-32 from the magic to the end of the message."""
         return crc32(self.buffer[MAGIC_POSITION:])
 
-    def records(self, *, check_crc: bool = True) -> Iterator[Record]:
+    def record_lists(
+        self, *, check_crc: bool = True, start_offset: int = MIN_INT64, end_offset: int = MAX_INT64 + 1
+    ) -> Iterator[list[Record]]:
         """Decode the message, or the inner messages of a compressed one; check_crc verifies the inner checksums."""
-        if self.compression != Compression.NONE:
-            yield from self.inner_records(check_crc)
+        wanted = range(start_offset, end_offset)
+        if self.compression == Compression.NONE:
+            record = self.record_of(self.buffer, self.last_offset, self.base_timestamp)
+            yield [record] if record.offset in wanted else []
             return
-        yield self.record_of(self.buffer, self.last_offset, self.base_timestamp)
+        payload = self.inner_payload()
+        base, count = self.inner_base(payload)
+        if factory() is None:
+            records = self.inner_records(payload, base, check_crc)
+            yield from ([record] for record in records if record.offset in wanted)
+            return
+        header = (base, check_crc, self.is_append_time, self.max_timestamp, NO_SEQUENCE)
+        yield from self.built_lists(native.read_messages, payload, count, header, start_offset, end_offset)
 
     def record_of(self, buf: memoryview, offset: int, timestamp: int, index: int | None = None) -> Record:
         """Create the record of a message, outer or inner (index); the outer timestamp type applies (R-24)."""
@@ -143,10 +155,8 @@ class LegacyBatch(Batch):
             offset=offset, timestamp=timestamp, timestamp_type=self.timestamp_type, key=key, value=value, headers=[]
         )
 
-    def inner_records(self, check_crc: bool) -> Iterator[Record]:
-        """Decode the inner messages, with absolute offsets; the wrapper may override their timestamps (R-24)."""
-        payload = self.inner_payload()
-        base, _ = self.inner_base(payload)
+    def inner_records(self, payload: memoryview, base: int, check_crc: bool) -> Iterator[Record]:
+        """Decode the inner messages in Python; the wrapper may override their timestamps (R-24)."""
         for index, (start, end) in enumerate(batch_spans(payload)):
             buf = payload[start:end]
             message = read_message(buf)
@@ -154,7 +164,7 @@ class LegacyBatch(Batch):
                 raise self.corrupt(Fault.INNER_COMPRESSED.text, index)
             if check_crc and message.crc != crc32(buf[MAGIC_POSITION:]):
                 raise self.corrupt(Fault.INNER_CRC.text, index)
-            append_time = self.timestamp_type == TimestampType.LOG_APPEND_TIME and message.magic == 1
+            append_time = self.is_append_time and message.magic == 1
             timestamp = self.max_timestamp if append_time else message.timestamp
             yield self.record_of(buf, to_int64(base + message.offset), timestamp, index)
 
@@ -172,22 +182,29 @@ class LegacyBatch(Batch):
 
     def inner_base(self, payload: memoryview) -> tuple[int, int]:
         """Return (what to add to inner offsets, number of whole inner messages); a cut last one is ignored (R-26)."""
-        last_start = end = count = 0
-        for start, next_start in batch_spans(payload):
-            if payload[start + MAGIC_POSITION] > 1:
-                raise self.corrupt(Fault.INNER_MAGIC.text, count)
-            last_start, end = start, next_start
-            count += 1
-        if len(payload) - end >= FRAME_BYTES and batch_bytes(payload, end) < FRAME_BYTES + SMALLEST_SIZE:
-            raise self.corrupt(Fault.INNER_SIZE.text, count)
+        count, last, fault = measure_plain(payload) if factory() is None else native.measure_messages(payload)
+        if fault:
+            raise self.corrupt(Fault(fault).text, count)
         if not count:
             raise self.corrupt(Fault.WRAPPER_EMPTY.text)
         if self.magic == 0 or self.last_offset == 0:
             return 0, count
-        last: int = OFFSET.unpack_from(payload, last_start)[0]
         if self.last_offset < last:
             raise self.corrupt(Fault.WRAPPER_OFFSET.text)
         return to_int64(self.last_offset - last), count
+
+
+def measure_plain(payload: memoryview) -> tuple[int, int, int]:
+    """Scan decompressed messages in Python: (messages, last offset, Fault or 0)."""
+    last_start = end = count = 0
+    for start, next_start in batch_spans(payload):
+        if payload[start + MAGIC_POSITION] > 1:
+            return count, 0, Fault.INNER_MAGIC
+        last_start, end = start, next_start
+        count += 1
+    if len(payload) - end >= FRAME_BYTES and batch_bytes(payload, end) < FRAME_BYTES + SMALLEST_SIZE:
+        return count, 0, Fault.INNER_SIZE
+    return count, OFFSET.unpack_from(payload, last_start)[0] if count else 0, 0
 
 
 def no_zstd(magic: int) -> str:

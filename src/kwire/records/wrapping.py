@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["add_to_sequence", "to_int32", "to_int64"]
+__all__ = ["MAX_INT64", "MIN_INT64", "add_to_sequence", "to_int32", "to_int64"]
+
+MAX_INT64 = (1 << 63) - 1
+MIN_INT64 = -MAX_INT64 - 1
 
 
 def to_int64(value: int) -> int:

@@ -10,6 +10,7 @@ and never raises.
     output             the Arrow columns that readers fill
     default_records    records of magic 2 into columns
     legacy_messages    messages of magic 0 and 1 into columns
+    locate             records of magic 2 as places in memory, of which objects are built
     encode             columns into batches of every magic
     section_scan       the checks of a broker on the records of a produced batch
     find_batch         the next possible batch after damaged bytes

@@ -1,4 +1,4 @@
-"""Messages of magic 0 and 1 into Arrow columns: single ones, and the inner ones of compressed messages.
+"""Messages of magic 0 and 1 into Arrow columns or places of fields: single ones, and the inner ones of compressed ones.
 
 reads     the rows of the header table (`table`) and the messages at [START, END): their header, as in
           `kwire.records.batch_header`, then
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kwire.records.attributes import CODEC_MASK, LOG_APPEND_TIME_FLAG
+from kwire.records.attributes import CODEC_MASK, LOG_APPEND_TIME_FLAG, NO_SEQUENCE, NO_TIMESTAMP
 from kwire.records.batch_header import (
     FRAME_BYTES,
     LEGACY_ATTRIBUTES_POSITION,
@@ -26,14 +26,17 @@ from kwire.records.batch_header import (
     SMALLEST_SIZE,
 )
 from kwire.records.faults import Fault
+from kwire.records.kernels import locate
 from kwire.records.kernels import output as o
 from kwire.records.kernels import table as t
 from kwire.records.kernels.checksums import crc32
 from kwire.records.kernels.default_records import put_no_headers
+from kwire.records.kernels.locate import MOST_BYTES, MOST_RECORDS, put_row
 from kwire.records.kernels.output import put_bytes, put_timestamp
-from kwire.wire.kernels.arrays import Int64s, Int64Table
+from kwire.wire.kernels.arrays import Bytes, Int64s, Int64Table
 from kwire.wire.kernels.compiler import export, inlined
 from kwire.wire.kernels.memory import (
+    int64_at,
     load_big_int32,
     load_big_int64,
     load_big_uint32,
@@ -42,7 +45,15 @@ from kwire.wire.kernels.memory import (
     set_int64,
 )
 
-__all__ = ["legacy_key_position", "parse_legacy_messages", "scan_inner_messages", "skip_messages", "wrapped_value"]
+__all__ = [
+    "legacy_key_position",
+    "locate_messages",
+    "measure_messages",
+    "parse_legacy_messages",
+    "scan_inner_messages",
+    "skip_messages",
+    "wrapped_value",
+]
 
 LENGTH_BYTES = 4
 """Of the int32 before a key or a value."""
@@ -104,6 +115,69 @@ def scan_inner_messages(start: int, end: int) -> tuple[int, int, int, int]:
         at += FRAME_BYTES + size
         count += 1
     return count, last, at, 0
+
+
+@export
+def measure_messages(payload: Bytes) -> tuple[int, int, int]:
+    """Scan decompressed messages: (messages, last offset, Fault or 0)."""
+    start = np.int64(payload.ctypes.data)
+    count, last, _, fault = scan_inner_messages(start, start + payload.size)
+    return count, last, fault
+
+
+@export
+def locate_messages(
+    start: int, end: int, position: int, count: int, header: int, rows: int
+) -> tuple[int, int, int, int]:
+    """Find the next messages of the `count` that scan_inner_messages has found at [start, end), from `position` on.
+
+    Arguments and results are those of locate_records.
+    """
+    at = start + position
+    first = at
+    shift, check_crc = int64_at(header, locate.BASE_OFFSET), int64_at(header, locate.CHECK_CRC) != 0
+    append_time = int64_at(header, locate.IS_APPEND_TIME) != 0
+    max_timestamp = int64_at(header, locate.MAX_TIMESTAMP)
+    lowest, highest = int64_at(header, locate.LOWEST_OFFSET), int64_at(header, locate.HIGHEST_OFFSET)
+    read = np.int64(0)
+    written = np.int64(0)
+    fault = 0
+    while read < count and read < MOST_RECORDS and at - first <= MOST_BYTES:
+        if end - at < FRAME_BYTES + SMALLEST_SIZE:
+            fault = BAD_INNER_SIZE
+            break
+        size = load_big_int32(at + SIZE_POSITION)
+        if size < SMALLEST_SIZE or size > end - at - FRAME_BYTES:
+            fault = BAD_INNER_SIZE
+            break
+        message_end = at + FRAME_BYTES + size
+        magic = load_byte(at + MAGIC_POSITION)
+        if load_byte(at + LEGACY_ATTRIBUTES_POSITION) & CODEC_MASK != 0:
+            fault = COMPRESSED_AGAIN
+            break
+        if check_crc:
+            stored = load_big_uint32(at + LEGACY_CRC_POSITION)
+            if crc32(at + MAGIC_POSITION, message_end - at - MAGIC_POSITION) != stored:
+                fault = BAD_INNER_CRC
+                break
+        timestamp = np.int64(NO_TIMESTAMP)
+        if magic == 1:
+            timestamp = max_timestamp if append_time else load_big_int64(at + LEGACY_TIMESTAMP_POSITION)
+        key_bytes, key = read_field(at + legacy_key_position(magic), message_end)
+        if key == 0:
+            fault = BAD_MESSAGE_FIELDS
+            break
+        value_bytes, value = read_field(key + max(key_bytes, 0), message_end)
+        if value == 0:
+            fault = BAD_MESSAGE_FIELDS
+            break
+        offset = load_big_int64(at) + shift
+        at = message_end
+        read += 1
+        if lowest <= offset <= highest:
+            put_row(rows, written, offset, timestamp, np.int64(NO_SEQUENCE), key, key_bytes, value, value_bytes, 0, at)
+            written += 1
+    return written, read, at - start, fault
 
 
 @export
