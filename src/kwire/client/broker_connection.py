@@ -79,6 +79,10 @@ class BrokerConnection:
         """Whether requests can be sent."""
         return self._socket is not None
 
+    def fileno(self) -> int:
+        """Return the socket's descriptor, for selectors. Raises ConnectionFailed if the connection is closed."""
+        return self._opened().fileno()
+
     def version_for(self, api_key: int) -> int:
         """Return the highest version of an API that both sides support. Raises UnsupportedVersion."""
         return self._connection.version_for(api_key)

@@ -115,10 +115,7 @@ class Client:
     def connection(self, node_id: int | None = None) -> BrokerConnection:
         """Return an open connection to a broker, by default any. Raises ConnectionFailed, BrokerError (SASL)."""
         if node_id is not None:
-            cluster = self._cluster or self._update_metadata([])
-            if node_id not in cluster.brokers:
-                raise ConnectionFailed("not in the cluster", f"broker {node_id}")
-            return self._connect(cluster.brokers[node_id])
+            return self._connect(self._address(node_id))
         known = [] if self._cluster is None else list(self._cluster.brokers.values())
         open_now = [each for each in known if each in self._connections and self._connections[each].is_open]
         if open_now:
@@ -131,6 +128,16 @@ class Client:
                 failure = error
         assert failure is not None  # bootstrap.servers is not empty
         raise failure
+
+    def open_connection(self, node_id: int) -> BrokerConnection:
+        """Open a connection that the caller owns, beside the client's. Raises like connection()."""
+        return BrokerConnection(*self._address(node_id), self.settings)
+
+    def _address(self, node_id: int) -> tuple[str, int]:
+        cluster = self._cluster or self._update_metadata([])
+        if node_id not in cluster.brokers:
+            raise ConnectionFailed("not in the cluster", f"broker {node_id}")
+        return cluster.brokers[node_id]
 
     def _connect(self, address: tuple[str, int]) -> BrokerConnection:
         connection = self._connections.get(address)

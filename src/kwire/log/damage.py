@@ -67,6 +67,7 @@ class Kind(enum.StrEnum):
     SEGMENT = "segment"  # duplicate or misnamed
     MISSING_RECORDS = "missing records"  # that other files refer to
     METADATA = "metadata"  # meta.properties, partition.metadata, quorum-state, snapshots of the metadata log
+    COPY = "copy"  # a segment that is not what the manifest of a copy says
     LEFTOVER = "leftover"  # files and directories that do not belong to a log
     UNCLEAN_STOP = "unclean stop"
     UNREADABLE = "unreadable"  # the operating system reports an error

@@ -265,7 +265,16 @@ class LogManager:
         return log
 
     def delete(self, topic: str, partition: int, *, now_ms: int) -> None:
-        """Delete a partition: its directory is renamed now and removed after file.delete.delay.ms.
+        """Delete a partition: its directory is renamed now and removed after file.delete.delay.ms."""
+        marked = self._mark(topic, partition, "delete")
+        self._removal.add(marked, now_ms + self.config_of(topic).file_delete_delay_ms)
+
+    def set_aside(self, topic: str, partition: int) -> None:
+        """Close a partition and keep its directory as NAME-PARTITION.ID-stray, as Kafka does with stray partitions."""
+        self._mark(topic, partition, "stray")
+
+    def _mark(self, topic: str, partition: int, mark: str) -> str:
+        """Close a partition and mark its directory; return the new path. Raises OptionError if it is missing.
 
         Its entries stay in the checkpoints until these are written the next time, at the latest before a partition of
         the same name is created.
@@ -275,12 +284,12 @@ class LogManager:
             raise OptionError(f"no partition {partition} of topic {topic!r}")
         self._partitions[topic].discard(partition)
         log.abandon()
-        suffix = f"-{partition}.{uuid.uuid4().hex}-delete"
+        suffix = f"-{partition}.{uuid.uuid4().hex}-{mark}"
         marked = self._path(topic[: LONGEST_NAME - len(suffix)] + suffix)
         self._files.rename(log.directory, marked)
         self._files.sync_directory(self.path)
-        self._removal.add(marked, now_ms + log.config.file_delete_delay_ms)
         self.cleaner_checkpoints.remove((topic, partition))
+        return marked
 
     def truncate_to(self, topic: str, partition: int, offset: int, *, now_ms: int) -> bool:
         """Truncate a partition to offset, and checkpoint its recovery point immediately."""

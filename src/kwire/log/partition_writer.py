@@ -245,7 +245,9 @@ class PartitionWriter(OpenPartition):
         )
 
     def _assign_epochs(self, headers: Sequence[BatchHeader]) -> None:
-        """Update the leader epochs (A-08)."""
+        """Update the leader epochs (A-08); a topic of an older record format has none."""
+        if self._config.magic < 2:
+            return
         for header in headers:
             if header.magic >= 2:
                 self.leader_epochs.assign(header.leader_epoch, header.base_offset)

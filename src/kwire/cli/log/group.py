@@ -10,6 +10,7 @@ from kwire.cli.log.convert import convert
 from kwire.cli.log.dump import dump
 from kwire.cli.log.export import export
 from kwire.cli.log.ls import ls
+from kwire.cli.log.pull import pull
 from kwire.cli.log.repair import index, repair
 from kwire.cli.log.report import report
 from kwire.cli.log.restore import restore
@@ -69,6 +70,14 @@ def register(app: typer.Typer) -> None:
         export,
         f"kwire log export {DATA} --topic orders -o orders.parquet",
         f"kwire log export {DATA} --topic orders --isolation read_committed --since 2025-10-09 -o exported",
+    )
+    add_command(
+        group,
+        "pull",
+        pull,
+        "kwire log pull kafka://broker:9092 -o copy",
+        "kwire log pull kafka://broker:9093/orders -o copy --config-file client.properties",
+        "kwire log pull kafka://broker:9092 -o copy --topic 'orders*' --no-groups --follow",
     )
     add_command(
         group,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -64,15 +65,20 @@ def verify(
     """Check every batch, index, snapshot and checkpoint of a log directory, or the batches of a cluster.
 
     Each finding has its position, cause, effect on Kafka and remedy. Checking continues after each damaged part, and
-    nothing is changed. Of a cluster, only the batches of the leaders can be checked. Exit code 1 if there is damage.
+    nothing is changed. Of a cluster, only the batches of the leaders can be checked. In a copy of `kwire log pull`,
+    segments are compared with the hashes of its manifest as well. Exit code 1 if there is damage.
     """
     source = open_logs(path, config, config_file)
     logs = selected(source, Selection.parse(topic, partition))
     if report is not None:
         check_page_path(report)
+    from kwire.maintenance.pull.manifest import manifest_damages
+
     with terminal.progress("Verifying", bytes_of(logs)) as bar:
         chosen = logs if topic or partition or len(source) == 1 else None
         found = source.verify_logs(chosen, advance=bar.advance)
+        if os.path.isdir(path):
+            found.damages += manifest_damages(path, {(log.topic, log.partition) for log in logs})
     damages = [each for each in found.damages if notes or not each.is_harmless]
     rows = damage_rows(damages, source.url)
     write_rows(rows if format is Format.TABLE else map(_public, rows), COLUMNS, format)

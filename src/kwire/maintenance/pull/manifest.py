@@ -1,0 +1,171 @@
+"""kwire-manifest.json: what a copy of a cluster contains, with a hash of each segment.
+
+Written atomically beside the partitions, at intervals and at the end of a run. It describes the copy at that moment:
+a log may have grown since, never below the sizes given here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Collection
+
+import msgspec
+
+from kwire.errors import LogError
+from kwire.identifiers import TopicPartition
+from kwire.log.damage import Damage, Kind, Severity
+from kwire.storage.file_system import FileSystem
+
+__all__ = [
+    "MANIFEST",
+    "Event",
+    "Manifest",
+    "PartitionEntry",
+    "SegmentEntry",
+    "TopicEntry",
+    "manifest_damages",
+]
+
+MANIFEST = "kwire-manifest.json"
+VERSION = 1
+READ_BYTES = 1 << 20
+
+
+class SegmentEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A `.log` file: its first size_bytes bytes have this SHA-256, in hex."""
+
+    base_offset: int
+    size_bytes: int
+    sha256: str
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something in the cluster that the copy cannot hide.
+
+    kind: 'gap' (retention removed [first_offset, end_offset) before it was copied), 'truncated' (the leader lost
+    [first_offset, end_offset), and the copy follows it), 'recreated' (the topic has another id; the earlier log is kept
+    in a directory that ends with -stray), 'deleted' (the topic is gone; its copy is kept).
+    """
+
+    time_ms: int
+    kind: str
+    topic: str
+    partition: int | None = None
+    first_offset: int | None = None
+    end_offset: int | None = None
+
+
+class PartitionEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A copied partition with records in [log_start_offset, log_end_offset).
+
+    high_watermark: of the leader, at the start of the run or later.
+    """
+
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int
+    segments: list[SegmentEntry]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the copy has everything below the high watermark."""
+        return self.log_end_offset >= self.high_watermark
+
+
+class TopicEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A copied topic. id: 22 characters, None before Kafka 2.8. configs: those that differ from the defaults.
+
+    configs is None if the account may not see them.
+    """
+
+    id: str | None
+    configs: dict[str, str] | None
+    partitions: dict[int, PartitionEntry]
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The contents of a copy. began_ms, written_ms: in ms since the epoch.
+
+    complete: whether every partition of the run was copied up to the high watermark at its start. hidden: what the
+    account may not see, and why.
+    """
+
+    cluster_id: str | None
+    bootstrap_servers: list[str]
+    began_ms: int
+    written_ms: int
+    complete: bool
+    topics: dict[str, TopicEntry]
+    version: int = VERSION
+    hidden: list[str] = []
+    events: list[Event] = []
+
+    def write(self, files: FileSystem, directory: str) -> None:
+        """Write it into the directory of the copy. Raises LogError."""
+        data = msgspec.json.format(msgspec.json.encode(self), indent=1)
+        files.write_atomically(f"{directory}/{MANIFEST}", data + b"\n")
+
+    @classmethod
+    def parse(cls, data: bytes, file: str) -> Manifest:
+        """Parse a manifest. file: its path, for errors. Raises LogError."""
+        try:
+            found = msgspec.json.decode(data, type=cls)
+        except msgspec.DecodeError as error:
+            raise LogError(f"not a manifest of a copy: {error}", file) from error
+        if found.version != VERSION:
+            raise LogError(f"manifest of version {found.version}; this release reads version {VERSION}", file)
+        return found
+
+
+def manifest_damages(
+    directory: str, keys: Collection[TopicPartition], advance: Callable[[int], None] = lambda n: None
+) -> list[Damage]:
+    """Compare segments of a local copy with its manifest; [] for a directory without one.
+
+    keys: partitions to compare. advance: called with bytes read. Raises LogError for an invalid manifest.
+    """
+    path = os.path.join(directory, MANIFEST)
+    if not os.path.isfile(path):
+        return []
+    with open(path, "rb") as file:
+        manifest = Manifest.parse(file.read(), path)
+    found = []
+    for topic, entry in manifest.topics.items():
+        for partition, copied in entry.partitions.items():
+            for segment in copied.segments if (topic, partition) in keys else ():
+                file_name = f"{directory}/{topic}-{partition}/{segment.base_offset:020}.log"
+                cause = difference(file_name, segment, advance)
+                if cause is not None:
+                    found.append(
+                        Damage(
+                            kind=Kind.COPY,
+                            severity=Severity.MISLEADS,
+                            file=file_name,
+                            cause=cause,
+                            effect="none by itself: the records may differ from those of the source",
+                            hint="remove the partition's directory and pull it again",
+                            topic=topic,
+                            partition=partition,
+                        )
+                    )
+    return found
+
+
+def difference(path: str, segment: SegmentEntry, advance: Callable[[int], None]) -> str | None:
+    """Return how a file differs from its entry, None if it does not."""
+    digest, remaining = hashlib.sha256(), segment.size_bytes
+    try:
+        with open(path, "rb") as file:
+            while remaining:
+                data = file.read(min(READ_BYTES, remaining))
+                if not data:
+                    return f"ends at byte {segment.size_bytes - remaining}, the manifest has {segment.size_bytes}"
+                digest.update(data)
+                remaining -= len(data)
+                advance(len(data))
+    except FileNotFoundError:
+        return "is missing"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return None if digest.hexdigest() == segment.sha256 else "its SHA-256 is not that of the manifest"

@@ -1,0 +1,422 @@
+"""Copy topics of a running cluster into a log directory, batch for batch.
+
+The brokers' stored batches arrive unchanged in Fetch responses; a log directory is built around them as a follower
+does: segments, indexes, producer snapshots, leader epochs, checkpoints. Offsets, timestamps, producer ids, sequences,
+transaction markers, epochs and compression are those of the source.
+
+    TARGET/orders-0, ...           partitions, with their topic ids
+    TARGET/kwire-manifest.json     what was copied, with hashes; see kwire.maintenance.pull.manifest
+
+A run copies up to the high watermarks that it finds at its start, those of the groups' and transactions' topics first:
+no committed offset lies beyond the copied records. A later run, also after a crash, continues at the end of each log.
+The copy keeps records that retention or compaction remove from the source after they were copied.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kwire.client.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client
+from kwire.client.cluster import Cluster, Topic
+from kwire.client.fetcher import Diverged, FetchedBatches, Fetcher, FetchError
+from kwire.errors import BrokerError, CorruptBatch, KwireError, OptionError
+from kwire.identifiers import TopicPartition, render_uuid
+from kwire.log.log_config import LogConfig
+from kwire.log.log_manager import LogManager
+from kwire.maintenance.pull.cluster import Bounds, PulledTopic, SourceCluster
+from kwire.maintenance.pull.manifest import MANIFEST, Event, Manifest, PartitionEntry, TopicEntry
+from kwire.maintenance.pull.partition_copy import PartitionCopy
+from kwire.protocol.error_codes import ErrorCode
+from kwire.records import RejectedRecords
+from kwire.storage.file_system import FileSystem
+
+__all__ = ["PullOptions", "PullResult", "pull"]
+
+CHECKPOINT_S = 10.0
+METADATA_S = 10.0
+COPY_NODE_ID = 1
+MISSING = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullOptions:
+    """Options of a pull.
+
+    topics: patterns (*, ?) of topic names; all topics by default. partitions: numbers, all by default. groups: copy the
+    internal topics of groups and transactions as well. follow: go on with new records, and new topics and partitions,
+    until stop().
+    """
+
+    topics: Sequence[str] = ()
+    partitions: Sequence[int] | None = None
+    groups: bool = True
+    follow: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullResult:
+    """Result of a pull.
+
+    manifest: of the whole copy. copied, copied_bytes, events: of this run. failures: partitions that could not be
+    copied to their end.
+    """
+
+    manifest: Manifest
+    copied: Mapping[TopicPartition, PartitionEntry]
+    copied_bytes: int
+    events: Sequence[Event]
+    failures: Mapping[TopicPartition, KwireError]
+    is_complete: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Pull:
+    """A run of pull()."""
+
+    client: Client
+    source: SourceCluster
+    manager: LogManager
+    files: FileSystem
+    options: PullOptions
+    cluster: Cluster
+    earlier: Manifest | None
+    began_ms: int
+    fetcher: Fetcher
+    topics: dict[str, PulledTopic] = field(default_factory=dict)
+    copies: dict[TopicPartition, PartitionCopy] = field(default_factory=dict)
+    failures: dict[TopicPartition, KwireError] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    copied_bytes: int = 0
+
+    # ---- partitions
+
+    def begin(self, topics: Sequence[Topic]) -> None:
+        """Open the copies of topics and fetch them."""
+        new = [each for each in self.source.configs(topics) if each.topic.name not in self.topics]
+        self.topics |= {each.topic.name: each for each in new}
+        chosen = self.options.partitions
+        keys = [(topic.name, n) for topic in topics for n in topic.partitions if chosen is None or n in chosen]
+        # internal topics first: see SourceCluster.select
+        internal = {topic.name for topic in topics if topic.is_internal}
+        bounds: dict[TopicPartition, Bounds] = {}
+        for group in ([key for key in keys if key[0] in internal], [key for key in keys if key[0] not in internal]):
+            bounds |= self.source.bounds([key for key in group if key not in self.copies])
+        for key, found in bounds.items():
+            self._open(key, found)
+
+    def _open(self, key: TopicPartition, bounds: Bounds) -> None:
+        """Open or create the copy of a partition, and fetch it."""
+        topic, now_ms = self.topics[key[0]], now()
+        self.manager.set_config(key[0], log_config(topic.configs))
+        log = self.manager.logs.get(key)
+        if log is not None and topic.topic.topic_id is not None and log.topic_id not in (None, topic.topic.topic_id):
+            self.manager.set_aside(*key)
+            self._happened("recreated", key, end_offset=log.log_end_offset)
+            log = None
+        if log is None:
+            log = self.manager.create(*key, now_ms=now_ms, topic_id=topic.topic.topic_id)
+        known = {}
+        if self.earlier is not None and key[0] in self.earlier.topics:
+            partition = self.earlier.topics[key[0]].partitions.get(key[1])
+            known = {each.base_offset: each for each in partition.segments} if partition is not None else {}
+        copy = self.copies[key] = PartitionCopy(
+            log, log_start_offset=bounds.log_start_offset, high_watermark=bounds.high_watermark, known=known
+        )
+        if copy.is_empty and bounds.log_start_offset == bounds.high_watermark:
+            copy.begin_at(bounds.high_watermark, now_ms=now_ms)
+        if self.options.follow or not copy.is_at_end:
+            self.fetcher.add(key, copy.position())
+
+    def _happened(
+        self, kind: str, key: TopicPartition, first: int | None = None, end_offset: int | None = None
+    ) -> None:
+        self.events.append(
+            Event(time_ms=now(), kind=kind, topic=key[0], partition=key[1], first_offset=first, end_offset=end_offset)
+        )
+
+    # ---- results of fetches
+
+    def step(self, progress: Callable[[int], None]) -> None:
+        """Handle the next response."""
+        for result in self.fetcher.poll():
+            try:
+                match result:
+                    case FetchedBatches():
+                        progress(self._append(result))
+                    case Diverged():
+                        self._truncate(result)
+                    case FetchError():
+                        self._solve(result)
+            except (CorruptBatch, RejectedRecords, BrokerError) as error:
+                self._fail(result.key, error)
+
+    def _append(self, result: FetchedBatches) -> int:
+        copy = self.copies[result.key]
+        follow = self.options.follow
+        if follow:
+            copy.high_watermark = max(copy.high_watermark, result.high_watermark)
+        is_whole = follow or result.after.offset <= copy.high_watermark
+        n = copy.append(result.records, up_to=None if is_whole else copy.high_watermark, now_ms=now())
+        self.copied_bytes += n
+        if not follow and copy.is_complete:
+            self.fetcher.remove(result.key)
+        return n
+
+    def _truncate(self, result: Diverged) -> None:
+        """Follow a leader that does not have the end of the copy (KIP-101, KIP-320)."""
+        copy = self.copies[result.key]
+        log = copy.log
+        _, own_end = log.end_offset_for(result.leader_epoch)
+        end = min(result.end_offset, log.log_end_offset, own_end if own_end >= 0 else log.log_end_offset)
+        self._cut(result.key, end)
+
+    def _cut(self, key: TopicPartition, offset: int) -> None:
+        copy = self.copies[key]
+        if offset < copy.log.log_end_offset:
+            self._happened("truncated", key, offset, copy.log.log_end_offset)
+            copy.truncate_to(offset, now_ms=now())
+            copy.high_watermark = min(copy.high_watermark, offset) if not self.options.follow else offset
+            self.manager.write_checkpoints()
+        if self.options.follow or not copy.is_complete:
+            self.fetcher.seek(key, copy.position())
+        else:
+            self.fetcher.remove(key)
+
+    def _solve(self, result: FetchError) -> None:
+        """Handle an error of a partition; what cannot be solved is recorded as its failure."""
+        code = result.error.code if isinstance(result.error, BrokerError) else None
+        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._find_range(result.key)
+        elif code in MISSING:
+            self._find_topic(result.key, result.error)
+        else:
+            self._fail(result.key, result.error)
+
+    def _find_range(self, key: TopicPartition) -> None:
+        """Continue where the leader's log begins, or ends, if it is not where the copy ends."""
+        copy = self.copies[key]
+        start = self.client.list_offsets({key: EARLIEST_TIMESTAMP})[key].offset
+        end = self.client.list_offsets({key: LATEST_TIMESTAMP}, isolation="read_uncommitted")[key].offset
+        position = copy.position()
+        if position.offset < start:
+            self._happened("gap", key, position.offset, start)
+            if copy.is_empty:
+                copy.log_start_offset = start
+            if not self.options.follow and start >= copy.high_watermark:
+                copy.high_watermark = copy.log.log_end_offset  # nothing is left of what the run began with
+                self.fetcher.remove(key)
+                return
+            self.fetcher.seek(key, position._replace(offset=start, leader_epoch=-1))
+        elif position.offset > end:
+            self._cut(key, end)
+        else:
+            self.fetcher.seek(key, position)
+
+    def _find_topic(self, key: TopicPartition, error: KwireError) -> None:
+        """Handle a topic that was deleted, or deleted and created again."""
+        self.cluster = self.source.metadata()
+        topic = self.cluster.topics.get(key[0])
+        if topic is None or key[1] not in topic.partitions:
+            self._happened("deleted", key, end_offset=self.copies[key].log.log_end_offset)
+            self.fetcher.remove(key)
+            if not self.copies[key].is_complete:
+                self._fail(key, error)
+        elif topic.topic_id != self.copies[key].log.topic_id:
+            self.fetcher.remove(key)
+            self.topics[key[0]] = self.source.configs([topic])[0]
+            for found, bounds in self.source.bounds([key]).items():
+                self._open(found, bounds)
+        else:
+            self._fail(key, error)
+
+    def _fail(self, key: TopicPartition, error: KwireError) -> None:
+        self.failures[key] = error
+        self.fetcher.remove(key)
+
+    # ---- periodic work
+
+    def look_for_new(self) -> None:
+        """Copy topics and partitions that were created since."""
+        self.cluster = self.source.metadata()
+        topics = self.source.select(self.cluster)
+        new = [
+            topic
+            for topic in topics
+            if any((topic.name, number) not in self.copies for number in topic.partitions) and not topic.error_code
+        ]
+        if new:
+            self.begin(new)
+        for topic in topics:
+            for number in topic.partitions:
+                copy = self.copies.get((topic.name, number))
+                if copy is not None and topic.topic_id not in (None, copy.log.topic_id):
+                    key = topic.name, number
+                    self._find_topic(key, BrokerError(f"{topic.name}-{number}", ErrorCode.UNKNOWN_TOPIC_ID))
+
+    def checkpoint(self) -> None:
+        """Write the checkpoints and the manifest."""
+        self.manager.flush_due(now())
+        self.manager.write_checkpoints()
+        self.manifest().write(self.files, self.manager.path)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the partitions are copied up to their high watermarks."""
+        return bool(self.copies) and not self.failures and all(copy.is_complete for copy in self.copies.values())
+
+    def manifest(self) -> Manifest:
+        """Return the state of the copy, with the topics of earlier runs."""
+        earlier = self.earlier
+        topics: dict[str, TopicEntry] = {} if earlier is None else dict(earlier.topics)
+        for name, pulled in sorted(self.topics.items()):
+            topic_id = pulled.topic.topic_id
+            partitions = {key[1]: copy.entry() for key, copy in sorted(self.copies.items()) if key[0] == name}
+            topics[name] = TopicEntry(
+                id=None if topic_id is None else render_uuid(topic_id), configs=pulled.configs, partitions=partitions
+            )
+        return Manifest(
+            cluster_id=self.cluster.cluster_id,
+            bootstrap_servers=[f"{host}:{port}" for host, port in self.client.settings.bootstrap_servers],
+            began_ms=self.began_ms,
+            written_ms=now(),
+            complete=self.is_complete,
+            topics=topics,
+            hidden=self.source.hidden,
+            events=[*(() if earlier is None else earlier.events), *self.events],
+        )
+
+
+def pull(
+    client: Client,
+    target: str,
+    options: PullOptions | None = None,
+    *,
+    stop: Callable[[], bool] = lambda: False,
+    progress: Callable[[int], None] = lambda n: None,
+    started: Callable[[int], None] = lambda n: None,
+    file_system: FileSystem | None = None,
+) -> PullResult:
+    """Copy topics of a cluster into a new log directory, or continue an earlier copy.
+
+    stop: called between responses; with options.follow, the run ends when it returns True. progress: called with bytes
+    copied. started: called once with the number of offsets to copy.
+    Raises OptionError for a target that is not a copy of this cluster; LogError if it cannot be written; BrokerError,
+    ConnectionFailed if the cluster cannot be reached. What is copied until then stays, and a later run continues there.
+    Errors of single partitions are in the result.
+    """
+    options, files = options or PullOptions(), file_system or FileSystem()
+    source = SourceCluster(client=client, patterns=options.topics, with_groups=options.groups)
+    cluster = source.metadata()
+    topics = [topic for topic in source.select(cluster) if not topic.error_code]
+    earlier = find_earlier(files, target, cluster)
+    configs = {each.topic.name: log_config(each.configs) for each in source.configs(topics)}
+    if earlier is None:
+        begin_copy(files, target, client, cluster)
+    manager = LogManager.open(
+        target,
+        now_ms=now(),
+        file_system=files,
+        configs=configs,
+        node_id=COPY_NODE_ID,
+        cluster_id=cluster.cluster_id,
+    )
+    run = Pull(
+        client=client,
+        source=source,
+        manager=manager,
+        files=files,
+        options=options,
+        cluster=cluster,
+        earlier=earlier,
+        began_ms=now(),
+        fetcher=Fetcher(client),
+    )
+    is_clean = False
+    try:
+        run.begin(topics)
+        started(sum(copy.high_watermark - copy.position().offset for copy in run.copies.values()))
+        run.checkpoint()
+        copy_all(run, stop, progress)
+        for copy in run.copies.values():
+            copy.finish_start()
+        is_clean = True
+    except KeyboardInterrupt:
+        is_clean = True
+        raise
+    finally:
+        run.fetcher.close()
+        manager.close(clean=is_clean)
+        if is_clean:
+            run.manifest().write(files, manager.path)
+    return PullResult(
+        manifest=run.manifest(),
+        copied={key: copy.entry() for key, copy in sorted(run.copies.items())},
+        copied_bytes=run.copied_bytes,
+        events=run.events,
+        failures=run.failures,
+        is_complete=run.is_complete,
+    )
+
+
+def copy_all(run: Pull, stop: Callable[[], bool], progress: Callable[[int], None]) -> None:
+    """Fetch until every partition is complete or has failed; with follow, until stop()."""
+    checkpoint_at, metadata_at = time.monotonic() + CHECKPOINT_S, time.monotonic() + METADATA_S
+    while (run.options.follow or len(run.fetcher)) and not stop():
+        if run.options.follow and time.monotonic() > metadata_at:
+            run.look_for_new()
+            metadata_at = time.monotonic() + METADATA_S
+        run.step(progress)
+        if time.monotonic() > checkpoint_at:
+            run.checkpoint()
+            checkpoint_at = time.monotonic() + CHECKPOINT_S
+
+
+def find_earlier(files: FileSystem, target: str, cluster: Cluster) -> Manifest | None:
+    """Return the manifest of an earlier copy; None for a new one.
+
+    Raises OptionError for a directory that is not a copy, or of another cluster, LogError for an invalid manifest.
+    """
+    path = f"{target}/{MANIFEST}"
+    unfinished = {f"{MANIFEST}.tmp"}  # of a run that was killed at once
+    if not files.is_directory(target) or unfinished.issuperset(files.list(target)):
+        return None
+    if not files.exists(path):
+        raise OptionError(f"{target}: not empty, and not a copy: it has no {MANIFEST}")
+    found = Manifest.parse(files.read_all(path), path)
+    if found.cluster_id != cluster.cluster_id:
+        raise OptionError(f"{target}: a copy of cluster {found.cluster_id}, not of {cluster.cluster_id}")
+    return found
+
+
+def begin_copy(files: FileSystem, target: str, client: Client, cluster: Cluster) -> None:
+    """Create the directory of a new copy with an incomplete manifest, which a later run recognizes. Raises LogError."""
+    if not files.is_directory(target):
+        files.make_directory(target)
+    servers = [f"{host}:{port}" for host, port in client.settings.bootstrap_servers]
+    Manifest(
+        cluster_id=cluster.cluster_id,
+        bootstrap_servers=servers,
+        began_ms=now(),
+        written_ms=now(),
+        complete=False,
+        topics={},
+    ).write(files, target)
+
+
+def log_config(configs: Mapping[str, str] | None) -> LogConfig:
+    """Return the configs that a log needs; those that this release does not know or accept are left out."""
+    accepted: dict[str, str] = {}
+    for name, value in (configs or {}).items():
+        try:
+            LogConfig.parse({name: value})
+        except OptionError:
+            continue
+        accepted[name] = value
+    return LogConfig.parse(accepted)
+
+
+def now() -> int:
+    """Return the time in ms since the epoch."""
+    return time.time_ns() // 1_000_000
