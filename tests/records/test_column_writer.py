@@ -306,3 +306,15 @@ def test_rows_in_an_order_give_the_bytes_of_rows_taken_in_it(
 def test_an_order_outside_of_the_rows_is_rejected(order: Any) -> None:
     with pytest.raises(OptionError, match="order: expected an array of int64 from 0 to 2"):
         list(ColumnWriter().write(table(value=pa.array([b"a", b"b", b"c"])), order))
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("codec", ["none", "lz4"])
+def test_batches_end_at_the_given_rows(magic: int, codec: str) -> None:
+    batch = table(value=pa.array([b"%d" % i for i in range(100)], pa.binary()))
+    ends = [1, 40, 41, 100]
+    writer = ColumnWriter(magic=magic, compression=codec)
+    parts = [batch.slice(start, end - start) for start, end in zip([0, *ends], ends, strict=False)]
+    alone = [b"".join(map(bytes, writer.write(part))) for part in parts]
+    together = [bytes(each) for each in ColumnWriter(magic=magic, compression=codec).write(batch, ends=ends)]
+    assert together == alone

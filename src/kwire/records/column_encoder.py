@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,9 @@ class ColumnEncoder:
         """Allocate memory for kernels to write to."""
         return np.empty(n_bytes, np.uint8)
 
-    def write(self, batch: pa.RecordBatch, order: Table | None = None) -> Iterator[memoryview]:
+    def write(
+        self, batch: pa.RecordBatch, order: Table | None = None, ends: Sequence[int] = ()
+    ) -> Iterator[memoryview]:
         """Write a record batch; see ColumnWriter.write."""
         columns = ColumnBuffers(batch, self.keep_offsets)
         if columns.must_split:
@@ -77,17 +79,18 @@ class ColumnEncoder:
         if not self.keep_offsets and self.next_offset + rows - 1 > MAX_INT64:
             raise EncodeError(f"{rows} rows from offset {self.next_offset} on exceed the range of offsets")
         row, base = 0, self.next_offset
-        while row < rows:
-            self.encode(columns, row, rows, base)
-            used, batches, stop = (int(self.state[i]) for i in (e.USED, e.BATCHES, e.STOP))
-            row = int(self.state[e.ROW])
-            if batches:
-                self.next_offset = int(self.table[batches - 1, e.LAST_OFFSET]) + 1
-                yield self.finish(batches, used)
-            if stop >= e.BAD_TIMESTAMP:
-                raise self.fault(stop, row)
-            if stop == e.NO_ROOM and not batches:
-                self.room = self.make_room(max(2 * len(self.room), int(self.state[e.NEEDED])))
+        for end in (*ends, rows):
+            while row < end:
+                self.encode(columns, row, end, base)
+                used, batches, stop = (int(self.state[i]) for i in (e.USED, e.BATCHES, e.STOP))
+                row = int(self.state[e.ROW])
+                if batches:
+                    self.next_offset = int(self.table[batches - 1, e.LAST_OFFSET]) + 1
+                    yield self.finish(batches, used)
+                if stop >= e.BAD_TIMESTAMP:
+                    raise self.fault(stop, row)
+                if stop == e.NO_ROOM and not batches:
+                    self.room = self.make_room(max(2 * len(self.room), int(self.state[e.NEEDED])))
 
     def encode(self, columns: ColumnBuffers, row: int, rows: int, base_offset: int) -> None:
         """Encode rows from `row` on until the room is full."""

@@ -12,7 +12,7 @@ numba and pyarrow are imported when a writer is made, not with this module.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from kwire.records.attributes import NO_SEQUENCE, Compression
@@ -71,10 +71,13 @@ class ColumnWriter:
         """The offset after the last row written."""
         return self._encoder.next_offset
 
-    def write(self, batch: pa.RecordBatch, order: npt.NDArray[np.int64] | None = None) -> Iterator[memoryview]:
+    def write(
+        self, batch: pa.RecordBatch, order: npt.NDArray[np.int64] | None = None, ends: Sequence[int] = ()
+    ) -> Iterator[memoryview]:
         """Write the rows of an Arrow record batch as whole Kafka batches, many in each piece.
 
         order: numbers of the rows to write, in this order; all rows by default.
+        ends: ascending numbers of rows at which a Kafka batch has to end; of columns below 2 GiB.
 
         Columns have Spark's names: `value`, and optionally `key`, `headers` (list of struct<key, value>), `timestamp`
         (or int64 milliseconds; -1 for null or a missing column), `offset` with keep_offsets. Others are ignored.
@@ -82,7 +85,7 @@ class ColumnWriter:
         Raises EncodeError with the row (of order) of a value that does not fit the format, after the batches before
         that row; OptionError for a column that is missing or has a wrong type.
         """
-        return self._encoder.write(batch, order)
+        return self._encoder.write(batch, order, ends)
 
 
 def from_arrow(batch: pa.RecordBatch | pa.Table, **options: Unpack[ColumnWriterOptions]) -> bytes:

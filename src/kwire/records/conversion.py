@@ -18,8 +18,11 @@ Source: KIP-31, KIP-32, KIP-110, KIP-283; org.apache.kafka.common.record.Records
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from kwire import native
 from kwire.errors import EncodeError, OptionError
 from kwire.records.append_error import AppendErrorCode, RejectedRecords
 from kwire.records.attributes import NO_LEADER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP, Compression, TimestampType
@@ -30,8 +33,13 @@ from kwire.records.default_writer import MAX_INT32
 from kwire.records.record import Record
 from kwire.records.record_set import read_batches
 
+if TYPE_CHECKING:
+    from kwire.records.column_conversion import ConvertedRun
+
 __all__ = ["DEFAULT_UP_CONVERTED_BYTES", "Converted", "Lost", "down_convert", "up_convert"]
 
+SMALLEST_OFFSET = -(2**63)
+FEW_BYTES = 1024  # fewer are converted as objects: columns need numpy and pyarrow
 DEFAULT_UP_CONVERTED_BYTES = 1_000_000  # of records in one new batch: below the default max.message.bytes of a topic
 
 
@@ -81,26 +89,42 @@ def down_convert(
     Raises RejectedRecords (UNSUPPORTED_COMPRESSION_TYPE) for zstd, CorruptBatch for a batch that does not decode.
     """
     check_magic(to_magic)
+    view = byte_view(buf)
     out, lost, converted = bytearray(), Lost(), 0
-    for batch in read_batches(buf, max_decompressed_bytes=max_decompressed_bytes):
-        if to_magic < 2 and batch.is_control:
-            lost.control_batches += 1
+    limits = Limits(max_batch_bytes=0, max_decompressed_bytes=max_decompressed_bytes)
+    for start, end, found in runs_by_columns(view, to_magic, first_offset, limits, down=True):
+        if found is not None:
+            out += found.data
+            converted += found.records
+            lost.records_with_headers += found.with_headers
+            lost.records_with_timestamp += found.with_timestamp if to_magic == 0 else 0
+            lost.batches_with_producer += found.with_producer
+            lost.batches_with_leader_epoch += found.with_leader_epoch
             continue
-        if to_magic < 2 and batch.compression == Compression.ZSTD:
-            raise RejectedRecords(
-                "Down-conversion of zstandard-compressed batches is not supported",
-                AppendErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-            )
-        if batch.magic <= to_magic:
-            out += batch.buffer
-            continue
-        records = list(batch.records())
-        kept = [r for r in records if batch.compression or r.offset >= first_offset]
-        count_lost(lost, batch, records, kept, to_magic)
-        if kept:
-            out += rewrite(batch, kept, to_magic)
-            converted += len(kept)
+        for batch in read_batches(view[start:end], position=start, max_decompressed_bytes=max_decompressed_bytes):
+            converted += down_convert_batch(out, lost, batch, to_magic, first_offset)
     return Converted(out, converted, lost)
+
+
+def down_convert_batch(out: bytearray, lost: Lost, batch: Batch, to_magic: int, first_offset: int) -> int:
+    """Append a batch in the older format to out; returns the number of converted records."""
+    if to_magic < 2 and batch.is_control:
+        lost.control_batches += 1
+        return 0
+    if to_magic < 2 and batch.compression == Compression.ZSTD:
+        raise RejectedRecords(
+            "Down-conversion of zstandard-compressed batches is not supported",
+            AppendErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+        )
+    if batch.magic <= to_magic:
+        out += batch.buffer
+        return 0
+    records = list(batch.records())
+    kept = [r for r in records if batch.compression or r.offset >= first_offset]
+    count_lost(lost, batch, records, kept, to_magic)
+    if kept:
+        out += rewrite(batch, kept, to_magic)
+    return len(kept)
 
 
 def count_lost(lost: Lost, batch: Batch, records: list[Record], kept: list[Record], to_magic: int) -> None:
@@ -148,10 +172,24 @@ def up_convert(
     Raises CorruptBatch for a batch that does not decode.
     """
     check_magic(to_magic)
+    view = byte_view(buf)
     out, converted = bytearray(), 0
+    limits = Limits(max_batch_bytes=max_batch_bytes, max_decompressed_bytes=max_decompressed_bytes)
+    for start, end, found in runs_by_columns(view, to_magic, SMALLEST_OFFSET, limits, down=False):
+        if found is not None:
+            out += found.data
+            converted += found.records
+        else:
+            converted += up_convert_objects(out, view[start:end], to_magic, start, limits)
+    return Converted(out, converted)
+
+
+def up_convert_objects(out: bytearray, view: memoryview, to_magic: int, position: int, limits: Limits) -> int:
+    """Append batches in the newer format to out, through records; returns the number of converted records."""
+    converted = 0
     open_run: Run | None = None
-    for batch in read_batches(buf, max_decompressed_bytes=max_decompressed_bytes):
-        if open_run is not None and not open_run.takes(batch, max_batch_bytes):
+    for batch in read_batches(view, position=position, max_decompressed_bytes=limits.max_decompressed_bytes):
+        if open_run is not None and not open_run.takes(batch, limits.max_batch_bytes):
             out += open_run.builder.build()
             open_run = None
         if batch.magic >= to_magic:
@@ -168,7 +206,15 @@ def up_convert(
             raise batch.corrupt(error.what) from None
     if open_run is not None:
         out += open_run.builder.build()
-    return Converted(out, converted)
+    return converted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The arguments of these names of up_convert."""
+
+    max_batch_bytes: int
+    max_decompressed_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +249,31 @@ class Run:
         if batch.last_offset - self.builder.base_offset > MAX_INT32:
             return False
         return self.builder.estimated_bytes + batch.size_bytes <= max_batch_bytes
+
+
+def runs_by_columns(
+    view: memoryview, to_magic: int, first_offset: int, limits: Limits, *, down: bool
+) -> Iterator[tuple[int, int, ConvertedRun | None]]:
+    """Yield (start, end, result) of runs of batches; without a result they are left to the object path."""
+    if native.LEVEL is None or len(view) < FEW_BYTES:
+        yield 0, len(view), None
+        return
+    from kwire.records.column_conversion import convert_span, spans_to_convert
+
+    for span in spans_to_convert(view, to_magic, first_offset, down=down):
+        yield from convert_span(
+            view,
+            span,
+            to_magic,
+            max_batch_bytes=limits.max_batch_bytes,
+            max_decompressed_bytes=limits.max_decompressed_bytes,
+        )
+
+
+def byte_view(buf: bytes | bytearray | memoryview) -> memoryview:
+    """Return the bytes of buf."""
+    view = memoryview(buf)
+    return view if view.format == "B" else view.cast("B")
 
 
 def check_magic(to_magic: int) -> None:
