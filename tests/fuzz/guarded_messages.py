@@ -62,9 +62,9 @@ class Bench:
 
     def decode(self, target: Target, data: bytes, views: bool, partial: bool) -> Any:
         """Return the object, or None if compiled code rejects the bytes. Its views are valid until the next call."""
-        rows, constants, eighths, layout = (ctypes.c_int64 * 4).from_address(target.job.address)
+        rows, *others = (ctypes.c_int64 * 5).from_address(target.job.address)
         rows = self.rows.holding(ctypes.string_at(rows, 64 * len(target.codec.plan.rows)))
-        job = self.pool.holding(words([rows, constants, eighths, layout]))
+        job = self.pool.holding(words([rows, *others]))
         decode, decode_from = native.decoders(job, refuse, target.job)
         source = (ctypes.c_char * len(data)).from_address(self.source.holding(data))
         try:

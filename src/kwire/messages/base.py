@@ -23,6 +23,9 @@ so importing a message imports neither the codec nor numba. With `views`, bytes 
 
 The garbage collector does not track objects of these classes (`gc=False`), which saves a third of the time to create
 them. An object that contains itself is never freed.
+
+Decoded objects share their empty lists and the structs of tagged fields that were not sent, until the attribute is read
+(`kwire.plan.layouts`). msgspec's own functions, such as `msgspec.structs.asdict`, return what is shared.
 """
 
 from __future__ import annotations
@@ -97,6 +100,12 @@ class Struct(msgspec.Struct, array_like=True, gc=False):
         slot = cls.__dict__.get("unknown_tagged_fields")
         if slot is not None:
             type.__setattr__(cls, "unknown_tagged_fields", UnknownFieldsAttribute(slot))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        for name in self.__struct_fields__:
+            getattr(self, name)  # replaces a default that objects share, which a copy must not
+        reduced: tuple[Any, ...] = super().__reduce__()  # type: ignore[assignment]
+        return reduced
 
     def __repr__(self) -> str:
         values = ((name, getattr(self, name), default) for name, default in defaults(type(self)))

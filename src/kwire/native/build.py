@@ -35,7 +35,8 @@ __all__ = ["TARGETS", "Target", "build", "folder_of", "host_target", "sources_di
 PACKAGE = Path(__file__).parent.parent
 FILE_NAME = "_kernels.abi3.so"
 KERNEL_MODULES = tuple(dict.fromkeys(EXPORTS.values()))
-C_SOURCES = tuple(PACKAGE / "native" / name for name in ("native.h", "module.c", "messages.c", "records.c"))
+C_FILES = ("native.h", "messages.h", "module.c", "messages.c", "codec.c", "shared_default.c", "records.c")
+C_SOURCES = tuple(PACKAGE / "native" / name for name in C_FILES)
 GROUPS = tuple(
     tuple(module for module in KERNEL_MODULES if module.startswith(part))
     for part in ("kwire.plan.", "kwire.records.", "kwire.log.")
@@ -413,10 +414,7 @@ def exports_header(exports: list[Export], target: Target, digest: str) -> str:
 
 
 PLAN_NAMES = {
-    "kwire.plan.kernels.operands": (
-        *("CONSTANT", "NEW_LIST", "NEW_STRUCT", "MAX_FRAMES"),
-        *("FRAME", "MAX_DEPTH", "FULL", "UUID_BYTES"),
-    ),
+    "kwire.plan.kernels.operands": (*("FRAME", "FULL", "MAX_DEPTH", "MAX_FRAMES", "UUID_BYTES"),),
     "kwire.plan.kernels.encode": ("SLACK",),
     "kwire.plan.rows": ("COMPACT", "MAY_BE_NULL", "LIVE", "MAX_STRING_BYTES", "MAX_TAG"),
     "kwire.wire.kernels.varints": ("VARINT_BYTES", "VARLONG_BYTES"),

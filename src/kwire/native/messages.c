@@ -7,48 +7,32 @@
  * Every byte is checked against the end of the input before it is read. Input that the plan does not accept is left to
  * the walker (kwire.plan.reading), which raises the error, or accepts it if it is lenient.
  */
-#include "native.h"
-#include "plan.h"
+#include "messages.h"
+
+/* What takes the next value. ROOT is below the message. PAIR: header and body of a frame. */
+typedef enum { ROOT, PAIR, ARRAY_OF, STRUCT_OF } Kind;
 
 typedef struct {
-    int64_t op, a, b, c, d, e, f, g;
-} Row;
-
-/* The layout of a class, which kwire.plan.layouts writes: the offset of each field in an object, and its default. */
-typedef struct {
-    int64_t offset, kind;
-    void *value; /* CONSTANT: the object; NEW_STRUCT: its Layout */
-} Slot;
-
-typedef struct {
-    PyObject *type;
-    PyObject *(*allocate)(PyObject *, Py_ssize_t);
-    int64_t count;
-    Slot slots[];
-} Layout;
-
-/* What message_codec keeps of a plan: rows, in which operand g of STRUCT is the address of a Layout, 0 for the pair of
- * a frame; the constants; and the bytes of output to reserve for eight of input when encoding. The last one grows when
- * it was too small. */
-typedef struct {
-    const Row *rows;
-    const char *constants;
-    int64_t encode_eighths;
-    const Layout *uuid;
-} Job;
-
-/* What takes the next value: a struct, a list, or the pair of a frame. */
-typedef struct {
+    Kind kind;
+    int is_marked, is_flexible;
     PyObject *object;
-    const Layout *layout; /* null unless a struct */
+    const Layout *layout;
     const Slot *slot;     /* of a struct: the next one */
     const Slot *kept;     /* the next one before SEEK */
-    int64_t index, count; /* of a list or pair: the next element */
-    int is_pair, is_marked, is_flexible;
+    int64_t index, count; /* of an array or pair: the next element */
     /* of a tag section */
     int64_t tags, tags_left, last_tag, unknown;
     const uint8_t *section, *outer_end;
 } Frame;
+
+/* The last value of a field, which is used again if the next one is the same. It is in the message, so it is alive. */
+typedef struct {
+    PyObject *object;
+    const uint8_t *bytes;
+    int64_t number; /* of a string: how many bytes */
+} Memo;
+
+enum { MEMOS = 16 };
 
 typedef struct {
     PyObject *data; /* the input, for views of it */
@@ -57,11 +41,15 @@ typedef struct {
     const Row *row;
     Frame *top;
     int views, marked;
-    Frame frames[MAX_FRAMES]; /* the first one takes the message */
+    PyObject *message;
+    Memo memos[MEMOS], last_list;
+    Frame frames[MAX_FRAMES];
 } Reader;
 
-/* Shorter input makes too few lists for the collector to run. */
-enum { SHORT_MESSAGE = 256 };
+enum {
+    SHORT_MESSAGE = 256, /* bytes: shorter ones make too few lists for the collector to run */
+    SMALLEST_SHARED = -5, LARGEST_SHARED = 256, /* integers that Python has only once */
+};
 
 /* What a step returns. REJECTED: the plan does not accept the input. FAILED: with an exception. */
 typedef enum { DONE, REJECTED, FAILED } Outcome;
@@ -137,31 +125,13 @@ static int read_packed(Reader *r, int64_t code, int64_t *value) {
 
 /* Values: each function returns a new reference, or null with an exception. */
 
-static inline PyObject *shared(PyObject *object) {
-    Py_IncRef(object);
-    return object;
-}
-
 static inline PyObject **place(PyObject *object, const Slot *slot) {
     return (PyObject **)((char *)object + slot->offset);
 }
 
-static PyObject *new_struct(const Layout *layout);
+static inline PyObject *shared_or_list(PyObject *object) { return object ? shared(object) : PyList_New(0); }
 
-static PyObject *new_default(const Slot *slot) {
-    if (slot->kind == CONSTANT) return shared(slot->value);
-    return slot->kind == NEW_LIST ? PyList_New(0) : new_struct(slot->value);
-}
-
-static PyObject *new_struct(const Layout *layout) {
-    PyObject *made = layout->allocate(layout->type, 0);
-    for (int64_t i = 0; made && i < layout->count; i++)
-        if (!(*place(made, &layout->slots[i]) = new_default(&layout->slots[i]))) {
-            Py_DecRef(made);
-            return NULL;
-        }
-    return made;
-}
+static inline Memo *memo_of(Reader *r, const Slot *slot) { return &r->memos[(uintptr_t)slot / sizeof(Slot) % MEMOS]; }
 
 /* Make a uuid.UUID, whose slots are `int` and `is_safe`. */
 static PyObject *new_uuid(const uint8_t *p, const Layout *layout) {
@@ -182,13 +152,23 @@ static PyObject *new_uuid(const uint8_t *p, const Layout *layout) {
     return made;
 }
 
+/* Make an integer, or use the last one of the field again. */
+static inline PyObject *new_integer(Reader *r, const Slot *slot, int64_t number) {
+    if (number >= SMALLEST_SHARED && number <= LARGEST_SHARED) return PyLong_FromLong((long)number);
+    Memo *memo = memo_of(r, slot);
+    if (memo->object && memo->number == number && !memo->bytes) return shared(memo->object);
+    memo->bytes = NULL;
+    memo->number = number;
+    return memo->object = PyLong_FromLongLong(number);
+}
+
 /* Make a value of fixed width from bytes that have been checked. */
-static inline PyObject *new_fixed(Reader *r, int64_t code) {
+static inline PyObject *new_fixed(Reader *r, const Slot *slot, int64_t code) {
     const uint8_t *p = r->p;
     switch (code) {
-    case INT32: r->p += 4; return PyLong_FromLong(big32(p));
+    case INT32: r->p += 4; return new_integer(r, slot, big32(p));
     case INT16: r->p += 2; return PyLong_FromLong(big16(p));
-    case INT64: r->p += 8; return PyLong_FromLongLong((int64_t)big64(p));
+    case INT64: r->p += 8; return new_integer(r, slot, (int64_t)big64(p));
     case BOOL: r->p += 1; return shared(*p ? &_Py_TrueStruct : &_Py_FalseStruct);
     case INT8: r->p += 1; return PyLong_FromLong((int8_t)*p);
     case UINT16: r->p += 2; return PyLong_FromLong((uint16_t)big16(p));
@@ -210,26 +190,34 @@ static inline PyObject *new_fixed(Reader *r, int64_t code) {
 static inline Outcome put(Reader *r, PyObject *value) {
     Frame *top = r->top;
     if (!value) return FAILED;
-    if (top->layout) {
-        *place(top->object, top->slot++) = value;
-        return DONE;
+    switch (top->kind) {
+    case STRUCT_OF: *place(top->object, top->slot++) = value; return DONE;
+    case ARRAY_OF: return PyList_SetItem(top->object, top->index++, value) ? FAILED : DONE;
+    case PAIR: return PyTuple_SetItem(top->object, top->index++, value) ? FAILED : DONE;
+    default: r->message = value; return DONE;
     }
-    return (top->is_pair ? PyTuple_SetItem : PyList_SetItem)(top->object, top->index++, value) ? FAILED : DONE;
 }
 
 /* Give the class's defaults to those of the next `count` fields that have no value. */
 static inline Outcome put_defaults(Frame *top, int64_t count) {
     for (; count; count--, top->slot++) {
         PyObject **at = place(top->object, top->slot);
-        if (!*at && !(*at = new_default(top->slot))) return FAILED;
+        if (!*at && !(*at = shared_or_list(top->slot->value))) return FAILED;
     }
     return DONE;
 }
 
-static inline Frame *push(Reader *r, PyObject *object) {
+/* Put an empty array, which is shared if that is the default of the field. */
+static inline Outcome put_empty(Reader *r) {
+    const int is_shared = r->top->kind == STRUCT_OF && r->top->slot->value == r->job->no_elements;
+    return put(r, shared_or_list(is_shared ? r->job->no_elements : NULL));
+}
+
+static inline Frame *push(Reader *r, Kind kind, PyObject *object) {
     Frame *top = ++r->top;
+    top->kind = kind;
     top->object = object;
-    top->layout = NULL;
+    top->slot = NULL;
     top->index = 0;
     return top;
 }
@@ -245,10 +233,9 @@ static inline Outcome read_struct(Reader *r) {
     const Layout *layout = (const Layout *)r->row->g;
     PyObject *made = layout ? layout->allocate(layout->type, 0) : PyTuple_New(r->row->a);
     if (put(r, made)) return FAILED;
-    Frame *top = push(r, made);
+    Frame *top = push(r, layout ? STRUCT_OF : PAIR, made);
     top->layout = layout;
-    top->slot = layout ? layout->slots : NULL;
-    top->is_pair = !layout;
+    if (layout) top->slot = layout->slots;
     top->is_flexible = r->row->c != 0;
     top->is_marked = r->marked;
     r->marked = 0;
@@ -263,7 +250,7 @@ static inline Outcome read_fixed(Reader *r) {
     PyObject *object = r->top->object;
     const Slot *slot = r->top->slot;
     for (const Slot *last = slot + row->b; slot < last; slot++, codes >>= 4)
-        if (!(*place(object, slot) = new_fixed(r, codes & 15))) return FAILED;
+        if (!(*place(object, slot) = new_fixed(r, slot, codes & 15))) return FAILED;
     r->top->slot = slot;
     r->row++;
     return DONE;
@@ -282,20 +269,20 @@ static Outcome read_packed_run(Reader *r) {
 
 static inline Outcome read_string(Reader *r) {
     const int64_t n = read_length(r);
-    PyObject *text;
-    if (n < 0) {
-        if (n == -2) return REJECTED;
-        text = shared(&_Py_NoneStruct);
-    } else {
-        if (n > r->end - r->p || n > MAX_STRING_BYTES) return REJECTED;
-        text = PyUnicode_DecodeUTF8((const char *)r->p, n, NULL);
-        if (!text && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
-            PyErr_Clear();
-            return REJECTED;
-        }
-        r->p += n;
-    }
+    if (n == -2 || n > r->end - r->p || n > MAX_STRING_BYTES) return REJECTED;
     r->row++;
+    if (n < 0) return put(r, shared(&_Py_NoneStruct));
+    const uint8_t *bytes = r->p;
+    Memo *memo = memo_of(r, r->top->slot);
+    r->p += n;
+    if (memo->object && memo->bytes && memo->number == n && !memcmp(memo->bytes, bytes, n))
+        return put(r, shared(memo->object));
+    PyObject *text = PyUnicode_DecodeUTF8((const char *)bytes, n, NULL);
+    if (!text && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
+        PyErr_Clear();
+        return REJECTED;
+    }
+    *memo = (Memo){text, bytes, n};
     return put(r, text);
 }
 
@@ -314,17 +301,43 @@ static inline Outcome read_bytes(Reader *r) {
     return put(r, value);
 }
 
-static inline Outcome read_list(Reader *r, int is_packed) {
-    const int64_t n = read_length(r), code = r->row->b;
-    if (n == -2 || (n > 0 && n * (is_packed ? 1 : r->row->c) > r->end - r->p)) return REJECTED;
+/* Read an array of numbers. One that equals the last one, as in-sync replicas do, is copied from it. */
+static inline Outcome read_list(Reader *r) {
+    const int64_t n = read_length(r), code = r->row->b, width = r->row->c;
+    const uint8_t *bytes = r->p;
+    if (n == -2 || (n > 0 && n * width > r->end - r->p)) return REJECTED;
     r->row++;
     if (n < 0) return put(r, shared(&_Py_NoneStruct));
+    if (n == 0) return put_empty(r);
+    Memo *last = &r->last_list;
+    const int64_t kind = n << 4 | code;
+    if (last->number == kind && !memcmp(last->bytes, bytes, n * width)) {
+        r->p += n * width;
+        return put(r, PyList_GetSlice(last->object, 0, n));
+    }
+    PyObject *list = PyList_New(n);
+    if (put(r, list)) return FAILED;
+    for (int64_t i = 0; i < n; i++) {
+        PyObject *value = new_fixed(r, NULL, code);
+        if (!value) return FAILED;
+        PyList_SetItem(list, i, value);
+    }
+    *last = (Memo){list, bytes, kind};
+    return DONE;
+}
+
+static Outcome read_packed_list(Reader *r) {
+    const int64_t n = read_length(r), code = r->row->b;
+    if (n == -2 || n > r->end - r->p) return REJECTED; /* each takes a byte at least */
+    r->row++;
+    if (n < 0) return put(r, shared(&_Py_NoneStruct));
+    if (n == 0) return put_empty(r);
     PyObject *list = PyList_New(n);
     if (put(r, list)) return FAILED;
     for (int64_t i = 0; i < n; i++) {
         int64_t number;
-        if (is_packed && !read_packed(r, code, &number)) return REJECTED;
-        PyObject *value = is_packed ? PyLong_FromLongLong(number) : new_fixed(r, code);
+        if (!read_packed(r, code, &number)) return REJECTED;
+        PyObject *value = PyLong_FromLongLong(number);
         if (!value) return FAILED;
         PyList_SetItem(list, i, value);
     }
@@ -335,15 +348,13 @@ static inline Outcome read_array(Reader *r) {
     const Row *row = r->row;
     const int64_t n = read_length(r);
     if (n == -2 || (n > 0 && n * row->c > r->end - r->p)) return REJECTED;
-    PyObject *list = n < 0 ? shared(&_Py_NoneStruct) : PyList_New(n);
-    if (put(r, list)) return FAILED;
     if (n <= 0) {
         r->row = r->job->rows + row->b;
-        return DONE;
+        return n ? put(r, shared(&_Py_NoneStruct)) : put_empty(r);
     }
-    Frame *top = push(r, list);
-    top->is_pair = 0;
-    top->count = n;
+    PyObject *list = PyList_New(n);
+    if (put(r, list)) return FAILED;
+    push(r, ARRAY_OF, list)->count = n;
     r->row++;
     return DONE;
 }
@@ -418,11 +429,13 @@ static PyObject *unknown_fields(Reader *r, const Row *entries, int64_t count) {
     PyObject *list = PyList_New(top->unknown);
     if (!list) return NULL;
     r->p = top->section;
-    for (int64_t i = 0, index = 0; i < top->tags; i++) {
+    int64_t index = 0;
+    for (int64_t i = 0; i < top->tags; i++) {
         uint64_t tag = 0, n = 0;
         read_varint(r, VARINT_BYTES, &tag);
         read_varint(r, VARINT_BYTES, &n);
-        if (find_entry(entries, count, (int64_t)tag) == count) {
+        if (n > (uint64_t)(r->end - r->p)) n = 0; /* another thread changes the input */
+        if (find_entry(entries, count, (int64_t)tag) == count && index < top->unknown) {
             PyObject *field = pair(PyLong_FromLongLong((int64_t)tag),
                                    PyBytes_FromStringAndSize((const char *)r->p, (Py_ssize_t)n));
             if (!field) {
@@ -433,6 +446,7 @@ static PyObject *unknown_fields(Reader *r, const Row *entries, int64_t count) {
         }
         r->p += n;
     }
+    if (index < top->unknown) PyList_SetSlice(list, index, top->unknown, NULL); /* as above */
     return list;
 }
 
@@ -512,8 +526,8 @@ static Outcome read_rows(Reader *r) {
         case FIXED: outcome = read_fixed(r); break;
         case STRING: outcome = read_string(r); break;
         case BYTES: outcome = read_bytes(r); break;
-        case LIST: outcome = read_list(r, 0); break;
-        case VARLIST: outcome = read_list(r, 1); break;
+        case LIST: outcome = read_list(r); break;
+        case VARLIST: outcome = read_packed_list(r); break;
         case ARRAY: outcome = read_array(r); break;
         case NEXT: outcome = next_element(r); break;
         case NULLABLE: outcome = read_nullable(r); break;
@@ -530,15 +544,14 @@ static Outcome read_rows(Reader *r) {
     }
 }
 
-/* Read a message at `start`: a new reference, or null: rejected, or an exception. partial: bytes may follow; *position
- * is where they start. */
-static PyObject *read_message(PyObject *data, const Job *job, int64_t start, int views, int partial, int64_t *position) {
+PyObject *read_message(PyObject *data, const Job *job, int64_t start, int views, int partial, int64_t *position) {
     Py_buffer view;
+    Outcome outcome = REJECTED;
+    Reader reader;
+    reader.message = NULL;
     if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) return NULL;
-    PyObject *message = NULL, *root = start >= 0 && start <= view.len ? PyList_New(1) : NULL;
-    if (root) {
+    if (start >= 0 && start <= view.len) {
         const int was_on = view.len - start >= SHORT_MESSAGE && PyGC_Disable();
-        Reader reader;
         reader.data = data;
         reader.source = view.buf;
         reader.p = reader.source + start;
@@ -547,171 +560,18 @@ static PyObject *read_message(PyObject *data, const Job *job, int64_t start, int
         reader.row = job->rows;
         reader.views = views;
         reader.marked = 0;
+        for (int i = 0; i < MEMOS; i++) reader.memos[i].object = NULL;
+        reader.last_list.number = 0;
         reader.top = reader.frames - 1;
-        push(&reader, root)->is_pair = 0;
-        const Outcome outcome = read_rows(&reader);
-        const int is_framed = job->rows->op == LENGTH;
+        push(&reader, ROOT, NULL);
+        outcome = read_rows(&reader);
         *position = reader.p - reader.source;
-        if (outcome == DONE && (!is_framed || reader.p == reader.end) && (partial || *position == view.len))
-            message = shared(PyList_GetItem(root, 0));
-        Py_DecRef(root);
+        const int is_short = job->rows->op == LENGTH && reader.p < reader.end;
+        if (outcome == DONE && (is_short || (!partial && *position < view.len))) outcome = REJECTED;
         if (was_on) PyGC_Enable();
     }
     PyBuffer_Release(&view);
-    return message;
-}
-
-/* Calls from Python. `self` of both functions: the tuple (address of a Job, walk, what the Job refers to). */
-
-/* Assign the arguments of a call to the parameters, of which the first `required` have no default; 0 on an error. */
-static int assign(PyObject *const *objects, Py_ssize_t count, PyObject *keywords, const char *const *names,
-                  Py_ssize_t required, PyObject **values) {
-    Py_ssize_t most = 0, named = keywords ? PyTuple_Size(keywords) : 0;
-    while (names[most]) most++;
-    for (Py_ssize_t i = 0; i < most; i++) values[i] = i < count ? objects[i] : NULL;
-    if (count > most) {
-        PyErr_Format(PyExc_TypeError, "takes %zd positional arguments, got %zd", most, count);
-        return 0;
-    }
-    for (Py_ssize_t k = 0; k < named; k++) {
-        PyObject *name = PyTuple_GetItem(keywords, k);
-        Py_ssize_t i = 0;
-        while (i < most && PyUnicode_CompareWithASCIIString(name, names[i])) i++;
-        if (i == most || values[i]) {
-            PyErr_Format(PyExc_TypeError, "%s argument '%U'", i == most ? "unexpected keyword" : "multiple values for",
-                         name);
-            return 0;
-        }
-        values[i] = objects[count + k];
-    }
-    for (Py_ssize_t i = 0; i < required; i++)
-        if (!values[i]) {
-            PyErr_Format(PyExc_TypeError, "missing argument '%s'", names[i]);
-            return 0;
-        }
-    return 1;
-}
-
-static int is_true(PyObject *value) { return value ? PyObject_IsTrue(value) : 0; }
-
-static PyObject *flag(int is_set) { return is_set ? &_Py_TrueStruct : &_Py_FalseStruct; }
-
-/* Read a message with compiled code, else with the walker: (object, position after it). */
-static PyObject *read_or_walk(PyObject *self, PyObject *data, int64_t start, int views, int lenient, int partial,
-                              int allow_trailing, int64_t *position) {
-    const Job *job = (const Job *)PyLong_AsLongLong(PyTuple_GetItem(self, 0));
-    PyObject *source = data;
-    if (views) {
-        PyObject *view = PyMemoryView_FromObject(data);
-        source = view ? PyObject_CallMethod(view, "cast", "s", "B") : NULL;
-        if (view) Py_DecRef(view);
-        if (!source) return NULL;
-    }
-    PyObject *message = read_message(source, job, start, views, partial, position);
-    if (views) Py_DecRef(source);
-    if (message || PyErr_Occurred()) return message;
-    PyObject *found = PyObject_CallFunction(PyTuple_GetItem(self, 1), "OLOOOO", data, (long long)start, flag(views),
-                                            flag(lenient), flag(partial), flag(allow_trailing));
-    if (!found) return NULL;
-    PyObject *after = PyTuple_GetItem(found, 1);
-    message = PyTuple_GetItem(found, 0);
-    if (after && message) {
-        *position = PyLong_AsLongLong(after);
-        Py_IncRef(message);
-    }
-    Py_DecRef(found);
-    return message;
-}
-
-static PyObject *decode(PyObject *self, PyObject *const *objects, Py_ssize_t count, PyObject *keywords) {
-    static const char *const names[] = {"data", "views", "lenient", "allow_trailing", NULL};
-    PyObject *values[4];
-    int64_t position;
-    if (!assign(objects, count, keywords, names, 1, values)) return NULL;
-    const int views = is_true(values[1]), lenient = is_true(values[2]), trailing = is_true(values[3]);
-    if (views < 0 || lenient < 0 || trailing < 0) return NULL;
-    return read_or_walk(self, values[0], 0, views, lenient, 0, trailing, &position);
-}
-
-static PyObject *decode_from(PyObject *self, PyObject *const *objects, Py_ssize_t count, PyObject *keywords) {
-    static const char *const names[] = {"data", "pos", "views", "lenient", NULL};
-    PyObject *values[4];
-    int64_t position;
-    if (!assign(objects, count, keywords, names, 2, values)) return NULL;
-    const int64_t start = PyLong_AsLongLong(values[1]);
-    if (start == -1 && PyErr_Occurred()) return NULL;
-    const int views = is_true(values[2]), lenient = is_true(values[3]);
-    if (views < 0 || lenient < 0) return NULL;
-    PyObject *message = read_or_walk(self, values[0], start, views, lenient, 1, 0, &position);
-    return message ? pair(message, PyLong_FromLongLong(position)) : NULL;
-}
-
-static PyMethodDef decode_methods[] = {
-    {"decode", (PyCFunction)(void *)decode, METH_FASTCALL | METH_KEYWORDS, NULL},
-    {"decode_from", (PyCFunction)(void *)decode_from, METH_FASTCALL | METH_KEYWORDS, NULL},
-};
-
-PyObject *decoders(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
-    if (count != 3) return PyErr_Format(PyExc_TypeError, "takes 3 arguments, got %zd", count);
-    PyObject *self = PyTuple_New(3), *found = NULL;
-    for (Py_ssize_t i = 0; self && i < 3; i++) PyTuple_SetItem(self, i, shared(objects[i]));
-    if (self) {
-        found = pair(PyCFunction_NewEx(&decode_methods[0], self, NULL), PyCFunction_NewEx(&decode_methods[1], self, NULL));
-        Py_DecRef(self);
-    }
-    return found;
-}
-
-PyObject *slots(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
-    if (count != 1) return PyErr_Format(PyExc_TypeError, "takes 1 argument, got %zd", count);
-    PyObject *offsets = PyDict_New();
-    const PyMemberDef *members = PyType_GetSlot(objects[0], Py_tp_members);
-    for (; offsets && members && members->name; members++) {
-        PyObject *offset = PyLong_FromLongLong(members->offset);
-        if (!offset || PyDict_SetItemString(offsets, members->name, offset) < 0) return NULL;
-        Py_DecRef(offset);
-    }
-    return pair(PyLong_FromLongLong((int64_t)PyType_GetSlot(objects[0], Py_tp_alloc)), offsets);
-}
-
-/* Encoding */
-
-enum { SMALL_BYTES = 2048, MAX_EIGHTHS = 2048 };
-
-PyObject *encode(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
-    int64_t address;
-    if (!read_integers(objects, count, 1, &address)) return NULL;
-    Job *job = (Job *)address;
-    Py_buffer view;
-    if (PyObject_GetBuffer(objects[0], &view, PyBUF_SIMPLE) < 0) return NULL;
-    const Kernel kernel = encode_kernel();
-    char small[SMALL_BYTES], room[MAX_DEPTH * FRAME];
-    int64_t capacity = job->encode_eighths * view.len / 8;
-    if (capacity < SMALL_BYTES - SLACK) capacity = SMALL_BYTES - SLACK;
-    capacity += SLACK;
-    PyObject *exact = NULL;
-    for (;;) {
-        PyObject *made = NULL;
-        char *out = small;
-        if (capacity > SMALL_BYTES) {
-            made = PyBytes_FromStringAndSize(NULL, capacity);
-            if (!made) break;
-            out = PyBytes_AsString(made);
-        }
-        const int64_t arguments[] = {
-            (int64_t)view.buf, view.len, (int64_t)out, capacity, (int64_t)job->rows, (int64_t)job->constants, (int64_t)room};
-        int64_t written;
-        kernel(arguments, &written);
-        if (written >= 0) exact = PyBytes_FromStringAndSize(out, written); /* _PyBytes_Resize is not in the stable ABI */
-        if (made) Py_DecRef(made);
-        if (written >= 0) break;
-        if (written != FULL) {
-            exact = none();
-            break;
-        }
-        capacity *= 4;
-        if (job->encode_eighths * 2 < MAX_EIGHTHS) job->encode_eighths *= 2;
-    }
-    PyBuffer_Release(&view);
-    return exact;
+    if (outcome == DONE || !reader.message) return reader.message;
+    Py_DecRef(reader.message);
+    return NULL;
 }

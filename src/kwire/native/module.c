@@ -187,6 +187,7 @@ static PyMethodDef methods[] = {
      "record_factory(Record, timestamp types, decode_header_key, offset of each field in an object ...) -> factory"},
     {"read_records", read_records, METH_FASTCALL, READING_DOC},
     {"read_messages", read_messages, METH_FASTCALL, READING_DOC},
+    {"shared_default", shared_default, METH_FASTCALL, "shared_default(member, type, shared) -> SharedDefault"},
     {"use_level", use_level, METH_FASTCALL, "use_level(name): run the code compiled for this level of processors"},
     {"level_in_use", level_in_use, METH_FASTCALL, "level_in_use() -> name"},
     {0},
@@ -209,6 +210,7 @@ static int execute(PyObject *module) {
         Py_DecRef(function);
     }
     if (PyModule_AddObjectRef(module, "HAS_CRC32C", has_crc32c() ? &_Py_TrueStruct : &_Py_FalseStruct) < 0) return -1;
+    if (add_shared_default(module) < 0) return -1;
     return PyModule_AddStringConstant(module, "SOURCES", SOURCES);
 }
 

@@ -30,6 +30,18 @@ typedef struct {
 } PyMemberDef;
 
 typedef struct {
+    int slot;
+    void *function;
+} PyType_Slot;
+
+typedef struct {
+    const char *name;
+    int basicsize, itemsize;
+    unsigned flags;
+    PyType_Slot *slots;
+} PyType_Spec;
+
+typedef struct {
     const char *ml_name;
     PyCFunction ml_meth;
     int ml_flags;
@@ -57,9 +69,11 @@ typedef struct {
 } PyModuleDef;
 
 enum { METH_KEYWORDS = 2, METH_FASTCALL = 0x80, PyBUF_SIMPLE = 0, PyBUF_C_CONTIGUOUS = 0x38 };
-enum { Py_mod_exec = 2, Py_tp_alloc = 47, Py_tp_members = 72 };
+enum { Py_mod_exec = 2, Py_tp_alloc = 47, Py_tp_dealloc = 52, Py_tp_descr_get = 54, Py_tp_descr_set = 55 };
+enum { Py_tp_doc = 56, Py_tp_traverse = 71, Py_tp_members = 72, T_OBJECT = 6, READONLY = 1 };
+enum { Py_TPFLAGS_DISALLOW_INSTANTIATION = 1 << 7, Py_TPFLAGS_HAVE_GC = 1 << 14, Py_TPFLAGS_DEFAULT = 1 << 18 };
 
-extern PyObject _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct;
+extern PyObject PyList_Type, _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct;
 extern PyObject *PyExc_TypeError, *PyExc_ValueError, *PyExc_ImportError;
 extern PyObject *PyExc_BufferError, *PyExc_UnicodeDecodeError;
 PyObject *PyModuleDef_Init(PyModuleDef *);
@@ -74,8 +88,13 @@ int PyErr_ExceptionMatches(PyObject *);
 void PyErr_Clear(void);
 PyObject *PyErr_NoMemory(void);
 void *PyType_GetSlot(PyObject *, int);
+PyObject *PyType_FromSpec(PyType_Spec *);
+PyObject *PyType_GenericAlloc(PyObject *, Py_ssize_t);
+void PyObject_GC_Del(void *);
+PyObject *PyObject_CallNoArgs(PyObject *);
 int PyObject_IsTrue(PyObject *);
 PyObject *PyObject_CallFunctionObjArgs(PyObject *, ...);
+PyObject *PyObject_GetAttrString(PyObject *, const char *);
 PyObject *PyObject_CallFunction(PyObject *, const char *, ...);
 PyObject *PyObject_CallMethod(PyObject *, const char *, const char *, ...);
 PyObject *PySequence_GetSlice(PyObject *, Py_ssize_t, Py_ssize_t);
@@ -84,7 +103,8 @@ Py_ssize_t PyTuple_Size(PyObject *);
 PyObject *PyTuple_GetItem(PyObject *, Py_ssize_t);
 int PyTuple_SetItem(PyObject *, Py_ssize_t, PyObject *);
 PyObject *PyList_New(Py_ssize_t);
-PyObject *PyList_GetItem(PyObject *, Py_ssize_t);
+PyObject *PyList_GetSlice(PyObject *, Py_ssize_t, Py_ssize_t);
+int PyList_SetSlice(PyObject *, Py_ssize_t, Py_ssize_t, PyObject *);
 int PyList_SetItem(PyObject *, Py_ssize_t, PyObject *);
 PyObject *PyDict_New(void);
 int PyDict_SetItemString(PyObject *, const char *, PyObject *);
@@ -122,7 +142,7 @@ int read_integers(PyObject *const *objects, Py_ssize_t count, Py_ssize_t wanted,
 PyObject *pair(PyObject *first, PyObject *second); /* takes both references; null if one is null */
 PyObject *none(void);
 
-/* Of messages.c */
+/* Of codec.c */
 
 PyObject *decoders(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *slots(PyObject *, PyObject *const *, Py_ssize_t);
@@ -133,3 +153,8 @@ PyObject *encode(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *record_factory(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *read_records(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *read_messages(PyObject *, PyObject *const *, Py_ssize_t);
+
+/* Of shared_default.c */
+
+PyObject *shared_default(PyObject *, PyObject *const *, Py_ssize_t);
+int add_shared_default(PyObject *module);

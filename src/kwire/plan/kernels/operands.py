@@ -45,9 +45,6 @@ MAX_DEPTH = 32
 MAX_FRAMES = 64
 """Open structs and arrays of the decoder; the walker reads plans that need more. Kafka's deepest needs 13."""
 
-CONSTANT, NEW_LIST, NEW_STRUCT = range(3)
-"""Defaults in a layout (`kwire.plan.layouts`)."""
-
 FAILED, FULL = -1, -2
 """What kernels return: the input is not acceptable, the output has no room."""
 

@@ -1,0 +1,42 @@
+/* What messages.c and codec.c share. */
+#pragma once
+#include "native.h"
+#include "plan.h"
+
+typedef struct {
+    int64_t op, a, b, c, d, e, f, g;
+} Row;
+
+/* The layout of a class, which kwire.plan.layouts writes: for each field, its offset in an object and its default, null
+ * for a new list. */
+typedef struct {
+    int64_t offset;
+    PyObject *value;
+} Slot;
+
+typedef struct {
+    PyObject *type;
+    PyObject *(*allocate)(PyObject *, Py_ssize_t);
+    int64_t count;
+    Slot slots[];
+} Layout;
+
+/* What message_codec keeps of a plan: rows, in which operand g of STRUCT is the address of a Layout, 0 for the pair of
+ * a frame; constants; the bytes of output to reserve for eight of input when encoding, which grow when they were too
+ * few; the layout of uuid.UUID; the default of lists that are shared while they are empty. */
+typedef struct {
+    const Row *rows;
+    const char *constants;
+    int64_t encode_eighths;
+    const Layout *uuid;
+    PyObject *no_elements;
+} Job;
+
+/* Read a message at `start`: a new reference, or null: rejected, or an exception. partial: bytes may follow; *position
+ * is where they start. */
+PyObject *read_message(PyObject *data, const Job *job, int64_t start, int views, int partial, int64_t *position);
+
+static inline PyObject *shared(PyObject *object) {
+    Py_IncRef(object);
+    return object;
+}
