@@ -3,7 +3,9 @@
 116 byte records in 16 KB batches, CRC on, read from a file (in the page cache) in 8 MB pieces into one buffer, as
 kwire.log does. Figures: each codec with all columns except headers; fewer columns; without CRC; the object path; magic
 1. Peers: aiokafka's compiled reader and kafka-python, which return objects, on a tenth of the file, and Kafka's
-FileRecords in Java. Best of several runs, since the machine is shared.
+FileRecords in Java. "memory" is the least that any reader can do: read the file, compute the checksum of each batch and
+copy the bytes once, to new memory as Arrow's. Best of several runs, since the machine is shared.
+Wall time with 1 and 2 threads: compressed batches are decompressed and parsed in parallel.
 """
 
 from __future__ import annotations
@@ -15,10 +17,13 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 from tools import kafka
 
 from benchmarks.records.batches import CODECS, RECORDS_PER_BATCH, legacy_segment, segment
+from kwire import native
 from kwire.records import ColumnReader, read_batches
+from kwire.records.batch_header import ATTRIBUTES_POSITION, batch_spans
 
 SPARK_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 BATCHES = 2500  # 320,000 rows, 40 MB
@@ -48,6 +53,33 @@ def read_columns(path: Path, columns: tuple[str, ...], check_crc: bool = True) -
             buffer[:rest] = buffer[reader.consumed : kept + n]
             kept = rest
     return rows
+
+
+def read_and_copy(path: Path) -> int:
+    """Read the file, sum the bytes that checksums cover, and copy it to new memory; return the number of rows."""
+    buffer, kept = BUFFER, 0
+    with path.open("rb", buffering=0) as file:
+        while n := file.readinto(buffer[kept:]):
+            chunk = buffer[: kept + n]
+            end = 0
+            for start, end in batch_spans(chunk):
+                native.sum_bytes(chunk[start + ATTRIBUTES_POSITION : end])
+            copy = np.empty(end, np.uint8)
+            copy[:] = np.frombuffer(chunk, np.uint8, end)
+            kept += n - end
+            buffer[:kept] = buffer[end : end + kept]
+    return BATCHES * RECORDS_PER_BATCH
+
+
+def wall_ns_a_row(path: Path, threads: int) -> float:
+    """Return the wall time per row of the fastest run with this number of threads."""
+    data, best = path.read_bytes(), float("inf")
+    reader = ColumnReader(SPARK_COLUMNS, topic="bench", partition=0, threads=threads)
+    for _ in range(RUNS):
+        start = time.perf_counter_ns()
+        rows = sum(batch.num_rows for batch in reader.read(data))
+        best = min(best, (time.perf_counter_ns() - start) / rows)
+    return best
 
 
 def read_objects(data: bytes) -> int:
@@ -106,6 +138,10 @@ def main() -> None:
             peers = python_peers(part)
             if path in java:
                 peers["java"] = java[path]
+            if codec == "none":
+                peers["memory"] = cpu_ns_a_row(lambda path=path: read_and_copy(path))
+            one = wall_ns_a_row(path, 1)
+            report(f"log_to_arrow/{codec}/2_threads", wall_ns_a_row(path, 2), {"1_thread": one})
             report(f"log_to_arrow/{codec}", cpu_ns_a_row(lambda path=path: read_columns(path, SPARK_COLUMNS)), peers)
             if codec == "none":
                 for columns in (("value",), ("offset", "timestamp"), ("partition", "offset")):

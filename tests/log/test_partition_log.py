@@ -9,6 +9,7 @@ import pytest
 
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
+from kwire.records import parallel_decoder
 from tests.log.expected import ARCHIVES, ISOLATIONS, consumed, offsets, read_arrow, read_objects
 
 Copied = Callable[[str, str], Path]
@@ -32,11 +33,16 @@ def test_read_returns_the_records_of_kafkas_consumer(kafka_logs: dict[str, Path]
 
 @pytest.mark.parametrize("archive", ARCHIVES)
 @pytest.mark.requirement("D-01", "D-03", "D-04", "D-05", "D-06", "R-23", "R-24", "S31-12")
-def test_read_arrow_returns_the_records_of_kafkas_consumer(kafka_logs: dict[str, Path], archive: str) -> None:
+@pytest.mark.parametrize("threads", [1, 3])
+def test_read_arrow_returns_the_records_of_kafkas_consumer(
+    kafka_logs: dict[str, Path], archive: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parallel_decoder, "PIECE_BYTES", 1000)
     directory, expected = LogDirectory(kafka_logs[archive] / "data"), kafka_logs[archive] / "expected"
     for topic, partition, isolation, _ in offsets(expected):
         rows, _ = consumed(expected, topic, partition, isolation)
-        assert read_arrow(directory[topic, partition], isolation=isolation) == rows, (topic, partition, isolation)
+        found = read_arrow(directory[topic, partition], isolation=isolation, threads=threads)
+        assert found == rows, (topic, partition, isolation)
 
 
 @pytest.mark.parametrize("archive", ARCHIVES)

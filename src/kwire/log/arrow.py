@@ -54,6 +54,7 @@ def read_arrow(
     *,
     check_crc: bool,
     max_decompressed_bytes: int,
+    threads: int,
 ) -> pa.RecordBatchReader:
     """Implement ReadableLog.read_arrow."""
     wanted = default_columns(columns)
@@ -63,7 +64,14 @@ def read_arrow(
         )
 
     pinned = log.pin(start_offset, end_offset, isolation)
-    batches = read_pinned(log, pinned, wanted, check_crc=check_crc, max_decompressed_bytes=max_decompressed_bytes)
+    batches = read_pinned(
+        log,
+        pinned,
+        wanted,
+        check_crc=check_crc,
+        max_decompressed_bytes=max_decompressed_bytes,
+        threads=threads,
+    )
     return pa.RecordBatchReader.from_batches(schema_of(wanted), batches)
 
 
@@ -75,6 +83,7 @@ def read_pinned(
     mode: str = "FAILFAST",
     check_crc: bool = True,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    threads: int = 1,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a pinned range. columns: as of read_arrow, or with `_corrupt`; mode: as of read_split."""
     reader = RangeReader(
@@ -85,6 +94,7 @@ def read_pinned(
         check_crc=check_crc,
         max_decompressed_bytes=max_decompressed_bytes,
         mode=mode,
+        threads=threads,
     )
     for run in pinned.runs:
         yield from reader.read_run(run)
@@ -107,6 +117,7 @@ class RangeReader:
         check_crc: bool = True,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
         mode: str = "FAILFAST",
+        threads: int = 1,
     ) -> None:
         self._columns, self._schema = tuple(columns), schema_of(columns)
         self._topic, self._partition = topic, partition
@@ -122,6 +133,7 @@ class RangeReader:
             check_crc=check_crc,
             max_decompressed_bytes=max_decompressed_bytes,
             on_corrupt=self._on_corrupt,
+            threads=threads,
         )
 
     def read_run(self, run: Run) -> Iterator[pa.RecordBatch]:

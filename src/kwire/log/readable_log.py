@@ -252,10 +252,12 @@ class ReadableLog(ABC):
         *,
         check_crc: bool = True,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        threads: int = 1,
     ) -> pa.RecordBatchReader:
         """Read the same records as Arrow batches with the columns of Spark's Kafka source.
 
         columns: names of kwire.records.columns.COLUMNS, in this order; default: all but headers.
+        threads: decompress and decode in parallel; see ColumnReader for the memory.
         The returned reader raises the exceptions of read().
         """
         from kwire.log.arrow import read_arrow
@@ -268,6 +270,7 @@ class ReadableLog(ABC):
             columns,
             check_crc=check_crc,
             max_decompressed_bytes=max_decompressed_bytes,
+            threads=threads,
         )
 
 

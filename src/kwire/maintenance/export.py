@@ -60,7 +60,8 @@ class Range:
 class ExportOptions:
     """Options of an export.
 
-    headers: include the column. as_base64: keys, payloads and header values of JSON lines in base64.
+    headers: include the column. as_base64: keys, payloads and header values of JSON lines in base64. threads: that
+    decompress and decode a log.
     """
 
     format: Format = "parquet"
@@ -68,6 +69,7 @@ class ExportOptions:
     isolation: Isolation = "read_uncommitted"
     headers: bool = False
     as_base64: bool = False
+    threads: int = 1
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -204,7 +206,7 @@ def export_partition(
     log, start, end = retry_on_change(log.reopened(), bounds)
     count, reported, size = 0, 0, log.size_bytes or 0
     if start < end:
-        for batch in log.read_arrow(start, end, options.isolation, options.columns):
+        for batch in log.read_arrow(start, end, options.isolation, options.columns, threads=options.threads):
             rows = in_time(batch, wanted)
             if rows.num_rows:
                 output.write(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -76,7 +76,7 @@ class ColumnDecoder:
         lowest_offset: int,
         highest_offset: int,
         aborted: Sequence[Aborted],
-    ) -> Iterator[Decoded]:
+    ) -> Generator[Decoded, None, None]:
         """Yield record batches, and a CorruptBatch for each corrupt batch. Sets consumed and stopped at the end."""
         self.consumed, self.stopped = 0, None
         self.position, self.file, self.kept_offsets = position, file, (lowest_offset, highest_offset)

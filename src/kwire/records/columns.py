@@ -15,6 +15,7 @@ numba and pyarrow are imported when a reader is made, not with this module.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from kwire.errors import CorruptBatch, OptionError
@@ -23,13 +24,15 @@ from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kwire.records.column_decoder import Aborted, Buffer
+    from kwire.records.column_decoder import Aborted, Buffer, ColumnDecoder
+    from kwire.records.parallel_decoder import ParallelDecoder
 
 __all__ = ["COLUMNS", "ColumnReader", "arrow_schema", "to_arrow"]
 
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 
 SMALLEST_OFFSET, LARGEST_OFFSET = -(2**63), 2**63 - 1
+MOST_THREADS = 256
 LARGEST_BOUND = (1 << 30) - 64  # two of them fit the int32 in which Arrow counts the bytes of a binary column
 
 
@@ -68,6 +71,8 @@ class ColumnReader:
     on_corrupt: called with each CorruptBatch, in the order of the rows; reading continues after the batch. Without
         it the error is raised, after the rows before it.
     include_control: include the records of control batches.
+    threads: decode the batches of a buffer in parallel. Each thread needs memory like a reader: up to max_bytes for
+        rows, max_decompressed_bytes for a batch, and two Arrow batches that are ready.
 
     After read() is exhausted:
     consumed: bytes of the buffer that were whole batches, corrupt ones included; pass the rest again with more data.
@@ -86,6 +91,7 @@ class ColumnReader:
         max_bytes: int = 8 << 20,
         on_corrupt: Callable[[CorruptBatch], None] | None = None,
         include_control: bool = False,
+        threads: int = 1,
     ) -> None:
         from kwire.records.column_decoder import ColumnDecoder
 
@@ -93,22 +99,34 @@ class ColumnReader:
         for name, value in (("max_decompressed_bytes", max_decompressed_bytes), ("max_bytes", max_bytes)):
             if not 1 <= value <= LARGEST_BOUND:
                 raise OptionError(f"{name} {value} is out of range: 1 to {LARGEST_BOUND} bytes")
+        if not 1 <= threads <= MOST_THREADS:
+            raise OptionError(f"threads {threads} is out of range: 1 to {MOST_THREADS}")
         if max_rows < 1:
             raise OptionError(f"max_rows {max_rows} is out of range: at least 1")
         self.consumed = 0
         self.stopped: CorruptBatch | None = None
         self.on_corrupt = on_corrupt
-        self.decoder = ColumnDecoder(
-            self.columns,
-            arrow_schema(self.columns),
-            topic=topic,
-            partition=partition,
-            check_crc=check_crc,
-            max_decompressed_bytes=max_decompressed_bytes,
-            max_rows=max_rows,
-            max_bytes=max_bytes,
-            include_control=include_control,
-        )
+
+        def create() -> ColumnDecoder:
+            return ColumnDecoder(
+                self.columns,
+                arrow_schema(self.columns),
+                topic=topic,
+                partition=partition,
+                check_crc=check_crc,
+                max_decompressed_bytes=max_decompressed_bytes,
+                max_rows=max_rows,
+                max_bytes=max_bytes,
+                include_control=include_control,
+            )
+
+        self.decoder: ColumnDecoder | ParallelDecoder
+        if threads == 1:
+            self.decoder = create()
+        else:
+            from kwire.records.parallel_decoder import ParallelDecoder
+
+            self.decoder = ParallelDecoder(create, threads)
 
     def read(
         self,
@@ -131,14 +149,14 @@ class ColumnReader:
         self.consumed, self.stopped = 0, None
         lowest = start_offset if start_offset > 0 else SMALLEST_OFFSET
         highest = LARGEST_OFFSET if end_offset is None else max(end_offset - 1, SMALLEST_OFFSET)
-        events = self.decoder.decode(buf, position, file, lowest, highest, aborted)
-        for event in events:
-            if not isinstance(event, CorruptBatch):
-                yield event
-            elif self.on_corrupt is None:
-                raise event
-            else:
-                self.on_corrupt(event)
+        with closing(self.decoder.decode(buf, position, file, lowest, highest, aborted)) as events:
+            for event in events:  # closed at once on an error: threads may still be reading buf
+                if not isinstance(event, CorruptBatch):
+                    yield event
+                elif self.on_corrupt is None:
+                    raise event
+                else:
+                    self.on_corrupt(event)
         self.consumed, self.stopped = self.decoder.consumed, self.decoder.stopped
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import ipc
 
 from kwire.cli.main import run
 from kwire.log import PartitionLog
@@ -26,6 +27,15 @@ def test_export_reports_the_files_it_wrote(source: str, tmp_path: Path, capsys: 
     assert [(row["topic"], row["partition"]) for row in rows] == [("txn", 0), ("txn", 1)]
     for row in rows:
         assert pq.ParquetFile(row["path"]).metadata.num_rows == row["records"] > 300
+
+
+def test_threads_do_not_change_an_export(source: str, tmp_path: Path) -> None:
+    for threads in ("1", "3"):
+        path = str(tmp_path / f"{threads}.arrow")
+        assert run(["log", "export", source, "-o", path, "--topic", "txn", "--threads", threads]) == 0
+    one, three = (ipc.open_file(tmp_path / f"{name}.arrow").read_all() for name in ("1", "3"))
+    assert one.equals(three)
+    assert run(["log", "export", source, "-o", str(tmp_path / "x"), "--threads", "0"]) == 2
 
 
 def test_the_file_name_selects_the_format(source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,6 +80,7 @@ def export(
     as_base64: Annotated[
         bool, typer.Option("--base64", help="Keys and values of JSON lines in base64 instead of text.")
     ] = False,
+    threads: Annotated[int, typer.Option(min=1, max=256, help="Threads that decompress and decode a log.")] = 1,
     config: ClientConfigs = None,
     config_file: ClientConfigFile = None,
     format: FormatOption = Format.TABLE,
@@ -108,6 +109,7 @@ def export(
         isolation=isolation.value,
         headers=headers,
         as_base64=as_base64,
+        threads=threads,
     )
     state = f"{output}.part has the finished part; run the command again to continue"
     if one_file:
