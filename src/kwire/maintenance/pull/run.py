@@ -177,7 +177,8 @@ class Pull:
         if offset < copy.log.log_end_offset:
             self._happened("truncated", key, offset, copy.log.log_end_offset)
             copy.truncate_to(offset, now_ms=now())
-            copy.high_watermark = min(copy.high_watermark, offset) if not self.options.follow else offset
+            latest = self.client.list_offsets({key: LATEST_TIMESTAMP}, isolation="read_uncommitted")[key].offset
+            copy.high_watermark = min(copy.high_watermark, latest)  # of the new leader
             self.manager.write_checkpoints()
         if self.options.follow or not copy.is_complete:
             self.fetcher.seek(key, copy.position())

@@ -1,0 +1,191 @@
+"""Copies of a cluster of three Kafka brokers whose leaders move, one of them without all records."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from tests.interop.test_pulled_copies import batches
+from tests.waiting import HANG_S
+from tools import kafka
+
+from kwire.client import Client
+from kwire.errors import BrokerError, ConnectionFailed
+from kwire.log import LogDirectory
+from kwire.log.verify import verify_directory
+from kwire.maintenance.pull import PullOptions, pull
+from kwire.messages import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+)
+
+pytestmark = [pytest.mark.jvm, pytest.mark.slow]
+
+MOVES = 50
+PREFERRED = 0
+
+
+class Cluster:
+    """Three brokers; the first one is the controller as well."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self._folder, self._stack = folder, stack
+        self._controller = kafka.free_port()
+        self.brokers = {n: self._broker(n) for n in (1, 2, 3)}
+
+    def _broker(self, node_id: int) -> kafka.KafkaBroker:
+        folder = self._folder / f"node-{node_id}"
+        settings: dict[str, str | int] = {
+            "node.id": node_id,
+            "controller.quorum.voters": f"1@127.0.0.1:{self._controller}",
+            "offsets.topic.replication.factor": 1,
+            "replica.lag.time.max.ms": 1000,
+            "broker.session.timeout.ms": 3000,
+            "auto.leader.rebalance.enable": "false",
+        }
+        broker = kafka.KafkaBroker(folder, version="3.9.1", heap="256m", **settings)
+        plain = f"PLAINTEXT://127.0.0.1:{broker.port}"
+        if node_id == 1:
+            broker.settings["listeners"] = f"{plain},CONTROLLER://127.0.0.1:{self._controller}"
+        else:
+            broker.settings |= {"process.roles": "broker", "listeners": plain}
+        return self._stack.enter_context(broker)
+
+    @property
+    def servers(self) -> str:
+        return self.brokers[1].bootstrap_servers
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Cluster]:
+    with ExitStack() as stack:
+        yield Cluster(folder, stack)
+
+
+def create(cluster: Cluster, name: str, replicas: list[list[int]], **configs: str) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.servers})
+    config = {key.replace("_", "."): value for key, value in configs.items()}
+    until(lambda: len(admin.list_topics(timeout=5).brokers) == 3)
+    for created in admin.create_topics(
+        [NewTopic(name, len(replicas), replica_assignment=replicas, config=config)]
+    ).values():
+        created.result()
+
+
+def until(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + HANG_S
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def move_leader(client: Client, topic: str, partition: int, replicas: list[int]) -> None:
+    """Make the first of the replicas the preferred leader, and elect it."""
+    reassign = AlterPartitionReassignmentsRequest.ReassignablePartition(partition_index=partition, replicas=replicas)
+    topics = [AlterPartitionReassignmentsRequest.ReassignableTopic(name=topic, partitions=[reassign])]
+    controller = client.metadata([]).controller_id
+    client.request(
+        AlterPartitionReassignmentsRequest(topics=topics, timeout_ms=10_000),
+        AlterPartitionReassignmentsResponse,
+        node_id=controller,
+    )
+    chosen = [ElectLeadersRequest.TopicPartitions(topic=topic, partitions=[partition])]
+    client.request(
+        ElectLeadersRequest(election_type=PREFERRED, topic_partitions=chosen, timeout_ms=10_000),
+        ElectLeadersResponse,
+        node_id=controller,
+    )
+
+
+def test_a_copy_follows_leaders_that_move(tmp_path: Path) -> None:
+    with running(tmp_path) as cluster:
+        create(cluster, "orders", [[1, 2, 3]] * 3, segment_bytes="1048576")
+        stop, epochs = threading.Event(), set[int]()
+
+        def produce() -> None:
+            producer = Producer({"bootstrap.servers": cluster.servers, "linger.ms": 5, "enable.idempotence": True})
+            i = 0
+            while not stop.is_set():
+                producer.produce("orders", b"value %d" % i * 10, key=b"%d" % i)
+                producer.poll(0.001 if i % 50 else 0.01)
+                i += 1
+            producer.flush()
+
+        def move() -> None:
+            rng = random.Random(3)
+            with Client(cluster.servers) as client:
+                for _ in range(MOVES):
+                    move_leader(client, "orders", rng.randrange(3), rng.sample([1, 2, 3], 3))
+                    epochs.update(
+                        p.leader_epoch for p in client.metadata(["orders"]).topics["orders"].partitions.values()
+                    )
+                    time.sleep(0.3)
+            stop.set()
+
+        threads = [threading.Thread(target=each) for each in (produce, move)]
+        for thread in threads:
+            thread.start()
+        with Client(cluster.servers) as client:
+            result = pull(client, str(tmp_path / "copy"), PullOptions(follow=True, groups=False), stop=stop.is_set)
+            for thread in threads:
+                thread.join()
+            assert not result.failures
+            assert max(epochs) > 5
+            assert pull(client, str(tmp_path / "copy"), PullOptions(groups=False)).is_complete
+            leaders = {n: p.leader for n, p in client.metadata(["orders"]).topics["orders"].partitions.items()}
+    copied = batches(tmp_path / "copy")
+    assert sum(map(len, copied.values())) > 100
+    for partition, leader in leaders.items():
+        stored = batches(tmp_path / f"node-{leader}" / "data")
+        assert copied["orders", partition] == stored["orders", partition]
+    assert [each for each in verify_directory(LogDirectory(tmp_path / "copy")).damages if not each.is_harmless] == []
+
+
+def test_a_copy_loses_what_an_unclean_election_loses(tmp_path: Path) -> None:
+    """Records that only the old leader has are copied; the new leader writes others at their offsets."""
+    with running(tmp_path) as cluster:
+        create(cluster, "orders", [[2, 3]], unclean_leader_election_enable="true", min_insync_replicas="1")
+        write(cluster.servers, b"both", 100)
+        cluster.brokers[3].stop()
+        with Client(cluster.servers) as client:
+            until(lambda: write(cluster.servers, b"only the old leader", 10) > 150)
+            copy = str(tmp_path / "copy")
+            until(lambda: pull(client, copy, PullOptions(groups=False)).copied["orders", 0].log_end_offset > 150)
+            before = LogDirectory(copy)["orders", 0].log_end_offset
+        cluster.brokers[2].stop(kill=True)
+        cluster.brokers[3].__enter__()
+        write(cluster.servers, b"the new leader", 10)
+        with Client(cluster.servers) as client:
+            until(lambda: leader_of(client) == 3)
+            result = pull(client, copy, PullOptions(groups=False))
+        assert result.is_complete
+        (event,) = result.events
+        assert (event.kind, event.first_offset, event.end_offset) == ("truncated", 100, before)
+    assert batches(tmp_path / "copy")["orders", 0] == batches(tmp_path / "node-3" / "data")["orders", 0]
+    values = [bytes(record.value or b"") for record in LogDirectory(copy)["orders", 0].read()]
+    assert values == [b"both"] * 100 + [b"the new leader"] * 10
+
+
+def leader_of(client: Client) -> int | None:
+    try:
+        return client.metadata(["orders"]).topics["orders"].partitions[0].leader
+    except (BrokerError, ConnectionFailed):
+        return None
+
+
+def write(servers: str, value: bytes, n: int) -> int:
+    """Write n records and return the offset after the last one."""
+    producer, ends = Producer({"bootstrap.servers": servers, "acks": 1}), [0]
+    for _ in range(n):
+        producer.produce("orders", value, partition=0, on_delivery=lambda error, m: ends.append((m.offset() or 0) + 1))
+    assert producer.flush(HANG_S) == 0
+    return max(ends)
