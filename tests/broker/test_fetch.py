@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import uuid
 from typing import Any
 
 import pytest
@@ -243,3 +244,39 @@ def test_a_waiting_fetch_reports_a_deleted_topic(broker: Broker, version: int) -
         other.ask(messages.DeleteTopicsRequest(topic_names=["passing"], timeout_ms=1000), 3)
         (partition,) = waiting.receive().responses[0].partitions
     assert partition.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, []),
+        ({"fetch_offset": 0}, [(0, ErrorCode.NONE)]),
+        ({"fetch_offset": 9}, [(0, ErrorCode.OFFSET_OUT_OF_RANGE)]),
+        ({"current_leader_epoch": 0, "last_fetched_epoch": 0}, []),
+        ({"current_leader_epoch": 7}, [(0, ErrorCode.UNKNOWN_LEADER_EPOCH)]),
+        ({"last_fetched_epoch": 7}, [(0, ErrorCode.OFFSET_OUT_OF_RANGE)]),
+    ],
+    ids=str,
+)
+def test_a_session_at_the_end_of_a_partition_returns_only_what_has_changed(
+    broker: Broker, changed: dict[str, int], expected: list[tuple[int, ErrorCode]]
+) -> None:
+    cls = messages.FetchRequest
+    topic = f"at-the-end-{uuid.uuid4()}"
+    with RawClient(broker) as client:
+        create(client, topic)
+        produce(client, topic)
+
+        def ask(session_id: int, epoch: int, **values: int) -> Any:
+            partition = cls.FetchPartition(**{"partition": 0, "fetch_offset": 1, **values})
+            topics = [cls.FetchTopic(topic=topic, partitions=[partition])]
+            return client.ask(cls(max_wait_ms=0, session_id=session_id, session_epoch=epoch, topics=topics), 12)
+
+        session_id = ask(0, 0).session_id
+        assert ask(session_id, 1).responses == []
+        found = ask(session_id, 2, **changed).responses
+        assert [(each.partition_index, each.error_code) for one in found for each in one.partitions] == expected
+        produce(client, topic)
+        (after,) = ask(session_id, 3).responses
+        assert after.partitions[0].high_watermark == 2
+        assert after.partitions[0].records

@@ -43,6 +43,8 @@ NEWEST_MAGIC = 2
 CORRELATION_ID_BYTES = 4
 
 Body = FetchResponse | SplicedResponse
+Read = list[tuple[SessionPartition, Found]]
+"""The results of partitions, without those of which an incremental response needs nothing."""
 Result = TypeVar("Result")
 
 
@@ -57,11 +59,11 @@ def handle(node: Node, context: RequestContext, request: FetchRequest) -> Body |
     return DelayedFetch(fetch, fetch.respond).future
 
 
-async def respond_converted(fetch: Fetch, found: list[Found]) -> Body:
+async def respond_converted(fetch: Fetch, found: Read) -> Body:
     """Respond in a version that may need an older record format than the stored one."""
     if not fetch.is_enough(found):
         found = await DelayedFetch(fetch, list).future
-    return fetch.respond([await fetch.convert(one) for one in found])
+    return fetch.respond([(each, await fetch.convert(one)) for each, one in found])
 
 
 class Fetch:
@@ -107,16 +109,19 @@ class Fetch:
         """The partitions whose appends may complete the request."""
         return [each for each in self._partitions if isinstance(each, Partition)]
 
-    def read(self) -> list[Found]:
-        """Read every partition."""
+    def read(self) -> Read:
+        """Read every partition that may have something to return."""
         request, version = self.request, self.context.api_version
         self._started_ns = time.perf_counter_ns()
         left = self._max_bytes
         at_least_one = version >= FIRST_BATCH_WHOLE_VERSION
-        found = []
+        found: Read = []
+        is_incremental = self._view.is_incremental
         for each, partition in zip(self._view.partitions, self._partitions, strict=True):
             if isinstance(partition, ErrorCode):
-                found.append(failure(each.index, partition))
+                found.append((each, failure(each.index, partition)))
+                continue
+            if is_incremental and is_unchanged(partition, each):
                 continue
             try:
                 one = fetch_partition(
@@ -126,7 +131,7 @@ class Fetch:
                 one = failure(each.index, error_code(error))
             if one.size_bytes:
                 left, at_least_one = left - one.size_bytes, False
-            found.append(one)
+            found.append((each, one))
         return found
 
     async def convert(self, found: Found) -> Found:
@@ -140,22 +145,22 @@ class Fetch:
         finally:
             self._started_ns = time.perf_counter_ns()  # waiting does not count as request time
 
-    def is_enough(self, found: list[Found]) -> bool:
+    def is_enough(self, found: Read) -> bool:
         """Return whether the response can be sent now."""
         return (
             self.request.max_wait_ms <= 0
-            or not found
-            or sum(one.size_bytes for one in found) >= min(self.request.min_bytes, self._max_bytes)
-            or any(one.data.error_code or one.data.diverging_epoch.epoch >= 0 for one in found)
+            or not self._partitions
+            or sum(one.size_bytes for _, one in found) >= min(self.request.min_bytes, self._max_bytes)
+            or any(one.data.error_code or one.data.diverging_epoch.epoch >= 0 for _, one in found)
         )
 
-    def respond(self, found: list[Found]) -> Body:
+    def respond(self, found: Read) -> Body:
         """Build the response; in an incremental session, only with partitions that have changed."""
         view = self._view
         topics: dict[str | UUID, FetchableTopicResponse] = {}
         payloads = []
         sent = []
-        for each, one in zip(view.partitions, found, strict=True):
+        for each, one in found:
             if one.size_bytes:
                 one.data.records = RECORDS_ELSEWHERE
             if not view.has_changed(each, one.data):
@@ -197,12 +202,27 @@ class Fetch:
         return context.throttle_ms > 0
 
 
+def is_unchanged(partition: Partition, each: SessionPartition) -> bool:
+    """Return whether a consumer that is at the end of a partition knows all about it: there is nothing to return.
+
+    This is what `fetch_partition` and `View.has_changed` find for most partitions of a consumer of many.
+    """
+    log, request = partition.log, each.request
+    return (
+        log is not None
+        and request.fetch_offset == log.log_end_offset == log.high_watermark == each.sent_high_watermark
+        and log.log_start_offset == each.sent_log_start_offset
+        and (request.current_leader_epoch < 0 or request.current_leader_epoch == partition.leader_epoch)
+        and (request.last_fetched_epoch < 0 or request.last_fetched_epoch == log.leader_epochs.latest)
+    )
+
+
 class DelayedFetch(Generic[Result]):
     """A fetch that waits for records or max_wait_ms (Kafka's DelayedFetch). finish: builds the future's result."""
 
     __slots__ = ("_fetch", "_finish", "_timer", "future")
 
-    def __init__(self, fetch: Fetch, finish: Callable[[list[Found]], Result]) -> None:
+    def __init__(self, fetch: Fetch, finish: Callable[[Read], Result]) -> None:
         self._fetch, self._finish = fetch, finish
         self.future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self.future.add_done_callback(self._stop)
@@ -220,7 +240,7 @@ class DelayedFetch(Generic[Result]):
         if not self.future.done():
             self._done(self._fetch.read())
 
-    def _done(self, found: list[Found]) -> None:
+    def _done(self, found: Read) -> None:
         for partition in self._fetch.watched:
             partition.watchers.discard(self._on_append)
         self.future.set_result(self._finish(found))
