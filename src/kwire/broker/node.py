@@ -173,17 +173,17 @@ class Node:
 
     def reopen_logs(self) -> None:
         """Retry to open logs that could not be created or written, such as on a full disk."""
-        for topic in self.topics:
-            for index, partition in topic.partitions.items():
-                if partition.log is None or partition.log.has_failed:
-                    try:
-                        partition.log = self.log_manager.reopen(
-                            topic.name, index, now_ms=self.clock.now_ms(), topic_id=topic.topic_id
-                        )
-                    except LogError as error:
-                        log.warning("%s cannot be written: %s", partition.name, error)
-                    else:
-                        partition.log.high_watermark = partition.log.log_end_offset
+        for partition in self.topics.partitions():
+            if partition.log is None or partition.log.has_failed:
+                topic = partition.topic
+                try:
+                    partition.log = self.log_manager.reopen(
+                        topic.name, partition.index, now_ms=self.clock.now_ms(), topic_id=topic.topic_id
+                    )
+                except LogError as error:
+                    log.warning("%s cannot be written: %s", partition.name, error)
+                else:
+                    partition.log.high_watermark = partition.log.log_end_offset
 
     def delete_logs(self, topic: Topic) -> None:
         """Delete a topic's logs. Fetches that wait for its records are completed with an error."""

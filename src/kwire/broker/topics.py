@@ -148,6 +148,11 @@ class TopicRegistry:
         """Return a topic whose name differs from this one in dots and underscores only."""
         return next(iter(self._by_metric.get(metric_name(name), {}).values()), None)
 
+    def partitions(self) -> Iterator[Partition]:
+        """Iterate over all partitions, in no particular order."""
+        for topic in self._by_name.values():
+            yield from topic.partitions.values()
+
     def partition(self, name: str, index: int) -> Partition | None:
         """Return a partition; None for one that does not exist."""
         topic = self._by_name.get(name)

@@ -14,7 +14,7 @@ Source: kafka.log.LogLoader, LogSegment.recover, UnifiedLog.rebuildProducerState
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -225,8 +225,7 @@ class Loader:
 
     def load(self) -> Loaded:
         """Run all passes. Raises LogError if files cannot be read or changed."""
-        self.finish_swaps()
-        segments = self.open_and_recover()
+        segments = self.open_and_recover(self.finish_swaps())
         end_offset = self.check_end(segments)
         if not len(segments):
             segments.add(self._segment(self.checkpoints.log_start_offset, is_new=True))
@@ -269,18 +268,20 @@ class Loader:
 
     # ---- passes 1 to 3
 
-    def finish_swaps(self) -> None:
-        """Finish or undo interrupted swaps (G-02 to G-04)."""
+    def finish_swaps(self) -> Sequence[str]:
+        """Finish or undo interrupted swaps (G-02 to G-04). Returns the names in the directory."""
         files, names = self.file_system, self.file_system.list(self.directory)
         swaps = decide_swaps(names, self._end_of_swap)
         others = (name for name in names if SEGMENT_FILE.fullmatch(name) is None and name.endswith(".deleted"))
         removed = [name for name in others if not name.endswith(".checkpoint.deleted")]
-        for name in removed + [each.name for each in swaps.removed]:
+        removed += [each.name for each in swaps.removed]
+        for name in removed:
             files.remove(self._path(name))
         for _, _, name in swaps.swap:
             files.rename(self._path(name), self._path(name.removesuffix(".swap")))
         if swaps.swap:
             files.sync_directory(self.directory)
+        return files.list(self.directory) if removed or swaps.swap else names
 
     def _end_of_swap(self, name: str, base_offset: int) -> int:
         end = base_offset
@@ -289,16 +290,17 @@ class Loader:
                 end = header.last_offset + 1
         return end
 
-    def open_and_recover(self) -> SegmentList:
-        """Run passes 4 and 5 until no segment has to be split (G-06)."""
+    def open_and_recover(self, names: Sequence[str]) -> SegmentList:
+        """Run passes 4 and 5 until no segment has to be split (G-06). names: of the files in the directory."""
         while True:
             try:
-                segments = self.open_segments()
+                segments = self.open_segments(names)
                 if not self.checkpoints.is_clean:
                     self.recover(segments)
                 return segments
             except OffsetOverflow as overflow:
                 self._split(overflow.segment)
+                names = self.file_system.list(self.directory)
 
     def _split(self, segment: SegmentWriter) -> None:
         made = split(segment, lambda base: self._segment(base, is_new=True, suffix=".cleaned"))
@@ -310,11 +312,11 @@ class Loader:
 
     # ---- pass 4
 
-    def open_segments(self) -> SegmentList:
+    def open_segments(self, names: Sequence[str]) -> SegmentList:
         """Open every log; rebuild missing or invalid indexes (G-05)."""
         segments = SegmentList()
         found: dict[int, set[str]] = {}
-        for name in self.file_system.list(self.directory):
+        for name in names:
             match = SEGMENT_FILE.fullmatch(name)
             if match is not None and match["suffix"] is None and match["kind"] != "snapshot":
                 found.setdefault(int(match["base"]), set()).add(match["kind"])

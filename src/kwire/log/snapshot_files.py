@@ -23,15 +23,21 @@ class SnapshotFiles:
 
     def __init__(self, file_system: FileSystem, directory: str) -> None:
         self._file_system, self._directory = file_system, directory
-        self._offsets: set[int] = set()
-        self.reload()
+        self._listed: set[int] | None = None
+
+    @property
+    def _offsets(self) -> set[int]:
+        if self._listed is None:
+            self._listed = self._list()
+        return self._listed
 
     def reload(self) -> None:
-        """List the directory again."""
+        """List the directory again, at the next use."""
+        self._listed = None
+
+    def _list(self) -> set[int]:
         found = (SEGMENT_FILE.fullmatch(name) for name in self._file_system.list(self._directory))
-        self._offsets = {
-            int(match["base"]) for match in found if match and match["kind"] == "snapshot" and not match["suffix"]
-        }
+        return {int(match["base"]) for match in found if match and match["kind"] == "snapshot" and not match["suffix"]}
 
     def path(self, offset: int) -> str:
         """Return the path of the snapshot at offset."""

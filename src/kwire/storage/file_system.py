@@ -30,6 +30,7 @@ __all__ = ["FileSystem", "OpenFile"]
 
 Data = bytes | bytearray | memoryview
 MOST_PARTS = 1024  # of one writev
+READ_BYTES = 4096  # of the first read of a small file
 DIRECTORY_MODE = 0o700
 READ_AND_WRITE = 0o666
 ALLOWED_SHARE = 2  # logs use at most half of the descriptors of this process
@@ -256,8 +257,14 @@ class FileSystem:
     def read_all(self, path: str) -> bytes:
         """Read a whole small file."""
         try:
-            with open(path, "rb") as file:
-                return file.read()
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                data = b""
+                while chunk := os.read(fd, max(READ_BYTES, len(data))):
+                    data += chunk
+                return data
+            finally:
+                os.close(fd)
         except OSError as error:
             raise LogError(f"cannot be read: {cause(error)}", path) from error
 
