@@ -1,8 +1,9 @@
 """How long until a record is acknowledged, and until it is consumed, at 1,000 records per second?
 
-A producer (librdkafka, acks=1, no linger) and a consumer run in this process, for each broker in turns; both brokers
+A producer (librdkafka, acks=1, no linger) and a consumer run in this process, for each broker in turns; all brokers
 run all the time. Before, each broker receives a million records in large batches and 75,000 in small requests, so that
-Java has compiled its code. The figures are medians over the rounds.
+Java has compiled its code. `cold` figures are of the first second of a broker that has just started. All figures are
+medians over the rounds: on a machine with other load, percentiles above 99 and the maximum mostly show that load.
 """
 
 from __future__ import annotations
@@ -11,19 +12,29 @@ import contextlib
 import statistics
 import threading
 import time
+from collections.abc import Callable
 
-from benchmarks.broker.serving import BROKERS, Served
+from benchmarks.broker.serving import BROKERS, PEERS, Served, kfake_broker
 from benchmarks.broker.throughput import produce
 from benchmarks.messages.timing import line
 
 RATE, SECONDS, ROUNDS = 1000, 10, 5
 UNCOUNTED_S = 1
 """At the start of a round: connections are opened, topics are created."""
+PERCENTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
 WARM_UP_RECORDS, WARM_UP_RATE, WARM_UP_SECONDS = 1_000_000, 5000, 15
 VALUE_BYTES = 100
 
 
-def measure(served: Served, topic: str, rate: int = RATE, seconds: int = SECONDS) -> dict[str, float]:
+def percentiles(seconds: list[float]) -> dict[str, float]:
+    """Return milliseconds by percentile."""
+    ordered = sorted(seconds)
+    return {name: ordered[min(len(ordered) - 1, int(len(ordered) * part))] * 1000 for name, part in PERCENTILES.items()}
+
+
+def measure(
+    served: Served, topic: str, rate: int = RATE, seconds: int = SECONDS, uncounted_s: int = UNCOUNTED_S
+) -> dict[str, float]:
     """Run a round on a new topic; return milliseconds by name."""
     from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
@@ -63,25 +74,36 @@ def measure(served: Served, topic: str, rate: int = RATE, seconds: int = SECONDS
     consumer.close()
     figures = {}
     for name, times in (("acknowledge", acknowledged), ("end_to_end", received)):
-        cuts = statistics.quantiles(times[rate * UNCOUNTED_S :], n=100)
-        figures[f"{name}_p50"], figures[f"{name}_p99"] = cuts[49] * 1000, cuts[98] * 1000
+        figures |= {f"{name}_{key}": value for key, value in percentiles(times[rate * uncounted_s :]).items()}
     return figures
+
+
+def cold(serve: Callable[[], contextlib.AbstractContextManager[Served]]) -> dict[str, float]:
+    """Measure the first second of a broker that has just started."""
+    with serve() as served:
+        figures = measure(served, "cold", seconds=1, uncounted_s=0)
+        return {f"cold_{name}": value for name, value in figures.items() if name.startswith("acknowledge")}
 
 
 def main() -> None:
     """Print the figures."""
-    rounds: dict[str, list[dict[str, float]]] = {name: [] for name in BROKERS}
+    brokers = {"kfake": kfake_broker, **BROKERS}
+    rounds: dict[str, list[dict[str, float]]] = {name: [] for name in brokers}
     with contextlib.ExitStack() as stack:
-        running = {name: stack.enter_context(serve()) for name, serve in BROKERS.items()}
+        running = {name: stack.enter_context(serve()) for name, serve in brokers.items()}
         for served in running.values():
             produce(served, "warm", WARM_UP_RECORDS)
             measure(served, "warm-latency", WARM_UP_RATE, WARM_UP_SECONDS)
         for number in range(ROUNDS):
             for name, served in running.items():
                 rounds[name].append(measure(served, f"latency-{number}"))
-    for figure in rounds["kwire"][0]:
-        ours, theirs = (statistics.median(each[figure] for each in rounds[name]) for name in ("kwire", "kafka"))
-        print(line(f"broker.latency.{figure}", ours, "ms", theirs, "Kafka-3.9.1"))
+    for number in range(ROUNDS):
+        for name in ("kfake", "kwire"):  # Kafka's first second is that of its compiler
+            rounds[name][number] |= cold(brokers[name])
+    for peer, name in PEERS.items():
+        for figure in rounds[peer][0]:
+            ours, theirs = (statistics.median(each[figure] for each in rounds[who]) for who in ("kwire", peer))
+            print(line(f"broker.latency.{figure}", ours, "ms", theirs, name))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Brokers in separate processes, kwire's and real Kafka, with their CPU time and memory."""
+"""Brokers in separate processes, kwire's, real Kafka and kfake, with their CPU time and memory."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,16 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.kafka import KafkaBroker
+from tools.kafka import ROOT, KafkaBroker, need
 
 TICKS = os.sysconf("SC_CLK_TCK")
-PROGRAM = """
-import sys
-from kwire.broker import Broker
-with Broker(sys.argv[1]) as broker:
-    print(broker.bootstrap_servers, flush=True)
-    sys.stdin.read()
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +38,48 @@ class Served:
         return 0.0
 
 
+def start_kwire(directory: str) -> tuple[subprocess.Popen[str], Served]:
+    """Start `kwire serve` on a directory; end it with stop()."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kwire.cli", "serve", "--port", "0", "--data-dir", directory],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    address = process.stdout.readline().strip().removeprefix("BROKERS=")
+    return process, Served(address, process.pid, Path(directory))
+
+
+def stop(process: subprocess.Popen[str]) -> None:
+    """End a process and wait for it."""
+    with process:
+        process.terminate()
+
+
 @contextlib.contextmanager
 def kwire_broker() -> Iterator[Served]:
     """Run kwire's broker on a directory that is kept."""
     with tempfile.TemporaryDirectory() as directory:
-        process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, directory], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        assert process.stdin is not None
-        assert process.stdout is not None
+        process, served = start_kwire(directory)
         try:
-            yield Served(process.stdout.readline().strip(), process.pid, Path(directory))
+            yield served
         finally:
-            process.stdin.close()
-            process.wait(timeout=60)
+            stop(process)
+
+
+@contextlib.contextmanager
+def kfake_broker() -> Iterator[Served]:
+    """Run kfake, the fake broker of franz-go, which keeps records in memory."""
+    program = ROOT / "build" / "kfake"
+    if not program.exists():
+        go = shutil.which("go") or shutil.which("/usr/local/go/bin/go") or need("go", "golang-go")
+        subprocess.run([go, "build", "-o", str(program), "."], cwd=Path(__file__).parent / "kfake", check=True)
+    process = subprocess.Popen([str(program), "1"], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield Served(process.stdout.readline().strip(), process.pid)
+    finally:
+        stop(process)
 
 
 @contextlib.contextmanager
@@ -70,3 +92,5 @@ def real_kafka() -> Iterator[Served]:
 
 BROKERS = {"kafka": real_kafka, "kwire": kwire_broker}
 """The peer runs first, since kwire's figures are printed with the ratio to it."""
+PEERS = {"kfake": "kfake", "kafka": "Kafka-3.9.1"}
+"""Names of the peers in the printed lines."""

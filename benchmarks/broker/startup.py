@@ -1,32 +1,30 @@
 """How long does a broker take from start to the first acknowledged record, and how much memory does it use then?
 
-kwire's broker from the start of a Python process; Kafka from the start of its JVM, on a formatted directory. Medians of
+kwire's broker from the start of `kwire serve`; Kafka from the start of its JVM, on a formatted directory. Medians of
 alternating rounds.
 """
 
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 from tools.kafka import KafkaBroker
 
-from benchmarks.broker.serving import PROGRAM, Served
+from benchmarks.broker.serving import Served, start_kwire, stop
 from benchmarks.messages.timing import line
 
 ROUNDS = 3
 
 
-def first_record(address: str) -> None:
+def first_record(address: str, topic: str = "first") -> None:
     """Produce one record and wait for its acknowledgement."""
     from confluent_kafka import Producer
 
     producer = Producer({"bootstrap.servers": address, "acks": 1, "linger.ms": 0, "log_level": 0})
-    producer.produce("first", b"x")
+    producer.produce(topic, b"x")
     assert producer.flush(30) == 0
 
 
@@ -34,16 +32,10 @@ def ours() -> tuple[float, float, float]:
     """Measure one start: (seconds, CPU seconds, MB)."""
     with tempfile.TemporaryDirectory() as directory:
         start = time.perf_counter()
-        process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, directory], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        assert process.stdin is not None
-        assert process.stdout is not None
-        served = Served(process.stdout.readline().strip(), process.pid)
+        process, served = start_kwire(directory)
         first_record(served.address)
         figures = time.perf_counter() - start, served.cpu_s(), served.memory_mb()
-        process.stdin.close()
-        process.wait(timeout=60)
+        stop(process)
     return figures
 
 
