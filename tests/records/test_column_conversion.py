@@ -41,6 +41,7 @@ def outcome(convert: Any, data: bytes, magic: int, **options: Any) -> tuple[Any,
 def compare(convert: Any, data: bytes, magic: int, patch: pytest.MonkeyPatch, **options: Any) -> tuple[Any, ...]:
     """Convert by columns and by objects; return the result, which must be the same."""
     patch.setattr(column_conversion, "FEW_RECORDS", 1)
+    patch.setattr(column_conversion, "FEW_COMPRESSED_BYTES", 1)
     patch.setattr(conversion, "FEW_BYTES", 0)
     columns = outcome(convert, data, magic, **options)
     patch.setattr(conversion, "FEW_BYTES", 1 << 60)

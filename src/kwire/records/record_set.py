@@ -14,7 +14,7 @@ from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.default_batch import DefaultBatch
 from kwire.records.legacy_batch import LegacyBatch
 
-__all__ = ["read_batches"]
+__all__ = ["byte_view", "read_batches"]
 
 
 def read_batches(
@@ -31,7 +31,7 @@ def read_batches(
     A batch that buf cuts off ends the iteration without an error: fetch responses and growing segments end that way.
     Raises CorruptBatch for an impossible size or magic, after which no batch can be found.
     """
-    view = memoryview(buf).cast("B") if not isinstance(buf, memoryview) or buf.format != "B" else buf
+    view = byte_view(buf)
     pos = 0
     while len(view) - pos >= FRAME_BYTES:
         end = pos + batch_bytes(view, pos)
@@ -44,3 +44,9 @@ def read_batches(
         kind = LegacyBatch if magic in (0, 1) else DefaultBatch
         yield kind(view[pos:end], position + pos, file, max_decompressed_bytes)
         pos = end
+
+
+def byte_view(buf: bytes | bytearray | memoryview) -> memoryview:
+    """Return the bytes of buf."""
+    view = memoryview(buf)
+    return view if view.format == "B" else view.cast("B")
