@@ -12,6 +12,7 @@ pytest.importorskip("pyspark.sql.datasource")
 from tests.spark.live.test_source import Cluster
 
 from kwire.broker import Broker
+from kwire.spark.live import reading
 
 READ_TWICE = """
 import sys
@@ -23,7 +24,8 @@ for _ in range(2):
         OffsetRange("t", 0, 0, 3), ("offset",), {"bootstrap.servers": sys.argv[1]}, "read_uncommitted",
         fail_on_data_loss=True,
     ):
-        print(rows.column("offset").to_pylist(), len(reading._clients))
+        print(rows.column("offset").to_pylist())
+    print(len(reading._idle))
 """
 
 
@@ -39,5 +41,18 @@ def test_a_process_reuses_its_connections_and_exits_without_a_warning() -> None:
             text=True,
             check=True,
         )
-    assert done.stdout == "[0, 1, 2] 1\n" * 2
+    assert done.stdout == "[0, 1, 2]\n1\n" * 2
     assert done.stderr == ""
+
+
+def test_tasks_that_run_at_a_time_have_clients_of_their_own() -> None:
+    with Broker() as broker:
+        settings = {"bootstrap.servers": broker.bootstrap_servers}
+        with reading.borrow_client(settings) as first, reading.borrow_client(settings) as second:
+            assert first is not second
+        with reading.borrow_client(settings) as again:
+            assert again in (first, second)
+        with pytest.raises(ValueError, match="stop"), reading.borrow_client(settings) as broken:
+            raise ValueError("stop")
+        assert broken not in [client for _, client in reading._idle]
+        reading.close_clients()

@@ -1,14 +1,16 @@
 """The tasks that read `kafka-live`: a range of offsets in, Arrow batches out.
 
-A worker reuses its connections: opening one, with TLS and SASL, can take longer than reading a small range.
+A process reuses its connections: opening one, with TLS and SASL, can take longer than reading a small range.
 """
 
 from __future__ import annotations
 
 import atexit
 import logging
+import threading
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
@@ -29,26 +31,42 @@ __all__ = ["read_partition", "read_range"]
 
 logger = logging.getLogger("kwire.spark")
 
-MAX_CLIENTS = 4
+MAX_IDLE = 4
 
-_clients: dict[tuple[tuple[str, str], ...], Client] = {}
+Settings = tuple[tuple[str, str], ...]
+_idle: list[tuple[Settings, Client]] = []  # the least recently used first
+_idle_lock = threading.Lock()
 
 
-def client_for(settings: Mapping[str, str]) -> Client:
-    """Return the client of a cluster in this process."""
+@contextmanager
+def borrow_client(settings: Mapping[str, str]) -> Iterator[Client]:
+    """Lend a client to one task: an idle one, or a new one. Tasks of a process are threads on Sail.
+
+    A client whose task fails or stops early is closed, since a response may be outstanding.
+    """
     key = tuple(sorted(settings.items()))
-    if key not in _clients:
-        while len(_clients) >= MAX_CLIENTS:
-            _clients.pop(next(iter(_clients))).close()
-        _clients[key] = Client(**settings)
-    return _clients[key]
+    with _idle_lock:
+        found = next((each for each in reversed(_idle) if each[0] == key), None)
+        if found is not None:
+            _idle.remove(found)
+    client = Client(**settings) if found is None else found[1]
+    try:
+        yield client
+    except BaseException:
+        client.close()
+        raise
+    with _idle_lock:
+        _idle.append((key, client))
+        surplus = [_idle.pop(0) for _ in range(len(_idle) - MAX_IDLE)]
+    for _, each in surplus:
+        each.close()
 
 
 @atexit.register
 def close_clients() -> None:
-    """Close the connections of this process."""
-    while _clients:
-        _clients.popitem()[1].close()
+    """Close the idle connections of this process."""
+    while _idle:
+        _idle.pop()[1].close()
 
 
 def read_partition(
@@ -82,7 +100,19 @@ def read_range(
     Raises CorruptBatch for a wrong checksum; LogError for offsets that were deleted after planning (with
     fail_on_data_loss false the remaining ones are read), BrokerError, ConnectionFailed.
     """
-    client = client_for(settings)
+    with borrow_client(settings) as client:
+        yield from _read(client, offsets, columns, isolation, fail_on_data_loss=fail_on_data_loss, topic_id=topic_id)
+
+
+def _read(
+    client: Client,
+    offsets: OffsetRange,
+    columns: tuple[str, ...],
+    isolation: str,
+    *,
+    fail_on_data_loss: bool,
+    topic_id: uuid.UUID | None,
+) -> Iterator[pa.RecordBatch]:
     reader = ColumnReader(columns, topic=offsets.topic, partition=offsets.partition)
     start = offsets.start
     while True:
