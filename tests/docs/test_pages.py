@@ -25,6 +25,7 @@ RUN_ELSEWHERE = {
     "plan.md": "tests/plan/test_pages.py",
     "protocol.md": "tests/plan/test_pages.py",
     "quickstart.md": "tests/docs/test_quickstart.py",
+    "sail.md": "tests/spark/test_sail.py",
     "security.md": "tests/docs/test_broker_pages.py",
     "transactions.md": "tests/docs/test_broker_pages.py",
 }

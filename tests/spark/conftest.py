@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tools.kafka import Unavailable
+from tools.sail import SailEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,3 +81,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def sail() -> Iterator[SailEngine]:
+    """Sail, the other engine: sail(function, ...) calls a function of a test module with its session."""
+    engine = SailEngine()
+    yield engine
+    engine.close()

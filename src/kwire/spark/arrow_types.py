@@ -1,13 +1,32 @@
-"""Spark's DDL types as Arrow types. Imports pyarrow on first use."""
+"""Types and schemas in Spark's DDL as those of Arrow. Imports pyarrow on first use."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["arrow_type"]
+__all__ = ["Ddl", "arrow_type"]
+
+
+class Ddl(str):
+    """A schema for both engines: DDL for Spark, which exports an Arrow schema for Sail. types: of the columns."""
+
+    types: Mapping[str, str]
+
+    def __new__(cls, ddl: str, types: Mapping[str, str]) -> Ddl:
+        """Create the schema."""
+        made = super().__new__(cls, ddl)
+        made.types = types
+        return made
+
+    def __arrow_c_schema__(self) -> object:
+        """Export the columns: the Arrow PyCapsule interface."""
+        import pyarrow as pa
+
+        return pa.schema([(name, arrow_type(kind)) for name, kind in self.types.items()]).__arrow_c_schema__()
 
 
 def arrow_type(ddl: str) -> pa.DataType:
@@ -15,7 +34,8 @@ def arrow_type(ddl: str) -> pa.DataType:
     import pyarrow as pa
 
     if ddl.startswith("array<"):
-        return pa.list_(arrow_type(ddl.removeprefix("array<").removesuffix(">")))
+        element = arrow_type(ddl.removeprefix("array<").removesuffix(">"))
+        return pa.list_(pa.field("element", element))  # what Spark calls it
     if ddl.startswith("struct<"):
         return pa.struct(
             [
@@ -26,6 +46,8 @@ def arrow_type(ddl: str) -> pa.DataType:
     simple: dict[str, pa.DataType] = {
         "string": pa.string(),
         "binary": pa.binary(),
+        "tinyint": pa.int8(),
+        "smallint": pa.int16(),
         "int": pa.int32(),
         "bigint": pa.int64(),
         "double": pa.float64(),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
 from kwire.errors import OptionError, did_you_mean
+from kwire.spark.arrow_types import Ddl
 from kwire.spark.options.option import is_table, user_options
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def effective_options(options: Mapping[str, str], schema: StructType | None = No
     return effective
 
 
-def render_schema(types: Mapping[str, str], options: Mapping[str, str]) -> str:
+def render_schema(types: Mapping[str, str], options: Mapping[str, str]) -> Ddl:
     """Render a schema in Spark's DDL, `offset bigint, partition int`; for a table, with its options in a comment.
 
     types: column types by name. options: as Spark passes them. Raises OptionError for a secret among a table's options.
@@ -95,7 +96,7 @@ def render_schema(types: Mapping[str, str], options: Mapping[str, str]) -> str:
                     f"SELECT ... FROM t WITH (`{name}` '...')"
                 )
         columns[0] += f" COMMENT '{COMMENT}{urlencode(own, safe=UNENCODED)}'"
-    return ", ".join(columns)
+    return Ddl(", ".join(columns), types)
 
 
 def columns_of_schema(schema: StructType, types: Mapping[str, str]) -> tuple[str, ...]:

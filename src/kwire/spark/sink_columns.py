@@ -41,7 +41,9 @@ def check_columns(schema: StructType, types: Mapping[str, tuple[str, ...]], *, t
     types: accepted types by name. topic: of the option, which overrides the column.
     Raises OptionError for a missing value or topic, and for a wrong type.
     """
-    found = {field.name: field.dataType.simpleString() for field in schema.fields}
+    from kwire.spark.sail import struct_type
+
+    found = {field.name: field.dataType.simpleString() for field in struct_type(schema).fields}
     if "value" not in found:
         accepted = ", ".join(f"{name} {' or '.join(allowed)}" for name, allowed in types.items())
         raise OptionError(

@@ -172,5 +172,5 @@ def test_a_topic_without_a_kind_reads_its_first_one() -> None:
 
 def test_columns_have_their_arrow_types() -> None:
     assert str(arrow_type("array<struct<a:string,b:array<struct<c:int,d:bigint>>>>")) == (
-        "list<item: struct<a: string, b: list<item: struct<c: int32, d: int64>>>>"
+        "list<element: struct<a: string, b: list<element: struct<c: int32, d: int64>>>>"
     )

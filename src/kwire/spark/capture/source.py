@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from kwire.errors import KwireError
 from kwire.spark.capture.options import BODY, BODY_COLUMNS, CaptureOptions, available_types, column_types, parse_options
 from kwire.spark.message_types import message_class
+from kwire.spark.sail import on_both_engines
 from kwire.spark.schema import columns_of_schema, effective_options, render_schema
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ class KafkaCaptureSource(DataSource):
         """Return the selected columns as DDL. Raises OptionError."""
         return render_schema(column_types(parse_options(self.options)), self.options)
 
+    @on_both_engines
     def reader(self, schema: StructType) -> CaptureReader:
         """Create the reader. A schema selects columns and does not convert them. Raises OptionError."""
         options = parse_options(effective_options(self.options, schema))

@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from kwire.errors import LogError, OptionError
 from kwire.identifiers import TopicPartition
 from kwire.spark.internal.options import InternalOptions, column_types, parse_options
+from kwire.spark.sail import on_both_engines
 from kwire.spark.schema import columns_of_schema, effective_options, render_schema
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class KafkaInternalSource(DataSource):
         """Return the selected columns as DDL. Raises OptionError."""
         return render_schema(column_types(parse_options(self.options)), self.options)
 
+    @on_both_engines
     def reader(self, schema: StructType) -> InternalReader:
         """Create the reader. A schema selects columns and does not convert them. Raises OptionError."""
         options = parse_options(effective_options(self.options, schema))

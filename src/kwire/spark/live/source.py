@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from kwire.errors import KwireError, OptionError
 from kwire.spark.live.options import LiveOptions, parse_options
 from kwire.spark.offsets import OffsetRange, Query, for_query
+from kwire.spark.sail import is_sail, on_both_engines
 from kwire.spark.schema import TYPES, choose_columns, effective_options, render_schema
 from kwire.spark.streaming.reader import InvalidStreamReader, OffsetStreamReader
 
@@ -97,6 +98,7 @@ class KafkaLiveSource(DataSource):
         """Return the options of a query; if the user or a table has set the schema, schema() has not been called."""
         return for_query(self._options or parse_options(effective_options(self.options, schema), "any"), query)
 
+    @on_both_engines
     def reader(self, schema: StructType) -> LiveReader:
         """Create the reader of a batch query. Raises OptionError."""
         options = self._query_options(schema, "batch")
@@ -122,6 +124,11 @@ class KafkaLiveSource(DataSource):
         from kwire.spark.live.sink import LiveWriter
 
         options, columns = self._write_options(schema)
+        if options.transactional_prefix is not None and is_sail(schema):
+            raise OptionError(
+                "Option 'transactionalIdPrefix' is not supported on Sail, whose tasks have no numbers for their "
+                "transactional ids; write without transactions, or on Spark"
+            )
         if options.topic is not None:  # before tasks start, each of which takes seconds to fail
             with Client(**options.kafka) as client:
                 find_topic(client, options.topic)

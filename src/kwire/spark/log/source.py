@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPa
 from kwire.errors import KwireError
 from kwire.spark.log.filters import PushedFilters, parse_filters
 from kwire.spark.log.options import LogOptions, check_query, parse_options
+from kwire.spark.sail import on_both_engines
 from kwire.spark.schema import TYPES, choose_columns, effective_options, render_schema
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class KafkaLogSource(DataSource):
         parsed = self._options or parse_options(effective_options(self.options, schema), "any")
         return check_query(parsed, query)
 
+    @on_both_engines
     def reader(self, schema: StructType) -> LogReader:
         """Create the reader of a batch query. Raises OptionError."""
         options = self._query_options(schema, "batch")
@@ -101,7 +103,8 @@ class KafkaLogSource(DataSource):
         if not KEEPS_PLANS_APART:
             logger.warning(
                 "option 'pushdown' has no effect: this version of Spark would apply pushed filters to other queries of "
-                "the same DataFrame; narrow the query with subscribe, assign, startingOffsets or startingTimestamp"
+                "the same DataFrame, and Sail passes filters without their casts; narrow the query with subscribe, "
+                "assign, startingOffsets or startingTimestamp"
             )
             return LogReader(options, columns)
         return PushdownLogReader(options, columns)
