@@ -152,8 +152,8 @@ def broker() -> Iterator[Broker]:
         yield broker
 
 
-def create(client: Client, name: str) -> None:
-    topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+def create(client: Client, name: str, partitions: int = 1) -> None:
+    topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
     client.request(CreateTopicsRequest(topics=[topic], timeout_ms=10_000))
 
 

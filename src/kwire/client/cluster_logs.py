@@ -160,6 +160,11 @@ class ClusterLogs(LogSource["ClusterLog"]):
         }
 
     @property
+    def address(self) -> ClusterAddress:
+        """The parsed URL."""
+        return self._session.address
+
+    @property
     def client(self) -> Client:
         """The client of the cluster."""
         return self._session.client

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 from uuid import UUID
 
-from kwire.errors import DecodeError, LogError
+from kwire.errors import BrokerError, DecodeError, LogError
 from kwire.identifiers import render_uuid
 from kwire.internal_topics.group_members import AssignedPartitions, Member
 from kwire.internal_topics.groups_state import CommittedOffset, Group
@@ -48,7 +48,7 @@ class LogEnds:
         if partition_key not in self._known:
             self._known[partition_key] = None
             if partition_key in self._logs:
-                with contextlib.suppress(LogError, DecodeError):
+                with contextlib.suppress(LogError, DecodeError, BrokerError):
                     self._known[partition_key] = self._logs[partition_key].log_end_offset
         return self._known[partition_key]
 
@@ -71,9 +71,9 @@ def group_row(group: Group, ends: LogEnds) -> Row:
         "pending_offsets": len(group.pending_offsets),
         "lag": sum(known) if lags and len(known) == len(lags) else None,
         "state_timestamp": _known(group.state_timestamp),
-        "coordinator_partition": group.partition,
-        "last_offset": group.last_offset,
-        "last_timestamp": group.last_timestamp,
+        "coordinator_partition": _known(group.partition),
+        "last_offset": _known(group.last_offset),
+        "last_timestamp": _known(group.last_timestamp),
     }
 
 
@@ -113,7 +113,7 @@ def _offset_row(
         "expire_timestamp": _known(committed.expire_timestamp) if committed else None,
         "producer_id": _known(committed.producer_id) if committed else None,
         "in_transaction": False,
-        "record_offset": committed.record_offset if committed else None,
+        "record_offset": _known(committed.record_offset) if committed else None,
         "member_id": owner.member_id if owner else None,
         "instance_id": owner.instance_id if owner else None,
         "client_id": owner.client_id if owner else None,
@@ -204,9 +204,9 @@ def transaction_row(transaction: Transaction) -> Row:
             {"topic": topic, "partitions": list(numbers)} for topic, numbers in sorted(transaction.partitions.items())
         ],
         "client_transaction_version": transaction.client_transaction_version,
-        "coordinator_partition": transaction.partition,
-        "record_offset": transaction.record_offset,
-        "timestamp": transaction.timestamp,
+        "coordinator_partition": _known(transaction.partition),
+        "record_offset": _known(transaction.record_offset),
+        "timestamp": _known(transaction.timestamp),
     }
 
 

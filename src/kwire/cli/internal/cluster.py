@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from kwire.cli.command import FINE
 from kwire.cli.internal.moment import parse_moment, require_topic, shown_time, warn_of_problems
 from kwire.cli.internal.record_table import write_history
-from kwire.cli.log.directories import open_directory
-from kwire.cli.options import AtOffset, AtTime, FormatOption, History
+from kwire.cli.internal.sources import open_source, report_asked
+from kwire.cli.options import AtOffset, AtTime, ClientConfigFile, ClientConfigs, FormatOption, History
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import LogError, OptionError
 from kwire.pages.quantities import time_text
 
 if TYPE_CHECKING:
+    from kwire.client.cluster_logs import ClusterLogs
     from kwire.internal_topics.cluster_state import ClusterState
     from kwire.log import LogDirectory
+    from kwire.log.readable_log import LogSource, ReadableLog
 
 __all__ = ["cluster"]
 
@@ -44,7 +46,10 @@ class Part(enum.StrEnum):
 
 def cluster(
     path: Annotated[
-        str, typer.Argument(metavar="PATH", help="Log directory or __cluster_metadata-0: local path or URL.")
+        str,
+        typer.Argument(
+            metavar="PATH", help="Log directory or __cluster_metadata-0: local path or URL; or kafka://HOST:PORT."
+        ),
     ],
     part: Annotated[Part, typer.Argument(metavar="PART", help="Part of the state.")] = Part.OVERVIEW,
     history: History = False,
@@ -57,22 +62,29 @@ def cluster(
             help="Values of SCRAM credentials, delegation tokens and passwords: hidden or shown.",
         ),
     ] = True,
+    config: ClientConfigs = None,
+    config_file: ClientConfigFile = None,
     format: FormatOption = Format.TABLE,
 ) -> int:
     """Show the brokers, topics, configs, users and ACLs of a cluster.
 
     Reads the metadata log and its snapshots, without a controller: the newest snapshot at or before --at-offset or
-    --at-time, then the records after it. Exit code 1 if a record cannot be read, or the log no longer reaches back to
-    that time.
+    --at-time, then the records after it. A running cluster shows clients no metadata log: its admin APIs are asked.
+    Exit code 1 if a record cannot be read, or the log no longer reaches back to that time.
     """
     if history and part is not Part.OVERVIEW:
         raise OptionError(f"--history shows all records; remove {part}")
     moment = parse_moment(at_offset, at_time)
-    directory = open_directory(path)
+    running, source = open_source(path, config, config_file)
+    if running is not None:
+        if history or moment.is_past or part is Part.SNAPSHOTS:
+            raise OptionError(f"{path}: clients cannot read the metadata log, only the present state")
+        return _running(running, part, redact=redact, format=format)
+    directory = cast("LogDirectory", source)
     from kwire.internal_topics.names import METADATA_TOPIC
     from kwire.log.internal import read_cluster_records, replay_cluster
 
-    require_topic(directory, METADATA_TOPIC)
+    require_topic(cast("LogSource[ReadableLog]", directory), METADATA_TOPIC)
     if history:
         records = read_cluster_records(directory, at_offset=moment.at_offset, at_time=moment.at_time)
         return write_history(records, format, redact=redact)
@@ -81,12 +93,54 @@ def cluster(
         return FINE
     state = replay_cluster(directory, at_offset=moment.at_offset, at_time=moment.at_time)
     if part is Part.OVERVIEW:
-        write_rows(_overview(directory, state), COLUMNS[part], format)
+        write_rows(_overview(state, _cluster_id(directory)), COLUMNS[part], format)
     else:
         from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
 
         write_rows(cluster_rows(state, ClusterPart(part), redact=redact), COLUMNS[part], format)
     return warn_of_problems(state.problems)
+
+
+OF_THE_LOG = (
+    "records below offset",
+    "last record",
+    "from the snapshot at",
+    "next producer id",
+    "records of an unfinished transaction",
+)
+"""Facts that only the metadata log has."""
+FACT_PARTS = {
+    "settings": Part.CONFIGS,
+    "quotas": Part.QUOTAS,
+    "users": Part.USERS,
+    "acls": Part.ACLS,
+    "delegation tokens": Part.TOKENS,
+    "quorum leader": Part.CONTROLLERS,
+    "voters": Part.CONTROLLERS,
+    "controllers": Part.CONTROLLERS,
+}
+"""Facts that are unknown where the account may not see a part."""
+
+
+def _running(cluster: ClusterLogs, part: Part, *, redact: bool, format: Format) -> int:
+    """Print a part of a running cluster."""
+    from kwire.client.admin.cluster import describe_cluster, described_rows
+    from kwire.internal_topics.cluster_rows import ClusterPart
+
+    if cluster.address.name is not None:
+        raise OptionError(f"{cluster.url}: expected {cluster.address.cluster}")
+    if part is Part.OVERVIEW:
+        found = describe_cluster(cluster.client)
+        unseen = {*OF_THE_LOG, *(fact for fact, source in FACT_PARTS.items() if source.value in found.asked.unseen)}
+        rows = [
+            row | {"value": None} if row["fact"] in unseen else row for row in _overview(found.state, found.cluster_id)
+        ]
+        write_rows(rows, COLUMNS[part], format)
+    else:
+        found = describe_cluster(cluster.client, [ClusterPart(part)])
+        write_rows(described_rows(found, ClusterPart(part), redact=redact), COLUMNS[part], format)
+    report_asked(found.asked)
+    return FINE
 
 
 def _snapshots(directory: LogDirectory) -> Iterator[Row]:
@@ -109,11 +163,11 @@ def _snapshots(directory: LogDirectory) -> Iterator[Row]:
         }
 
 
-def _overview(directory: LogDirectory, state: ClusterState) -> Iterator[Row]:
+def _overview(state: ClusterState, cluster_id: str | None) -> Iterator[Row]:
     topics = state.topics.values()
     partitions = [each for topic in topics for each in topic.partitions.values()]
     facts: dict[str, Any] = {
-        "cluster id": _cluster_id(directory),
+        "cluster id": cluster_id,
         "records below offset": state.end_offset,
         "last record": time_text(state.end_timestamp),
         "from the snapshot at": state.snapshot_offset,
@@ -148,11 +202,16 @@ def _cluster_id(directory: LogDirectory) -> str | None:
 
 
 def _listed(name: str) -> Any:
-    return lambda row: ",".join(map(str, row[name])) or None
+    return lambda row: ",".join(map(str, row[name] or ())) or None
 
 
 def _endpoints(row: Row) -> str | None:
-    return " ".join(f"{each['name']}://{each['host']}:{each['port']}" for each in row["endpoints"]) or None
+    return " ".join(_endpoint(each) for each in row["endpoints"]) or None
+
+
+def _endpoint(endpoint: Row) -> str:
+    address = f"{endpoint['host']}:{endpoint['port']}"
+    return f"{endpoint['name']}://{address}" if endpoint["name"] else address  # clients are not told its name
 
 
 def _broker_state(row: Row) -> str:

@@ -12,19 +12,20 @@ from kwire.cli.internal.moment import (
     matching,
     matching_records,
     parse_moment,
-    require_topic,
     shown_time,
     warn_of_problems,
 )
 from kwire.cli.internal.record_table import write_history
-from kwire.cli.log.directories import open_directory
-from kwire.cli.options import AtOffset, AtTime, FormatOption, History
+from kwire.cli.internal.sources import InternalSource
+from kwire.cli.options import AtOffset, AtTime, ClientConfigFile, ClientConfigs, FormatOption, History
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import OptionError
 
 if TYPE_CHECKING:
+    from kwire.client import Client
+    from kwire.client.admin.answers import Asked
     from kwire.internal_topics.groups_state import Group, GroupsState
-    from kwire.log import LogDirectory
+    from kwire.log.readable_log import LogSource, ReadableLog
 
 __all__ = ["group"]
 
@@ -32,7 +33,9 @@ __all__ = ["group"]
 def group(
     path: Annotated[
         str,
-        typer.Argument(metavar="PATH", help="Log directory or partition of __consumer_offsets: path or URL."),
+        typer.Argument(
+            metavar="PATH", help="Log directory or partition of __consumer_offsets: path or URL; or kafka://HOST:PORT."
+        ),
     ],
     name: Annotated[str | None, typer.Argument(metavar="GROUP", help="Group id or pattern (*, ?).")] = None,
     offsets: Annotated[
@@ -42,28 +45,33 @@ def group(
     history: History = False,
     at_offset: AtOffset = None,
     at_time: AtTime = None,
+    config: ClientConfigs = None,
+    config_file: ClientConfigFile = None,
     format: FormatOption = Format.TABLE,
 ) -> int:
     """Show consumer, share and streams groups.
 
     LAG is the distance to the log end offset, if the partition's log is in the same directory; a past state has none.
+    Of a cluster, __consumer_offsets is read if the account may; otherwise its admin APIs are asked.
     Exit code 1 if a record cannot be read; the rest is shown.
     """
     if offsets + members + history > 1:
         raise OptionError("--offsets, --members and --history are mutually exclusive")
     moment = parse_moment(at_offset, at_time)
-    directory = open_directory(path)
-    from kwire.internal_topics.groups_state import group_of
     from kwire.internal_topics.names import GROUPS_TOPIC
+
+    source = InternalSource(path, GROUPS_TOPIC, config, config_file)
+    source.require(moment, name, "a GROUP")
+    directory = source.logs
+    from kwire.internal_topics.groups_state import group_of
     from kwire.log.internal import read_group_records, replay_groups
 
-    count = require_topic(directory, GROUPS_TOPIC)
-    if at_offset is not None and count > 1 and name is None:
-        raise OptionError(f"--at-offset applies to one partition of {count}; name a GROUP or a partition directory")
     if history:
         records = read_group_records(directory, at_offset=moment.at_offset, at_time=moment.at_time)
         return write_history(matching_records(records, name, group_of), format)
-    state = replay_groups(directory, at_offset=moment.at_offset, at_time=moment.at_time)
+    state = source.state(
+        lambda: replay_groups(directory, at_offset=moment.at_offset, at_time=moment.at_time), _described, moment
+    )
     chosen = [state.groups[each] for each in matching(list(state.groups), name, "group")]
     if members:
         write_rows(_members(directory, chosen, moment), MEMBER_COLUMNS, format)
@@ -74,7 +82,13 @@ def group(
     return warn_of_problems(state.problems)
 
 
-def _groups(directory: LogDirectory, state: GroupsState, moment: Moment) -> Iterator[Row]:
+def _described(client: Client) -> tuple[GroupsState, Asked]:
+    from kwire.client.admin.groups import describe_groups
+
+    return describe_groups(client)
+
+
+def _groups(directory: LogSource[ReadableLog], state: GroupsState, moment: Moment) -> Iterator[Row]:
     from kwire.internal_topics.group_rows import LogEnds, group_row
 
     ends = LogEnds(None if moment.is_past else directory)
@@ -82,7 +96,7 @@ def _groups(directory: LogDirectory, state: GroupsState, moment: Moment) -> Iter
         yield group_row(each, ends)
 
 
-def _offsets(directory: LogDirectory, groups: list[Group], moment: Moment) -> Iterator[Row]:
+def _offsets(directory: LogSource[ReadableLog], groups: list[Group], moment: Moment) -> Iterator[Row]:
     from kwire.internal_topics.group_rows import LogEnds, offset_rows, share_row
     from kwire.internal_topics.names import SHARE_STATE_TOPIC
     from kwire.log.internal import replay_share_state
@@ -100,7 +114,7 @@ def _offsets(directory: LogDirectory, groups: list[Group], moment: Moment) -> It
                 yield row | {"offset": row["start_offset"]}
 
 
-def _members(directory: LogDirectory, groups: list[Group], moment: Moment) -> Iterator[Row]:
+def _members(directory: LogSource[ReadableLog], groups: list[Group], moment: Moment) -> Iterator[Row]:
     from kwire.internal_topics.group_rows import member_rows
 
     names = _names(directory, groups, moment)
@@ -108,7 +122,7 @@ def _members(directory: LogDirectory, groups: list[Group], moment: Moment) -> It
         yield from member_rows(each, names)
 
 
-def _names(directory: LogDirectory, groups: list[Group], moment: Moment) -> dict[Any, str]:
+def _names(directory: LogSource[ReadableLog], groups: list[Group], moment: Moment) -> dict[Any, str]:
     """Return topic names by id; looked up only if a group has ids."""
     from kwire.log.internal import topic_names
 

@@ -16,7 +16,7 @@ from kwire.pages.quantities import time_text
 
 if TYPE_CHECKING:
     from kwire.internal_topics.typed_record import Problems, TypedRecord
-    from kwire.log import LogDirectory
+    from kwire.log.readable_log import LogSource, ReadableLog
 
 __all__ = [
     "Moment",
@@ -54,7 +54,7 @@ def parse_moment(at_offset: int | None, at_time: str | None) -> Moment:
     return Moment(at_offset=at_offset, at_time=None if at_time is None else parse_time(at_time, "--at-time"))
 
 
-def require_topic(directory: LogDirectory, topic: str) -> int:
+def require_topic(directory: LogSource[ReadableLog], topic: str) -> int:
     """Return the number of partitions of an internal topic. Raises OptionError for none."""
     count = sum(name == topic for name, _ in directory)
     if not count:

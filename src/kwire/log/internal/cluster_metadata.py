@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from kwire.errors import CorruptBatch, LogError
 from kwire.internal_topics.cluster_state import ClusterState
@@ -48,7 +48,7 @@ class Snapshot:
 
 def metadata_log(source: Source) -> PartitionLog:
     """Return the metadata log of a directory. Raises LogError if it has none."""
-    return partitions_of(source, METADATA_TOPIC)[0]
+    return cast("PartitionLog", partitions_of(source, METADATA_TOPIC)[0])  # brokers serve it to no client
 
 
 def list_snapshots(source: Source) -> list[Snapshot]:

@@ -16,18 +16,18 @@ from kwire.errors import CorruptBatch, LogError
 from kwire.identifiers import TopicPartition
 from kwire.internal_topics.typed_record import Decoder, TypedRecord, damage_row, typed_records
 from kwire.log.offset_checks import check_offsets
-from kwire.log.segment_batches import segment_batches
+from kwire.log.segment_batches import open_batches
 
 if TYPE_CHECKING:
-    from kwire.log.partition_log import PartitionLog
+    from kwire.log.readable_log import ReadableLog
 
 __all__ = ["Source", "partitions_of", "read_history"]
 
-Source: TypeAlias = "Mapping[TopicPartition, PartitionLog] | PartitionLog"
-"""Where internal topics are: a LogDirectory or other partitions by (topic, partition), or one partition's log."""
+Source: TypeAlias = "Mapping[TopicPartition, ReadableLog] | ReadableLog"
+"""Where internal topics are: partitions by (topic, partition), as in a LogDirectory, or one partition's log."""
 
 
-def partitions_of(source: Source, topic: str) -> list[PartitionLog]:
+def partitions_of(source: Source, topic: str) -> list[ReadableLog]:
     """Return the logs of a topic in a directory, or the one log given. Raises LogError if there is none."""
     if not isinstance(source, Mapping):
         return [source]
@@ -39,7 +39,7 @@ def partitions_of(source: Source, topic: str) -> list[PartitionLog]:
 
 
 def read_history(
-    log: PartitionLog,
+    log: ReadableLog,
     decoder: Decoder,
     *,
     start_offset: int = 0,
@@ -51,12 +51,12 @@ def read_history(
     at_offset: the end, exclusive. at_time: stop before the first record with a later timestamp (ms). Raises LogError
     for missing or unreadable files.
     """
-    start = max(start_offset, log.log_start_offset)
-    end = log.log_end_offset if at_offset is None else at_offset
+    pinned = log.pin(start_offset, at_offset)
+    start, end = pinned.start_offset, pinned.end_offset
     expected = start
-    for segment in log.segments_between(start, end):
+    for run in pinned.runs:
         try:
-            for batch in check_offsets(segment, segment_batches(segment, start)):
+            for batch in check_offsets(run.segment, open_batches(run.segment, run.file, start)):
                 if batch.last_offset < start:
                     continue
                 if batch.magic == 2 and batch.base_offset >= end:
@@ -68,4 +68,4 @@ def read_history(
                         yield typed
                 expected = batch.last_offset + 1
         except CorruptBatch as error:
-            yield damage_row(log.topic, log.partition, max(expected, segment.base_offset), error)
+            yield damage_row(log.topic, log.partition, max(expected, run.segment.base_offset), error)

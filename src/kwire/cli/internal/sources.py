@@ -1,0 +1,91 @@
+"""Where the commands for internal topics get a state from: the topics, or the admin APIs of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from kwire.cli import terminal
+from kwire.cli.client_configs import CLUSTER, client_configs
+from kwire.cli.internal.moment import Moment, require_topic
+from kwire.cli.log.directories import open_cluster, open_directory
+from kwire.errors import BrokerError, OptionError
+from kwire.pages.escaping import printable
+
+if TYPE_CHECKING:
+    from kwire.client import Client
+    from kwire.client.admin.answers import Asked
+    from kwire.client.cluster_logs import ClusterLogs
+    from kwire.log.readable_log import LogSource, ReadableLog
+
+__all__ = ["InternalSource", "open_source", "report_asked"]
+
+T = TypeVar("T")
+
+
+class InternalSource:
+    """A log directory or a cluster that has, or should have, an internal topic.
+
+    logs: its partitions. cluster: the same, None for a directory.
+    """
+
+    def __init__(self, path: str, topic: str, config: Sequence[str] | None, config_file: str | None) -> None:
+        """Raises OptionError for a path without logs, or a cluster's URL with another topic."""
+        self.topic = topic
+        self.cluster, logs = open_source(path, config, config_file)
+        self.logs = cast("LogSource[ReadableLog]", logs)
+        others = {name for name, _ in self.logs} - {topic}
+        if self.cluster is not None and self.cluster.address.name is not None and others:
+            raise OptionError(f"{path}: expected {self.cluster.address.cluster} or a partition of '{topic}'")
+
+    def require(self, moment: Moment, name: str | None, what: str) -> None:
+        """Raise OptionError if a directory lacks the topic, or --at-offset applies to several partitions."""
+        count = sum(topic == self.topic for topic, _ in self.logs)
+        if self.cluster is None:
+            count = require_topic(self.logs, self.topic)
+        if moment.at_offset is not None and count > 1 and name is None:
+            raise OptionError(f"--at-offset applies to one partition of {count}; name {what} or a partition directory")
+
+    def state(self, replay: Callable[[], T], describe: Callable[[Client], tuple[T, Asked]], moment: Moment) -> T:
+        """Return replay(); of a cluster whose account may not read the topic, the state of its admin APIs.
+
+        Says on standard error which of them a cluster's state is from. Raises BrokerError if a past state is asked for
+        and the topic may not be read.
+        """
+        from kwire.client.admin.answers import NOT_ALLOWED
+
+        if self.cluster is None:
+            return replay()
+        refused = None
+        if any(topic == self.topic for topic, _ in self.logs):
+            try:
+                found = replay()
+            except BrokerError as error:
+                if error.code not in NOT_ALLOWED:
+                    raise
+                refused = error
+            else:
+                terminal.warn(f"from {self.topic}")
+                return found
+        if moment.is_past:
+            what = f"a past state requires READ on the topic '{self.topic}'"
+            raise OptionError(what if refused is None else f"{what}: {refused}")
+        described, asked = describe(self.cluster.client)
+        report_asked(asked, f"the account may not read {self.topic}")
+        return described
+
+
+def open_source(path: str, config: Sequence[str] | None, config_file: str | None) -> tuple[ClusterLogs | None, object]:
+    """Open a directory or a cluster. Returns the cluster, None for a directory, and the logs."""
+    settings = client_configs(path, config, config_file)
+    if not path.startswith(CLUSTER):
+        return None, open_directory(path)
+    cluster = open_cluster(path, settings)
+    return cluster, cluster
+
+
+def report_asked(asked: Asked, why: str = "") -> None:
+    """Print which requests a state was made from, and what it lacks."""
+    terminal.warn(f"from {', '.join(asked.apis)}" + (f": {why}" if why else ""))
+    for what, reason in asked.unseen.items():
+        terminal.warn(printable(f"not visible: {what}: {reason}"))

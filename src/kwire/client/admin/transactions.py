@@ -1,0 +1,198 @@
+"""Transactions of a cluster by its admin APIs, and those that hang (KIP-664).
+
+    ListTransactions, DescribeTransactions   transactional ids, from their coordinators
+    ListOffsets, DescribeProducers           open transactions of partitions, from their leaders
+    WriteTxnMarkers                          ends a transaction in one partition
+
+A transaction hangs if a partition has it open and no coordinator will end it: the last stable offset stays at its
+start, and read_committed consumers wait there forever. Kafka before 3.0 has no such APIs.
+Source: KIP-664; org.apache.kafka.tools.TransactionsCommand (find-hanging, abort).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kwire.client.admin.answers import Asked
+from kwire.client.client import LATEST_TIMESTAMP, Client, by_topic, raise_for
+from kwire.errors import BrokerError, OptionError
+from kwire.identifiers import TopicPartition
+from kwire.internal_topics.transactions_state import Transaction, TransactionsState, TransactionState
+from kwire.messages import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from kwire.protocol.error_codes import ErrorCode
+
+__all__ = ["HangingTransaction", "abort_transaction", "describe_transactions", "find_hanging"]
+
+MAX_TIMEOUT_MS = 900_000  # Kafka's default of transaction.max.timeout.ms
+MAX_TIMEOUT = "transaction.max.timeout.ms"
+BROKER_RESOURCE = 4
+STATES = {state.label: state for state in TransactionState}
+
+
+class HangingTransaction(NamedTuple):
+    """An open transaction of a producer in one partition that no coordinator will end.
+
+    start_offset: of its first record. last_timestamp: of its last record, in ms. coordinator_epoch: of the producer's
+    last marker, -1 without. transactional_id: None if no coordinator knows the producer.
+    """
+
+    topic: str
+    partition: int
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    start_offset: int
+    last_timestamp: int
+    transactional_id: str | None
+
+
+def describe_transactions(client: Client) -> tuple[TransactionsState, Asked]:
+    """Return all transactional ids that the account may describe. Raises BrokerError, ConnectionFailed."""
+    asked, state = Asked(), TransactionsState()
+    for node_id, listed in asked.every(client, ListTransactionsRequest(), ListTransactionsResponse):
+        if listed.error_code:
+            asked.without(f"transactional ids of broker {node_id}", ErrorCode(listed.error_code))
+            continue
+        names = [each.transactional_id for each in listed.transaction_states]
+        if not names:
+            continue
+        request = DescribeTransactionsRequest(transactional_ids=names)
+        described = asked.one(client, request, DescribeTransactionsResponse, node_id=node_id)
+        for each in described.transaction_states:
+            if each.error_code:
+                asked.without(f"transactional id {each.transactional_id!r}", ErrorCode(each.error_code))
+                continue
+            state.transactions[each.transactional_id] = Transaction(
+                transactional_id=each.transactional_id,
+                status=STATES.get(each.transaction_state, -1),
+                producer_id=each.producer_id,
+                producer_epoch=each.producer_epoch,
+                timeout_ms=each.transaction_timeout_ms,
+                start_timestamp=each.transaction_start_time_ms,
+                partitions={topic.topic: tuple(sorted(topic.partitions)) for topic in each.topics},
+            )
+    return state, asked
+
+
+def find_hanging(client: Client, keys: Iterable[TopicPartition]) -> tuple[list[HangingTransaction], Asked]:
+    """Return the hanging transactions of partitions, by partition and start offset.
+
+    Transactions younger than the cluster's transaction.max.timeout.ms (15 minutes, if the account may not see it) are
+    not among them: their coordinator may still end them. Raises BrokerError, ConnectionFailed, UnsupportedVersion.
+    """
+    keys = sorted(keys)
+    ends = client.list_offsets(dict.fromkeys(keys, LATEST_TIMESTAMP), isolation="read_uncommitted")
+    stable = client.list_offsets(dict.fromkeys(keys, LATEST_TIMESTAMP), isolation="read_committed")
+    asked = Asked(["ListOffsets"])
+    oldest = int(time.time() * 1000) - _max_timeout(client, asked)
+    found = [
+        each
+        for key in keys
+        if stable[key].offset < ends[key].offset
+        for each in _open_transactions(client, asked, key)
+        if each.last_timestamp <= oldest
+    ]
+    if not found:
+        return [], asked
+    state, described = describe_transactions(client)
+    asked.apis += described.apis
+    asked.unseen.update(described.unseen)
+    by_producer = {each.producer_id: each for each in state.transactions.values()}
+    hanging = []
+    for each in found:
+        known = by_producer.get(each.producer_id)
+        if known is None or not (known.is_open and (each.topic, each.partition) in known.topic_partitions):
+            hanging.append(each._replace(transactional_id=None if known is None else known.transactional_id))
+    return sorted(hanging), asked
+
+
+def _open_transactions(client: Client, asked: Asked, key: TopicPartition) -> list[HangingTransaction]:
+    topics = [
+        DescribeProducersRequest.TopicRequest(name=topic, partition_indexes=partitions)
+        for topic, partitions in by_topic([key]).items()
+    ]
+    request = DescribeProducersRequest(topics=topics)
+    response = client.retry(lambda: asked.one(client, request, DescribeProducersResponse, node_id=client.leader(key)))
+    found = []
+    for topic in response.topics:
+        for partition in topic.partitions:
+            if partition.error_code:
+                asked.without(f"producers of {key[0]}-{key[1]}", ErrorCode(partition.error_code))
+                continue
+            found += [
+                HangingTransaction(
+                    *key,
+                    producer_id=each.producer_id,
+                    producer_epoch=each.producer_epoch,
+                    coordinator_epoch=each.coordinator_epoch,
+                    start_offset=each.current_txn_start_offset,
+                    last_timestamp=each.last_timestamp,
+                    transactional_id=None,
+                )
+                for each in partition.active_producers
+                if each.current_txn_start_offset >= 0
+            ]
+    return found
+
+
+def _max_timeout(client: Client, asked: Asked) -> int:
+    """Return transaction.max.timeout.ms of a broker; Kafka's default if the account may not see it."""
+    node_id = min(client.metadata([]).brokers)
+    resource = DescribeConfigsRequest.DescribeConfigsResource(
+        resource_type=BROKER_RESOURCE, resource_name=str(node_id), configuration_keys=[MAX_TIMEOUT]
+    )
+    response = asked.one(client, DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse, node_id=node_id)
+    for result in response.results:
+        for config in result.configs:
+            if config.name == MAX_TIMEOUT and config.value is not None and config.value.isdecimal():
+                return int(config.value)
+    return MAX_TIMEOUT_MS
+
+
+def abort_transaction(client: Client, hanging: HangingTransaction) -> None:
+    """Write an abort marker for a hanging transaction to its partition, as `kafka-transactions abort` does.
+
+    Requires ALTER or CLUSTER_ACTION on the cluster. Raises OptionError if the transaction is no longer open,
+    BrokerError, ConnectionFailed.
+    """
+    key = hanging.topic, hanging.partition
+    now = {
+        (each.producer_id, each.producer_epoch, each.start_offset) for each in _open_transactions(client, Asked(), key)
+    }
+    if (hanging.producer_id, hanging.producer_epoch, hanging.start_offset) not in now:
+        raise OptionError(f"{key[0]}-{key[1]}: the transaction of producer {hanging.producer_id} has ended meanwhile")
+    marker = WriteTxnMarkersRequest.WritableTxnMarker(
+        producer_id=hanging.producer_id,
+        producer_epoch=hanging.producer_epoch,
+        transaction_result=False,
+        coordinator_epoch=max(hanging.coordinator_epoch, 0),
+        topics=[WriteTxnMarkersRequest.WritableTxnMarkerTopic(name=key[0], partition_indexes=[key[1]])],
+    )
+    request = WriteTxnMarkersRequest(markers=[marker])
+
+    def attempt() -> None:
+        response = client.connection(client.leader(key)).request(request, WriteTxnMarkersResponse)
+        for result in response.markers:
+            for topic in result.topics:
+                for each in topic.partitions:
+                    raise_for(each.error_code, f"{key[0]}-{key[1]}: marker of producer {hanging.producer_id}")
+
+    try:
+        client.retry(attempt)
+    except BrokerError as error:
+        if error.code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            raise BrokerError(f"{error.what}; it takes ALTER or CLUSTER_ACTION on the cluster", error.code) from error
+        raise
