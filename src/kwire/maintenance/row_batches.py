@@ -58,12 +58,15 @@ def runs_of_time(
     if "timestampType" not in batch.schema.names or "timestamp" not in batch.schema.names:
         yield batch, order, None
         return
-    kinds = batch.column("timestampType").fill_null(0).cast(pa.int64()).to_numpy() == 1
+    column = batch.column("timestampType")
+    if order is not None:
+        column = column.take(pa.array(order))
+    kinds = column.fill_null(0).cast(pa.int64()).to_numpy() == 1
     if not kinds.any():
         yield batch, order, None
         return
     if order is not None:
-        batch, kinds = batch.take(pa.array(order)), kinds[order]
+        batch = batch.take(pa.array(order))
     column = batch.column("timestamp")
     times = column if pa.types.is_integer(column.type) else column.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
     ms = np.where(kinds, times.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False), -2)

@@ -139,6 +139,18 @@ def test_rows_of_a_task_beyond_its_buffer_keep_their_order(tmp_path: Path, monke
     assert rows(tmp_path / "data", "t", 0) == [(n, None, value) for n, value in enumerate(values)]
 
 
+def test_columns_of_large_and_view_types_are_written(tmp_path: Path) -> None:
+    headers = pa.large_list(pa.struct([("key", pa.large_string()), ("value", pa.large_binary())]))
+    types = [("key", pa.string_view()), ("value", pa.large_binary()), ("headers", headers)]
+    given = [["a", None, "c"], [b"1", b"2", None], [[{"key": "h", "value": None}], None, []]]
+    one = pa.RecordBatch.from_arrays(
+        [pa.array(values, kind) for values, (_, kind) in zip(given, types, strict=True)], [name for name, _ in types]
+    )
+    write(tmp_path / "data", [[one]], topic="t")
+    assert rows(tmp_path / "data", "t", 0) == [(0, b"a", b"1"), (1, None, b"2"), (2, b"c", None)]
+    assert [list(r.headers) for r in LogDirectory(tmp_path / "data")["t", 0].read()] == [[("h", None)], [], []]
+
+
 def test_append_times_of_rows_are_kept(tmp_path: Path) -> None:
     times = [1000, 1000, 2000, 3000, 3000]
     kinds = pa.array([1, 0, 1, 1, 1], pa.int32())

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,11 @@ from kwire.storage.file_system import FileSystem, OpenFile
 
 __all__ = ["write_rows"]
 
+PLAIN_TYPES: Mapping[str, pa.DataType] = {
+    "key": pa.binary(),
+    "value": pa.binary(),
+    "headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
+}
 STICKY_BYTES = 128 << 10  # rows without key and partition that go to one partition before the next
 BUFFER_BYTES = 64 << 20  # rows of all partitions; a full buffer is written
 
@@ -87,7 +93,7 @@ class TaskWriter:
                     )
                 partitions = self._partitioners[topic].choose(rows)
                 names = [name for name in ("offset", *TAKEN) if name in rows.schema.names]
-                selected = rows.select(names)
+                selected = with_plain_types(rows.select(names))
                 if "timestamp" not in names:
                     now = np.full(len(rows), time.time_ns() // 1_000_000, np.int64)
                     selected = selected.append_column("timestamp", pa.array(now))
@@ -129,6 +135,19 @@ class TaskWriter:
         """Close the file."""
         if self._file is not None:
             self._file.close()
+
+
+def with_plain_types(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Cast columns of large and view types once: the encoder would do it for each partition.
+
+    Columns of more than 2 GiB keep their types; the encoder splits them.
+    """
+    for at, field in enumerate(rows.schema):
+        plain = PLAIN_TYPES.get(field.name)
+        if plain is not None and field.type not in (plain, pa.string()):
+            with suppress(pa.ArrowInvalid):
+                rows = rows.set_column(at, field.name, rows.column(at).cast(plain))
+    return rows
 
 
 def offsets_of(rows: pa.RecordBatch) -> npt.NDArray[np.int64] | None:
