@@ -34,6 +34,38 @@ def elderly_cases() -> dict[str, Case]:
     }
 
 
+def large_cases() -> dict[str, Case]:
+    """Return messages with many partitions, whose leaders and replicas differ, and with large records."""
+    cls: Any = registry.get("MetadataResponse")
+    fetch: Any = registry.get("FetchResponse")
+    brokers = [cls.MetadataResponseBroker(node_id=i, host=f"host-{i}.example.com", port=9092) for i in range(6)]
+
+    def topic(name: str, partitions: int) -> Any:
+        found = []
+        for i in range(partitions):
+            replicas = [(i + k) % 6 for k in range(3)]
+            found.append(
+                cls.MetadataResponsePartition(
+                    partition_index=i,
+                    leader_id=replicas[0],
+                    leader_epoch=5 + i % 7,
+                    replica_nodes=replicas,
+                    isr_nodes=replicas,
+                )
+            )
+        return cls.MetadataResponseTopic(name=name, partitions=found)
+
+    one = cls(brokers=brokers, cluster_id="abc", controller_id=1, topics=[topic("topic", 480)])
+    many = cls(brokers=brokers, cluster_id="abc", controller_id=1, topics=[topic(f"topic-{t}", 10) for t in range(48)])
+    partitions = [fetch.PartitionData(partition_index=i, records=os.urandom(500_000)) for i in range(10)]
+    fetched = fetch(responses=[fetch.FetchableTopicResponse(topic="topic", partitions=partitions)])
+    return {
+        "Metadata_v9_1x480": Case("MetadataResponse", 9, one),
+        "Metadata_v9_48x10": Case("MetadataResponse", 9, many),
+        "Fetch_v12_10x500kB": Case("FetchResponse", 12, fetched),
+    }
+
+
 def _metadata_response() -> Any:
     cls: Any = registry.get("MetadataResponse")
     brokers = [

@@ -163,7 +163,8 @@ class Message(Struct):
         lenient: accept what Kafka accepts and the protocol forbids (listed in docs/plan.md).
         Raises DecodeError with position and path, also for remaining bytes; UnsupportedVersion outside VALID_VERSIONS.
         """
-        message: Self = cls._codec(version).decode(data, views, lenient)
+        codec = cls._codecs.get(version) or cls._codec(version)
+        message: Self = codec.decode(data, views, lenient)
         return message
 
     @classmethod
@@ -171,7 +172,8 @@ class Message(Struct):
         cls, data: Buffer, pos: int, *, version: int, views: bool = False, lenient: bool = False
     ) -> tuple[Self, int]:
         """Decode a message at pos; returns it and the position after it. Raises the errors of `decode`."""
-        found: tuple[Self, int] = cls._codec(version).decode_from(data, pos, views, lenient)
+        codec = cls._codecs.get(version) or cls._codec(version)
+        found: tuple[Self, int] = codec.decode_from(data, pos, views, lenient)
         return found
 
     def encode(self, *, version: int) -> bytes:
@@ -179,7 +181,7 @@ class Message(Struct):
 
         A field that this version does not have must have its default, unless it is ignorable (W-30, W-31).
         """
-        return self._codec(version).encode(self)
+        return (self._codecs.get(version) or self._codec(version)).encode(self)
 
     def encoded_size(self, *, version: int) -> int:
         """Return len(encode(version=version)). Raises the errors of `encode`."""
@@ -207,15 +209,13 @@ class Message(Struct):
 
     @classmethod
     def _codec(cls, version: int) -> Codec:
-        try:
-            return cls._codecs[version]
-        except KeyError:
+        """Make the codec of a version, or return the one that was made."""
+        if version not in cls._codecs:
             cls.check_version(version)
             from kwire import plan
 
-            codec: Codec = plan.codec(cls.SPEC, version, cls)
-            cls._codecs[version] = codec
-            return codec
+            cls._codecs[version] = plan.codec(cls.SPEC, version, cls)
+        return cls._codecs[version]
 
     @classmethod
     def check_version(cls, version: int) -> None:

@@ -40,15 +40,7 @@ static PyObject *flag(int is_set) { return is_set ? &_Py_TrueStruct : &_Py_False
 static PyObject *read_or_walk(PyObject *self, PyObject *data, int64_t start, int views, int lenient, int partial,
                               int allow_trailing, int64_t *position) {
     const Job *job = (const Job *)PyLong_AsLongLong(PyTuple_GetItem(self, 0));
-    PyObject *source = data;
-    if (views) {
-        PyObject *view = PyMemoryView_FromObject(data);
-        source = view ? PyObject_CallMethod(view, "cast", "s", "B") : NULL;
-        if (view) Py_DecRef(view);
-        if (!source) return NULL;
-    }
-    PyObject *message = read_message(source, job, start, views, partial, position);
-    if (views) Py_DecRef(source);
+    PyObject *message = read_message(data, job, start, views, partial, position);
     if (message || PyErr_Occurred()) return message;
     PyObject *found = PyObject_CallFunction(PyTuple_GetItem(self, 1), "OLOOOO", data, (long long)start, flag(views),
                                             flag(lenient), flag(partial), flag(allow_trailing));
@@ -116,42 +108,52 @@ PyObject *slots(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
 
 /* Encoding */
 
-enum { SMALL_BYTES = 2048, MAX_EIGHTHS = 2048 };
+enum { SCRATCH_BYTES = 1 << 16, MAX_EIGHTHS = 2048 };
 
+/* Cut bytes off the end of a new bytes object, whose reference is taken, without a copy. BytesIO takes the object over
+ * and calls _PyBytes_Resize, which is not in the stable ABI. */
+static PyObject *cut(PyObject *made, int64_t size) {
+    static PyObject *bytes_io;
+    if (!bytes_io) {
+        PyObject *io = PyImport_ImportModule("io");
+        bytes_io = io ? PyObject_GetAttrString(io, "BytesIO") : NULL;
+        if (io) Py_DecRef(io);
+    }
+    PyObject *buffer = bytes_io ? PyObject_CallFunctionObjArgs(bytes_io, made, NULL) : NULL;
+    Py_DecRef(made);
+    PyObject *done = buffer ? PyObject_CallMethod(buffer, "truncate", "L", (long long)size) : NULL;
+    PyObject *found = done ? PyObject_CallMethod(buffer, "getvalue", NULL) : NULL;
+    if (done) Py_DecRef(done);
+    if (buffer) Py_DecRef(buffer);
+    return found;
+}
+
+/* encode(packed, job): what msgspec made of an object. The output grows until it fits. */
 PyObject *encode(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
-    int64_t address;
+    static char scratch[SCRATCH_BYTES]; /* the GIL is held; most messages fit, and are copied from here */
+    char frames[MAX_DEPTH * FRAME];
+    int64_t address, written = FULL;
     if (!read_integers(objects, count, 1, &address)) return NULL;
     Job *job = (Job *)address;
     Py_buffer view;
     if (PyObject_GetBuffer(objects[0], &view, PyBUF_SIMPLE) < 0) return NULL;
     const Kernel kernel = encode_kernel();
-    char small[SMALL_BYTES], room[MAX_DEPTH * FRAME];
-    int64_t capacity = job->encode_eighths * view.len / 8;
-    if (capacity < SMALL_BYTES - SLACK) capacity = SMALL_BYTES - SLACK;
-    capacity += SLACK;
-    PyObject *exact = NULL;
-    for (;;) {
-        PyObject *made = NULL;
-        char *out = small;
-        if (capacity > SMALL_BYTES) {
-            made = PyBytes_FromStringAndSize(NULL, capacity);
-            if (!made) break;
-            out = PyBytes_AsString(made);
-        }
-        const int64_t arguments[] = {
-            (int64_t)view.buf, view.len, (int64_t)out, capacity, (int64_t)job->rows, (int64_t)job->constants, (int64_t)room};
-        int64_t written;
-        kernel(arguments, &written);
-        if (written >= 0) exact = PyBytes_FromStringAndSize(out, written); /* _PyBytes_Resize is not in the stable ABI */
+    PyObject *made = NULL;
+    int64_t capacity = job->encode_eighths * view.len / 8 + SLACK;
+    while (written == FULL) {
+        const int is_large = capacity > SCRATCH_BYTES;
         if (made) Py_DecRef(made);
-        if (written >= 0) break;
-        if (written != FULL) {
-            exact = none();
-            break;
-        }
-        capacity *= 4;
-        if (job->encode_eighths * 2 < MAX_EIGHTHS) job->encode_eighths *= 2;
+        made = is_large ? PyBytes_FromStringAndSize(NULL, capacity) : NULL;
+        if (is_large && !made) break;
+        char *out = is_large ? PyBytes_AsString(made) : scratch;
+        const int64_t arguments[] = {(int64_t)view.buf, view.len, (int64_t)out, is_large ? capacity : SCRATCH_BYTES,
+                                     (int64_t)job->rows, (int64_t)job->constants, (int64_t)frames};
+        kernel(arguments, &written);
+        if (written == FULL && job->encode_eighths * 2 < MAX_EIGHTHS) job->encode_eighths *= 2;
+        capacity = (is_large ? capacity : SCRATCH_BYTES) * 4;
     }
     PyBuffer_Release(&view);
-    return exact;
+    if (written >= 0) return made ? cut(made, written) : PyBytes_FromStringAndSize(scratch, written);
+    if (made) Py_DecRef(made);
+    return PyErr_Occurred() ? NULL : none();
 }

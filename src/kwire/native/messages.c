@@ -35,7 +35,7 @@ typedef struct {
 enum { MEMOS = 16 };
 
 typedef struct {
-    PyObject *data; /* the input, for views of it */
+    PyObject *data, *view; /* the input; a memoryview of its bytes, made when it is needed */
     const uint8_t *source, *p, *end;
     const Job *job;
     const Row *row;
@@ -286,15 +286,25 @@ static inline Outcome read_string(Reader *r) {
     return put(r, text);
 }
 
+/* Make a memoryview of the next n bytes of the input. */
+static PyObject *new_view(Reader *r, int64_t n) {
+    if (!r->view) {
+        PyObject *whole = PyMemoryView_FromObject(r->data);
+        r->view = whole ? PyObject_CallMethod(whole, "cast", "s", "B") : NULL;
+        if (whole) Py_DecRef(whole);
+    }
+    return r->view ? PySequence_GetSlice(r->view, r->p - r->source, r->p - r->source + n) : NULL;
+}
+
 static inline Outcome read_bytes(Reader *r) {
-    const int64_t n = read_length(r), at = r->p - r->source;
+    const int64_t n = read_length(r);
     PyObject *value;
     if (n < 0) {
         if (n == -2) return REJECTED;
         value = shared(&_Py_NoneStruct);
     } else {
         if (n > r->end - r->p) return REJECTED;
-        value = r->views ? PySequence_GetSlice(r->data, at, at + n) : PyBytes_FromStringAndSize((const char *)r->p, n);
+        value = r->views ? new_view(r, n) : PyBytes_FromStringAndSize((const char *)r->p, n);
         r->p += n;
     }
     r->row++;
@@ -548,7 +558,7 @@ PyObject *read_message(PyObject *data, const Job *job, int64_t start, int views,
     Py_buffer view;
     Outcome outcome = REJECTED;
     Reader reader;
-    reader.message = NULL;
+    reader.message = reader.view = NULL;
     if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) return NULL;
     if (start >= 0 && start <= view.len) {
         const int was_on = view.len - start >= SHORT_MESSAGE && PyGC_Disable();
@@ -568,6 +578,7 @@ PyObject *read_message(PyObject *data, const Job *job, int64_t start, int views,
         *position = reader.p - reader.source;
         const int is_short = job->rows->op == LENGTH && reader.p < reader.end;
         if (outcome == DONE && (is_short || (!partial && *position < view.len))) outcome = REJECTED;
+        if (reader.view) Py_DecRef(reader.view);
         if (was_on) PyGC_Enable();
     }
     PyBuffer_Release(&view);

@@ -92,6 +92,7 @@ PyObject *PyType_FromSpec(PyType_Spec *);
 PyObject *PyType_GenericAlloc(PyObject *, Py_ssize_t);
 void PyObject_GC_Del(void *);
 PyObject *PyObject_CallNoArgs(PyObject *);
+PyObject *PyImport_ImportModule(const char *);
 int PyObject_IsTrue(PyObject *);
 PyObject *PyObject_CallFunctionObjArgs(PyObject *, ...);
 PyObject *PyObject_GetAttrString(PyObject *, const char *);
