@@ -74,7 +74,8 @@ __all__ = ["UNKNOWN", "DescribedCluster", "describe_cluster", "described_rows"]
 
 NO_ID = UUID(int=0)
 NO_ID_TEXT = render_uuid(NO_ID)
-METADATA_VERSION = 12
+METADATA, METADATA_VERSION = 3, 12
+DESCRIBE_CLUSTER, FENCED_VERSION = 60, 2
 DYNAMIC_SOURCES = (1, 2, 3, 8)  # of a topic, a broker, the default of all brokers, a group
 RESOURCES_AT_ONCE = 500
 ANY = 1
@@ -153,9 +154,9 @@ def _check(code: int, what: str) -> None:
 def _brokers(client: Client, found: DescribedCluster) -> None:
     state = found.state
     try:
-        described = found.asked.one(
-            client, DescribeClusterRequest(include_fenced_brokers=True), DescribeClusterResponse
-        )
+        with_fenced = client.connection().version_for(DESCRIBE_CLUSTER) >= FENCED_VERSION
+        request = DescribeClusterRequest(include_fenced_brokers=with_fenced)
+        described = found.asked.one(client, request, DescribeClusterResponse)
     except UnsupportedVersion:  # before 2.8
         cluster = client.metadata([])
         found.cluster_id = cluster.cluster_id
@@ -177,7 +178,7 @@ def _node(node_id: int, endpoints: Iterable[Endpoint], *, rack: str | None = Non
 
 def _topics(client: Client, found: DescribedCluster) -> None:
     request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
-    version = min(METADATA_VERSION, client.connection().version_for(3))
+    version = min(METADATA_VERSION, client.connection().version_for(METADATA))
     if version < 4:
         request.allow_auto_topic_creation = True
         request.topics = [] if version == 0 else None
