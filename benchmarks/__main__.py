@@ -1,6 +1,7 @@
-"""`./dev bench [--large] [WORD ...]`: run the benchmarks whose path contains one of the words, or all of them.
+"""`./dev bench [--large | --scale] [WORD ...]`: run the benchmarks whose path contains one of the words, or all.
 
-Benchmarks with `LARGE = True`, which need much disk and time, run with --large only.
+Benchmarks with `LARGE = True`, which need much disk and time, run with --large only; those with `SCALE = True`, which
+show how cost grows with the amount of data, with --scale only.
 
 Each benchmark is a module with a docstring that states its question and a `main()` that prints one line per figure:
 name, value, unit, ratio to the peer, peer (`-` without one). Each runs in its own process.
@@ -19,10 +20,17 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 
-def modules(*, large: bool) -> list[str]:
-    """Return the dotted names of the modules that define main(). large: include those with LARGE."""
+def modules(*, large: bool, scale: bool) -> list[str]:
+    """Return the dotted names of the modules that define main(). large: include those with LARGE.
+
+    scale: only those with SCALE.
+    """
     texts = {path: path.read_text() for path in sorted(HERE.glob("*/*.py"))}
-    paths = (path for path, text in texts.items() if "\ndef main(" in text and (large or "\nLARGE = True" not in text))
+    paths = (
+        path
+        for path, text in texts.items()
+        if "\ndef main(" in text and (large or "\nLARGE = True" not in text) and scale is ("\nSCALE = True" in text)
+    )
     return [".".join(path.relative_to(HERE.parent).with_suffix("").parts) for path in paths]
 
 
@@ -32,9 +40,10 @@ def main() -> int:
     parser.add_argument(
         "--large", action="store_true", help="also run those that need 12 GB of disk and several minutes"
     )
+    parser.add_argument("--scale", action="store_true", help="run those that show how cost grows, and no others")
     parser.add_argument("words", nargs="*", metavar="WORD", help="benchmarks whose path contains one of them")
     given = parser.parse_args()
-    known = modules(large=given.large)
+    known = modules(large=given.large, scale=given.scale)
     chosen = [name for name in known if not given.words or any(word in name for word in given.words)]
     if not chosen:
         print(f"no benchmark matches {' '.join(given.words)}; available: {', '.join(known)}", file=sys.stderr)

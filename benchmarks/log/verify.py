@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import NamedTuple
 
 from tools import kafka
 
 from benchmarks.data import log_directory
+from benchmarks.processes import Cost, costs_of
 
 RECORDS = 4_000_000  # 0.5 GB uncompressed
 LARGE_RECORDS = 31_500_000
@@ -29,36 +27,16 @@ assert not [each for each in found.damages if not each.is_harmless], found.damag
 """
 
 
-class Run(NamedTuple):
-    """The cost of a process."""
-
-    cpu_s: float
-    wall_s: float
-    peak_mb: float
-
-
-def measured(*command: str, output: Path | None = None) -> Run:
-    """Run a program and wait for it; raise an error if it fails."""
-    started = time.perf_counter()
-    with open(output or os.devnull, "wb") as sink:
-        process = subprocess.Popen(command, stdout=sink)
-        _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"{command[0]} failed with {process.returncode}")
-    return Run(usage.ru_utime + usage.ru_stime, time.perf_counter() - started, usage.ru_maxrss / 1000)
-
-
-def verify(directory: Path, threads: int) -> Run:
+def verify(directory: Path, threads: int) -> Cost:
     """Return the best of three runs."""
-    return min(measured(sys.executable, "-c", VERIFY, str(directory), str(threads)) for _ in range(3))
+    return min(costs_of(sys.executable, "-c", VERIFY, str(directory), str(threads)) for _ in range(3))
 
 
-def dump(directory: Path) -> Run:
+def dump(directory: Path) -> Cost:
     """Run kafka-dump-log on the same segments, without its output."""
     files = ",".join(str(path) for path in sorted(directory.glob("*/*.log")))
     tool = ("kafka.tools.DumpLogSegments", "--deep-iteration", "--files", files)
-    return measured("java", "-Xmx1g", "-cp", f"{kafka.jars()}/*", *tool)
+    return costs_of("java", "-Xmx1g", "-cp", f"{kafka.jars()}/*", *tool)
 
 
 def main() -> None:
