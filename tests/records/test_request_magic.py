@@ -5,21 +5,14 @@ from __future__ import annotations
 import pytest
 from tests.records.test_builder import plain
 
-from kwire.records import AppendErrorCode, Compression, RejectedRecords, write_batch
-from kwire.records.request_magic import check_produced, fetch_magic, fetch_may_carry, produce_magic
+from kwire.records import AppendErrorCode, RejectedRecords, write_batch
+from kwire.records.request_magic import check_produced, fetch_magic, produce_magic
 
 
 @pytest.mark.requirement("U-02", "S31-16", "S31-17", "S31-24", "S31-28", "S31-29")
 def test_each_request_version_has_its_magic() -> None:
     assert [produce_magic(version) for version in (0, 1, 2, 3, 11)] == [0, 0, 1, 2, 2]
     assert [fetch_magic(version) for version in (0, 1, 2, 3, 4, 16)] == [0, 0, 1, 1, 2, 2]
-
-
-@pytest.mark.requirement("U-03")
-def test_zstd_requires_fetch_version_10() -> None:
-    assert not fetch_may_carry(9, Compression.ZSTD)
-    assert fetch_may_carry(10, Compression.ZSTD)
-    assert fetch_may_carry(0, Compression.LZ4)
 
 
 def produced(magic: int = 2, codec: str = "none") -> bytes:

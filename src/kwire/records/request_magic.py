@@ -18,9 +18,9 @@ from kwire.records.append_error import AppendErrorCode, RejectedRecords
 from kwire.records.attributes import Compression
 from kwire.records.record_set import read_batches
 
-__all__ = ["PRODUCE_ZSTD_VERSION", "check_produced", "fetch_magic", "fetch_may_carry", "produce_magic"]
+__all__ = ["PRODUCE_ZSTD_VERSION", "check_produced", "fetch_magic", "produce_magic"]
 
-PRODUCE_ZSTD_VERSION, FETCH_ZSTD_VERSION = 7, 10
+PRODUCE_ZSTD_VERSION = 7
 
 
 def produce_magic(version: int) -> int:
@@ -31,11 +31,6 @@ def produce_magic(version: int) -> int:
 def fetch_magic(version: int) -> int:
     """Return the highest magic in responses to this version of Fetch; newer batches must be down-converted."""
     return 0 if version < 2 else 1 if version < 4 else 2
-
-
-def fetch_may_carry(version: int, codec: Compression) -> bool:
-    """Whether responses to this version of Fetch may use a codec (U-03)."""
-    return codec != Compression.ZSTD or version >= FETCH_ZSTD_VERSION
 
 
 def check_produced(buf: bytes | bytearray | memoryview, version: int) -> None:

@@ -91,11 +91,6 @@ class ValidatedRecords(NamedTuple):
             offset_of_max_timestamp=of_max + shift if of_max >= 0 else -1,
         )
 
-    @property
-    def size_maybe_changed(self) -> bool:
-        """Whether the size may differ from the input, so that limits must be checked again."""
-        return not self.in_place
-
 
 @dataclass(slots=True)
 class CheckedBatch:
