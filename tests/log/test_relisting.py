@@ -17,7 +17,7 @@ from kwire.maintenance.export import export_logs
 from kwire.maintenance.reindex import rebuild_indexes
 from kwire.maintenance.statistics import count_topics
 from kwire.storage.file_system import FileSystem
-from kwire.storage.store import Entry, LocalStore
+from kwire.storage.store import Entry, LocalStore, Store
 from tests.log.damaging import flip
 
 Copied = Callable[[str, str], Path]
@@ -160,6 +160,9 @@ class GhostStore(LocalStore):
     def list(self, path: str) -> list[Entry]:
         ghost = Entry(name=f"{844:020d}.log", is_directory=False, size_bytes=1000)
         return sorted([*super().list(path), *([ghost] if path else [])], key=lambda entry: entry.name)
+
+    def list_files(self, path: str, measured: tuple[str, ...]) -> dict[str, Entry | None]:
+        return Store.list_files(self, path, measured)
 
 
 def test_a_listed_file_that_cannot_be_opened_is_an_error(copied: Copied) -> None:

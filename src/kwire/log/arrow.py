@@ -101,7 +101,7 @@ def read_pinned(
 
 
 class RangeReader:
-    """Reads ranges of the segments of one partition, for read_split; reuses its buffers.
+    """Reads ranges of the segments of one partition at a time, for read_split; reuses its buffers.
 
     offsets: records in [start, end) are returned; the other arguments as in read_split.
     """
@@ -125,6 +125,7 @@ class RangeReader:
         self._max_decompressed_bytes, self._mode = max_decompressed_bytes, mode
         self._errors: list[CorruptBatch] = []
         self._buffer = bytearray()
+        self._order = ChunkOffsetCheck()
         self._ends_in_zeros: Callable[[int], bool] = lambda position: False
         self._reader = ColumnReader(
             tuple(name for name in columns if name != CORRUPT) or ("partition",),
@@ -144,6 +145,15 @@ class RangeReader:
             segment, file, segment.position_of(file, run.start_offset), segment.end_position(file, end)
         )
 
+    def move_to(
+        self, topic: str, partition: int, offsets: tuple[int, int], aborted: Sequence[AbortedTransaction]
+    ) -> None:
+        """Read another range of offsets from now on, of this partition or another."""
+        self._offsets, self._aborted = offsets, aborted
+        if (topic, partition) != (self._topic, self._partition):
+            self._topic, self._partition = topic, partition
+            self._reader.set_partition(topic, partition)
+
     def read(self, segment: Segment, start_position: int, stop_position: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the batches of a segment that start in [start_position, stop_position)."""
         with segment.open() as file:
@@ -153,7 +163,8 @@ class RangeReader:
         self, segment: Segment, file: StoredFile, start_position: int, stop_position: int
     ) -> Iterator[pa.RecordBatch]:
         """Yield the same rows from an open segment file."""
-        order = ChunkOffsetCheck(segment)
+        order = self._order
+        order.begin(segment)
         self._ends_in_zeros = partial(segment.ends_in_zeros, file)
         chunks = Chunks(
             file,

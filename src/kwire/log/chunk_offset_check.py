@@ -27,11 +27,15 @@ class Prefix(NamedTuple):
 
 
 class ChunkOffsetCheck:
-    """Follows the offsets of one segment through consecutive chunks. Not thread-safe."""
+    """Follows the offsets of one segment at a time through consecutive chunks. Not thread-safe."""
 
-    def __init__(self, segment: Segment) -> None:
-        self._floor, self._ceiling = segment.base_offset, offset_limit(segment)
+    def __init__(self) -> None:
+        self._floor = self._ceiling = 0
         self._table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
+
+    def begin(self, segment: Segment) -> None:
+        """Begin with the first chunk of a segment."""
+        self._floor, self._ceiling = segment.base_offset, offset_limit(segment)
 
     def valid_prefix(self, chunk: memoryview, position: int, file: str) -> Prefix:
         """Return how much of a chunk is in order; the chunk starts with the batch at `position` of the file."""

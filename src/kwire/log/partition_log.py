@@ -9,12 +9,19 @@ design; a broker that starts on this directory alone would use its log end offse
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kwire.errors import CorruptBatch, LogError, Malformed
-from kwire.log.file_names import Ignored, PartitionFiles, SegmentFiles, decide_files
+from kwire.log.file_names import (
+    Ignored,
+    PartitionFiles,
+    SegmentFiles,
+    decide_files,
+    plain_base_offsets,
+    segment_file,
+)
 from kwire.log.producer_snapshot import parse_producer_snapshot
 from kwire.log.readable_log import Isolation, PinnedRange, ReadableLog
 from kwire.log.relisting import retry_on_change
@@ -48,6 +55,16 @@ if TYPE_CHECKING:
     from kwire.log.damage import Damage
 
 T = TypeVar("T")
+MEASURED = (".log", ".log.swap")  # files of segments, whose sizes and times matter
+
+
+class SegmentSpan(NamedTuple):
+    """Offsets and size of a segment. next_base: None for the active one. name: of the `.log` file."""
+
+    base_offset: int
+    next_base: int | None
+    size_bytes: int
+    name: str
 
 
 class PartitionLog(ReadableLog):
@@ -121,18 +138,32 @@ class PartitionLog(ReadableLog):
         return {entry.name: entry for entry in self.store.list(self.directory) if not entry.is_directory}
 
     @cached_property
+    def entries(self) -> Mapping[str, Entry | None]:
+        """The files of the directory, with entries for those of MEASURED at least; the listing if that was read before.
+
+        Asking for the sizes of all files would take most of the time of planning with many small segments.
+        """
+        return self.listing if "listing" in self.__dict__ else self.store.list_files(self.directory, MEASURED)
+
+    @property
+    def is_fully_listed(self) -> bool:
+        """Whether entries has the sizes and times of all files."""
+        return self.__dict__.get("listing") is self.entries
+
+    @cached_property
     def _files(self) -> PartitionFiles:
         def next_offset(name: str, base_offset: int) -> int:
             files = SegmentFiles(base_offset=base_offset, names={"log": name})
             return self._segment(files, None).end().next_offset
 
-        files = decide_files(self.listing, next_offset)
+        files = decide_files(self.entries, next_offset)
         if self.only_base_offset is not None:
             files.segments = [each for each in files.segments if each.base_offset == self.only_base_offset]
         return files
 
     def _segment(self, files: SegmentFiles, next_base: int | None) -> Segment:
-        entry = self.listing[files.names["log"]]
+        entry = self.entries[files.names["log"]]
+        assert entry is not None, "a segment's file has one of the endings MEASURED"
         return Segment(
             self.store,
             self.directory,
@@ -148,6 +179,27 @@ class PartitionLog(ReadableLog):
         found = self._files.segments
         next_bases = [*(each.base_offset for each in found[1:]), None]
         return [self._segment(files, base) for files, base in zip(found, next_bases, strict=False)]
+
+    def segment_spans(self) -> list[SegmentSpan]:
+        """Return what planning needs of each segment. Takes a third of the time of creating segments.
+
+        Raises LogError if the directory cannot be listed.
+        """
+        bases = None if self.only_base_offset is not None else plain_base_offsets(self.entries)
+        if bases is None or "segments" in self.__dict__:
+            return [
+                SegmentSpan(each.base_offset, each.next_base, each.size_bytes, each.name_of("log"))
+                for each in self.segments
+            ]
+        spans, next_base = [], None
+        for base in reversed(bases):
+            name = segment_file(base, "log")
+            entry = self.entries[name]
+            assert entry is not None, "a segment's file has one of the endings MEASURED"
+            spans.append(SegmentSpan(base, next_base, entry.size_bytes, name))
+            next_base = base
+        spans.reverse()
+        return spans
 
     @property
     def segment_count(self) -> int:
@@ -179,9 +231,9 @@ class PartitionLog(ReadableLog):
         return [[segment.base_offset, segment.size_bytes] for segment in self.segments] + [[self.log_start_offset]]
 
     def has_changed(self, again: PartitionLog) -> bool:
-        """Return whether a new listing differs in files, sizes or times."""
+        """Return whether a new listing differs in files, sizes or times, as far as this one has them."""
         try:
-            return self.listing != again.listing
+            return self.entries != (again.listing if self.is_fully_listed else again.entries)
         except LogError:
             return True
 
@@ -218,7 +270,7 @@ class PartitionLog(ReadableLog):
 
     def has_file(self, name: str) -> bool:
         """Return whether the listing contains a file."""
-        return name in self.listing
+        return name in self.entries
 
     @property
     def file_names(self) -> list[str]:
@@ -233,7 +285,7 @@ class PartitionLog(ReadableLog):
     def _parse_file(self, name: str, parse: Callable[[bytes], T]) -> T | None:
         """Parse a small file, None if it is missing. Raises LogError if it is invalid."""
         try:
-            return parse(self.read_file(name)) if name in self.listing else None
+            return parse(self.read_file(name)) if name in self.entries else None
         except Malformed as error:
             raise LogError(str(error), self.url_of(name)) from error
 
@@ -252,8 +304,11 @@ class PartitionLog(ReadableLog):
     @property
     def log_start_offset(self) -> int:
         """First available offset: the checkpoint's, or the first segment's base offset if that is higher."""
-        first = self.segments[0].base_offset if self.segments else 0
-        return max(first, self._log_start_checkpoint or 0)
+        return self.start_of(self.segments[0].base_offset if self.segments else 0)
+
+    def start_of(self, first_base_offset: int) -> int:
+        """Return the first available offset of a log whose first segment has this base offset."""
+        return max(first_base_offset, self._log_start_checkpoint or 0)
 
     @property
     def log_end_offset(self) -> int:

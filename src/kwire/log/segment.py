@@ -56,10 +56,10 @@ class Segment:
         size_bytes: int,
         modified_ms: int | None = None,
     ) -> None:
-        self._store = store
-        self._paths = {kind: f"{directory}/{name}" if directory else name for kind, name in files.names.items()}
+        self._store, self._directory, self._names = store, directory, files.names
         self.base_offset, self.next_base = files.base_offset, next_base
         self.size_bytes, self.modified_ms = size_bytes, modified_ms
+        self._end: End | None = None
 
     def __repr__(self) -> str:
         return f"Segment({self.url!r}, {self.size_bytes} bytes)"
@@ -67,7 +67,7 @@ class Segment:
     @property
     def path(self) -> str:
         """Path of the `.log` file, relative to the store."""
-        return self._paths["log"]
+        return self.path_of("log")
 
     @property
     def url(self) -> str:
@@ -77,15 +77,15 @@ class Segment:
     @property
     def has(self) -> frozenset[str]:
         """The kinds of files that exist: `log`, `index` and so on."""
-        return frozenset(self._paths)
+        return frozenset(self._names)
 
     def path_of(self, kind: str) -> str:
         """Return the path of an existing file by kind, relative to the store."""
-        return self._paths[kind]
+        return f"{self._directory}/{self._names[kind]}" if self._directory else self._names[kind]
 
     def name_of(self, kind: str) -> str:
         """Return the name of an existing file by kind."""
-        return self._paths[kind].rpartition("/")[2]
+        return self._names[kind]
 
     @property
     def is_active(self) -> bool:
@@ -120,9 +120,8 @@ class Segment:
 
     @contextmanager
     def _open_index(self, kind: str) -> Iterator[StoredFile | None]:
-        path = self._paths.get(kind)
         try:
-            file = self._store.open(path) if path else None
+            file = self._store.open(self.path_of(kind)) if kind in self._names else None
         except LogError:
             file = None  # unreadable, or deleted since the listing: use the log itself
         if file is None:
@@ -199,24 +198,40 @@ class Segment:
             raise walk.damage
 
     def end(self) -> End:
-        """Find the end of the batches, from the last valid index entry on. Zeros at the end are preallocated (F-14)."""
+        """Find the end of the batches, from the last valid index entry on. Zeros at the end are preallocated (F-14).
+
+        The end is kept until the file grows. A file with bytes after it is read again each time.
+        """
         with self.open() as file:
-            index = self.index
-            start = 0
-            for i in range(len(index) if index else 0, 0, -1):
-                assert index is not None
-                offset, position = index[i - 1]
-                if self.search_start(file, position, offset):
-                    start = position
-                    break
-                if len(index) - i >= INDEX_TRIES:  # one scan of all headers is cheaper than more tries
-                    break
-            walk = HeaderWalk(file, start)
-            next_offset, magic = self.base_offset, None
-            for header in walk:
-                next_offset, magic = header.last_offset + 1, header.magic
-            damage = None if walk.damage and is_zero_tail(file, walk.position) else walk.damage
-            return End(next_offset=next_offset, magic=magic, position=walk.position, damage=damage)
+            known = self._end
+            if known is not None and known.position == file.size():
+                return known
+            end = self._walk_to_end(file, 0) if file.size() <= file.window_bytes else None  # one read in either case
+            if end is None or end.position < file.size():
+                end = self._walk_to_end(file, self._last_indexed(file))
+            self._end = end
+            return end
+
+    def _walk_to_end(self, file: StoredFile, position: int) -> End:
+        """Follow the batches from a batch start on."""
+        walk = HeaderWalk(file, position)
+        next_offset, magic = self.base_offset, None
+        for header in walk:
+            next_offset, magic = header.last_offset + 1, header.magic
+        damage = None if walk.damage and is_zero_tail(file, walk.position) else walk.damage
+        return End(next_offset=next_offset, magic=magic, position=walk.position, damage=damage)
+
+    def _last_indexed(self, file: StoredFile) -> int:
+        """Return the position of the last index entry that is a batch, 0 without one."""
+        index = self.index
+        for i in range(len(index) if index else 0, 0, -1):
+            assert index is not None
+            offset, position = index[i - 1]
+            if self.search_start(file, position, offset):
+                return position
+            if len(index) - i >= INDEX_TRIES:  # one scan of all headers is cheaper than more tries
+                break
+        return 0
 
     def ends_in_zeros(self, file: StoredFile, position: int) -> bool:
         """Return whether only preallocated zeros of the active segment follow position."""

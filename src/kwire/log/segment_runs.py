@@ -57,4 +57,4 @@ def is_lost(segment: Segment, log: PartitionLog, again: PartitionLog) -> bool:
     if not before or before[-1].base_offset == segment.base_offset:
         return False
     name = before[-1].name_of("log")
-    return again.listing[name] == log.listing.get(name)
+    return again.entries[name] == log.entries.get(name)

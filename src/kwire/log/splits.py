@@ -8,12 +8,12 @@ task on another machine needs, if the same URL opens there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kwire.errors import OptionError
-from kwire.identifiers import TopicPartition
-from kwire.log.file_names import SegmentFiles
+from kwire.identifiers import MAX_OFFSET, TopicPartition
+from kwire.log.file_names import SegmentFiles, segment_file
 from kwire.log.log_directory import LogDirectory
 from kwire.log.partition_log import PartitionLog
 from kwire.log.readable_log import ISOLATIONS, Isolation
@@ -110,14 +110,146 @@ def plan_range(
 ) -> list[Split]:
     """Plan the splits of offsets [start_offset, end_offset) of one log; arguments as for plan_splits."""
     start, end = log.bounds(start_offset, end_offset, isolation)
+    return plan_run(log, start, end, isolation, split_bytes).splits()
+
+
+class Cut(NamedTuple):
+    """A part of one segment: batches in [start_position, stop_position), records in [start_offset, end_offset).
+
+    base_offset, next_base: of the segment and the next one (None for the active one). name: of the `.log` file, None
+    for the usual one.
+    """
+
+    base_offset: int
+    next_base: int | None
+    start_position: int
+    stop_position: int
+    start_offset: int
+    end_offset: int
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitRun:
+    """Consecutive splits of one partition, in a small form: what they share, and a Cut for each."""
+
+    topic: str
+    partition: int
+    store_url: str
+    storage_options: Mapping[str, Any] = field(repr=False, compare=False)
+    log_directory: str
+    only_base_offset: int | None
+    isolation: Isolation
+    aborted: tuple[AbortedTransaction, ...] | None = field(repr=False)
+    cuts: tuple[Cut, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of all splits."""
+        return sum(cut.stop_position - cut.start_position for cut in self.cuts)
+
+    def part(self, cuts: Sequence[Cut]) -> SplitRun:
+        """Return the run of some of the cuts, with the aborted transactions that concern them."""
+        aborted = self.aborted
+        if aborted:
+            low, high = cuts[0].start_offset, cuts[-1].end_offset
+            aborted = tuple(each for each in aborted if each.first_offset < high and each.last_offset >= low)
+        return replace(self, cuts=tuple(cuts), aborted=aborted)
+
+    def splits(self) -> list[Split]:
+        """Return the splits."""
+        return [self._split(cut) for cut in self.cuts]
+
+    def _split(self, cut: Cut) -> Split:
+        name = cut.name or segment_file(cut.base_offset, "log")
+        aborted = self.aborted
+        if aborted:
+            low, high = cut.start_offset, cut.end_offset
+            aborted = tuple(each for each in aborted if each.first_offset < high and each.last_offset >= low)
+        return Split(
+            topic=self.topic,
+            partition=self.partition,
+            store_url=self.store_url,
+            storage_options=self.storage_options,
+            log_directory=self.log_directory,
+            only_base_offset=self.only_base_offset,
+            path=f"{self.log_directory}/{name}" if self.log_directory else name,
+            base_offset=cut.base_offset,
+            next_base=cut.next_base,
+            start_position=cut.start_position,
+            stop_position=cut.stop_position,
+            start_offset=cut.start_offset,
+            end_offset=cut.end_offset,
+            isolation=self.isolation,
+            aborted=aborted,
+        )
+
+
+def plan_run(
+    log: PartitionLog,
+    start: int,
+    end: int,
+    isolation: Isolation = "read_uncommitted",
+    split_bytes: int = DEFAULT_SPLIT_BYTES,
+) -> SplitRun:
+    """Plan the splits of offsets [start, end), which must be inside the log, as one run."""
     if start >= end:
-        return []
+        return _run(log, isolation, (), [])
     aborted = _aborted(log, start, end, isolation)
-    return [
-        split
-        for segment in log.segments_between(start, end)
-        for split in _split_segment(log, segment, start, end, isolation, aborted, split_bytes)
+    cuts = [
+        cut for segment in log.segments_between(start, end) for cut in _cut_segment(segment, start, end, split_bytes)
     ]
+    return _run(log, isolation, aborted, cuts)
+
+
+def plan_whole(log: PartitionLog) -> SplitRun:
+    """Plan the read_uncommitted splits of a whole log, one for each segment, from its listing: no file is opened.
+
+    The last split ends at the listed size of its file; its end_offset is MAX_OFFSET, since only the file has the end of
+    the log.
+    """
+    spans = log.segment_spans()
+    start = log.start_of(spans[0].base_offset) if spans else 0
+    cuts = []
+    for base, next_base, size_bytes, name in spans:
+        if size_bytes and (next_base is None or next_base > start):
+            other_name = None if name == segment_file(base, "log") else name
+            cuts.append(Cut(base, next_base, 0, size_bytes, start, MAX_OFFSET, other_name))
+    return _run(log, "read_uncommitted", (), cuts)
+
+
+def divide_run(log: PartitionLog, run: SplitRun, split_bytes: int) -> SplitRun:
+    """Divide the splits of plan_whole that are larger than split_bytes."""
+    if all(cut.stop_position <= split_bytes for cut in run.cuts):
+        return run
+    segments = {segment.base_offset: segment for segment in log.segments}
+    cuts: list[Cut] = []
+    for cut in run.cuts:
+        segment = segments.get(cut.base_offset)
+        if cut.stop_position <= split_bytes or segment is None:
+            cuts.append(cut)
+            continue
+        with segment.open() as file:
+            first = segment.start_for(file, cut.start_offset)
+            headers = list(_cut_points(segment, file, first, cut.stop_position, split_bytes))
+        cuts += _parts(cut._replace(start_position=first), headers)
+    return replace(run, cuts=tuple(cuts))
+
+
+def _run(
+    log: PartitionLog, isolation: Isolation, aborted: Sequence[AbortedTransaction] | None, cuts: Sequence[Cut]
+) -> SplitRun:
+    return SplitRun(
+        topic=log.topic,
+        partition=log.partition,
+        store_url=log.store.url,
+        storage_options=log.store.options,
+        log_directory=log.directory,
+        only_base_offset=log.only_base_offset,
+        isolation=isolation,
+        aborted=None if aborted is None else tuple(aborted),
+        cuts=tuple(cuts),
+    )
 
 
 def _aborted(log: PartitionLog, start: int, end: int, isolation: str) -> Sequence[AbortedTransaction] | None:
@@ -130,43 +262,33 @@ def _aborted(log: PartitionLog, start: int, end: int, isolation: str) -> Sequenc
         return None
 
 
-def _split_segment(
-    log: PartitionLog,
-    segment: Segment,
-    start: int,
-    end: int,
-    isolation: Isolation,
-    aborted: Sequence[AbortedTransaction] | None,
-    split_bytes: int,
-) -> Iterator[Split]:
+def _cut_segment(segment: Segment, start: int, end: int, split_bytes: int) -> list[Cut]:
+    """Divide the offsets [start, end) of a segment."""
+    base, next_base = segment.base_offset, segment.next_base
+    name = segment.name_of("log")
+    other_name = None if name == segment_file(base, "log") else name
+    if next_base is not None and start <= base and next_base <= end and segment.size_bytes <= split_bytes:
+        return _parts(Cut(base, next_base, 0, segment.size_bytes, start, end, other_name), [])
     with segment.open() as file:
         first = segment.start_for(file, start)
         stop = _stop_position(segment, file, end)
-        cuts = list(_cut_points(segment, file, first, stop, split_bytes))
-    lows = [start] + [max(start, cut.stored_offset) if cut.magic == 2 else start for cut in cuts]
-    highs = [min(end, cut.stored_offset) if cut.magic == 2 else end for cut in cuts] + [end]
-    positions = [first, *(cut.position for cut in cuts), stop]
-    for i, (low, high) in enumerate(zip(lows, highs, strict=True)):
-        if positions[i] < positions[i + 1] and low < high:
-            yield Split(
-                topic=log.topic,
-                partition=log.partition,
-                store_url=log.store.url,
-                storage_options=log.store.options,
-                log_directory=log.directory,
-                only_base_offset=log.only_base_offset,
-                path=segment.path,
-                base_offset=segment.base_offset,
-                next_base=segment.next_base,
-                start_position=positions[i],
-                stop_position=positions[i + 1],
-                start_offset=low,
-                end_offset=high,
-                isolation=isolation,
-                aborted=None
-                if aborted is None
-                else tuple(each for each in aborted if each.first_offset < high and each.last_offset >= low),
-            )
+        headers = list(_cut_points(segment, file, first, stop, split_bytes))
+    return _parts(Cut(base, next_base, first, stop, start, end, other_name), headers)
+
+
+def _parts(whole: Cut, headers: Sequence[BatchHeader]) -> list[Cut]:
+    """Divide a cut at batches."""
+    low, high = whole.start_offset, whole.end_offset
+    lows = [low] + [max(low, cut.stored_offset) if cut.magic == 2 else low for cut in headers]
+    highs = [min(high, cut.stored_offset) if cut.magic == 2 else high for cut in headers] + [high]
+    positions = [whole.start_position, *(cut.position for cut in headers), whole.stop_position]
+    return [
+        whole._replace(
+            start_position=positions[i], stop_position=positions[i + 1], start_offset=lows[i], end_offset=highs[i]
+        )
+        for i in range(len(lows))
+        if positions[i] < positions[i + 1] and lows[i] < highs[i]
+    ]
 
 
 def _stop_position(segment: Segment, file: StoredFile, end: int) -> int:
@@ -174,7 +296,7 @@ def _stop_position(segment: Segment, file: StoredFile, end: int) -> int:
     if segment.is_active:
         size = file.size()
         now = segment.end()
-        if now.damage is None and segment.cut(file, now.position, size) is None:
+        if now.damage is None and (now.position == size or segment.cut(file, now.position, size) is None):
             return now.position if end >= now.next_offset else min(now.position, segment.end_position(file, end))
     return segment.end_position(file, end)
 
@@ -240,21 +362,41 @@ def read_split(
     one unreadable range.
     Raises OptionError for a wrong argument, LogError for missing or unreadable files, in every mode.
     """
-    from kwire.log.arrow import RangeReader, default_columns
-
-    if mode not in MODES:
-        raise OptionError(f"mode {mode!r}: expected one of {', '.join(MODES)}")
-    aborted = split.aborted
-    if aborted is None:
-        aborted = tuple(split_log(split).aborted_transactions(split.start_offset, split.end_offset))
-    reader = RangeReader(
-        default_columns(columns),
-        topic=split.topic,
-        partition=split.partition,
-        offsets=(split.start_offset, split.end_offset),
-        aborted=aborted,
-        check_crc=check_crc,
-        max_decompressed_bytes=max_decompressed_bytes,
-        mode=mode,
+    yield from SplitReader(columns, mode=mode, check_crc=check_crc, max_decompressed_bytes=max_decompressed_bytes).read(
+        split
     )
-    yield from reader.read(split_segment(split), split.start_position, split.stop_position)
+
+
+class SplitReader:
+    """Reads one split after another with the same buffers. Arguments and errors are those of read_split."""
+
+    def __init__(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        mode: Mode = "FAILFAST",
+        check_crc: bool = True,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    ) -> None:
+        from kwire.log.arrow import RangeReader, default_columns
+
+        if mode not in MODES:
+            raise OptionError(f"mode {mode!r}: expected one of {', '.join(MODES)}")
+        self._reader = RangeReader(
+            default_columns(columns),
+            topic="",
+            partition=0,
+            offsets=(0, 0),
+            aborted=(),
+            check_crc=check_crc,
+            max_decompressed_bytes=max_decompressed_bytes,
+            mode=mode,
+        )
+
+    def read(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split. Call it again when the iterator is exhausted."""
+        aborted = split.aborted
+        if aborted is None:
+            aborted = tuple(split_log(split).aborted_transactions(split.start_offset, split.end_offset))
+        self._reader.move_to(split.topic, split.partition, (split.start_offset, split.end_offset), aborted)
+        yield from self._reader.read(split_segment(split), split.start_position, split.stop_position)

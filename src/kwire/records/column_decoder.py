@@ -68,6 +68,10 @@ class ColumnDecoder:
         self.file: str | None = None
         self.kept_offsets = (0, 0)
 
+    def set_partition(self, topic: str | None, partition: int | None) -> None:
+        """Set the contents of the columns of these names."""
+        self.constants = ConstantColumns(topic, partition)
+
     def decode(
         self,
         buf: Buffer,

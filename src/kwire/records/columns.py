@@ -128,6 +128,10 @@ class ColumnReader:
 
             self.decoder = ParallelDecoder(create, threads)
 
+    def set_partition(self, topic: str | None, partition: int | None) -> None:
+        """Read the records of another partition from now on, with the same buffers."""
+        self.decoder.set_partition(topic, partition)
+
     def read(
         self,
         buf: Buffer,

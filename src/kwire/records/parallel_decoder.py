@@ -56,12 +56,18 @@ class ParallelDecoder:
     """Decodes one buffer at a time, like a ColumnDecoder. create: a decoder for one thread. threads: their number."""
 
     def __init__(self, create: Callable[[], ColumnDecoder], threads: int) -> None:
+        self._decoders = [create() for _ in range(threads)]
         self._free: queue.LifoQueue[ColumnDecoder] = queue.LifoQueue()
-        for _ in range(threads):
-            self._free.put(create())
+        for decoder in self._decoders:
+            self._free.put(decoder)
         self._threads = threads
         self.consumed = 0
         self.stopped: CorruptBatch | None = None
+
+    def set_partition(self, topic: str | None, partition: int | None) -> None:
+        """Set the contents of the columns of these names, between calls of decode."""
+        for decoder in self._decoders:
+            decoder.set_partition(topic, partition)
 
     def decode(
         self,

@@ -9,18 +9,24 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import Any, TypeVar
 
+from kwire.errors import LogError
 from kwire.storage.open_store import open_store
 from kwire.storage.store import REMOTE_WINDOW_BYTES, Entry, FsspecStore, Listing, Store, StoredFile
 
 __all__ = ["CachedStore", "OpenStore", "StoreCache"]
 
+T = TypeVar("T")
+R = TypeVar("R")
 OpenStore = Callable[[str, Mapping[str, Any]], Store]
 
 BLOCK_BYTES = REMOTE_WINDOW_BYTES
 MOST_BYTES = 64 << 20  # of one store
+PARALLEL = 16  # requests at a time
 PAGE_ENTRIES = 1000  # in one response to a listing of S3 and Google Cloud Storage
 
 
@@ -61,6 +67,7 @@ class CachedStore(Store):
         self._listed_before: Listing = {}
         self._blocks = OrderedDict[tuple[str, str, int], bytes]()
         self.cached_bytes = 0
+        self._lock = Lock()
 
     def refresh(self) -> None:
         """Drop the cached listings, so that changes become visible."""
@@ -82,6 +89,33 @@ class CachedStore(Store):
         if path not in self._listed and not (path == "" and self._list_all()):
             self._listed[path] = self._store.list(path)
         return self._listed[path]
+
+    def list_soon(self, paths: Iterable[str]) -> None:
+        """List directories that will be asked for: with one recursive listing, or several requests at a time.
+
+        The recursive one returns all files of the store in pages of PAGE_ENTRIES. It is used where these are probably
+        fewer than the directories, by the number of files in the first of them. Errors are left to list().
+        """
+        missing = [path for path in paths if path not in self._listed]
+        if len(missing) < 2:
+            return
+        try:
+            files = len(self.list(missing.pop(0)))
+            directories = [entry.name for entry in self.list("") if entry.is_directory]
+            if len(directories) * files // PAGE_ENTRIES < len(missing):
+                found = self._store.list_all()
+                self._listed |= {path: found[path] for path in missing if path in found}
+            else:
+                self._listed |= dict(zip(missing, self.map(self._store.list, missing), strict=True))
+        except LogError:
+            return
+
+    def map(self, function: Callable[[T], R], items: Sequence[T]) -> Sequence[R]:
+        """Return the function's result for each item; with a driver that permits it, for PARALLEL items at a time."""
+        if not self._store.is_concurrent:
+            return [function(item) for item in items]
+        with ThreadPoolExecutor(PARALLEL) as pool:
+            return list(pool.map(function, items))
 
     def _list_all(self) -> bool:
         """List all directories known before the refresh recursively; return whether that was possible."""
@@ -106,16 +140,18 @@ class CachedStore(Store):
 
     def block(self, key: tuple[str, str, int]) -> bytes | None:
         """Return a cached block by (path, version, block number), or None."""
-        if key in self._blocks:
-            self._blocks.move_to_end(key)
-        return self._blocks.get(key)
+        with self._lock:
+            if key in self._blocks:
+                self._blocks.move_to_end(key)
+            return self._blocks.get(key)
 
     def keep(self, key: tuple[str, str, int], block: bytes) -> None:
         """Cache a block, evicting the least recently used ones."""
-        self._blocks[key] = block
-        self.cached_bytes += len(block)
-        while self.cached_bytes > MOST_BYTES:
-            self.cached_bytes -= len(self._blocks.popitem(last=False)[1])
+        with self._lock:
+            self.cached_bytes += len(block) - len(self._blocks.get(key, b""))
+            self._blocks[key] = block
+            while self.cached_bytes > MOST_BYTES:
+                self.cached_bytes -= len(self._blocks.popitem(last=False)[1])
 
     def fetch(self, path: str, position: int, n: int, size: int) -> bytes:
         """Read n bytes of a file in one request. Raises LogError."""

@@ -133,14 +133,15 @@ def _row(log: ReadableLog, *, wide: bool) -> Row:
         topic_id = log.topic_id
     except LogError:
         topic_id = None
+    start, end = log.log_start_offset, log.log_end_offset
     row: Row = {
         "topic": log.topic,
         "partition": log.partition,
         "topic_id": str(topic_id) if topic_id else None,
         "segments": log.segment_count,
-        "log_start_offset": log.log_start_offset,
-        "log_end_offset": log.log_end_offset,
-        "offsets": log.log_end_offset - log.log_start_offset,
+        "log_start_offset": start,
+        "log_end_offset": end,
+        "offsets": end - start,
         "high_watermark": log.high_watermark,
         "last_stable_offset": stable,
         "size_bytes": log.size_bytes,

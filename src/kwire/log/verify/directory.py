@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -169,6 +170,10 @@ def verify_log(
     A broker may be running on it: if files have changed during the verification, it is repeated with a new listing, and
     only findings that occur again are reported.
     """
+    with suppress(LogError):  # of a directory that was deleted, which verification reports
+        if not (log.listing and log.is_fully_listed):
+            log = log.reopened()
+            _ = log.listing  # changes of any file count, so sizes and times of all of them are needed
     found = _verify_once(log, context, advance)
     for _ in range(MAX_ATTEMPTS - 1):
         if all(each.is_harmless for each in found.damages):
