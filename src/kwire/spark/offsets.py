@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, Protocol, TypeVar
@@ -43,7 +43,6 @@ __all__ = [
     "check_offset_limits",
     "cut_ranges",
     "for_query",
-    "group_small",
     "parse_offset_limits",
     "report_data_loss",
     "resolve_range",
@@ -63,7 +62,6 @@ Edge = Literal["starting", "ending"]
 NoMatch = Literal["error", "latest"]
 """startingOffsetsByTimestampStrategy: what to do when no record is recent enough for a starting timestamp."""
 Query = Literal["batch", "stream", "any"]  # any: Spark asks for the schema before the kind of query is known
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,17 +470,3 @@ def _cut_evenly(found: OffsetRange, parts: int) -> list[OffsetRange]:
     for remaining in range(parts, 0, -1):
         starts.append(starts[-1] + (found.end - starts[-1]) // remaining)
     return [OffsetRange(found.topic, found.partition, *each) for each in pairwise(starts) if each[0] < each[1]]
-
-
-def group_small(items: Iterable[T], cost: Callable[[T], int], limit: int, *, most: int | None = None) -> list[list[T]]:
-    """Group neighbouring items into tasks. limit: maximum cost of a task of several items. most: of items in a task."""
-    tasks: list[list[T]] = []
-    remaining = 0
-    for item in items:
-        remaining -= cost(item)
-        if tasks and remaining >= 0 and (most is None or len(tasks[-1]) < most):
-            tasks[-1].append(item)
-        else:
-            tasks.append([item])
-            remaining = limit - cost(item)
-    return tasks

@@ -213,7 +213,7 @@ def test_a_stream_continues_after_a_topic_was_deleted(cluster: Cluster) -> None:
     cluster.delete("deleted.a")
     with pytest.raises(LogError, match=r"offsets \[0, 5\) of deleted\.a-0 were deleted before they were read"):
         strict.partitions(start, end)
-    assert [each.offsets for each in lenient.partitions(start, end)] == [OffsetRange("deleted.b", 0, 0, 5)]
+    assert [each.ranges for each in lenient.partitions(start, end)] == [[OffsetRange("deleted.b", 0, 0, 5)]]
     after = {name: each for name, each in end.items() if not name.startswith("deleted.a")}
     assert [each.latestOffset(end, each.getDefaultReadLimit()) for each in (strict, lenient)] == [after, after]
     assert list(lenient.partitions(end, after)) == []

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pickle
 import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,13 @@ from tests.object_store import ObjectStore
 
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
+from kwire.log.splits import Cut, Split, SplitRun
 from kwire.spark.log.filters import PushedFilters, parse_filters
 from kwire.spark.log.options import parse_options
-from kwire.spark.log.planning import OPEN_COST_BYTES, TASK_BYTES, plan_batch
+from kwire.spark.log.planning import plan_batch
 from kwire.spark.log.reading import LogPartition, read_partition
+from kwire.spark.packing import OPEN_COST_BYTES, SMALLEST_TASK_BYTES
+from kwire.storage.store import LocalFile, LocalStore
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 
@@ -42,9 +46,16 @@ def read(planned: list[list[Any]], columns: tuple[str, ...] = COLUMNS, **options
     return [
         row
         for splits in planned
-        for batch in read_partition(LogPartition(splits), columns, parsed)
+        for batch in read_partition(LogPartition([as_run(split) for split in splits]), columns, parsed)
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
     ]
+
+
+def as_run(split: Split) -> SplitRun:
+    """Return a run of one split."""
+    shared = {each.name: getattr(split, each.name) for each in dataclasses.fields(SplitRun) if each.name != "cuts"}
+    cut = {name: getattr(split, name, None) for name in Cut._fields}
+    return SplitRun(**shared, cuts=(Cut(**cut),))
 
 
 def offsets(path: Path | str, **options: object) -> dict[str, tuple[int, int, int]]:
@@ -151,7 +162,7 @@ def test_small_splits_share_tasks_and_stay_in_order(modern: Path) -> None:
     splits = [split for task in planned for split in task]
     assert splits == sorted(splits, key=lambda split: (split.topic, split.partition, split.start_offset))
     for task in planned:
-        assert len(task) == 1 or sum(split.size_bytes + OPEN_COST_BYTES for split in task) <= TASK_BYTES
+        assert len(task) == 1 or sum(split.size_bytes + OPEN_COST_BYTES for split in task) <= SMALLEST_TASK_BYTES
 
 
 def test_min_partitions_splits_the_same_rows_into_more_tasks(modern: Path) -> None:
@@ -362,6 +373,31 @@ def test_planning_requests_every_object_once(modern: Path, object_store: ObjectS
     assert read(planned) == read(tasks(modern / "ids-0"))
 
 
+@pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
+def test_planning_lists_many_partitions_of_an_object_store_at_once(
+    modern: Path, object_store: ObjectStore, tmp_path: Path
+) -> None:
+    # It listed each partition and read the end of each log: 3 requests for each of 10,000 partitions.
+    for partition in range(30):
+        shutil.copytree(modern / "ids-0", tmp_path / "data" / f"ids-{partition}")
+    object_store.fs.mkdir("many")
+    object_store.upload(tmp_path / "data", "many/data")
+    storage = {f"storage.{name}": value for name, value in object_store.options.items()}
+    object_store.requests.clear()
+    everything = tasks("s3://many/data", **storage)
+    assert len(object_store.requests) <= 8, object_store.requests
+    assert read(everything) == read(tasks(tmp_path / "data"))
+    object_store.requests.clear()
+    assert tasks("s3://many/data", assign='{"ids":[7]}', **storage)
+    assert len(object_store.requests) <= 8, object_store.requests
+    object_store.requests.clear()
+    latest = json.dumps({"ids": {str(partition): -1 for partition in range(30)}})
+    bounded = tasks("s3://many/data", endingOffsets=latest, **storage)
+    ends = [request for request in object_store.requests if "?" not in request and "/ids-" in request]
+    assert len(ends) <= 60  # of a log and its index
+    assert read(bounded) == read(everything)
+
+
 @pytest.mark.parametrize("name", ["missing", "empty", "unrelated"])
 def test_a_path_without_logs_is_reported(tmp_path: Path, name: str) -> None:
     if name != "missing":
@@ -445,3 +481,37 @@ def test_a_corrupt_header_at_the_end_of_the_log_is_reported(ids: Path) -> None:
         read(tasks(ids))
     rows = read(tasks(ids), mode="DROPMALFORMED")
     assert rows[-1][2] == headers[-2].last_offset
+
+
+def test_planning_whole_partitions_opens_no_file(modern: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Opening the ends of 10,000 logs took most of the planning of a query on them.
+    everything = read(tasks(modern))
+    bounded = read(tasks(modern, endingTimestamp=1 << 50))
+    opened: list[str] = []
+    monkeypatch.setattr(LocalStore, "open", lambda self, path: opened.append(path) or LocalFile(self.url_of(path)))
+    planned = tasks(modern)
+    assert opened == ["trimmed-0/00000000000000000000.log"] * opened.count("trimmed-0/00000000000000000000.log")
+    assert read(planned) == everything == bounded
+
+
+def test_records_appended_after_planning_are_not_read(copied: Callable[[str, str], Path]) -> None:
+    data = copied("modern", "orders-0")
+    planned = tasks(data)
+    rows = read(planned)
+    segment = max((data / "orders-0").glob("*.log"))
+    appended = segment.read_bytes()
+    segment.write_bytes(appended + appended[-300:])
+    assert read(planned) == rows
+
+
+def test_sizes_of_tasks_are_options(modern: Path) -> None:
+    whole = read(tasks(modern))
+    one_each = tasks(modern, maxPartitionBytes="1")
+    assert read(one_each) == whole
+    assert max(len(task) for task in one_each) == 1
+    (everything,) = tasks(modern, maxPartitionBytes="1g", openCostInBytes=0)
+    assert read([everything]) == whole
+    divided = tasks(modern, subscribe="orders", maxRecordsPerPartition=1000)
+    packed = tasks(modern, subscribe="orders", maxRecordsPerPartition=1000, maxPartitionBytes="1g", openCostInBytes=0)
+    assert len(divided) > len(packed) == 1
+    assert read(packed) == read(divided)

@@ -19,6 +19,7 @@ from kwire.log.log_config import LogConfig
 from kwire.log.log_manager import LogManager
 from kwire.records import ColumnWriter
 from kwire.spark.log.options import parse_options
+from kwire.spark.packing import RECORD_BYTES
 from kwire.spark.streaming.position import Position
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
@@ -214,7 +215,8 @@ def test_a_repeated_batch_has_the_same_rows_and_tasks_after_file_changes(
                 for task in stream.partitions({"t": {"0": 0, "1": 0, "2": 0}}, {"t": {"0": 95, "1": 4, "2": 3}})
             ]
 
-    monkeypatch.setattr("kwire.spark.log.planning.TASK_OFFSETS", 40)
+    monkeypatch.setattr("kwire.spark.log.planning.SMALLEST_TASK_BYTES", 40 * RECORD_BYTES)
+    monkeypatch.setattr("kwire.spark.packing.OPEN_COST_BYTES", 0)
     everything, few = range(95), range(40, 95, 7)
     wanted = [[(0, n) for n in range(31)], [(0, n) for n in range(31, 63)]]
     wanted += [[*((0, n) for n in range(63, 95)), *((1, n) for n in range(4)), *((2, n) for n in range(3))]]

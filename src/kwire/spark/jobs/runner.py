@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kwire.errors import JobFailed, KwireError, LogError
 from kwire.spark.jobs.journal import Journal, Row, entry_name, remove
-from kwire.spark.log.planning import OPEN_COST_BYTES, TASK_BYTES
+from kwire.spark.packing import OPEN_COST_BYTES, SMALLEST_TASK_BYTES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,13 +120,13 @@ class JobRun:
 
 
 def group_items(items: Sequence[Item]) -> list[list[Item]]:
-    """Group items into tasks: large ones alone and first, small ones together up to TASK_BYTES."""
+    """Group items into tasks: large ones alone and first, small ones together up to SMALLEST_TASK_BYTES."""
     tasks: list[list[Item]] = []
     task: list[Item] = []
     size = 0
     for item in sorted(items, key=lambda each: -each.size_bytes):
         cost = item.size_bytes + OPEN_COST_BYTES
-        if task and size + cost > TASK_BYTES:
+        if task and size + cost > SMALLEST_TASK_BYTES:
             tasks.append(task)
             task, size = [], 0
         task.append(item)

@@ -5,8 +5,7 @@ Imports neither numba nor pyarrow.
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql.datasource import InputPartition
@@ -16,11 +15,24 @@ from kwire.errors import BrokerError, did_you_mean
 from kwire.identifiers import TopicPartition
 from kwire.protocol.error_codes import ErrorCode
 from kwire.spark.live.options import LiveOptions
-from kwire.spark.offsets import DELETED, OffsetRange, cut_ranges, report_data_loss, resolve_ranges
+from kwire.spark.offsets import (
+    DELETED,
+    GlobalTimestamp,
+    OffsetRange,
+    SpecificTimestamps,
+    cut_ranges,
+    report_data_loss,
+    resolve_ranges,
+)
 from kwire.spark.options.query import Assign, Matching, Subscribe, select
+from kwire.spark.packing import CORES
 from kwire.spark.streaming.position import TopicIds
 
 __all__ = ["LiveBounds", "LiveCluster", "LivePartition", "find_topic", "plan_batch", "plan_tasks"]
+
+
+ONE_EACH = CORES
+"""Number of ranges up to which each is a task: its rows may take the query much longer than reading them."""
 
 
 def find_topic(client: Client, name: str) -> Topic:
@@ -36,10 +48,10 @@ def find_topic(client: Client, name: str) -> Topic:
 
 @dataclass(frozen=True)
 class LivePartition(InputPartition):
-    """The input of one task: offsets of one partition. topic_id: None if it is not known."""
+    """The input of one task: offsets of a partition, or of several, once each. topic_ids: those that are known."""
 
-    offsets: OffsetRange
-    topic_id: uuid.UUID | None
+    ranges: Sequence[OffsetRange]
+    topic_ids: TopicIds
 
 
 def plan_batch(options: LiveOptions) -> list[LivePartition]:
@@ -52,10 +64,18 @@ def plan_batch(options: LiveOptions) -> list[LivePartition]:
 
 
 def plan_tasks(ranges: Sequence[OffsetRange], options: LiveOptions, cluster: LiveCluster) -> list[LivePartition]:
-    """Plan a task for each part of the ranges."""
+    """Plan the tasks of ranges, by offsets and options only.
+
+    Up to ONE_EACH parts are a task each, as in Spark's connector; more of them share tasks by their number of offsets.
+    """
     topic_ids = cluster.topic_ids({each.topic for each in ranges})
     parts = cut_ranges(ranges, options.min_partitions, options.max_records)
-    return [LivePartition(each, topic_ids.get(each.topic)) for each in parts]
+    is_packed = options.task_sizes.is_set or (len(parts) > ONE_EACH and not options.is_cut)
+    tasks = options.task_sizes.pack_offsets(parts) if is_packed else [[part] for part in parts]
+    return [
+        LivePartition(task, {each.topic: topic_ids[each.topic] for each in task if each.topic in topic_ids})
+        for task in tasks
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +89,7 @@ class LiveBounds:
 
     def offset_for_time(self, timestamp_ms: int) -> int | None:
         """Return the first offset below latest with a timestamp at or after timestamp_ms, or None."""
-        found = self.cluster.list_offsets({self.key: timestamp_ms})[self.key]
+        found = self.cluster.offset_for_time(self.key, timestamp_ms)
         return found if 0 <= found < self.latest else None
 
 
@@ -80,6 +100,7 @@ class LiveCluster:
         self.options = options
         self.client = Client(**options.kafka)
         self._ids: TopicIds = {}
+        self._times: dict[tuple[TopicPartition, int], int] = {}
 
     def close(self) -> None:
         """Close the connections."""
@@ -98,6 +119,24 @@ class LiveCluster:
         """Return the offsets from ListOffsets under the query's isolation level; -1 for none."""
         found = self.client.list_offsets(timestamps, isolation=self.options.isolation)
         return {key: listed.offset for key, listed in found.items()}
+
+    def offset_for_time(self, key: TopicPartition, timestamp_ms: int) -> int:
+        """Return the first offset with a timestamp at or after timestamp_ms; -1 for none."""
+        found = self._times.get((key, timestamp_ms))
+        return self.list_offsets({key: timestamp_ms})[key] if found is None else found
+
+    def _look_up_times(self, keys: Collection[TopicPartition]) -> None:
+        """Look up the timestamps of the options, for all partitions in one request to each leader."""
+        self._times = {}
+        for limit in (self.options.start, self.options.end):
+            match limit:
+                case GlobalTimestamp(timestamp_ms):
+                    wanted = dict.fromkeys(keys, timestamp_ms)
+                case SpecificTimestamps(timestamps) if timestamps.keys() == set(keys):
+                    wanted = {key: timestamps[key] for key in keys if timestamps[key] >= 0}
+                case _:
+                    continue
+            self._times |= {(key, wanted[key]): offset for key, offset in self.list_offsets(wanted).items()}
 
     def partitions(self) -> list[TopicPartition]:
         """Select partitions from the cluster's metadata.
@@ -128,6 +167,7 @@ class LiveCluster:
         """Return the available offsets of the query's partitions. Raises the errors of partitions."""
         keys = self.partitions()
         first, last = self.earliest(keys), self.latest(keys)
+        self._look_up_times(keys)
         return {key: LiveBounds(self, key, first[key], last[key]) for key in keys}
 
     def earliest(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:

@@ -17,12 +17,15 @@ from pyspark.sql.datasource import InputPartition
 
 from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client
 from kwire.client.aborted import aborted_transactions
-from kwire.errors import BrokerError
+from kwire.client.shared_fetch import read_together
+from kwire.errors import BrokerError, LogTruncated
+from kwire.identifiers import TopicPartition
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records.columns import ColumnReader
 from kwire.spark.live.options import LiveOptions
 from kwire.spark.live.planning import LivePartition
 from kwire.spark.offsets import OffsetRange, report_data_loss
+from kwire.spark.worker import freeze_modules, join_small
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,14 +78,51 @@ def read_partition(
     """Read the rows of one task; called in a worker. Raises the errors of read_range."""
     if not isinstance(partition, LivePartition):
         return iter(())  # Spark's placeholder for a query without tasks: InputPartition(None)
-    return read_range(
-        partition.offsets,
-        columns,
-        options.kafka,
-        options.isolation,
-        fail_on_data_loss=options.fail_on_data_loss,
-        topic_id=partition.topic_id,
-    )
+    freeze_modules()
+    return join_small(_read_task(partition, columns, options))
+
+
+def _read_task(task: LivePartition, columns: tuple[str, ...], options: LiveOptions) -> Iterator[pa.RecordBatch]:
+    with borrow_client(options.kafka) as client:
+        done: dict[TopicPartition, int] = {}
+        if len(task.ranges) > 1:
+            yield from _read_together(client, task, columns, options, done)
+        for each in task.ranges:
+            start = done.get((each.topic, each.partition), each.start)
+            if start < each.end:
+                yield from _read(
+                    client,
+                    OffsetRange(each.topic, each.partition, start, each.end),
+                    columns,
+                    options.isolation,
+                    fail_on_data_loss=options.fail_on_data_loss,
+                    topic_id=task.topic_ids.get(each.topic),
+                )
+
+
+def _read_together(
+    client: Client,
+    task: LivePartition,
+    columns: tuple[str, ...],
+    options: LiveOptions,
+    done: dict[TopicPartition, int],
+) -> Iterator[pa.RecordBatch]:
+    """Read what common requests for all ranges return. done: is filled with the next offset of each partition."""
+    reader = ColumnReader(columns)
+    ranges = {(each.topic, each.partition): (each.start, each.end) for each in task.ranges}
+    try:
+        for key, fetched in read_together(client, ranges, isolation=options.isolation, topic_ids=task.topic_ids):
+            reader.set_partition(*key)
+            yield from reader.read(
+                fetched.records,
+                file=f"{key[0]}-{key[1]}",
+                start_offset=fetched.start_offset,
+                end_offset=ranges[key][1],
+                aborted=aborted_transactions(fetched),
+            )
+            done[key] = fetched.next_offset
+    except LogTruncated as error:
+        report_data_loss(str(error), "continue with the remaining records", fail=options.fail_on_data_loss)
 
 
 def read_range(

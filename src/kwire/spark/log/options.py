@@ -81,12 +81,7 @@ _CHANGED = {
     INCLUDE_INTERNAL.name: replace(
         INCLUDE_INTERNAL, meaning=INCLUDE_INTERNAL.meaning.replace("patterns match", "patterns and the default include")
     ),
-    MIN_PARTITIONS.name: replace(
-        MIN_PARTITIONS,
-        shown_default="by size",
-        meaning="Approximate minimum number of tasks. By default partitions are divided by size, and small ones share "
-        "a task; with this option, large partitions are divided by offsets too.",
-    ),
+    MIN_PARTITIONS.name: replace(MIN_PARTITIONS, shown_default="by size"),
     MAX_RECORDS.name: replace(MAX_RECORDS, shown_default="by size"),
 }
 OPTIONS: tuple[Option[object], ...] = (

@@ -8,50 +8,94 @@ imports neither numba nor pyarrow.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from kwire.errors import LogError, did_you_mean
 from kwire.identifiers import TopicPartition
 from kwire.log import PartitionLog
 from kwire.log.paths import available_topics, open_logs
-from kwire.log.splits import plan_range
+from kwire.log.splits import SplitRun, divide_run, plan_run, plan_whole
 from kwire.spark.log.filters import PushedFilters, narrow_ranges
 from kwire.spark.log.options import Isolation, LogOptions
 from kwire.spark.log.reading import LogPartition
-from kwire.spark.offsets import DELETED, OffsetRange, cut_ranges, group_small, report_data_loss, resolve_ranges
+from kwire.spark.offsets import (
+    DELETED,
+    EARLIEST,
+    LATEST,
+    GlobalOffset,
+    OffsetRange,
+    cut_ranges,
+    report_data_loss,
+    resolve_ranges,
+)
 from kwire.spark.options.query import Matching, select
+from kwire.spark.packing import RECORD_BYTES, SMALLEST_TASK_BYTES
 from kwire.spark.streaming.position import Offsets, TopicIds
-from kwire.storage.cached_store import StoreCache
+from kwire.storage.cached_store import CachedStore, StoreCache
 
-__all__ = ["OPEN_COST_BYTES", "TASK_BYTES", "LogBounds", "LogOffsetSource", "plan_batch", "plan_micro_batch"]
+__all__ = ["LogBounds", "LogOffsetSource", "plan_batch", "plan_micro_batch"]
 
 logger = logging.getLogger("kwire.spark")
 
-# Small splits share a task up to TASK_BYTES; opening one costs as much as reading OPEN_COST_BYTES.
-TASK_BYTES = 32 << 20
-OPEN_COST_BYTES = 1 << 20
-# Maximum offsets, and maximum ranges, in a task of a micro-batch; short ranges share a task.
-TASK_OFFSETS = 100_000
-TASK_RANGES = 32
-
+T = TypeVar("T")
 Logs = Mapping[TopicPartition, PartitionLog]
 
 
 def plan_batch(options: LogOptions, filters: PushedFilters | None = None) -> list[LogPartition]:
     """Plan the tasks of a batch query. filters: those that Spark pushed. Raises OptionError, LogError."""
-    source, most = LogOffsetSource(options), 1 if _is_cut(options) else None
-    # Offsets are resolved for all selected partitions, so that errors do not depend on filters.
-    ranges = resolve_ranges(source.bounds(), options)
-    if filters is not None:
-        ranges = narrow_ranges(ranges, source.logs, filters)
-    splits = [
-        split
-        for part in cut_ranges(ranges, options.min_partitions, options.max_records)
-        for split in plan_range(source.logs[part.topic, part.partition], part.start, part.end, options.isolation)
-    ]
-    tasks = group_small(splits, lambda split: split.size_bytes + OPEN_COST_BYTES, TASK_BYTES, most=most)
-    return [LogPartition(task) for task in tasks]
+    source, sizes = LogOffsetSource(options), options.task_sizes
+    if options.is_cut or not _is_everything(options, filters):
+        # Offsets are resolved for all selected partitions, so that errors do not depend on filters.
+        ranges = resolve_ranges(source.bounds(), options)
+        if filters is not None:
+            ranges = narrow_ranges(ranges, source.logs, filters)
+        parts = cut_ranges(ranges, options.min_partitions, options.max_records)
+        logs = [source.logs[part.topic, part.partition] for part in parts]
+        n_bytes = sum(log.size_bytes for log in set(logs))
+        limit = sizes.task_bytes(n_bytes, len(parts), SMALLEST_TASK_BYTES)
+        runs = [
+            plan_run(log, part.start, part.end, options.isolation, limit) for log, part in zip(logs, parts, strict=True)
+        ]
+    else:
+        logs = [source.logs[key] for key in source.partitions()]
+        runs = [plan_whole(log.reopened()) for log in logs]  # the listings are not kept: 40 names for 10 segments
+        cuts = sum(len(run.cuts) for run in runs)
+        limit = sizes.task_bytes(sum(run.size_bytes for run in runs), cuts, SMALLEST_TASK_BYTES)
+        runs = [divide_run(log, run, limit) for log, run in zip(logs, runs, strict=True)]
+    is_packed = sizes.is_set or not options.is_cut
+    return [LogPartition(task) for task in _pack(runs, limit if is_packed else 0, sizes.open_cost)]
+
+
+def _is_everything(options: LogOptions, filters: PushedFilters | None) -> bool:
+    """Return whether a query reads whole partitions, so that no file has to be opened for the end of its log."""
+    return (
+        options.start in (None, GlobalOffset(EARLIEST))
+        and options.end in (None, GlobalOffset(LATEST))
+        and options.isolation == "read_uncommitted"
+        and filters in (None, PushedFilters())
+    )
+
+
+def _pack(runs: Iterable[SplitRun], limit: int, open_cost: int) -> list[list[SplitRun]]:
+    """Group splits into tasks of at most `limit` bytes, in their order; a larger one is a task of its own."""
+    tasks: list[list[SplitRun]] = []
+    remaining = 0
+    for run in runs:
+        first = 0  # of the cuts that belong to the current task
+        for i, cut in enumerate(run.cuts):
+            used = cut.stop_position - cut.start_position + open_cost
+            if tasks and used <= remaining:
+                remaining -= used
+                continue
+            if first < i:
+                tasks[-1].append(run.part(run.cuts[first:i]))
+            tasks.append([])
+            first, remaining = i, limit - used
+        if run.cuts:
+            tasks[-1].append(run.part(run.cuts[first:]) if first else run)
+    return tasks
 
 
 def plan_micro_batch(
@@ -63,24 +107,21 @@ def plan_micro_batch(
     micro-batch must get the same rows in the same tasks again; a task whose records are gone is planned too.
     topic_ids: checked again by each task. Raises LogError.
     """
-    most, max_records = (1, options.max_records) if _is_cut(options) else (TASK_RANGES, TASK_OFFSETS)
-    parts = cut_ranges(ranges, options.min_partitions, max_records)
+    sizes = options.task_sizes
+    parts = cut_ranges(ranges, options.min_partitions, options.max_records)
+    if not options.is_cut:
+        n_bytes = sum(part.size for part in parts) * RECORD_BYTES
+        limit = sizes.task_bytes(n_bytes, len(parts), SMALLEST_TASK_BYTES)
+        parts = cut_ranges(parts, None, max(1, limit // RECORD_BYTES))
+    is_packed = sizes.is_set or not options.is_cut
+    tasks = sizes.pack_offsets(parts, SMALLEST_TASK_BYTES) if is_packed else [[part] for part in parts]
     return [
         LogPartition(
-            [
-                split
-                for part in task
-                for split in plan_range(logs[part.topic, part.partition], part.start, part.end, options.isolation)
-            ],
+            [plan_run(logs[part.topic, part.partition], part.start, part.end, options.isolation) for part in task],
             topic_ids,
         )
-        for task in group_small(parts, lambda part: part.size, TASK_OFFSETS, most=most)
+        for task in tasks
     ]
-
-
-def _is_cut(options: LogOptions) -> bool:
-    """Return whether options divide the query, one range per task."""
-    return options.min_partitions is not None or options.max_records is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +166,27 @@ class LogOffsetSource:
             if selection.pattern is None:
                 raise LogError(f"only internal topics in {paths}; to read them, set includeInternal to true")
             logger.warning("no topic in %s matches subscribePattern", paths)
+        by_store: dict[int, tuple[CachedStore, list[str]]] = {}
+        for log in (self.logs[key] for key in selected):
+            if isinstance(log.store, CachedStore):
+                by_store.setdefault(id(log.store), (log.store, []))[1].append(log.directory)
+        for store, directories in by_store.values():
+            store.list_soon(directories)
         return selected
 
     def bounds(self) -> dict[TopicPartition, LogBounds]:
         """Return the available offsets of the query's partitions. Raises the errors of partitions."""
         keys, isolation = self.partitions(), self.options.isolation
-        return {key: LogBounds(self.logs[key], isolation, *self.logs[key].bounds(0, None, isolation)) for key in keys}
+        found = self._of_each(keys, lambda log: log.bounds(0, None, isolation))
+        return {key: LogBounds(self.logs[key], isolation, *bounds) for key, bounds in found.items()}
+
+    def _of_each(self, keys: Iterable[TopicPartition], ask: Callable[[PartitionLog], T]) -> dict[TopicPartition, T]:
+        """Return what a function that reads files returns for each log, asked in parallel where requests are slow."""
+        logs = [(key, self.logs[key]) for key in keys]
+        store = logs[0][1].store if logs else None
+        if isinstance(store, CachedStore):
+            return dict(zip((key for key, _ in logs), store.map(ask, [log for _, log in logs]), strict=True))
+        return {key: ask(log) for key, log in logs}
 
     def earliest(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the first available offsets, from a new listing."""
@@ -139,7 +195,8 @@ class LogOffsetSource:
 
     def latest(self, keys: Iterable[TopicPartition]) -> Offsets:
         """Return the log end offsets of listed partitions; with read_committed, last stable offsets."""
-        return {key: self.logs[key].bounds(0, None, self.options.isolation)[1] for key in keys}
+        isolation = self.options.isolation
+        return self._of_each(keys, lambda log: log.bounds(0, None, isolation)[1])
 
     def topic_ids(self, topics: Iterable[str]) -> TopicIds:
         """Return the ids in the first partition of each topic; an unreadable `partition.metadata` counts as missing."""

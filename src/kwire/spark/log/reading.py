@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import InputPartition
 
 from kwire.errors import LogError, Malformed
-from kwire.log import Split, read_split
+from kwire.identifiers import MAX_OFFSET
+from kwire.log.splits import Split, SplitReader, SplitRun
 from kwire.spark.log.options import LogOptions
 from kwire.spark.offsets import report_data_loss
+from kwire.spark.worker import freeze_modules, join_small
 from kwire.storage.checkpoints import PARTITION_METADATA, parse_partition_metadata
 from kwire.storage.open_store import open_store
 
@@ -29,13 +31,18 @@ logger = logging.getLogger("kwire.spark")
 
 @dataclass(frozen=True)
 class LogPartition(InputPartition):
-    """The input of one task: a split, or several small ones in the order of their offsets.
+    """The input of one task: runs of splits, in the order of topics, partitions and offsets.
 
     topic_ids: ids that the topics had when the task was planned; {} to skip the check.
     """
 
-    splits: Sequence[Split]
+    runs: Sequence[SplitRun]
     topic_ids: TopicIds = field(default_factory=dict)
+
+    @property
+    def splits(self) -> Iterator[Split]:
+        """The splits of all runs."""
+        return (split for run in self.runs for split in run.splits())
 
 
 def read_partition(
@@ -47,7 +54,13 @@ def read_partition(
     Raises CorruptBatch in mode FAILFAST.
     """
     if not isinstance(partition, LogPartition):
-        return  # Spark's placeholder for a query without tasks: InputPartition(None)
+        return iter(())  # Spark's placeholder for a query without tasks: InputPartition(None)
+    reader = SplitReader(columns, mode=options.mode, check_crc=options.check_crc)
+    freeze_modules()
+    return join_small(_read_splits(partition, reader, options))
+
+
+def _read_splits(partition: LogPartition, reader: SplitReader, options: LogOptions) -> Iterator[pa.RecordBatch]:
     found_ids: dict[tuple[str, str], uuid.UUID | None] = {}
     for split in partition.splits:
         expected, directory = partition.topic_ids.get(split.topic), (split.store_url, split.log_directory)
@@ -56,17 +69,22 @@ def read_partition(
         if expected is not None and found_ids[directory] not in (None, expected):
             lost = (
                 f"{split.url}: topic '{split.topic}' was deleted and created again after this task was planned; "
-                f"offsets [{split.start_offset}, {split.end_offset}) belong to the deleted topic"
+                f"{_offsets_of(split)} belong to the deleted topic"
             )
             report_data_loss(lost, "skip them", fail=options.fail_on_data_loss)
             continue
         try:
-            yield from read_split(split, columns, mode=options.mode, check_crc=options.check_crc)
+            yield from reader.read(split)
         except LogError as error:
             if options.fail_on_data_loss or not isinstance(error.__cause__, FileNotFoundError):
                 raise
-            end = split.end_offset if split.next_base is None else min(split.end_offset, split.next_base)
-            logger.warning("%s; skipping offsets [%d, %d)", error, split.start_offset, end)
+            logger.warning("%s; skipping %s", error, _offsets_of(split))
+
+
+def _offsets_of(split: Split) -> str:
+    """Return the offsets of a split for messages; it may end where its log does."""
+    end = split.end_offset if split.next_base is None else min(split.end_offset, split.next_base)
+    return f"offsets from {split.start_offset}" if end == MAX_OFFSET else f"offsets [{split.start_offset}, {end})"
 
 
 def _topic_id(split: Split) -> uuid.UUID | None:

@@ -8,6 +8,7 @@ OptionErrors that name the option and the remedy.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,7 @@ __all__ = [
     "STORAGE",
     "Option",
     "QueryType",
+    "byte_size",
     "check_names",
     "choice",
     "column_list",
@@ -155,6 +157,18 @@ def positive(name: str, value: str) -> int:
     if number <= 0:
         raise OptionError(f"Option '{name}': must be positive, got {number}")
     return number
+
+
+_SIZE = re.compile(r"(\d+)\s*(?:([kmgt])i?b?|b)?", re.ASCII | re.IGNORECASE)
+
+
+def byte_size(name: str, value: str) -> int:
+    """Parse a number of bytes: `1048576`, `1m`, `1MB` or `1MiB`, which are the same, as in Spark's configurations."""
+    match = _SIZE.fullmatch(value.strip())
+    size = 0 if match is None else int(match[1]) << 10 * (" kmgt".index(match[2].lower()) if match[2] else 0)
+    if match is None or size >= 2**63:
+        raise OptionError(f"Option '{name}': expected a number of bytes such as 134217728 or 128m, got '{value}'")
+    return size
 
 
 def choice(*choices: Choice) -> Callable[[str, str], Choice]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from kwire.errors import OptionError
@@ -26,10 +26,12 @@ from kwire.spark.options.java_regex import translate_java_regex
 from kwire.spark.options.option import (
     COLUMNS,
     Option,
+    byte_size,
     flag_option,
     load_json_object,
     number_option,
 )
+from kwire.spark.packing import TaskSizes
 
 __all__ = [
     "RATE_LIMITS",
@@ -253,13 +255,30 @@ INCLUDE_HEADERS = flag_option(name="includeHeaders", default=False, meaning="Whe
 MIN_PARTITIONS = number_option(
     name="minPartitions",
     value="int",
-    meaning="Approximate minimum number of tasks. By default a partition is read by one task; with this option, "
-    "large partitions are divided by offsets.",
+    meaning="Approximate minimum number of tasks: large partitions are divided by offsets, and none share a task. "
+    "See [Tasks](#tasks).",
 )
 MAX_RECORDS = number_option(
     name="maxRecordsPerPartition",
     value="long",
-    meaning="Maximum number of offsets in a task.",
+    meaning="Maximum number of offsets in a task; partitions do not share tasks. See [Tasks](#tasks).",
+)
+MAX_PARTITION_BYTES = Option[int | None](
+    name="maxPartitionBytes",
+    parse=byte_size,
+    default=None,
+    value="bytes: `134217728`, `128m`",
+    shown_default="128m",
+    meaning="Maximum size of a task that reads several ranges, or a part of a large segment. See [Tasks](#tasks).",
+)
+OPEN_COST = Option[int | None](
+    name="openCostInBytes",
+    parse=byte_size,
+    default=None,
+    value="bytes: `1048576`, `1m`",
+    shown_default="1m",
+    meaning="What a range counts in the size of a task in addition to its records: the number of bytes that could be "
+    "read in the time that opening it takes.",
 )
 SHARED_OPTIONS: tuple[Option[object], ...] = (
     ASSIGN,
@@ -275,6 +294,8 @@ SHARED_OPTIONS: tuple[Option[object], ...] = (
     ),
     MIN_PARTITIONS,
     MAX_RECORDS,
+    MAX_PARTITION_BYTES,
+    OPEN_COST,
     *RATE_LIMITS,
 )
 # As Spark's source refuses them (KafkaSourceProvider.validateGeneralOptions).
@@ -296,6 +317,12 @@ class QueryOptions(OffsetOptions):
     max_records: int | None = None
     columns: tuple[str, ...] | None = None
     limits: RateLimits = NO_LIMITS
+    task_sizes: TaskSizes = field(default_factory=TaskSizes)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether minPartitions or maxRecordsPerPartition divides the query by offsets, as Spark's source does."""
+        return self.min_partitions is not None or self.max_records is not None
 
 
 Options = TypeVar("Options", bound=QueryOptions)
@@ -316,6 +343,9 @@ def parse_query(given: Mapping[str, str], options: Callable[..., Options], **mor
         min_partitions=MIN_PARTITIONS.of(given),
         max_records=MAX_RECORDS.of(given),
         columns=COLUMNS.of(given),
+        task_sizes=TaskSizes(
+            max_partition_bytes=MAX_PARTITION_BYTES.of(given) or None, open_cost_bytes=OPEN_COST.of(given)
+        ),
         limits=RateLimits(
             max_offsets=MAX_OFFSETS.of(given), min_offsets=MIN_OFFSETS.of(given), max_delay_ms=MAX_DELAY.of(given)
         ),
