@@ -76,7 +76,8 @@ NO_ID = UUID(int=0)
 NO_ID_TEXT = render_uuid(NO_ID)
 METADATA, METADATA_VERSION = 3, 12
 DESCRIBE_CLUSTER, FENCED_VERSION = 60, 2
-DYNAMIC_SOURCES = (1, 2, 3, 8)  # of a topic, a broker, the default of all brokers, a group
+SOURCES = {("topic", True): 1, ("broker", True): 2, ("broker", False): 3}
+"""ConfigSource of the dynamic configs of a resource, by its type and whether it has a name."""
 RESOURCES_AT_ONCE = 500
 ANY = 1
 
@@ -232,11 +233,12 @@ def _describe_configs(
         if result.error_code:
             found.asked.without(f"configs of {kind} {result.resource_name!r}", ErrorCode(result.error_code))
             continue
-        shared = result.resource_name != "" and kind == "broker"  # its list repeats the default of all brokers
+        # a response repeats what a resource inherits: a topic has the dynamic configs of its broker, for example
+        own = SOURCES[kind, result.resource_name != ""]
         dynamic = {
             each.name: HIDDEN if each.value is None else each.value
             for each in result.configs
-            if each.config_source in DYNAMIC_SOURCES and not (shared and each.config_source == 3)
+            if each.config_source == own
         }
         if dynamic:
             found.state.configs[kind, result.resource_name] = dynamic
@@ -251,7 +253,7 @@ def _quotas(client: Client, found: DescribedCluster) -> None:
 
 
 def _users(client: Client, found: DescribedCluster) -> None:
-    request = DescribeUserScramCredentialsRequest(users=None)
+    request = DescribeUserScramCredentialsRequest(users=[])  # null makes some brokers fail to refuse it
     response = found.asked.one(client, request, DescribeUserScramCredentialsResponse)
     _check(response.error_code, "DescribeUserScramCredentials")
     for result in response.results:
