@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests import golden
 from tests.records.building import batch
 
+from kwire import native
 from kwire.errors import EncodeError, OptionError
 from kwire.records import (
     Batch,
@@ -372,3 +373,97 @@ def test_the_overhead_of_a_record_is_at_most_21_bytes() -> None:
     section = builder.build()[DEFAULT_HEADER.size :]
     lengths = 3  # of key, value and headers, a byte each here
     assert len(section) - lengths == 1 + 1 + 10 + 5  # length (5 in a record of 128 MiB), attributes, two deltas
+
+
+ODD: list[dict[str, Any]] = [
+    {"value": bytearray(b"abc")},
+    {"key": memoryview(b"abc")},
+    {"headers": (("a", b"1"), ("ä", None))},
+    {"headers": [("a", bytearray(b"1"))]},
+    {"headers": [["a", b"1"]]},
+    {"headers": {}},
+    {"headers": [(str(i), b"") for i in range(40)]},
+    {"timestamp": 2**63 - 1},
+    {"value": b"x" * 70_000},
+    {"headers": [("\ud800", b"1")]},
+    {"headers": [(b"a", b"1")]},
+    {"headers": [("a",)]},
+    {"headers": None},
+    {"headers": [("a", "text")]},
+    {"value": "text"},
+    {"timestamp": -2},
+    {"timestamp": 2**63},
+    {"timestamp": "now"},
+    {"offset": 3},
+    {"offset": 2**40},
+    {"offset": 2**63 - 1},
+    {"offset": 2**63},
+]
+
+
+def appended(fields: dict[str, Any], *, compiled: bool, **settings: Any) -> tuple[list[Any], bytes, Any]:
+    """Return what appending records with unusual fields between usual ones gives: results or errors, bytes, largest."""
+    builder = BatchBuilder(**settings)
+    builder._is_compiled = compiled
+    results: list[Any] = []
+    for given_fields in ({}, fields, {}, fields):
+        each: dict[str, Any] = {"key": b"k", "value": b"v", "timestamp": NOW, "headers": [("h", b"1")]} | given_fields
+        try:
+            results.append(builder.append(each.pop("key"), each.pop("value"), **each))
+        except Exception as error:
+            results.append((type(error), str(error)))
+    largest = builder.largest_timestamp, builder.next_offset, builder.count, builder.estimated_bytes
+    return results, builder.build(), largest
+
+
+@pytest.mark.parametrize("max_bytes", [None, 90, 150])
+@pytest.mark.parametrize("base_offset", [0, 2**62, 2**63 - 3])
+@pytest.mark.parametrize("fields", ODD, ids=str)
+def test_compiled_code_appends_as_python_does(fields: dict[str, Any], base_offset: int, max_bytes: int | None) -> None:
+    settings: dict[str, Any] = {"base_offset": base_offset, "max_bytes": max_bytes, "compression": "gzip"}
+    for each in (settings, settings | {"compression": "none", "delete_horizon_ms": 5}):
+        assert appended(fields, compiled=True, **each) == appended(fields, compiled=False, **each)
+
+
+def test_headers_may_be_an_iterator() -> None:
+    builder = BatchBuilder()
+    assert builder.append(b"k", b"v", headers=iter([("a", b"1")]))
+    assert [r.headers for each in read_batches(builder.build()) for r in each.records()] == [[("a", b"1")]]
+
+
+@pytest.mark.parametrize("codec", ["none", "lz4"])
+@pytest.mark.parametrize("batch_size", [1, 100, 300, 16384])
+def test_a_list_and_a_stream_of_records_give_the_same_batches(codec: str, batch_size: int) -> None:
+    records: list[Any] = [
+        plain(i, b"k" if i % 3 else None, b"v" * (i * 7 % 90), NOW + i * 5 % 11, [("h", b"1")] * (i % 4))
+        for i in range(200)
+    ]
+    records[50] = plain(50, b"k", bytearray(b"odd"), NOW)  # type: ignore[arg-type]
+    settings: dict[str, Any] = {"compression": codec, "batch_size": batch_size, "base_offset": 7, "base_sequence": 3}
+    settings |= {"producer_id": 1, "producer_epoch": 0}
+    whole = list(write_batches(records, **settings))
+    assert whole == list(write_batches(iter(records), **settings))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "LEVEL", None)
+        assert whole == list(write_batches(records, **settings))
+    assert [r.offset for data in whole for each in read_batches(data) for r in each.records()] == [*range(7, 207)]
+
+
+def test_a_stream_is_not_read_ahead() -> None:
+    """A batch is returned as soon as the first record that does not fit is there."""
+    taken = itertools.count()
+
+    def endless() -> Any:
+        while True:
+            yield plain(next(taken), b"k", b"v" * 50)
+
+    assert next(write_batches(endless(), batch_size=200))
+    assert next(taken) < 5
+
+
+def test_a_record_at_odds_with_its_place_is_named() -> None:
+    records = [plain(5, b"k", b"v"), plain(4, b"k", b"v")]
+    with pytest.raises(EncodeError, match="offset 4 is not above the previous one, 5"):
+        write_batch(records, keep_offsets=True)
+    with pytest.raises(EncodeError, match="offset -1 is not above"):
+        write_batch([plain(-1, b"k", b"v")], keep_offsets=True)

@@ -432,10 +432,13 @@ def plan_header() -> str:
 
 
 def locate_header() -> str:
-    """Return locate.h for records.c: the limits and columns of what kernels find of records."""
+    """Return locate.h for records.c: limits, the columns of what kernels find of records, the state of a batch."""
     locate = importlib.import_module("kwire.records.kernels.locate")
     constants = {name: getattr(locate, name) for name in ("MOST_RECORDS", "HEADER_FIELDS")}
     constants |= {f"ROW_{column}": getattr(locate, column) for column in locate.ROW}
+    states = importlib.import_module("kwire.records.builder").STATE
+    constants |= {f"STATE_{name}": index for index, name in enumerate(states)}
+    constants["LARGEST_RECORD"] = importlib.import_module("kwire.records.batch_header").LARGEST_RECORD
     return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
 
 

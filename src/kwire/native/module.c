@@ -95,11 +95,14 @@ static int read_arguments(const Export *export, PyObject *const *objects, Py_ssi
     return held;
 }
 
+PyObject *truth(int value) {
+    PyObject *found = value ? &_Py_TrueStruct : &_Py_FalseStruct;
+    Py_IncRef(found);
+    return found;
+}
+
 static PyObject *result(char kind, int64_t value) {
-    if (kind == 'i') return PyLong_FromLongLong(value);
-    PyObject *truth = value ? &_Py_TrueStruct : &_Py_FalseStruct;
-    Py_IncRef(truth);
-    return truth;
+    return kind == 'i' ? PyLong_FromLongLong(value) : truth(value != 0);
 }
 
 /* Every exported kernel is this function, with its Export as `self`. The kernel runs without the GIL. */
@@ -188,6 +191,10 @@ static PyMethodDef methods[] = {
     {"read_records", read_records, METH_FASTCALL, READING_DOC},
     {"read_messages", read_messages, METH_FASTCALL, READING_DOC},
     {"shared_default", shared_default, METH_FASTCALL, "shared_default(member, type, shared) -> SharedDefault"},
+    {"append_record", append_record, METH_FASTCALL,
+     "append_record(state, bytearray, key, value, timestamp, headers, offset) -> False if it is left to Python"},
+    {"append_records", append_records, METH_FASTCALL,
+     "append_records(state, bytearray, factory, records, start, keep offsets) -> index of the first one left"},
     {"use_level", use_level, METH_FASTCALL, "use_level(name): run the code compiled for this level of processors"},
     {"level_in_use", level_in_use, METH_FASTCALL, "level_in_use() -> name"},
     {0},

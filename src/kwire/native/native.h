@@ -75,6 +75,7 @@ enum { Py_TPFLAGS_DISALLOW_INSTANTIATION = 1 << 7, Py_TPFLAGS_HAVE_GC = 1 << 14,
 
 extern PyObject PyList_Type, _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct;
 extern PyObject *PyExc_TypeError, *PyExc_ValueError, *PyExc_ImportError;
+extern PyObject PyBytes_Type, PyByteArray_Type, PyTuple_Type;
 extern PyObject *PyExc_BufferError, *PyExc_UnicodeDecodeError;
 PyObject *PyModuleDef_Init(PyModuleDef *);
 int PyModule_AddStringConstant(PyObject *, const char *, const char *);
@@ -93,6 +94,7 @@ PyObject *PyType_GenericAlloc(PyObject *, Py_ssize_t);
 void PyObject_GC_Del(void *);
 PyObject *PyObject_CallNoArgs(PyObject *);
 PyObject *PyImport_ImportModule(const char *);
+PyObject *PyObject_Type(PyObject *);
 int PyObject_IsTrue(PyObject *);
 PyObject *PyObject_CallFunctionObjArgs(PyObject *, ...);
 PyObject *PyObject_GetAttrString(PyObject *, const char *);
@@ -106,6 +108,8 @@ int PyTuple_SetItem(PyObject *, Py_ssize_t, PyObject *);
 PyObject *PyList_New(Py_ssize_t);
 PyObject *PyList_GetSlice(PyObject *, Py_ssize_t, Py_ssize_t);
 int PyList_SetSlice(PyObject *, Py_ssize_t, Py_ssize_t, PyObject *);
+Py_ssize_t PyList_Size(PyObject *);
+PyObject *PyList_GetItem(PyObject *, Py_ssize_t);
 int PyList_SetItem(PyObject *, Py_ssize_t, PyObject *);
 PyObject *PyDict_New(void);
 int PyDict_SetItemString(PyObject *, const char *, PyObject *);
@@ -120,6 +124,10 @@ const char *PyUnicode_AsUTF8AndSize(PyObject *, Py_ssize_t *);
 int PyUnicode_CompareWithASCIIString(PyObject *, const char *);
 PyObject *PyBytes_FromStringAndSize(const char *, Py_ssize_t);
 char *PyBytes_AsString(PyObject *);
+int PyBytes_AsStringAndSize(PyObject *, char **, Py_ssize_t *);
+Py_ssize_t PyByteArray_Size(PyObject *);
+char *PyByteArray_AsString(PyObject *);
+int PyByteArray_Resize(PyObject *, Py_ssize_t);
 PyObject *PyMemoryView_FromObject(PyObject *);
 int PyObject_GetBuffer(PyObject *, Py_buffer *, int);
 void PyBuffer_Release(Py_buffer *);
@@ -142,6 +150,7 @@ Kernel locate_messages_kernel(void);
 int read_integers(PyObject *const *objects, Py_ssize_t count, Py_ssize_t wanted, int64_t *numbers);
 PyObject *pair(PyObject *first, PyObject *second); /* takes both references; null if one is null */
 PyObject *none(void);
+PyObject *truth(int value);
 
 /* Of codec.c */
 
@@ -152,6 +161,8 @@ PyObject *encode(PyObject *, PyObject *const *, Py_ssize_t);
 /* Of records.c */
 
 PyObject *record_factory(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *append_record(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *append_records(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *read_records(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *read_messages(PyObject *, PyObject *const *, Py_ssize_t);
 

@@ -1,4 +1,5 @@
-/* Records as objects: a kernel finds the fields of some records, and this code creates the objects.
+/* Records as objects. Reading: a kernel finds the fields of some records, and this code creates the objects. Writing:
+ * this code encodes records of magic 2 at the end of a bytearray, and leaves those with unusual fields to Python.
  *
  * The class and the offsets of its fields in an object are those of a factory. The collector does not track records:
  * see kwire.records.record.
@@ -27,6 +28,18 @@ typedef struct {
 static PyObject *held(PyObject *object) {
     Py_IncRef(object);
     return object;
+}
+
+static PyObject *numbers_tuple(const int64_t *numbers, int count) {
+    PyObject *tuple = PyTuple_New(count);
+    for (int i = 0; tuple && i < count; i++) {
+        PyObject *item = PyLong_FromLongLong(numbers[i]);
+        if (!item || PyTuple_SetItem(tuple, i, item) < 0) {
+            Py_DecRef(tuple);
+            return NULL;
+        }
+    }
+    return tuple;
 }
 
 PyObject *record_factory(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
@@ -202,16 +215,11 @@ static PyObject *read_with(Kernel kernel, PyObject *const *objects, Py_ssize_t c
         kernel(arguments, found);
         PyObject *type = factory->timestamp_types[numbers[TYPE] + 1];
         PyObject *records = make_records(factory, rows, found[0], type, objects[2]);
-        made = records ? PyTuple_New(4) : NULL;
-        if (made) PyTuple_SetItem(made, 0, records);
-        for (int i = 1; made && i < 4; i++) {
-            PyObject *item = PyLong_FromLongLong(found[i]);
-            if (!item || PyTuple_SetItem(made, i, item) < 0) {
-                Py_DecRef(made);
-                made = NULL;
-            }
-        }
-        if (records && !made) PyErr_NoMemory();
+        made = records ? numbers_tuple(found, 4) : NULL;
+        if (made)
+            PyTuple_SetItem(made, 0, records);
+        else if (records)
+            Py_DecRef(records);
     }
     PyBuffer_Release(&view);
     return made;
@@ -223,4 +231,211 @@ PyObject *read_records(PyObject *module, PyObject *const *objects, Py_ssize_t co
 
 PyObject *read_messages(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
     return read_with(locate_messages_kernel(), objects, count);
+}
+
+/* Writing */
+
+enum { MOST_HEADERS = 32, VARINT_MAX = 10, FIRST_BYTES = 4096 };
+
+typedef struct {
+    const char *at;
+    Py_ssize_t size; /* -1 for null */
+} Bytes;
+
+typedef struct {
+    int64_t offset_delta, timestamp_delta, header_count;
+    Bytes key, value, headers[2 * MOST_HEADERS];
+} Fields;
+
+/* A bytearray that grows: its first `used` bytes are written. */
+typedef struct {
+    PyObject *array;
+    Py_ssize_t used, room;
+} Output;
+
+static int is(PyObject *object, PyObject *type) {
+    PyObject *found = PyObject_Type(object);
+    Py_DecRef(found); /* the object keeps its type */
+    return found == type;
+}
+
+static int get_bytes(PyObject *object, Bytes *found) {
+    found->size = -1;
+    return object == &_Py_NoneStruct ||
+           (is(object, &PyBytes_Type) && PyBytes_AsStringAndSize(object, (char **)&found->at, &found->size) == 0);
+}
+
+static int get_text(PyObject *object, Bytes *found) {
+    found->at = PyUnicode_AsUTF8AndSize(object, &found->size);
+    return found->at != NULL;
+}
+
+/* Read the headers: a list or tuple of few (str, bytes or None). */
+static int get_headers(PyObject *headers, Fields *fields) {
+    const int is_list = is(headers, &PyList_Type);
+    if (!is_list && !is(headers, &PyTuple_Type)) return 0;
+    fields->header_count = is_list ? PyList_Size(headers) : PyTuple_Size(headers);
+    if (fields->header_count > MOST_HEADERS) return 0;
+    for (int64_t i = 0; i < fields->header_count; i++) {
+        PyObject *header = is_list ? PyList_GetItem(headers, i) : PyTuple_GetItem(headers, i);
+        if (!is(header, &PyTuple_Type) || PyTuple_Size(header) != 2) return 0;
+        Bytes *found = &fields->headers[2 * i];
+        if (!get_text(PyTuple_GetItem(header, 0), found) || !get_bytes(PyTuple_GetItem(header, 1), found + 1)) return 0;
+    }
+    return 1;
+}
+
+static uint64_t zigzag(int64_t value) { return (uint64_t)value << 1 ^ (uint64_t)(value >> 63); }
+
+static int64_t varint_bytes(int64_t value) {
+    int64_t n = 1;
+    for (uint64_t bits = zigzag(value); bits >= 0x80; bits >>= 7) n++;
+    return n;
+}
+
+static char *put_varint(char *out, int64_t value) {
+    uint64_t bits = zigzag(value);
+    for (; bits >= 0x80; bits >>= 7) *out++ = (char)(bits | 0x80);
+    *out++ = (char)bits;
+    return out;
+}
+
+static int64_t field_bytes(const Bytes *field) {
+    return varint_bytes(field->size) + (field->size > 0 ? field->size : 0);
+}
+
+static char *put_field(char *out, const Bytes *field) {
+    out = put_varint(out, field->size);
+    if (field->size > 0) {
+        memcpy(out, field->at, (size_t)field->size);
+        out += field->size;
+    }
+    return out;
+}
+
+/* Make room for more bytes; 0 with an exception. */
+static int reserve(Output *output, int64_t bytes) {
+    const Py_ssize_t needed = output->used + bytes;
+    if (needed <= output->room) return 1;
+    const Py_ssize_t room = needed > 2 * output->room ? needed : 2 * output->room;
+    if (PyByteArray_Resize(output->array, room) < 0) return 0;
+    output->room = room;
+    return 1;
+}
+
+/* Append a record. Returns its size, 0 if it is too large, -1 with an exception. */
+static int64_t put_record(Output *output, const Fields *fields) {
+    int64_t body = 1 + varint_bytes(fields->timestamp_delta) + varint_bytes(fields->offset_delta) +
+                   field_bytes(&fields->key) + field_bytes(&fields->value) + varint_bytes(fields->header_count);
+    for (int64_t i = 0; i < 2 * fields->header_count; i++) body += field_bytes(&fields->headers[i]);
+    if (body > LARGEST_RECORD) return 0;
+    if (!reserve(output, body + VARINT_MAX)) return -1;
+    char *start = PyByteArray_AsString(output->array) + output->used;
+    char *out = put_varint(start, body);
+    *out++ = 0; /* attributes */
+    out = put_varint(out, fields->timestamp_delta);
+    out = put_varint(out, fields->offset_delta);
+    out = put_field(out, &fields->key);
+    out = put_field(out, &fields->value);
+    out = put_varint(out, fields->header_count);
+    for (int64_t i = 0; i < 2 * fields->header_count; i++) out = put_field(out, &fields->headers[i]);
+    output->used += out - start;
+    return out - start;
+}
+
+/* Append a record to a batch, whose state is that of a BatchBuilder. Returns 1, 0 if it is left to Python, or -1. */
+static int add(int64_t *state, Output *output, Fields *fields, int64_t timestamp, int64_t offset) {
+    const int64_t count = state[STATE_COUNT], base_offset = state[STATE_BASE_OFFSET];
+    if (timestamp < -1 || (count ? offset <= state[STATE_LAST_OFFSET] : offset < base_offset)) return 0;
+    if (offset - base_offset > INT32_MAX) return 0;
+    const int64_t base = state[STATE_HAS_BASE_TIMESTAMP] ? state[STATE_BASE_TIMESTAMP] : timestamp;
+    fields->offset_delta = offset - base_offset;
+    fields->timestamp_delta = timestamp - base;
+    const Py_ssize_t before = output->used;
+    const int64_t written = put_record(output, fields);
+    if (written <= 0) return (int)written;
+    double ratio;
+    memcpy(&ratio, &state[STATE_RATIO], sizeof ratio);
+    if (count && state[STATE_FIXED_BYTES] + (int64_t)((double)before * ratio) + written > state[STATE_MAX_BYTES]) {
+        output->used = before;
+        return 0;
+    }
+    state[STATE_HAS_BASE_TIMESTAMP] = 1;
+    state[STATE_BASE_TIMESTAMP] = base;
+    state[STATE_LAST_OFFSET] = offset;
+    state[STATE_COUNT] = count + 1;
+    if (timestamp > state[STATE_MAX_TIMESTAMP]) {
+        state[STATE_MAX_TIMESTAMP] = timestamp;
+        state[STATE_OFFSET_OF_MAX] = offset;
+    }
+    return 1;
+}
+
+/* The next offset of a batch; -1 after the last one there is. */
+static int64_t next_offset(const int64_t *state) {
+    if (!state[STATE_COUNT]) return state[STATE_BASE_OFFSET];
+    return state[STATE_LAST_OFFSET] == INT64_MAX ? -1 : state[STATE_LAST_OFFSET] + 1;
+}
+
+/* Read the state and the output of a batch from the first two arguments; null with an exception. */
+static int64_t *get_batch(PyObject *const *objects, Output *output) {
+    int64_t *state = (int64_t *)PyLong_AsLongLong(objects[0]);
+    if (!PyErr_Occurred() && !is(objects[1], &PyByteArray_Type)) PyErr_Format(PyExc_TypeError, "not a bytearray");
+    if (PyErr_Occurred()) return NULL;
+    const Py_ssize_t size = PyByteArray_Size(objects[1]);
+    *output = (Output){objects[1], size, size};
+    return state;
+}
+
+PyObject *append_record(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
+    enum { STATE, OUTPUT, KEY, VALUE, TIMESTAMP, HEADERS, OFFSET, ARGUMENTS };
+    if (count != ARGUMENTS) return PyErr_Format(PyExc_TypeError, "takes %d arguments, got %zd", ARGUMENTS, count);
+    Output output;
+    int64_t *state = get_batch(objects, &output);
+    if (!state) return NULL;
+    Fields fields;
+    const int64_t timestamp = PyLong_AsLongLong(objects[TIMESTAMP]);
+    const int64_t offset =
+        objects[OFFSET] == &_Py_NoneStruct ? next_offset(state) : PyLong_AsLongLong(objects[OFFSET]);
+    int added = 0;
+    if (!PyErr_Occurred() && get_bytes(objects[KEY], &fields.key) && get_bytes(objects[VALUE], &fields.value) &&
+        get_headers(objects[HEADERS], &fields)) {
+        added = add(state, &output, &fields, timestamp, offset);
+        if (added < 0 || PyByteArray_Resize(objects[OUTPUT], output.used) < 0) return NULL;
+    }
+    PyErr_Clear();
+    return truth(added);
+}
+
+/* Read what is written of a record. */
+static int get_fields(const Factory *factory, PyObject *record, int64_t *timestamp, int64_t *offset, Fields *fields) {
+    if (!is(record, factory->type)) return 0;
+    *timestamp = PyLong_AsLongLong(*field(factory, record, R_TIMESTAMP));
+    *offset = PyLong_AsLongLong(*field(factory, record, R_OFFSET));
+    return !PyErr_Occurred() && get_bytes(*field(factory, record, R_KEY), &fields->key) &&
+           get_bytes(*field(factory, record, R_VALUE), &fields->value) &&
+           get_headers(*field(factory, record, R_HEADERS), fields);
+}
+
+PyObject *append_records(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
+    enum { STATE, OUTPUT, FACTORY, RECORDS, START, KEEP_OFFSETS, ARGUMENTS };
+    if (count != ARGUMENTS) return PyErr_Format(PyExc_TypeError, "takes %d arguments, got %zd", ARGUMENTS, count);
+    Output output;
+    int64_t *state = get_batch(objects, &output);
+    const Factory *factory = state ? PyCapsule_GetPointer(objects[FACTORY], NULL) : NULL;
+    if (!factory) return NULL;
+    const Py_ssize_t records = PyList_Size(objects[RECORDS]), keep_offsets = PyObject_IsTrue(objects[KEEP_OFFSETS]);
+    int64_t index = PyLong_AsLongLong(objects[START]);
+    if (PyErr_Occurred() || !reserve(&output, FIRST_BYTES)) return NULL;
+    Fields fields;
+    int added = 1;
+    for (; index >= 0 && index < records; index++) {
+        int64_t timestamp, offset;
+        if (!get_fields(factory, PyList_GetItem(objects[RECORDS], index), &timestamp, &offset, &fields)) break;
+        added = add(state, &output, &fields, timestamp, keep_offsets ? offset : next_offset(state));
+        if (added <= 0) break;
+    }
+    if (added >= 0) PyErr_Clear();
+    if (PyByteArray_Resize(objects[OUTPUT], output.used) < 0 || added < 0) return NULL;
+    return PyLong_FromLongLong(index);
 }

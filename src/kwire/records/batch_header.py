@@ -50,6 +50,7 @@ __all__ = [
     "DEFAULT_HEADER",
     "DEFAULT_HEADER_BYTES",
     "FRAME_BYTES",
+    "LARGEST_RECORD",
     "LARGEST_SIZE",
     "LAST_OFFSET_DELTA_POSITION",
     "LEADER_EPOCH",
@@ -118,6 +119,8 @@ SMALLEST_DEFAULT_SIZE = DEFAULT_HEADER_BYTES - FRAME_BYTES
 SMALLEST_SIZES = (SMALLEST_SIZE, SMALLEST_SIZE + LEGACY_TIMESTAMP.size, SMALLEST_DEFAULT_SIZE)  # by magic
 LARGEST_SIZE = 0x7FFF_FFFF - FRAME_BYTES
 """Kafka counts the bytes of a whole batch in a signed 32-bit number."""
+LARGEST_RECORD = LARGEST_SIZE + FRAME_BYTES - DEFAULT_HEADER_BYTES
+"""What a batch of the largest size has room for."""
 
 # the positions above, held to the structs
 assert DEFAULT_HEADER_BYTES == 61

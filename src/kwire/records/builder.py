@@ -8,9 +8,13 @@ CompressionRatioEstimator.
 
 from __future__ import annotations
 
+import struct
+from array import array
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple, TypedDict, Unpack
 
+from kwire import native
 from kwire.errors import EncodeError, OptionError
 from kwire.records.attributes import (
     NO_LEADER_EPOCH,
@@ -25,11 +29,20 @@ from kwire.records.batch_header import DEFAULT_HEADER, LARGEST_SIZE
 from kwire.records.compressor import check_level, compress, parse_compression
 from kwire.records.default_writer import MAX_INT64, BatchFields, Bytes, Headers, append_record, join_batch
 from kwire.records.legacy_writer import append_message, legacy_attributes, message_bytes
-from kwire.records.record import Record
+from kwire.records.record import Record, factory
 from kwire.records.wrapping import add_to_sequence
 
 __all__ = ["DEFAULT_BATCH_SIZE", "BatchBuilder", "BatchOptions", "LargestTimestamp", "write_batch", "write_batches"]
 
+INT64, DOUBLE = struct.Struct("q"), struct.Struct("d")
+STATE = (
+    *("BASE_OFFSET", "LAST_OFFSET", "HAS_BASE_TIMESTAMP", "BASE_TIMESTAMP", "COUNT", "FIXED_BYTES", "MAX_BYTES"),
+    *("MAX_TIMESTAMP", "OFFSET_OF_MAX", "RATIO"),
+)
+BASE_OFFSET, LAST_OFFSET, HAS_BASE_TIMESTAMP, BASE_TIMESTAMP, COUNT, FIXED_BYTES, MAX_BYTES = range(7)
+MAX_TIMESTAMP, OFFSET_OF_MAX, RATIO = range(7, 10)
+"""Where a builder's state is in an array, which native/records.c changes too. RATIO: the bits of a double."""
+LOOK_AHEAD = 256  # records taken at once for one batch
 DEFAULT_BATCH_SIZE = 16384  # bytes; the producer's batch.size
 
 # How a producer guesses what a batch will shrink to from the batches before: slow to hope, quick to learn that data got
@@ -116,35 +129,44 @@ class BatchBuilder:
             if magic == 2
             else None
         )
-        self._base_timestamp = delete_horizon_ms  # the first record's unless there is a horizon
-        self._max_bytes = max_bytes
-        self._ratio = compression_ratio * RATIO_SAFETY
-        self._fixed_bytes = DEFAULT_HEADER.size if magic == 2 else message_bytes(magic, None, None) if codec else 0
+        self._ratio = compression_ratio * RATIO_SAFETY if codec else 1.0
         self._out = bytearray()
-        self._last_offset = -1
-        self._max_timestamp = NO_TIMESTAMP
-        self._offset_of_max = -1
-        self.count = 0
+        self._state = array("q", bytes(8 * len(STATE)))
+        state = self._state
+        if delete_horizon_ms is not None:  # else the base timestamp is that of the first record
+            state[HAS_BASE_TIMESTAMP], state[BASE_TIMESTAMP] = 1, delete_horizon_ms
+        state[BASE_OFFSET], state[LAST_OFFSET] = base_offset, -1
+        state[MAX_TIMESTAMP], state[OFFSET_OF_MAX] = NO_TIMESTAMP, -1
+        state[FIXED_BYTES] = DEFAULT_HEADER.size if magic == 2 else message_bytes(magic, None, None) if codec else 0
+        state[MAX_BYTES] = LARGEST_SIZE if max_bytes is None else min(max_bytes, MAX_INT64)
+        (state[RATIO],) = INT64.unpack(DOUBLE.pack(self._ratio))
+        self._is_compiled = magic == 2 and native.LEVEL is not None
+
+    @property
+    def count(self) -> int:
+        """Number of records."""
+        return self._state[COUNT]
 
     @property
     def next_offset(self) -> int:
         """The offset of the next record."""
-        return self._last_offset + 1 if self.count else self.base_offset
+        return self._state[LAST_OFFSET] + 1 if self.count else self.base_offset
 
     @property
     def estimated_bytes(self) -> int:
         """Current size of the batch with its frame; estimated by compression_ratio if there is a codec."""
-        return self._fixed_bytes + int(len(self._out) * (self._ratio if self.codec else 1))
+        return self._state[FIXED_BYTES] + int(len(self._out) * self._ratio)
 
     @property
     def largest_timestamp(self) -> LargestTimestamp:
         """The largest timestamp and its offset, for the time index (A-26)."""
         alone = self.codec == Compression.NONE and self.magic < 2  # every record is its own batch
+        last_offset, max_timestamp = self._state[LAST_OFFSET], self._state[MAX_TIMESTAMP]
         if self.timestamp_type == TimestampType.LOG_APPEND_TIME:
-            return LargestTimestamp(self.log_append_time_ms, self.base_offset if alone else self._last_offset)
-        if self._max_timestamp == NO_TIMESTAMP:
+            return LargestTimestamp(self.log_append_time_ms, self.base_offset if alone else last_offset)
+        if max_timestamp == NO_TIMESTAMP:
             return LargestTimestamp(NO_TIMESTAMP, -1)
-        return LargestTimestamp(self._max_timestamp, self._offset_of_max if alone else self._last_offset)
+        return LargestTimestamp(max_timestamp, self._state[OFFSET_OF_MAX] if alone else last_offset)
 
     def append(
         self,
@@ -160,15 +182,21 @@ class BatchBuilder:
         timestamp: milliseconds since 1970, or -1. offset: above the previous one; default the next one.
         Raises EncodeError for a value that does not fit the format.
         """
-        offset = self.next_offset if offset is None else offset
-        if offset < self.next_offset:
-            raise EncodeError(f"offset {offset} is not above the previous one, {self.next_offset - 1}")
+        state = self._state
+        if self._is_compiled and native.append_record(
+            state.buffer_info()[0], self._out, key, value, timestamp, headers, offset
+        ):
+            return True
+        following = self.next_offset
+        offset = following if offset is None else offset
+        if offset < following:
+            raise EncodeError(f"offset {offset} is not above the previous one, {following - 1}")
         if offset > MAX_INT64:
             raise EncodeError(f"offset {offset} is above {MAX_INT64}")
         check_timestamp(timestamp)
         before, expected = len(self._out), self.estimated_bytes
         if self.magic == 2:
-            base = timestamp if self._base_timestamp is None else self._base_timestamp
+            base = state[BASE_TIMESTAMP] if state[HAS_BASE_TIMESTAMP] else timestamp
             append_record(
                 self._out,
                 offset_delta=offset - self.base_offset,
@@ -179,16 +207,31 @@ class BatchBuilder:
             )
         else:
             base, timestamp = NO_TIMESTAMP, self._append_message(key, value, timestamp, headers, offset)
-        limit = LARGEST_SIZE if self._max_bytes is None else self._max_bytes
-        if self.count and expected + len(self._out) - before > limit:
+        if state[COUNT] and expected + len(self._out) - before > state[MAX_BYTES]:
             del self._out[before:]
             return False
-        self._base_timestamp = base
-        if self.magic and timestamp > self._max_timestamp:
-            self._max_timestamp, self._offset_of_max = timestamp, offset
-        self._last_offset = offset
-        self.count += 1
+        state[HAS_BASE_TIMESTAMP], state[BASE_TIMESTAMP] = 1, base
+        if self.magic and timestamp > state[MAX_TIMESTAMP]:
+            state[MAX_TIMESTAMP], state[OFFSET_OF_MAX] = timestamp, offset
+        state[LAST_OFFSET] = offset
+        state[COUNT] += 1
         return True
+
+    def extend(self, records: list[Record], start: int = 0, *, keep_offsets: bool = False) -> int:
+        """Add records[start:] up to the first one that would exceed max_bytes; returns its index.
+
+        keep_offsets: with their offsets; otherwise they are numbered. Raises EncodeError as `append`.
+        """
+        while start < len(records):
+            if self._is_compiled:
+                start = native.append_records(
+                    self._state.buffer_info()[0], self._out, factory(), records, start, keep_offsets
+                )
+            if start < len(records):
+                if not append_whole(self, records[start], keep_offsets):
+                    break  # it does not fit
+                start += 1  # it had fields that compiled code leaves to Python
+        return start
 
     def _append_message(
         self, key: Bytes | None, value: Bytes | None, timestamp: int, headers: Headers, offset: int
@@ -217,17 +260,16 @@ class BatchBuilder:
         if not self.count:
             return b""
         append_time = self.timestamp_type == TimestampType.LOG_APPEND_TIME
-        max_timestamp = self.log_append_time_ms if append_time else self._max_timestamp
+        max_timestamp = self.log_append_time_ms if append_time else self._state[MAX_TIMESTAMP]
         payload = compress(self.codec, self._out, magic=self.magic, level=self.level)
         if self.fields is None:
             return self._wrap(payload, max_timestamp) if self.codec else payload
-        assert self._base_timestamp is not None
         return join_batch(
             self.fields,
             payload,
             base_offset=self.base_offset,
-            last_offset=self._last_offset if last_offset is None else last_offset,
-            base_timestamp=self._base_timestamp,
+            last_offset=self._state[LAST_OFFSET] if last_offset is None else last_offset,
+            base_timestamp=self._state[BASE_TIMESTAMP],
             max_timestamp=max_timestamp,
             count=self.count,
         )
@@ -238,7 +280,7 @@ class BatchBuilder:
         append_message(
             out,
             self.magic,
-            offset=self._last_offset,
+            offset=self._state[LAST_OFFSET],
             attributes=legacy_attributes(self.magic, self.codec, self.timestamp_type),
             timestamp=timestamp,
             key=None,
@@ -248,7 +290,7 @@ class BatchBuilder:
 
     def observed_ratio(self, batch: bytes) -> float:
         """Return the compression ratio of a batch that this builder has built."""
-        return (len(batch) - self._fixed_bytes) / max(len(self._out), 1)
+        return (len(batch) - self._state[FIXED_BYTES]) / max(len(self._out), 1)
 
 
 def check_timestamp(timestamp: int) -> None:
@@ -298,14 +340,25 @@ def write_batch(
         delete_horizon_ms=delete_horizon_ms,
         **options,
     )
-    for record in records:
-        if not append_whole(builder, record, record.offset if keep_offsets else None):
+    for some in lists_of(records, LOOK_AHEAD):
+        if builder.extend(some, keep_offsets=keep_offsets) < len(some):
             raise EncodeError(f"the records exceed the maximum batch size of {LARGEST_SIZE} bytes")
     return builder.build(last_offset=last_offset)
 
 
-def append_whole(builder: BatchBuilder, record: Record, offset: int | None) -> bool:
+def lists_of(records: Iterable[Record], at_once: int) -> Iterator[list[Record]]:
+    """Return a list as it is, other records in lists of `at_once`."""
+    if isinstance(records, list):
+        yield records
+        return
+    source = iter(records)
+    while some := list(islice(source, at_once)):
+        yield some
+
+
+def append_whole(builder: BatchBuilder, record: Record, keep_offset: bool) -> bool:
     """Append a record with its offset, or the next one."""
+    offset = record.offset if keep_offset else None
     return builder.append(record.key, record.value, timestamp=record.timestamp, headers=record.headers, offset=offset)
 
 
@@ -340,18 +393,18 @@ def write_batches(
         )
 
     builder = start()
-    for record in records:
-        if append_whole(builder, record, None):
-            continue
-        batch = builder.build()
-        yield batch
-        if codec:
-            ratio = learn_ratio(ratio, builder.observed_ratio(batch))
-        offset = builder.next_offset
-        if sequence != NO_SEQUENCE:
-            sequence = add_to_sequence(sequence, builder.count)
-        builder = start()
-        append_whole(builder, record, None)
+    for some in lists_of(records, 1):  # a batch is returned before the record after the next is asked for
+        done = builder.extend(some)
+        while done < len(some):
+            batch = builder.build()
+            yield batch
+            if codec:
+                ratio = learn_ratio(ratio, builder.observed_ratio(batch))
+            offset = builder.next_offset
+            if sequence != NO_SEQUENCE:
+                sequence = add_to_sequence(sequence, builder.count)
+            builder = start()
+            done = builder.extend(some, done)
     if builder.count:
         yield builder.build()
 

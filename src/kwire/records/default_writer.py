@@ -22,7 +22,7 @@ from kwire.records.attributes import (
     Compression,
     TimestampType,
 )
-from kwire.records.batch_header import DEFAULT_HEADER, FRAME_BYTES, LARGEST_SIZE, write_crc
+from kwire.records.batch_header import DEFAULT_HEADER, FRAME_BYTES, LARGEST_RECORD, LARGEST_SIZE, write_crc
 from kwire.records.wrapping import to_int64
 from kwire.wire.varint import write_varlong
 
@@ -36,7 +36,6 @@ NO_ATTRIBUTES = b"\0"
 NULL = b"\1"  # length -1 in zig-zag
 KNOWN_VARINTS = 8192  # numbers of at most two bytes, which most are
 VARINTS = [bytes((n << 1,)) if n < 64 else bytes((n << 1 & 0x7F | 0x80, n >> 6)) for n in range(KNOWN_VARINTS)]
-LARGEST_RECORD = LARGEST_SIZE + FRAME_BYTES - DEFAULT_HEADER.size  # what a batch of the largest size has room for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +95,6 @@ def check_range(name: str, value: int, largest: int) -> None:
 
 def append_record(
     out: bytearray,
-    *,
     offset_delta: int,
     timestamp_delta: int,
     key: Bytes | None,
