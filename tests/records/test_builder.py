@@ -418,7 +418,7 @@ def appended(fields: dict[str, Any], *, compiled: bool, **settings: Any) -> tupl
 
 @pytest.mark.parametrize("max_bytes", [None, 90, 150])
 @pytest.mark.parametrize("base_offset", [0, 2**62, 2**63 - 3])
-@pytest.mark.parametrize("fields", ODD, ids=str)
+@pytest.mark.parametrize("fields", ODD, ids=[f"{i}-{name}" for i, each in enumerate(ODD) for name in each])
 def test_compiled_code_appends_as_python_does(fields: dict[str, Any], base_offset: int, max_bytes: int | None) -> None:
     settings: dict[str, Any] = {"base_offset": base_offset, "max_bytes": max_bytes, "compression": "gzip"}
     for each in (settings, settings | {"compression": "none", "delete_horizon_ms": 5}):

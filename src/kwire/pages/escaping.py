@@ -32,6 +32,9 @@ def _escaped(match: re.Match[str]) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # json.dumps() would create one for each value
+
+
 def printable(value: str | bytes | memoryview) -> str:
     """Return value as one line of text without control characters. Bytes are UTF-8, with `\\xff` for other bytes."""
     if not isinstance(value, str):
@@ -47,7 +50,7 @@ def json_line(value: Any) -> str:
 
 def compact_json(value: Any) -> str:
     """Return value as JSON without spaces, like Kafka's tools. Not escaped for terminals."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _COMPACT.encode(value)
 
 
 def _json_escaped(match: re.Match[str]) -> str:
