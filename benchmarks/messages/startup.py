@@ -1,6 +1,6 @@
 """How long does a process take to its first message, with walker and kernels, and to import the messages?
 
-Minimum CPU ms of several new processes; `cold` compiles the kernels with an empty cache.
+Minimum CPU ms of several new processes.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 
 from benchmarks.messages.timing import line
 
@@ -24,7 +23,7 @@ PROGRAMS = {
     "import_all_messages": ("from kwire.messages import registry\nfor n in registry.names(): registry.get(n)", {}),
     "all_definitions": ("from kwire.messages import registry\nfor n in registry.names(): registry.get(n).SPEC", {}),
     "first_message.walker": (FIRST, {"KWIRE_KERNEL": "0"}),
-    "first_message.kernel_warm": (FIRST, {"KWIRE_KERNEL": "1"}),
+    "first_message.kernel": (FIRST, {"KWIRE_KERNEL": "1"}),
 }
 REPORT = "\nimport resource\nu = resource.getrusage(resource.RUSAGE_SELF)\nprint((u.ru_utime + u.ru_stime) * 1000)"
 
@@ -46,10 +45,7 @@ def cpu_ms(program: str, environment: dict[str, str], times: int) -> float:
 
 def main() -> None:
     """Print the figures."""
-    cpu_ms(FIRST, {"KWIRE_KERNEL": "1"}, 1)  # fills the cache
     best = {name: cpu_ms(program, environment, 5) for name, (program, environment) in PROGRAMS.items()}
-    with tempfile.TemporaryDirectory() as cache:
-        best["first_message.kernel_cold"] = cpu_ms(FIRST, {"KWIRE_KERNEL": "1", "NUMBA_CACHE_DIR": cache}, 1)
     for name, value in best.items():
         print(line(f"messages.startup.{name}", value, "ms", best["python"], "bare-python"))
 

@@ -9,10 +9,14 @@ import pytest
 
 pytest.importorskip("pyspark.sql.datasource")
 
+import pyarrow as pa
 from tests.spark.live.test_source import Cluster
 
 from kwire.broker import Broker
+from kwire.errors import OptionError
 from kwire.spark.live import reading
+from kwire.spark.live.write_options import parse_write_options
+from kwire.spark.live.writing import write_task
 
 READ_TWICE = """
 import sys
@@ -56,3 +60,26 @@ def test_tasks_that_run_at_a_time_have_clients_of_their_own() -> None:
             raise ValueError("stop")
         assert broken not in [client for _, client in reading._idle]
         reading.close_clients()
+
+
+def test_writing_tasks_share_a_connection_until_one_fails() -> None:
+    with Broker() as broker:
+        cluster = Cluster(broker.bootstrap_servers)
+        cluster.create("t")
+        options = parse_write_options({"kafka.bootstrap.servers": broker.bootstrap_servers, "topic": "t"})
+        rows = pa.RecordBatch.from_pydict({"value": [b"one"]})
+        try:
+            opened = []
+            for task in range(2):
+                assert write_task([rows], ("value",), options, task=task).records == 1
+                opened += [client for _, client in reading._idle]
+            assert opened[0] is opened[1]
+            wrong = pa.RecordBatch.from_pydict({"value": [b"two"], "partition": pa.array([7], pa.int32())})
+            with pytest.raises(OptionError, match="no partition 7"):
+                write_task([wrong], ("value", "partition"), options, task=2)
+            assert not reading._idle
+            assert write_task([rows], ("value",), options, task=3).records == 1
+            assert cluster.client.list_offsets({("t", 0): -1})["t", 0].offset == 3
+        finally:
+            reading.close_clients()
+            cluster.client.close()

@@ -24,6 +24,7 @@ from kwire.records import ColumnWriter
 from kwire.records.batch_header import DEFAULT_HEADER, batch_spans
 from kwire.spark.live.batch_marks import Mark, find_mark
 from kwire.spark.live.planning import find_topic
+from kwire.spark.live.reading import borrow_client
 from kwire.spark.live.write_options import LiveWriteOptions
 from kwire.spark.partitioner import RowPartitioner, rows_by_topic, taken_by_group
 
@@ -62,7 +63,7 @@ def write_task(
     Raises OptionError for rows that cannot be written, BrokerError, ConnectionFailed, after aborting the transaction.
     """
     if options.transactional_prefix is None:
-        with Client(**options.kafka) as client:
+        with borrow_client(options.kafka) as client:
             return Written(task=task, records=write_rows(batches, columns, options, Producer(client)))
     name = f"{options.transactional_prefix}-{task}"
     with Client(**options.kafka, **{"transactional.id": name}) as client, Producer(client) as producer:
