@@ -154,7 +154,7 @@ def test_a_copy_loses_what_an_unclean_election_loses(tmp_path: Path) -> None:
     """Records that only the old leader has are copied; the new leader writes others at their offsets."""
     with running(tmp_path) as cluster:
         create(cluster, "orders", [[2, 3]], unclean_leader_election_enable="true", min_insync_replicas="1")
-        write(cluster.servers, b"both", 100)
+        write(cluster.servers, b"both", 100, acks="all")
         cluster.brokers[3].stop()
         with Client(cluster.servers) as client:
             until(lambda: write(cluster.servers, b"only the old leader", 10) > 150)
@@ -182,9 +182,9 @@ def leader_of(client: Client) -> int | None:
         return None
 
 
-def write(servers: str, value: bytes, n: int) -> int:
+def write(servers: str, value: bytes, n: int, acks: str = "1") -> int:
     """Write n records and return the offset after the last one."""
-    producer, ends = Producer({"bootstrap.servers": servers, "acks": 1}), [0]
+    producer, ends = Producer({"bootstrap.servers": servers, "acks": acks}), [0]
     for _ in range(n):
         producer.produce("orders", value, partition=0, on_delivery=lambda error, m: ends.append((m.offset() or 0) + 1))
     assert producer.flush(HANG_S) == 0

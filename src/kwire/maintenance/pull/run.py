@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from kwire.client.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client
 from kwire.client.cluster import Cluster, Topic
 from kwire.client.fetcher import Diverged, FetchedBatches, Fetcher, FetchError
+from kwire.client.partition_state import fetch_leader_epochs
 from kwire.errors import BrokerError, CorruptBatch, KwireError, OptionError
 from kwire.identifiers import TopicPartition, render_uuid
 from kwire.log.log_config import LogConfig
@@ -30,6 +31,7 @@ from kwire.maintenance.pull.manifest import MANIFEST, Event, Manifest, Partition
 from kwire.maintenance.pull.partition_copy import PartitionCopy
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import RejectedRecords
+from kwire.storage.checkpoints import LeaderEpoch
 from kwire.storage.file_system import FileSystem
 
 __all__ = ["PullOptions", "PullResult", "pull"]
@@ -211,7 +213,10 @@ class Pull:
                 return
             self.fetcher.seek(key, position._replace(offset=start, leader_epoch=-1))
         elif position.offset > end:
-            self._cut(key, end)
+            # a new leader may not know its high watermark yet, but it knows where the epochs end
+            theirs = fetch_leader_epochs(self.client, key, start)
+            shared = common_end(copy.log.leader_epochs.entries, copy.log.log_end_offset, theirs, end)
+            self._cut(key, end if shared is None else shared)
         else:
             self.fetcher.seek(key, position)
 
@@ -404,6 +409,18 @@ def begin_copy(files: FileSystem, target: str, client: Client, cluster: Cluster)
         complete=False,
         topics={},
     ).write(files, target)
+
+
+def common_end(ours: Sequence[LeaderEpoch], our_end: int, theirs: Sequence[LeaderEpoch], their_end: int) -> int | None:
+    """Return the lower end of the newest leader epoch that both logs have; None without one."""
+
+    def ends(epochs: Sequence[LeaderEpoch], end: int) -> dict[int, int]:
+        starts = [*(each.start_offset for each in epochs[1:]), end]
+        return {each.leader_epoch: start for each, start in zip(epochs, starts, strict=True)}
+
+    our_ends, their_ends = ends(ours, our_end), ends(theirs, their_end)
+    newest = max(our_ends.keys() & their_ends.keys(), default=None)
+    return None if newest is None else min(our_ends[newest], their_ends[newest])
 
 
 def log_config(configs: Mapping[str, str] | None) -> LogConfig:
