@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 import typer
 from tests.golden import extract
 
+from kwire.broker import Broker
 from kwire.cli.main import build
 from kwire.messages import MetadataRequest, MetadataResponse
 
@@ -66,6 +69,7 @@ NAMES = {
     "orders-app": "g-classic",
     "'orders-*'": "'*'",
     "--at-time 2025-10-09T08:55Z": "--at-time 2100-01-01",
+    " --follow": "",  # it would never end
 }
 DEFINITION = """{
   "type": "request", "apiKey": 900, "name": "OrderRequest", "validVersions": "0-1", "flexibleVersions": "1+",
@@ -77,6 +81,7 @@ DEFINITION = """{
 def folder(tmp_path: Path, kafka_logs: dict[str, Path]) -> Path:
     """A working directory with the files that the examples name."""
     shutil.copytree(kafka_logs["modern"] / "data", tmp_path / "data")
+    (tmp_path / "client.properties").write_text("client.id=docs\n")
     (tmp_path / "body.bin").write_bytes(MetadataResponse().encode(version=9))
     (tmp_path / "request.json").write_text(json.dumps(MetadataRequest().to_json(version=9)))
     (tmp_path / "definitions").mkdir()
@@ -93,8 +98,12 @@ def test_help_examples_run(example: str, folder: Path, kwire: Callable, monkeypa
         assert kwire("log", "export", "data", "--topic", "orders", "-o", "orders.parquet").code == 0
     for theirs, ours in NAMES.items():
         example = example.replace(theirs, ours)
-    _, *arguments = shlex.split(example)
-    result = kwire(*arguments)
+    with ExitStack() as stack:
+        if "kafka://" in example:
+            broker = stack.enter_context(Broker(data_dir=folder / "data"))
+            example = re.sub(r"kafka://broker:\d+", f"kafka://{broker.bootstrap_servers}", example)
+        _, *arguments = shlex.split(example)
+        result = kwire(*arguments)
     assert result.code in (0, 1), result.err
 
 

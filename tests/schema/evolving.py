@@ -274,9 +274,14 @@ def _join(draft: Draft, draw: DrawFn) -> str | None:
 
 
 def _swap(draft: Draft, draw: DrawFn) -> str | None:
+    def has_bytes(place: Place) -> bool:  # a struct has none in a version without any of its fields
+        return "fields" not in place.field or place.field["type"].startswith("[]")
+
     def overlaps_the_next(place: Place) -> bool:
         behind = [Place(place.siblings, place.index + 1, place.around)] if place.index + 1 < len(place.siblings) else []
-        return any(set(place.positional) & set(other.positional) for other in behind)
+        return has_bytes(place) and any(
+            has_bytes(other) and set(place.positional) & set(other.positional) for other in behind
+        )
 
     place = _pick(draft, draw, overlaps_the_next)
     if place is None:
