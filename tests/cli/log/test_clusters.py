@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -145,12 +146,21 @@ def test_follow_prints_new_records_until_it_is_interrupted(form: str) -> None:
         write(client, "tail", [b"first", b"second"])
         url = f"kafka://{broker.bootstrap_servers}/tail"
         command = [sys.executable, "-m", "kwire.cli", "log", "dump", url, "--follow", "--deep", "--format", form]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # shells ignore it in the background
+        ) as process:
             assert process.stdout is not None
-            lines = [process.stdout.readline() for _ in range(2 + (form == "table"))]
-            assert "second" in lines[-1]
-            write(client, "tail", [b"third"])
-            assert "third" in process.stdout.readline()
-            process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=HANG_S)
+            try:
+                lines = [process.stdout.readline() for _ in range(2 + (form == "table"))]
+                assert "second" in lines[-1]
+                write(client, "tail", [b"third"])
+                assert "third" in process.stdout.readline()
+                process.send_signal(signal.SIGINT)
+                _, err = process.communicate(timeout=HANG_S)
+            finally:
+                process.kill()
         assert (process.returncode, err) == (130, "kwire: interrupted\n")
