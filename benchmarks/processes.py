@@ -38,12 +38,12 @@ def grow(
 ) -> None:
     """Run a Python program for each size; print CPU seconds, peak MB and, without the start of Python, CPU per unit.
 
-    program: gets prepare(size) as its argument. start: the program's imports, whose cost is subtracted.
+    program: gets prepare(size), called before each run, as its argument. start: the program's imports, whose cost is
+    subtracted. The peak is at least the memory of the process that calls this, which the system counts before exec.
     """
     least = min(costs_of(sys.executable, "-c", start) for _ in range(3))
     for size in sizes:
-        argument = prepare(size)
-        cost = min(costs_of(sys.executable, "-c", program, argument) for _ in range(2))
+        cost = min(costs_of(sys.executable, "-c", program, prepare(size)) for _ in range(2))
         each = max(cost.cpu_s - least.cpu_s, 0) / size
         print(f"scale.{name}.{size}-{unit} {cost.cpu_s:.3f} s-of-CPU - {each * 1e6:.3g}us-each", flush=True)
         print(f"scale.{name}.{size}-{unit}.peak {cost.peak_mb:.0f} MB - {least.peak_mb:.0f}MB-at-start", flush=True)

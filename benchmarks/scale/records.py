@@ -31,9 +31,9 @@ from kwire.log.verify import verify_directory
 assert all(each.is_harmless for each in verify_directory(LogDirectory(sys.argv[1]), threads=1).damages)
 """
 COMPACT = """
-import sys
+import sys, time
 from kwire.maintenance.compaction import OfflineSettings, compact
-compact(sys.argv[1], OfflineSettings())
+list(compact(sys.argv[1], lambda topic, partition: True, OfflineSettings.parse({}), time.time_ns() // 1_000_000))
 """
 
 
@@ -54,7 +54,7 @@ def main() -> None:
             target = Path(folder) / str(records)
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(directory(records), target)
-            (target / "done").unlink()
+            (target / "done").unlink()  # left by the generator
             return str(target)
 
         grow("compact", "records", SIZES, COMPACT, copy, start="import kwire.maintenance.compaction")
