@@ -45,7 +45,7 @@ class Served:
 
 @contextmanager
 def served() -> Iterator[Served]:
-    """Start a broker that has answered its first requests."""
+    """Start a broker that has handled its first requests."""
     command = [sys.executable, "-c", SERVER]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:

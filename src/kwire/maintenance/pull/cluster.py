@@ -101,7 +101,7 @@ class SourceCluster:
         return [PulledTopic(topic=topic, configs=found.get(topic.name)) for topic in wanted]
 
     def bounds(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Bounds]:
-        """Return log start offsets and high watermarks; partitions that the account may not read are left out."""
+        """Return log start offsets and high watermarks; without partitions that the account may not read."""
         readable = list(keys)
         while readable:
             try:

@@ -81,6 +81,7 @@ class PartitionCopy:
                 self._follow_active(before=len(piece))
             self._digest.update(piece)
             written += len(piece)
+        self._move_start()
         return written
 
     def begin_at(self, offset: int, *, now_ms: int) -> None:
@@ -98,12 +99,6 @@ class PartitionCopy:
         self._active = -1
         self._follow_active()
 
-    def finish_start(self) -> None:
-        """Set the log start offset of a new copy, where the leader's log begins inside a batch."""
-        log = self.log
-        if self._is_new and log.log_start_offset < self.log_start_offset <= log.high_watermark:
-            log.delete_records(self.log_start_offset)
-
     def entry(self) -> PartitionEntry:
         """Return the entry for the manifest."""
         active = self.log.segments.active
@@ -117,6 +112,12 @@ class PartitionCopy:
             high_watermark=self.high_watermark,
             segments=hashed,
         )
+
+    def _move_start(self) -> None:
+        """Set the log start offset of a new copy, where the leader's log begins inside a batch."""
+        log = self.log
+        if self._is_new and log.log_start_offset < self.log_start_offset <= log.high_watermark:
+            log.delete_records(self.log_start_offset)
 
     def _begin(self, records: memoryview, now_ms: int) -> None:
         """Begin the first segment with the first batch, which may lie before the leader's log start offset."""

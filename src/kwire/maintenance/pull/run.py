@@ -96,8 +96,7 @@ class Pull:
 
     def begin(self, topics: Sequence[Topic]) -> None:
         """Open the copies of topics and fetch them."""
-        new = [each for each in self.source.configs(topics) if each.topic.name not in self.topics]
-        self.topics |= {each.topic.name: each for each in new}
+        self._describe([topic for topic in topics if topic.name not in self.topics])
         chosen = self.options.partitions
         keys = [(topic.name, n) for topic in topics for n in topic.partitions if chosen is None or n in chosen]
         # internal topics first: see SourceCluster.select
@@ -108,10 +107,15 @@ class Pull:
         for key, found in bounds.items():
             self._open(key, found)
 
+    def _describe(self, topics: Sequence[Topic]) -> None:
+        """Look up the configs of topics, and use them for their copies."""
+        for each in self.source.configs(topics):
+            self.topics[each.topic.name] = each
+            self.manager.set_config(each.topic.name, log_config(each.configs))
+
     def _open(self, key: TopicPartition, bounds: Bounds) -> None:
         """Open or create the copy of a partition, and fetch it."""
         topic, now_ms = self.topics[key[0]], now()
-        self.manager.set_config(key[0], log_config(topic.configs))
         log = self.manager.logs.get(key)
         if log is not None and topic.topic.topic_id is not None and log.topic_id not in (None, topic.topic.topic_id):
             self.manager.set_aside(*key)
@@ -231,7 +235,7 @@ class Pull:
                 self._fail(key, error)
         elif topic.topic_id != self.copies[key].log.topic_id:
             self.fetcher.remove(key)
-            self.topics[key[0]] = self.source.configs([topic])[0]
+            self._describe([topic])
             for found, bounds in self.source.bounds([key]).items():
                 self._open(found, bounds)
         else:
@@ -301,13 +305,12 @@ def pull(
     *,
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[int], None] = lambda n: None,
-    started: Callable[[int], None] = lambda n: None,
     file_system: FileSystem | None = None,
 ) -> PullResult:
     """Copy topics of a cluster into a new log directory, or continue an earlier copy.
 
     stop: called between responses; with options.follow, the run ends when it returns True. progress: called with bytes
-    copied. started: called once with the number of offsets to copy.
+    copied.
     Raises OptionError for a target that is not a copy of this cluster; LogError if it cannot be written; BrokerError,
     ConnectionFailed if the cluster cannot be reached. What is copied until then stays, and a later run continues there.
     Errors of single partitions are in the result.
@@ -317,14 +320,14 @@ def pull(
     cluster = source.metadata()
     topics = [topic for topic in source.select(cluster) if not topic.error_code]
     earlier = find_earlier(files, target, cluster)
-    configs = {each.topic.name: log_config(each.configs) for each in source.configs(topics)}
+    described = {each.topic.name: each for each in source.configs(topics)}
     if earlier is None:
         begin_copy(files, target, client, cluster)
     manager = LogManager.open(
         target,
         now_ms=now(),
         file_system=files,
-        configs=configs,
+        configs={name: log_config(each.configs) for name, each in described.items()},
         node_id=COPY_NODE_ID,
         cluster_id=cluster.cluster_id,
     )
@@ -338,15 +341,13 @@ def pull(
         earlier=earlier,
         began_ms=now(),
         fetcher=Fetcher(client),
+        topics=described,
     )
     is_clean = False
     try:
         run.begin(topics)
-        started(sum(copy.high_watermark - copy.position().offset for copy in run.copies.values()))
         run.checkpoint()
         copy_all(run, stop, progress)
-        for copy in run.copies.values():
-            copy.finish_start()
         is_clean = True
     except KeyboardInterrupt:
         is_clean = True
@@ -385,7 +386,7 @@ def find_earlier(files: FileSystem, target: str, cluster: Cluster) -> Manifest |
     Raises OptionError for a directory that is not a copy, or of another cluster, LogError for an invalid manifest.
     """
     path = f"{target}/{MANIFEST}"
-    unfinished = {f"{MANIFEST}.tmp"}  # of a run that was killed at once
+    unfinished = {f"{MANIFEST}.tmp"}  # of a run that was killed as it began
     if not files.is_directory(target) or unfinished.issuperset(files.list(target)):
         return None
     if not files.exists(path):
@@ -424,7 +425,7 @@ def common_end(ours: Sequence[LeaderEpoch], our_end: int, theirs: Sequence[Leade
 
 
 def log_config(configs: Mapping[str, str] | None) -> LogConfig:
-    """Return the configs that a log needs; those that this release does not know or accept are left out."""
+    """Return the configs that a log needs; those that this release does not know or accept are ignored."""
     accepted: dict[str, str] = {}
     for name, value in (configs or {}).items():
         try:
