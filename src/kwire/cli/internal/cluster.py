@@ -11,7 +11,7 @@ import typer
 from kwire.cli.command import FINE
 from kwire.cli.internal.moment import parse_moment, require_topic, shown_time, warn_of_problems
 from kwire.cli.internal.record_table import write_history
-from kwire.cli.internal.sources import open_source, report_asked
+from kwire.cli.internal.sources import open_source, report_requests
 from kwire.cli.options import AtOffset, AtTime, ClientConfigFile, ClientConfigs, FormatOption, History
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import LogError, OptionError
@@ -69,7 +69,7 @@ def cluster(
     """Show the brokers, topics, configs, users and ACLs of a cluster.
 
     Reads the metadata log and its snapshots, without a controller: the newest snapshot at or before --at-offset or
-    --at-time, then the records after it. A running cluster shows clients no metadata log: its admin APIs are asked.
+    --at-time, then the records after it. A running cluster shows clients no metadata log: its admin APIs are used.
     Exit code 1 if a record cannot be read, or the log no longer reaches back to that time.
     """
     if history and part is not Part.OVERVIEW:
@@ -131,7 +131,7 @@ def _running(cluster: ClusterLogs, part: Part, *, redact: bool, format: Format) 
         raise OptionError(f"{cluster.url}: expected {cluster.address.cluster}")
     if part is Part.OVERVIEW:
         found = describe_cluster(cluster.client)
-        unseen = {*OF_THE_LOG, *(fact for fact, source in FACT_PARTS.items() if source.value in found.asked.unseen)}
+        unseen = {*OF_THE_LOG, *(fact for fact, source in FACT_PARTS.items() if source.value in found.requests.unseen)}
         rows = [
             row | {"value": None} if row["fact"] in unseen else row for row in _overview(found.state, found.cluster_id)
         ]
@@ -139,7 +139,7 @@ def _running(cluster: ClusterLogs, part: Part, *, redact: bool, format: Format) 
     else:
         found = describe_cluster(cluster.client, [ClusterPart(part)])
         write_rows(described_rows(found, ClusterPart(part), redact=redact), COLUMNS[part], format)
-    report_asked(found.asked)
+    report_requests(found.requests)
     return FINE
 
 

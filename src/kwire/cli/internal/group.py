@@ -23,7 +23,7 @@ from kwire.errors import OptionError
 
 if TYPE_CHECKING:
     from kwire.client import Client
-    from kwire.client.admin.answers import Asked
+    from kwire.client.admin.requests import AdminRequests
     from kwire.internal_topics.groups_state import Group, GroupsState
     from kwire.log.readable_log import LogSource, ReadableLog
 
@@ -52,7 +52,7 @@ def group(
     """Show consumer, share and streams groups.
 
     LAG is the distance to the log end offset, if the partition's log is in the same directory; a past state has none.
-    Of a cluster, __consumer_offsets is read if the account may; otherwise its admin APIs are asked.
+    Of a cluster, __consumer_offsets is read if the account may; otherwise its admin APIs are used.
     Exit code 1 if a record cannot be read; the rest is shown.
     """
     if offsets + members + history > 1:
@@ -82,7 +82,7 @@ def group(
     return warn_of_problems(state.problems)
 
 
-def _described(client: Client) -> tuple[GroupsState, Asked]:
+def _described(client: Client) -> tuple[GroupsState, AdminRequests]:
     from kwire.client.admin.groups import describe_groups
 
     return describe_groups(client)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.internal.moment import shown_time
-from kwire.cli.internal.sources import report_asked
+from kwire.cli.internal.sources import report_requests
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import KwireError, OptionError
 from kwire.pages.escaping import printable
@@ -29,9 +29,9 @@ def hanging(cluster: ClusterLogs, *, abort: bool, is_sure: bool, options: str, f
     """
     from kwire.client.admin.transactions import abort_transaction, find_hanging
 
-    found, asked = find_hanging(cluster.client, cluster)
+    found, requests = find_hanging(cluster.client, cluster)
     write_rows((_row(cluster, each, options) for each in found), COLUMNS, format)
-    report_asked(asked)
+    report_requests(requests)
     if not found or not abort:
         return FOUND if found else FINE
     if not is_sure:

@@ -14,11 +14,11 @@ from kwire.pages.escaping import printable
 
 if TYPE_CHECKING:
     from kwire.client import Client
-    from kwire.client.admin.answers import Asked
+    from kwire.client.admin.requests import AdminRequests
     from kwire.client.cluster_logs import ClusterLogs
     from kwire.log.readable_log import LogSource, ReadableLog
 
-__all__ = ["InternalSource", "open_source", "report_asked"]
+__all__ = ["InternalSource", "open_source", "report_requests"]
 
 T = TypeVar("T")
 
@@ -46,13 +46,15 @@ class InternalSource:
         if moment.at_offset is not None and count > 1 and name is None:
             raise OptionError(f"--at-offset applies to one partition of {count}; name {what} or a partition directory")
 
-    def state(self, replay: Callable[[], T], describe: Callable[[Client], tuple[T, Asked]], moment: Moment) -> T:
+    def state(
+        self, replay: Callable[[], T], describe: Callable[[Client], tuple[T, AdminRequests]], moment: Moment
+    ) -> T:
         """Return replay(); of a cluster whose account may not read the topic, the state of its admin APIs.
 
-        Says on standard error which of them a cluster's state is from. Raises BrokerError if a past state is asked for
+        Says on standard error which of them a cluster's state is from. Raises BrokerError if a past state is requested
         and the topic may not be read.
         """
-        from kwire.client.admin.answers import NOT_ALLOWED
+        from kwire.client.admin.requests import NOT_ALLOWED
 
         if self.cluster is None:
             return replay()
@@ -70,8 +72,8 @@ class InternalSource:
         if moment.is_past:
             what = f"a past state requires READ on the topic '{self.topic}'"
             raise OptionError(what if refused is None else f"{what}: {refused}")
-        described, asked = describe(self.cluster.client)
-        report_asked(asked, f"the account may not read {self.topic}")
+        described, requests = describe(self.cluster.client)
+        report_requests(requests, f"the account may not read {self.topic}")
         return described
 
 
@@ -84,8 +86,8 @@ def open_source(path: str, config: Sequence[str] | None, config_file: str | None
     return cluster, cluster
 
 
-def report_asked(asked: Asked, why: str = "") -> None:
+def report_requests(requests: AdminRequests, why: str = "") -> None:
     """Print which requests a state was made from, and what it lacks."""
-    terminal.warn(f"from {', '.join(asked.apis)}" + (f": {why}" if why else ""))
-    for what, reason in asked.unseen.items():
+    terminal.warn(f"from {', '.join(requests.apis)}" + (f": {why}" if why else ""))
+    for what, reason in requests.unseen.items():
         terminal.warn(printable(f"not visible: {what}: {reason}"))

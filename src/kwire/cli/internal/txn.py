@@ -24,7 +24,7 @@ from kwire.pages.quantities import duration_text
 
 if TYPE_CHECKING:
     from kwire.client import Client
-    from kwire.client.admin.answers import Asked
+    from kwire.client.admin.requests import AdminRequests
     from kwire.internal_topics.transactions_state import TransactionsState
 
 __all__ = ["txn"]
@@ -59,7 +59,7 @@ def txn(
 ) -> int:
     """Show transactional ids and their transactions.
 
-    Of a cluster, __transaction_state is read if the account may; otherwise its admin APIs are asked. --hanging needs
+    Of a cluster, __transaction_state is read if the account may; otherwise its admin APIs are used. --hanging needs
     READ on the topics, and DESCRIBE on transactional ids; --abort ALTER or CLUSTER_ACTION on the cluster.
     Exit code 1 if a record cannot be read, the rest is shown; or if a transaction hangs.
     """
@@ -91,7 +91,7 @@ def txn(
     return warn_of_problems(state.problems)
 
 
-def _described(client: Client) -> tuple[TransactionsState, Asked]:
+def _described(client: Client) -> tuple[TransactionsState, AdminRequests]:
     from kwire.client.admin.transactions import describe_transactions
 
     return describe_transactions(client)

@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
-from kwire.client.admin.answers import Asked
+from kwire.client.admin.requests import AdminRequests
 from kwire.client.client import Client
 from kwire.errors import BrokerError, UnsupportedVersion
 from kwire.identifiers import render_uuid
@@ -111,16 +111,16 @@ class DescribedCluster:
     """The state, the cluster's id, and the requests it was made from."""
 
     state: ClusterState
-    asked: Asked
+    requests: AdminRequests
     cluster_id: str | None = None
 
 
 def describe_cluster(client: Client, parts: Iterable[ClusterPart] = tuple(ClusterPart)) -> DescribedCluster:
     """Return these parts of the cluster, by default all.
 
-    Parts that the account may not see are empty, and named in `asked.unseen`. Raises BrokerError, ConnectionFailed.
+    Parts that the account may not see are empty, and named in `requests.unseen`. Raises BrokerError, ConnectionFailed.
     """
-    found = DescribedCluster(state=ClusterState(), asked=Asked())
+    found = DescribedCluster(state=ClusterState(), requests=AdminRequests())
     wanted = set(parts)
     if ClusterPart.CONFIGS in wanted or ClusterPart.TOPICS in wanted:
         wanted |= {ClusterPart.TOPICS, ClusterPart.BROKERS, ClusterPart.CONFIGS}
@@ -136,7 +136,7 @@ def describe_cluster(client: Client, parts: Iterable[ClusterPart] = tuple(Cluste
         except (BrokerError, UnsupportedVersion) as error:
             if isinstance(error, BrokerError) and error.code == ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED:
                 continue
-            found.asked.without(part.value, error)
+            found.requests.without(part.value, error)
     return found
 
 
@@ -157,7 +157,7 @@ def _brokers(client: Client, found: DescribedCluster) -> None:
     try:
         with_fenced = client.connection().version_for(DESCRIBE_CLUSTER) >= FENCED_VERSION
         request = DescribeClusterRequest(include_fenced_brokers=with_fenced)
-        described = found.asked.one(client, request, DescribeClusterResponse)
+        described = found.requests.one(client, request, DescribeClusterResponse)
     except UnsupportedVersion:  # before 2.8
         cluster = client.metadata([])
         found.cluster_id = cluster.cluster_id
@@ -183,12 +183,12 @@ def _topics(client: Client, found: DescribedCluster) -> None:
     if version < 4:
         request.allow_auto_topic_creation = True
         request.topics = [] if version == 0 else None
-    response = found.asked.one(client, request, MetadataResponse, version=version)
+    response = found.requests.one(client, request, MetadataResponse, version=version)
     for topic in response.topics:
         if topic.name is None:
             continue
         if topic.error_code:
-            found.asked.without(f"topic {topic.name!r}", ErrorCode(topic.error_code))
+            found.requests.without(f"topic {topic.name!r}", ErrorCode(topic.error_code))
             continue
         found.state.topics[topic.name] = Topic(
             name=topic.name,
@@ -227,11 +227,11 @@ def _describe_configs(
             for kind, name in resources
         ]
     )
-    response = found.asked.one(client, request, DescribeConfigsResponse, node_id=node_id)
+    response = found.requests.one(client, request, DescribeConfigsResponse, node_id=node_id)
     for result in response.results:
         kind = label(ConfigResource.of(result.resource_type))
         if result.error_code:
-            found.asked.without(f"configs of {kind} {result.resource_name!r}", ErrorCode(result.error_code))
+            found.requests.without(f"configs of {kind} {result.resource_name!r}", ErrorCode(result.error_code))
             continue
         # a response repeats what a resource inherits: a topic has the dynamic configs of its broker, for example
         own = SOURCES[kind, result.resource_name != ""]
@@ -245,7 +245,7 @@ def _describe_configs(
 
 
 def _quotas(client: Client, found: DescribedCluster) -> None:
-    response = found.asked.one(client, DescribeClientQuotasRequest(), DescribeClientQuotasResponse)
+    response = found.requests.one(client, DescribeClientQuotasRequest(), DescribeClientQuotasResponse)
     _check(response.error_code, "DescribeClientQuotas")
     for entry in response.entries or ():
         entity = tuple(sorted((each.entity_type, each.entity_name) for each in entry.entity))
@@ -254,7 +254,7 @@ def _quotas(client: Client, found: DescribedCluster) -> None:
 
 def _users(client: Client, found: DescribedCluster) -> None:
     request = DescribeUserScramCredentialsRequest(users=[])  # null makes some brokers fail to refuse it
-    response = found.asked.one(client, request, DescribeUserScramCredentialsResponse)
+    response = found.requests.one(client, request, DescribeUserScramCredentialsResponse)
     _check(response.error_code, "DescribeUserScramCredentials")
     for result in response.results:
         for each in result.credential_infos:
@@ -273,7 +273,7 @@ def _acls(client: Client, found: DescribedCluster) -> None:
         operation=ANY,
         permission_type=ANY,
     )
-    response = found.asked.one(client, request, DescribeAclsResponse)
+    response = found.requests.one(client, request, DescribeAclsResponse)
     if response.error_code == ErrorCode.SECURITY_DISABLED:
         return
     _check(response.error_code, "DescribeAcls")
@@ -294,7 +294,7 @@ def _acls(client: Client, found: DescribedCluster) -> None:
 
 
 def _features(client: Client, found: DescribedCluster) -> None:
-    response = found.asked.one(
+    response = found.requests.one(
         client, ApiVersionsRequest(client_software_name="kwire", client_software_version="1"), ApiVersionsResponse
     )
     _check(response.error_code, "ApiVersions")
@@ -308,7 +308,7 @@ def _features(client: Client, found: DescribedCluster) -> None:
 def _quorum(client: Client, found: DescribedCluster) -> None:
     partition = DescribeQuorumRequest.PartitionData(partition_index=0)
     topic = DescribeQuorumRequest.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])
-    response = found.asked.one(client, DescribeQuorumRequest(topics=[topic]), DescribeQuorumResponse)
+    response = found.requests.one(client, DescribeQuorumRequest(topics=[topic]), DescribeQuorumResponse)
     _check(response.error_code, "DescribeQuorum")
     nodes = {
         node.node_id: tuple(Endpoint(name=each.name, host=each.host, port=each.port) for each in node.listeners)
@@ -328,7 +328,7 @@ def _quorum(client: Client, found: DescribedCluster) -> None:
 
 def _tokens(client: Client, found: DescribedCluster) -> None:
     request = DescribeDelegationTokenRequest(owners=None)
-    response = found.asked.one(client, request, DescribeDelegationTokenResponse)
+    response = found.requests.one(client, request, DescribeDelegationTokenResponse)
     _check(response.error_code, "DescribeDelegationToken")
     for each in response.tokens:
         owner = f"{each.principal_type}:{each.principal_name}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kwire.client.admin.answers import Asked
+from kwire.client.admin.requests import AdminRequests
 from kwire.client.client import Client
 from kwire.errors import UnsupportedVersion
 from kwire.internal_topics.group_members import AssignedPartitions, Member, classic_member
@@ -48,15 +48,15 @@ class DescribedGroup(Group):
         return self.described_state
 
 
-def describe_groups(client: Client, *, details: bool = True) -> tuple[GroupsState, Asked]:
+def describe_groups(client: Client, *, details: bool = True) -> tuple[GroupsState, AdminRequests]:
     """Return all groups that the account may describe. details: members and committed offsets too.
 
     Raises BrokerError, ConnectionFailed.
     """
-    asked, state = Asked(), GroupsState()
-    for node_id, listed in asked.every(client, ListGroupsRequest(), ListGroupsResponse):
+    requests, state = AdminRequests(), GroupsState()
+    for node_id, listed in requests.every(client, ListGroupsRequest(), ListGroupsResponse):
         if listed.error_code:
-            asked.without(f"groups of broker {node_id}", ErrorCode(listed.error_code))
+            requests.without(f"groups of broker {node_id}", ErrorCode(listed.error_code))
             continue
         groups = {
             each.group_id: DescribedGroup(
@@ -69,25 +69,25 @@ def describe_groups(client: Client, *, details: bool = True) -> tuple[GroupsStat
             for each in listed.groups
         }
         if details and groups:
-            _describe_classic(client, asked, node_id, [each for each in groups.values() if each.kind == "classic"])
-            _describe_consumer(client, asked, node_id, [each for each in groups.values() if each.kind == "consumer"])
+            _describe_classic(client, requests, node_id, [each for each in groups.values() if each.kind == "classic"])
+            _describe_consumer(client, requests, node_id, [each for each in groups.values() if each.kind == "consumer"])
             for group in groups.values():
                 if group.kind in ("classic", "consumer"):
-                    _fetch_offsets(client, asked, node_id, group)
+                    _fetch_offsets(client, requests, node_id, group)
                 else:
-                    asked.unseen[f"members and offsets of group {group.group_id!r}"] = f"a {group.kind} group"
+                    requests.unseen[f"members and offsets of group {group.group_id!r}"] = f"a {group.kind} group"
         state.groups.update(groups)
-    return state, asked
+    return state, requests
 
 
-def _describe_classic(client: Client, asked: Asked, node_id: int, groups: list[DescribedGroup]) -> None:
+def _describe_classic(client: Client, requests: AdminRequests, node_id: int, groups: list[DescribedGroup]) -> None:
     if not groups:
         return
     by_id = {group.group_id: group for group in groups}
     request = DescribeGroupsRequest(groups=list(by_id))
-    for each in asked.one(client, request, DescribeGroupsResponse, node_id=node_id).groups:
+    for each in requests.one(client, request, DescribeGroupsResponse, node_id=node_id).groups:
         if each.error_code:
-            asked.without(f"members of group {each.group_id!r}", ErrorCode(each.error_code))
+            requests.without(f"members of group {each.group_id!r}", ErrorCode(each.error_code))
             continue
         group = by_id[each.group_id]
         group.described_state, group.protocol_type = each.group_state, each.protocol_type
@@ -106,14 +106,14 @@ def _describe_classic(client: Client, asked: Asked, node_id: int, groups: list[D
             group.members[member.member_id] = classic_member(metadata, each.protocol_type)
 
 
-def _describe_consumer(client: Client, asked: Asked, node_id: int, groups: list[DescribedGroup]) -> None:
+def _describe_consumer(client: Client, requests: AdminRequests, node_id: int, groups: list[DescribedGroup]) -> None:
     if not groups:
         return
     by_id = {group.group_id: group for group in groups}
     request = ConsumerGroupDescribeRequest(group_ids=list(by_id))
-    for each in asked.one(client, request, ConsumerGroupDescribeResponse, node_id=node_id).groups:
+    for each in requests.one(client, request, ConsumerGroupDescribeResponse, node_id=node_id).groups:
         if each.error_code:
-            asked.without(f"members of group {each.group_id!r}", ErrorCode(each.error_code))
+            requests.without(f"members of group {each.group_id!r}", ErrorCode(each.error_code))
             continue
         group = by_id[each.group_id]
         group.described_state, group.protocol = each.group_state, each.assignor_name or None
@@ -140,7 +140,7 @@ def _assigned(assignment: Assignment) -> tuple[AssignedPartitions, ...]:
     )
 
 
-def _fetch_offsets(client: Client, asked: Asked, node_id: int, group: Group) -> None:
+def _fetch_offsets(client: Client, requests: AdminRequests, node_id: int, group: Group) -> None:
     version = min(OFFSETS_BY_NAME, client.connection(node_id).version_for(OFFSET_FETCH))
     if version >= MANY_GROUPS_VERSION:
         one = OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group.group_id, topics=None)
@@ -148,12 +148,12 @@ def _fetch_offsets(client: Client, asked: Asked, node_id: int, group: Group) -> 
     elif version >= 2:
         request = OffsetFetchRequest(group_id=group.group_id, topics=None)
     else:
-        asked.without(f"offsets of group {group.group_id!r}", UnsupportedVersion())
+        requests.without(f"offsets of group {group.group_id!r}", UnsupportedVersion())
         return
-    response = asked.one(client, request, OffsetFetchResponse, node_id=node_id, version=version)
+    response = requests.one(client, request, OffsetFetchResponse, node_id=node_id, version=version)
     found = response.groups[0] if version >= MANY_GROUPS_VERSION else response
     if found.error_code:
-        asked.without(f"offsets of group {group.group_id!r}", ErrorCode(found.error_code))
+        requests.without(f"offsets of group {group.group_id!r}", ErrorCode(found.error_code))
         return
     for topic in found.topics:
         for each in topic.partitions:

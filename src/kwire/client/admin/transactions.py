@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kwire.client.admin.answers import Asked
+from kwire.client.admin.requests import AdminRequests
 from kwire.client.client import LATEST_TIMESTAMP, Client, by_topic, raise_for
 from kwire.errors import BrokerError, OptionError
 from kwire.identifiers import TopicPartition
@@ -59,21 +59,21 @@ class HangingTransaction(NamedTuple):
     transactional_id: str | None
 
 
-def describe_transactions(client: Client) -> tuple[TransactionsState, Asked]:
+def describe_transactions(client: Client) -> tuple[TransactionsState, AdminRequests]:
     """Return all transactional ids that the account may describe. Raises BrokerError, ConnectionFailed."""
-    asked, state = Asked(), TransactionsState()
-    for node_id, listed in asked.every(client, ListTransactionsRequest(), ListTransactionsResponse):
+    requests, state = AdminRequests(), TransactionsState()
+    for node_id, listed in requests.every(client, ListTransactionsRequest(), ListTransactionsResponse):
         if listed.error_code:
-            asked.without(f"transactional ids of broker {node_id}", ErrorCode(listed.error_code))
+            requests.without(f"transactional ids of broker {node_id}", ErrorCode(listed.error_code))
             continue
         names = [each.transactional_id for each in listed.transaction_states]
         if not names:
             continue
         request = DescribeTransactionsRequest(transactional_ids=names)
-        described = asked.one(client, request, DescribeTransactionsResponse, node_id=node_id)
+        described = requests.one(client, request, DescribeTransactionsResponse, node_id=node_id)
         for each in described.transaction_states:
             if each.error_code:
-                asked.without(f"transactional id {each.transactional_id!r}", ErrorCode(each.error_code))
+                requests.without(f"transactional id {each.transactional_id!r}", ErrorCode(each.error_code))
                 continue
             state.transactions[each.transactional_id] = Transaction(
                 transactional_id=each.transactional_id,
@@ -84,10 +84,10 @@ def describe_transactions(client: Client) -> tuple[TransactionsState, Asked]:
                 start_timestamp=each.transaction_start_time_ms,
                 partitions={topic.topic: tuple(sorted(topic.partitions)) for topic in each.topics},
             )
-    return state, asked
+    return state, requests
 
 
-def find_hanging(client: Client, keys: Iterable[TopicPartition]) -> tuple[list[HangingTransaction], Asked]:
+def find_hanging(client: Client, keys: Iterable[TopicPartition]) -> tuple[list[HangingTransaction], AdminRequests]:
     """Return the hanging transactions of partitions, by partition and start offset.
 
     Transactions younger than the cluster's transaction.max.timeout.ms (15 minutes, if the account may not see it) are
@@ -96,41 +96,43 @@ def find_hanging(client: Client, keys: Iterable[TopicPartition]) -> tuple[list[H
     keys = sorted(keys)
     ends = client.list_offsets(dict.fromkeys(keys, LATEST_TIMESTAMP), isolation="read_uncommitted")
     stable = client.list_offsets(dict.fromkeys(keys, LATEST_TIMESTAMP), isolation="read_committed")
-    asked = Asked(["ListOffsets"])
-    oldest = int(time.time() * 1000) - _max_timeout(client, asked)
+    requests = AdminRequests(["ListOffsets"])
+    oldest = int(time.time() * 1000) - _max_timeout(client, requests)
     found = [
         each
         for key in keys
         if stable[key].offset < ends[key].offset
-        for each in _open_transactions(client, asked, key)
+        for each in _open_transactions(client, requests, key)
         if each.last_timestamp <= oldest
     ]
     if not found:
-        return [], asked
+        return [], requests
     state, described = describe_transactions(client)
-    asked.apis += described.apis
-    asked.unseen.update(described.unseen)
+    requests.apis += described.apis
+    requests.unseen.update(described.unseen)
     by_producer = {each.producer_id: each for each in state.transactions.values()}
     hanging = []
     for each in found:
         known = by_producer.get(each.producer_id)
         if known is None or not (known.is_open and (each.topic, each.partition) in known.topic_partitions):
             hanging.append(each._replace(transactional_id=None if known is None else known.transactional_id))
-    return sorted(hanging), asked
+    return sorted(hanging), requests
 
 
-def _open_transactions(client: Client, asked: Asked, key: TopicPartition) -> list[HangingTransaction]:
+def _open_transactions(client: Client, requests: AdminRequests, key: TopicPartition) -> list[HangingTransaction]:
     topics = [
         DescribeProducersRequest.TopicRequest(name=topic, partition_indexes=partitions)
         for topic, partitions in by_topic([key]).items()
     ]
     request = DescribeProducersRequest(topics=topics)
-    response = client.retry(lambda: asked.one(client, request, DescribeProducersResponse, node_id=client.leader(key)))
+    response = client.retry(
+        lambda: requests.one(client, request, DescribeProducersResponse, node_id=client.leader(key))
+    )
     found = []
     for topic in response.topics:
         for partition in topic.partitions:
             if partition.error_code:
-                asked.without(f"producers of {key[0]}-{key[1]}", ErrorCode(partition.error_code))
+                requests.without(f"producers of {key[0]}-{key[1]}", ErrorCode(partition.error_code))
                 continue
             found += [
                 HangingTransaction(
@@ -148,13 +150,15 @@ def _open_transactions(client: Client, asked: Asked, key: TopicPartition) -> lis
     return found
 
 
-def _max_timeout(client: Client, asked: Asked) -> int:
+def _max_timeout(client: Client, requests: AdminRequests) -> int:
     """Return transaction.max.timeout.ms of a broker; Kafka's default if the account may not see it."""
     node_id = min(client.metadata([]).brokers)
     resource = DescribeConfigsRequest.DescribeConfigsResource(
         resource_type=BROKER_RESOURCE, resource_name=str(node_id), configuration_keys=[MAX_TIMEOUT]
     )
-    response = asked.one(client, DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse, node_id=node_id)
+    response = requests.one(
+        client, DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse, node_id=node_id
+    )
     for result in response.results:
         for config in result.configs:
             if config.name == MAX_TIMEOUT and config.value is not None and config.value.isdecimal():
@@ -170,7 +174,8 @@ def abort_transaction(client: Client, hanging: HangingTransaction) -> None:
     """
     key = hanging.topic, hanging.partition
     now = {
-        (each.producer_id, each.producer_epoch, each.start_offset) for each in _open_transactions(client, Asked(), key)
+        (each.producer_id, each.producer_epoch, each.start_offset)
+        for each in _open_transactions(client, AdminRequests(), key)
     }
     if (hanging.producer_id, hanging.producer_epoch, hanging.start_offset) not in now:
         raise OptionError(f"{key[0]}-{key[1]}: the transaction of producer {hanging.producer_id} has ended meanwhile")

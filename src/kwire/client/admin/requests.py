@@ -1,4 +1,4 @@
-"""Shared parts of admin requests: asking every broker, and what the account may not see."""
+"""Shared parts of admin requests: to any or every broker, and what the account may not see."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kwire.errors import BrokerError, UnsupportedVersion
 from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode
 
-__all__ = ["NOT_ALLOWED", "Asked"]
+__all__ = ["NOT_ALLOWED", "AdminRequests"]
 
 R = TypeVar("R", bound=Message)
 
@@ -27,7 +27,7 @@ NOT_ALLOWED = frozenset(
 
 
 @dataclass(slots=True)
-class Asked:
+class AdminRequests:
     """The requests that a result was made from. apis: their names in order. unseen: what is missing -> the reason."""
 
     apis: list[str] = field(default_factory=list)
