@@ -27,6 +27,7 @@ ORDER = [
     "storage",
     "log",
     "client",
+    "schemas",
     "maintenance",
     "broker",
     "capture",
@@ -47,6 +48,10 @@ STRANGERS = {
     ("broker", "client"),
     ("broker", "maintenance"),
     ("capture", "client"),
+    ("schemas", "client"),
+    ("maintenance", "schemas"),
+    ("broker", "schemas"),
+    ("capture", "schemas"),
     ("capture", "maintenance"),
     ("pages", "spark"),
     ("pages", "broker"),
@@ -65,6 +70,9 @@ OWNERS = {
     "rich": {"cli"},
     "uvloop": {"broker"},
     "cryptography": {"storage"},
+    "urllib3": {"schemas"},
+    "proto_schema_parser": {"schemas"},
+    "jsonschema": {"schemas"},
 }
 
 

@@ -7,12 +7,14 @@
         CorruptBatch(+ file, offsets)       a record batch of a log or a request
       EncodeError(what, path)               a caller's value does not fit the format
       SchemaError(what, rule, file, ...)    a message definition breaks a rule
+      InvalidSchema(what, schema, path)     a schema of a registry is invalid, or values cannot be converted to it
       UnsupportedVersion                    a version, magic or codec that is not supported
       OptionError                           an invalid option, argument or config
       LogError(what, file)                  a log directory or file that cannot be used
       UnsafePath(what, folder)              a name in the input is a path outside of the target folder
       BrokerError(what, code)               a broker responded with an error code
         LogTruncated(+ end_offset)          records that were read are no longer in the log
+      RegistryError(what, registry)         a schema registry that cannot be used, or does not know a schema
       ConnectionFailed(what, address)       a broker cannot be reached, or its connection failed
       JobFailed(what, failures)             some items of a job failed
 
@@ -29,12 +31,14 @@ __all__ = [
     "CorruptBatch",
     "DecodeError",
     "EncodeError",
+    "InvalidSchema",
     "JobFailed",
     "KwireError",
     "LogError",
     "LogTruncated",
     "Malformed",
     "OptionError",
+    "RegistryError",
     "SchemaError",
     "Truncated",
     "UnsafePath",
@@ -150,6 +154,21 @@ class SchemaError(KwireError):
         return f"{where}{': ' if where else ''}{self.what} [{self.rule}]"
 
 
+class InvalidSchema(KwireError):
+    """A schema of a registry is invalid, or values of one schema cannot be converted to another.
+
+    schema: its label, such as "id 42"; None if the schema has none. path: of the field, empty for the whole schema.
+    """
+
+    def __init__(self, what: str, schema: str | None = None, path: Path = ()) -> None:
+        super().__init__(what, schema, path)
+        self.what, self.schema, self.path = what, schema, path
+
+    def __str__(self) -> str:
+        where = ": ".join(part for part in (self.schema and f"schema {self.schema}", render_path(self.path)) if part)
+        return f"{where}{': ' if where else ''}{self.what}"
+
+
 class UnsupportedVersion(KwireError):
     """A version, magic or codec that is not supported."""
 
@@ -201,6 +220,20 @@ class LogTruncated(BrokerError):
         super().__init__(what, code)
         self.args = (what, code, end_offset)
         self.end_offset = end_offset
+
+
+class RegistryError(KwireError):
+    """A schema registry cannot be reached, refuses a request, or does not know a schema.
+
+    registry: URL without credentials, or folder.
+    """
+
+    def __init__(self, what: str, registry: str) -> None:
+        super().__init__(what, registry)
+        self.what, self.registry = what, registry
+
+    def __str__(self) -> str:
+        return f"{self.registry}: {self.what}"
 
 
 class ConnectionFailed(KwireError):

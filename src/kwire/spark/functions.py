@@ -194,12 +194,12 @@ def _writer(message: str, version: int) -> NestedWriter:
 
 
 def _schema_ids(data: pa.Array, headers: pa.Array | None = None, *, header: str) -> pa.StringArray:
-    from kwire.spark.schema_registry import schema_ids
+    from kwire.schemas.wire_format import schema_ids
 
     return schema_ids(data, headers, header)
 
 
 def _payloads(data: pa.Array, headers: pa.Array | None = None, *, header: str, protobuf: bool) -> pa.BinaryArray:
-    from kwire.spark.schema_registry import payloads
+    from kwire.schemas.wire_format import payloads
 
     return payloads(data, headers, header, protobuf=protobuf)

@@ -1,0 +1,1 @@
+"""Values written with the serializers of schema registries, as Arrow columns."""

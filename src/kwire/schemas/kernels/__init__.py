@@ -1,0 +1,1 @@
+"""Compiled loops that decode values of registered schemas."""

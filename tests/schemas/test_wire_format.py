@@ -1,0 +1,69 @@
+"""Schema ids before payloads and in headers."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pyarrow as pa
+
+from kwire.schemas.wire_format import last_header, payloads, schema_ids
+
+GUID = UUID("8f2b3a74-1d5e-4c5f-9b7a-0123456789ab")
+
+
+def test_the_prefix_is_split_into_schema_id_and_payload() -> None:
+    values = [
+        b"\0\0\0\0\x2apayload",
+        b"\1" + GUID.bytes + b"x",
+        b"\0\0\0\0",
+        b"plain text",
+        b"",
+        None,
+        b"\0\xff\xff\xff\xff",
+    ]
+    for array in (pa.array(values, pa.binary()), pa.array([b"\0", *values], pa.large_binary()).slice(1)):
+        assert schema_ids(array).to_pylist() == ["42", str(GUID), None, None, None, None, "-1"]
+        assert payloads(array).to_pylist() == [b"payload", b"x", None, None, None, None, b""]
+    assert schema_ids(pa.array([], pa.binary())).to_pylist() == []
+    assert payloads(pa.array([], pa.binary())).to_pylist() == []
+
+
+def test_protobuf_message_indexes_are_skipped() -> None:
+    prefix = b"\0\0\0\0\1"
+    cases = [
+        (b"\0body", b"body"),  # the first message
+        (b"\x02\x04body", b"body"),  # [2]
+        (b"\x04\x02\x80\x01body", b"body"),  # [1, 64]
+        (b"\x04\x02", None),
+        (b"\x02\x80", None),
+        (b"", None),
+        (b"\x01", None),  # -1 indexes
+        (b"\xfe\xff\xff\xff\x0f", None),
+    ]
+    array = pa.array([prefix + data for data, _ in cases], pa.binary())
+    assert payloads(array, protobuf=True).to_pylist() == [body for _, body in cases]
+
+
+def test_a_schema_id_in_a_header_takes_precedence_over_the_prefix() -> None:
+    kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    name = "__value_schema_id"
+    headers = pa.array(
+        [
+            [
+                {"key": "a", "value": b"1"},
+                {"key": name, "value": b"\0\0\0\0\7"},
+                {"key": name, "value": b"\0\0\0\0\x08"},
+            ],
+            None,
+            [],
+            [{"key": "__key_schema_id", "value": b"\0\0\0\0\7"}],
+            [{"key": name, "value": b"\1" + GUID.bytes}],
+            [{"key": name, "value": None}],
+        ],
+        kind,
+    )
+    data = pa.array([b"whole", b"\0\0\0\0\1p", b"x", b"\0\0\0\0\2q", None, b"\0\0\0\0\3r"], pa.binary())
+    assert schema_ids(data, headers, name).to_pylist() == ["8", "1", None, "2", str(GUID), "3"]
+    assert payloads(data, headers, name).to_pylist() == [b"whole", b"p", None, b"q", None, b"r"]
+    assert schema_ids(data.slice(3), headers.slice(3), name).to_pylist() == ["2", str(GUID), "3"]
+    assert last_header(headers.slice(2, 0), name).to_pylist() == []
