@@ -15,7 +15,6 @@ import msgspec
 from kwire.errors import LogError
 from kwire.identifiers import TopicPartition
 from kwire.log.damage import Damage, Kind, Severity
-from kwire.storage.file_system import FileSystem
 
 __all__ = [
     "MANIFEST",
@@ -101,10 +100,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     hidden: list[str] = []
     events: list[Event] = []
 
-    def write(self, files: FileSystem, directory: str) -> None:
-        """Write it into the directory of the copy. Raises LogError."""
-        data = msgspec.json.format(msgspec.json.encode(self), indent=1)
-        files.write_atomically(f"{directory}/{MANIFEST}", data + b"\n")
+    def render(self) -> bytes:
+        """Return the contents of the file."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
 
     @classmethod
     def parse(cls, data: bytes, file: str) -> Manifest:

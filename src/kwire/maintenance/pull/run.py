@@ -25,10 +25,11 @@ from kwire.client.partition_state import fetch_leader_epochs
 from kwire.errors import BrokerError, CorruptBatch, KwireError, OptionError
 from kwire.identifiers import TopicPartition, render_uuid
 from kwire.log.log_config import LogConfig
-from kwire.log.log_manager import LogManager
 from kwire.maintenance.pull.cluster import Bounds, PulledTopic, SourceCluster
-from kwire.maintenance.pull.manifest import MANIFEST, Event, Manifest, PartitionEntry, TopicEntry
+from kwire.maintenance.pull.directory_target import DirectoryTarget
+from kwire.maintenance.pull.manifest import Event, Manifest, PartitionEntry, TopicEntry
 from kwire.maintenance.pull.partition_copy import PartitionCopy
+from kwire.maintenance.pull.target import Target
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import RejectedRecords
 from kwire.storage.checkpoints import LeaderEpoch
@@ -38,7 +39,6 @@ __all__ = ["PullOptions", "PullResult", "pull"]
 
 CHECKPOINT_S = 10.0
 METADATA_S = 10.0
-COPY_NODE_ID = 1
 MISSING = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID)
 
 
@@ -79,8 +79,7 @@ class Pull:
 
     client: Client
     source: SourceCluster
-    manager: LogManager
-    files: FileSystem
+    target: Target
     options: PullOptions
     cluster: Cluster
     earlier: Manifest | None
@@ -111,24 +110,19 @@ class Pull:
         """Look up the configs of topics, and use them for their copies."""
         for each in self.source.configs(topics):
             self.topics[each.topic.name] = each
-            self.manager.set_config(each.topic.name, log_config(each.configs))
+            self.target.set_config(each.topic.name, log_config(each.configs))
 
     def _open(self, key: TopicPartition, bounds: Bounds) -> None:
         """Open or create the copy of a partition, and fetch it."""
-        topic, now_ms = self.topics[key[0]], now()
-        log = self.manager.logs.get(key)
-        if log is not None and topic.topic.topic_id is not None and log.topic_id not in (None, topic.topic.topic_id):
-            self.manager.set_aside(*key)
-            self._happened("recreated", key, end_offset=log.log_end_offset)
-            log = None
-        if log is None:
-            log = self.manager.create(*key, now_ms=now_ms, topic_id=topic.topic.topic_id)
-        known = {}
-        if self.earlier is not None and key[0] in self.earlier.topics:
-            partition = self.earlier.topics[key[0]].partitions.get(key[1])
-            known = {each.base_offset: each for each in partition.segments} if partition is not None else {}
-        copy = self.copies[key] = PartitionCopy(
-            log, log_start_offset=bounds.log_start_offset, high_watermark=bounds.high_watermark, known=known
+        now_ms, topic_id = now(), self.topics[key[0]].topic.topic_id
+        if topic_id is not None and self.target.topic_id(key) not in (None, topic_id):
+            self._happened("recreated", key, end_offset=self.target.set_aside(key))
+        copy = self.copies[key] = self.target.copy(
+            key,
+            topic_id=topic_id,
+            log_start_offset=bounds.log_start_offset,
+            high_watermark=bounds.high_watermark,
+            now_ms=now_ms,
         )
         if copy.is_empty and bounds.log_start_offset == bounds.high_watermark:
             copy.begin_at(bounds.high_watermark, now_ms=now_ms)
@@ -166,6 +160,7 @@ class Pull:
         is_whole = follow or result.after.offset <= copy.high_watermark
         n = copy.append(result.records, up_to=None if is_whole else copy.high_watermark, now_ms=now())
         self.copied_bytes += n
+        self.target.appended(result.key)
         if not follow and copy.is_complete:
             self.fetcher.remove(result.key)
         return n
@@ -182,10 +177,9 @@ class Pull:
         copy = self.copies[key]
         if offset < copy.log.log_end_offset:
             self._happened("truncated", key, offset, copy.log.log_end_offset)
-            copy.truncate_to(offset, now_ms=now())
+            self.target.truncate(key, offset, now_ms=now())
             latest = self.client.list_offsets({key: LATEST_TIMESTAMP}, isolation="read_uncommitted")[key].offset
             copy.high_watermark = min(copy.high_watermark, latest)  # of the new leader
-            self.manager.write_checkpoints()
         if self.options.follow or not copy.is_complete:
             self.fetcher.seek(key, copy.position())
         else:
@@ -267,9 +261,7 @@ class Pull:
 
     def checkpoint(self) -> None:
         """Write the checkpoints and the manifest."""
-        self.manager.flush_due(now())
-        self.manager.write_checkpoints()
-        self.manifest().write(self.files, self.manager.path)
+        self.target.checkpoint(self.manifest, now_ms=now())
 
     @property
     def is_complete(self) -> bool:
@@ -315,27 +307,21 @@ def pull(
     ConnectionFailed if the cluster cannot be reached. What is copied until then stays, and a later run continues there.
     Errors of single partitions are in the result.
     """
-    options, files = options or PullOptions(), file_system or FileSystem()
+    options = options or PullOptions()
     source = SourceCluster(client=client, patterns=options.topics, with_groups=options.groups)
     cluster = source.metadata()
     topics = [topic for topic in source.select(cluster) if not topic.error_code]
-    earlier = find_earlier(files, target, cluster)
+    place = DirectoryTarget(target, file_system or FileSystem(), now())
+    earlier = place.read_manifest(cluster.cluster_id)
     described = {each.topic.name: each for each in source.configs(topics)}
     if earlier is None:
-        begin_copy(files, target, client, cluster)
-    manager = LogManager.open(
-        target,
-        now_ms=now(),
-        file_system=files,
-        configs={name: log_config(each.configs) for name, each in described.items()},
-        node_id=COPY_NODE_ID,
-        cluster_id=cluster.cluster_id,
-    )
+        place.begin(empty_manifest(client, cluster))
+    configs = {name: log_config(each.configs) for name, each in described.items()}
+    place.open(cluster_id=cluster.cluster_id, configs=configs, earlier=earlier)
     run = Pull(
         client=client,
         source=source,
-        manager=manager,
-        files=files,
+        target=place,
         options=options,
         cluster=cluster,
         earlier=earlier,
@@ -354,9 +340,7 @@ def pull(
         raise
     finally:
         run.fetcher.close()
-        manager.close(clean=is_clean)
-        if is_clean:
-            run.manifest().write(files, manager.path)
+        place.close(run.manifest, clean=is_clean)
     return PullResult(
         manifest=run.manifest(),
         copied={key: copy.entry() for key, copy in sorted(run.copies.items())},
@@ -380,36 +364,16 @@ def copy_all(run: Pull, stop: Callable[[], bool], progress: Callable[[int], None
             checkpoint_at = time.monotonic() + CHECKPOINT_S
 
 
-def find_earlier(files: FileSystem, target: str, cluster: Cluster) -> Manifest | None:
-    """Return the manifest of an earlier copy; None for a new one.
-
-    Raises OptionError for a directory that is not a copy, or of another cluster, LogError for an invalid manifest.
-    """
-    path = f"{target}/{MANIFEST}"
-    unfinished = {f"{MANIFEST}.tmp"}  # of a run that was killed as it began
-    if not files.is_directory(target) or unfinished.issuperset(files.list(target)):
-        return None
-    if not files.exists(path):
-        raise OptionError(f"{target}: not empty, and not a copy: it has no {MANIFEST}")
-    found = Manifest.parse(files.read_all(path), path)
-    if found.cluster_id != cluster.cluster_id:
-        raise OptionError(f"{target}: a copy of cluster {found.cluster_id}, not of {cluster.cluster_id}")
-    return found
-
-
-def begin_copy(files: FileSystem, target: str, client: Client, cluster: Cluster) -> None:
-    """Create the directory of a new copy with an incomplete manifest, which a later run recognizes. Raises LogError."""
-    if not files.is_directory(target):
-        files.make_directory(target)
-    servers = [f"{host}:{port}" for host, port in client.settings.bootstrap_servers]
-    Manifest(
+def empty_manifest(client: Client, cluster: Cluster) -> Manifest:
+    """Return the manifest of a new copy."""
+    return Manifest(
         cluster_id=cluster.cluster_id,
-        bootstrap_servers=servers,
+        bootstrap_servers=[f"{host}:{port}" for host, port in client.settings.bootstrap_servers],
         began_ms=now(),
         written_ms=now(),
         complete=False,
         topics={},
-    ).write(files, target)
+    )
 
 
 def common_end(ours: Sequence[LeaderEpoch], our_end: int, theirs: Sequence[LeaderEpoch], their_end: int) -> int | None:
