@@ -1,6 +1,6 @@
 """The features of the cluster: those of Kafka 3.9, so a Kafka 3.9 broker can take over the directory.
 
-metadata.version 21 is 3.9-IV0. kraft.version 0 has static voters. Kafka 3.9 has neither transaction.version nor
+kraft.version 0 has static voters. Kafka 3.9 has neither transaction.version nor
 group.version; transaction.version is a setting and not stored in records.
 
 Source: org.apache.kafka.server.common.MetadataVersion, KRaftVersion; KIP-584.
@@ -8,9 +8,12 @@ Source: org.apache.kafka.server.common.MetadataVersion, KRaftVersion; KIP-584.
 
 from __future__ import annotations
 
-__all__ = ["FINALIZED", "METADATA_VERSION", "SUPPORTED", "TRANSACTION_VERSION"]
+from kwire.internal_topics.metadata_versions import RELEASES
 
-METADATA_VERSION = 21
+__all__ = ["FINALIZED", "METADATA_VERSION", "RELEASE", "SUPPORTED", "TRANSACTION_VERSION"]
+
+RELEASE = RELEASES["3.9"]
+METADATA_VERSION = RELEASE.level
 
 TRANSACTION_VERSION = "transaction.version"
 """From 2 on, every transaction has a new producer epoch, and partitions are added by Produce (KIP-890)."""
@@ -22,5 +25,5 @@ SUPPORTED: dict[str, tuple[int, int]] = {
 }
 """Supported version range (lowest, highest) by feature."""
 
-FINALIZED: dict[str, int] = {"metadata.version": METADATA_VERSION}
+FINALIZED: dict[str, int] = RELEASE.features
 """Version of each feature that is stored in the metadata log."""

@@ -4,28 +4,26 @@ Opening it is an election that this node wins: a new leader epoch in quorum-stat
 Every change of the cluster is one batch, which is on disk before any response. Snapshots of the state are written by
 size and time, and segments and snapshots beyond retention are removed.
 
-    <end offset>-<epoch>.checkpoint    SNAPSHOT_HEADER, KRaft's own records, the state's records, SNAPSHOT_FOOTER
-
 Source: KIP-595, KIP-630, KIP-631; org.apache.kafka.raft.KafkaRaftClient, kafka.raft.KafkaMetadataLog,
-org.apache.kafka.image.publisher.SnapshotGenerator, org.apache.kafka.snapshot.RecordsSnapshotWriter 3.9.1.
+org.apache.kafka.image.publisher.SnapshotGenerator 3.9.1.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from uuid import UUID
 
-from kwire.broker.metadata_records import QUORUM_STATE, StoredMetadata
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.metadata_records import VersionedMessage, metadata_record
 from kwire.internal_topics.names import METADATA_TOPIC
+from kwire.log.internal.metadata_files import METADATA_TOPIC_ID, RECORDS_PER_BATCH, snapshot_file, write_snapshot
+from kwire.log.internal.stored_metadata import QUORUM_STATE, StoredMetadata
 from kwire.log.log_config import LogConfig
 from kwire.log.partition_writer import PartitionWriter
 from kwire.log.recovery import PartitionCheckpoints
-from kwire.messages import LeaderChangeMessage, SnapshotFooterRecord, SnapshotHeaderRecord
+from kwire.messages import LeaderChangeMessage
 from kwire.protocol.record_values import write_metadata_record
 from kwire.records import AppendOrigin, BatchBuilder, ControlRecordType, write_control_batch
 from kwire.records.attributes import NO_TIMESTAMP
@@ -38,9 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MetadataLog"]
 
-TOPIC_ID = UUID(int=1)
-"""Uuid.METADATA_TOPIC_ID."""
-RECORDS_PER_BATCH = 1000
 CONFIG = LogConfig(
     cleanup_policy=frozenset({"delete"}),
     retention_ms=-1,
@@ -100,7 +95,7 @@ class MetadataLog:
             config,
             now_ms=now_ms,
             checkpoints=PartitionCheckpoints(is_clean=clean),
-            topic_id=TOPIC_ID,
+            topic_id=METADATA_TOPIC_ID,
         )
         stored.quorum.leader_epoch += 1
         file_system.write_atomically(f"{directory}/{QUORUM_STATE}", stored.quorum.render(node_id))
@@ -155,7 +150,7 @@ class MetadataLog:
         end = self.log.log_end_offset
         write_snapshot(
             self._files,
-            f"{self.log.directory}/{end:020d}-{self.leader_epoch:010d}.checkpoint",
+            f"{self.log.directory}/{snapshot_file(end, self.leader_epoch)}",
             self._cluster.snapshot_records(),
             epoch=self.leader_epoch,
             timestamp_ms=now_ms,
@@ -192,33 +187,3 @@ class MetadataLog:
     def close(self) -> None:
         """Close the log's files."""
         self.log.close()
-
-
-def write_snapshot(
-    files: FileSystem,
-    path: str,
-    records: Iterable[VersionedMessage],
-    *,
-    epoch: int,
-    timestamp_ms: int,
-    voters: Iterable[tuple[ControlRecordType, bytes]],
-) -> None:
-    """Write a snapshot file atomically.
-
-    timestamp_ms: of the last record in the state. voters: KRAFT_VERSION and KRAFT_VOTERS records of the log, none
-    before kraft.version 1. Raises LogError.
-    """
-    header = SnapshotHeaderRecord(last_contained_log_timestamp=timestamp_ms).encode(version=0)
-    first = [(ControlRecordType.SNAPSHOT_HEADER, header), *voters]
-    content = bytearray(write_control_batch(first, timestamp=timestamp_ms, partition_leader_epoch=epoch))
-    offset = len(first)
-    remaining = iter(records)
-    while chunk := list(itertools.islice(remaining, RECORDS_PER_BATCH)):
-        builder = BatchBuilder(base_offset=offset, partition_leader_epoch=epoch)
-        for message, version in chunk:
-            builder.append(None, write_metadata_record(message, version), timestamp=timestamp_ms)
-        content += builder.build()
-        offset += len(chunk)
-    footer = (ControlRecordType.SNAPSHOT_FOOTER, SnapshotFooterRecord().encode(version=0))
-    content += write_control_batch([footer], timestamp=timestamp_ms, base_offset=offset, partition_leader_epoch=epoch)
-    files.write_atomically(path, bytes(content))

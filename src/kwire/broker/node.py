@@ -22,7 +22,6 @@ from kwire.broker.fetch_sessions import FetchSessions
 from kwire.broker.groups.node_log import open_coordinator as open_groups
 from kwire.broker.groups.node_log import watch_topics
 from kwire.broker.metadata_log import MetadataLog
-from kwire.broker.metadata_records import apply_records, read_metadata
 from kwire.broker.request_log import RequestLog
 from kwire.broker.security import Security
 from kwire.broker.settings import Settings
@@ -34,6 +33,7 @@ from kwire.errors import LogError
 from kwire.identifiers import parse_uuid
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.names import METADATA_TOPIC
+from kwire.log.internal.stored_metadata import apply_records, read_metadata
 from kwire.messages.base import ZERO_UUID
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.storage.file_system import FileSystem

@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kwire.broker.configs import topic_log_config
-from kwire.broker.features import FINALIZED, METADATA_VERSION
+from kwire.broker.features import FINALIZED, METADATA_VERSION, RELEASE
 from kwire.broker.listeners import PROTOCOLS, parse_listeners
 from kwire.identifiers import new_uuid
 from kwire.internal_topics.cluster_state import NO_LEADER
+from kwire.internal_topics.cluster_values import Partition, Topic
 from kwire.internal_topics.metadata_records import VersionedMessage
+from kwire.internal_topics.topic_records import topic_records
 from kwire.log.log_manager import LogManager
 from kwire.messages import (
     AbortTransactionRecord,
@@ -32,9 +34,7 @@ from kwire.messages import (
     EndTransactionRecord,
     FeatureLevelRecord,
     PartitionChangeRecord,
-    PartitionRecord,
     RegisterBrokerRecord,
-    TopicRecord,
     ZkMigrationStateRecord,
 )
 
@@ -125,23 +125,17 @@ def adopted_topics(node: Node) -> Records:
     for name, index in node.log_manager.logs:
         found[name].append(index)
     records: Records = []
-    replicas = [node.node_id]
     for name, indexes in sorted(found.items()):
-        topic_id = topic_id_of(node, name, indexes) or new_uuid()
-        records.append((TopicRecord(name=name, topic_id=topic_id), 0))
-        for index in sorted(indexes):
-            latest = node.log_manager.logs[name, index].leader_epochs.latest
-            record = PartitionRecord(
-                partition_id=index,
-                topic_id=topic_id,
-                replicas=replicas,
-                isr=replicas,
-                leader=NO_LEADER,
-                leader_epoch=latest or 0,
-                partition_epoch=0,
-                directories=[node.directory_id],
+        topic = Topic(name=name, topic_id=topic_id_of(node, name, indexes) or new_uuid())
+        for index in indexes:
+            topic.partitions[index] = Partition(
+                partition=index,
+                replicas=(node.node_id,),
+                isr=(node.node_id,),
+                leader_epoch=node.log_manager.logs[name, index].leader_epochs.latest or 0,
+                directories=(node.directory_id,),
             )
-            records.append((record, 1))
+        records += topic_records(topic, RELEASE)
     return records
 
 

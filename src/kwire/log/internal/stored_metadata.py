@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kwire.errors import CorruptBatch, LogError
-from kwire.internal_topics.cluster_state import RECORD_KINDS, ClusterState
+from kwire.internal_topics.cluster_state import NO_LEADER, RECORD_KINDS, ClusterState
 from kwire.internal_topics.metadata_records import decode_metadata
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.internal_topics.typed_record import DAMAGE, TypedRecord, typed_records
@@ -35,11 +35,15 @@ class QuorumState:
     leader_epoch: int = 0
     data_version: int = 0
 
-    def render(self, leader_id: int) -> bytes:
-        """Return the file's content with a leader."""
-        leader = {"leaderId": leader_id, "leaderEpoch": self.leader_epoch, "votedId": -1}
+    def render(self, leader_id: int | None = None) -> bytes:
+        """Return the file's content with a leader, which is the only voter; by default without leader and voters."""
+        leader = {
+            "leaderId": NO_LEADER if leader_id is None else leader_id,
+            "leaderEpoch": self.leader_epoch,
+            "votedId": -1,
+        }
         if self.data_version == 0:
-            voters = [{"voterId": leader_id}]
+            voters = [] if leader_id is None else [{"voterId": leader_id}]
             state = {"clusterId": "", **leader, "appliedOffset": 0, "currentVoters": voters, "data_version": 0}
         else:
             state = {**leader, "votedDirectoryId": NO_DIRECTORY, "data_version": 1}

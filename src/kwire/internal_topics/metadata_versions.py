@@ -1,0 +1,82 @@
+"""Versions of the feature metadata.version, and what depends on them.
+
+Each Kafka release supports all versions up to its own, so the version of a release can be used by it and by newer
+ones, with the other features as `kafka-storage.sh format --release-version` finalizes them.
+Source: org.apache.kafka.server.common.MetadataVersion, Feature 4.4.0; KIP-584.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kwire.errors import OptionError, did_you_mean
+
+__all__ = ["METADATA_VERSION", "NEWEST_RELEASE", "RELEASES", "MetadataRelease", "release_of"]
+
+METADATA_VERSION = "metadata.version"
+ZK_MIGRATION_LEVEL, DIRECTORIES_LEVEL, ELR_LEVEL = 8, 17, 23  # 3.4-IV0, 3.7-IV2, 4.0-IV1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataRelease:
+    """A Kafka release. level: its metadata.version. other_features: levels of its other features, without zeros.
+
+    Eligible leader replicas (KIP-966) are not among them: a cluster that had none needs its min.insync.replicas first.
+    """
+
+    name: str
+    level: int
+    other_features: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def features(self) -> dict[str, int]:
+        """Levels of all features by name."""
+        return {METADATA_VERSION: self.level, **self.other_features}
+
+    @property
+    def has_zk_migration_state(self) -> bool:
+        """Whether snapshots contain the state of a migration from ZooKeeper."""
+        return self.level >= ZK_MIGRATION_LEVEL
+
+    @property
+    def partition_record_version(self) -> int:
+        """The version of PartitionRecord: 1 has the directories of replicas, 2 eligible leader replicas."""
+        return (self.level >= DIRECTORIES_LEVEL) + (self.level >= ELR_LEVEL)
+
+
+GROUPS = {"group.version": 1}
+TRANSACTIONS = {**GROUPS, "transaction.version": 2}
+RELEASES = {
+    each.name: each
+    for each in (
+        MetadataRelease(name="3.3", level=7),
+        MetadataRelease(name="3.4", level=8),
+        MetadataRelease(name="3.5", level=11),
+        MetadataRelease(name="3.6", level=14),
+        MetadataRelease(name="3.7", level=19),
+        MetadataRelease(name="3.8", level=20),
+        MetadataRelease(name="3.9", level=21),
+        MetadataRelease(name="4.0", level=25, other_features=TRANSACTIONS),
+        MetadataRelease(name="4.1", level=27, other_features=TRANSACTIONS),
+        MetadataRelease(
+            name="4.2", level=29, other_features={**TRANSACTIONS, "share.version": 1, "streams.version": 1}
+        ),
+        MetadataRelease(
+            name="4.3", level=30, other_features={**TRANSACTIONS, "share.version": 1, "streams.version": 1}
+        ),
+        MetadataRelease(
+            name="4.4", level=33, other_features={**TRANSACTIONS, "share.version": 2, "streams.version": 1}
+        ),
+    )
+}
+"""Releases that store metadata.version in the metadata log, oldest first."""
+NEWEST_RELEASE = RELEASES["4.4"]
+
+
+def release_of(text: str) -> MetadataRelease:
+    """Return the release of a version such as 3.9 or 3.9.1. Raises OptionError."""
+    name = ".".join(text.split(".")[:2])
+    if name not in RELEASES or not all(part.isdecimal() for part in text.split(".")):
+        known = ", ".join(RELEASES)
+        raise OptionError(f"unknown Kafka version {text[:40]!r}{did_you_mean(text, RELEASES)}; expected one of {known}")
+    return RELEASES[name]
