@@ -7,6 +7,7 @@ transactions_state   `__transaction_state`: transactional ids
 share_state          `__share_group_state`: delivery progress of share groups
 cluster_values       what ClusterState consists of
 names                the topics' names
+placement            the partition of a group or transactional id
 
 Each state has one `apply(record)`. Nothing here opens a file; `kwire.log.internal` reads the topics of a directory.
 Import the modules, not this package: opening a log needs `names` but no state.

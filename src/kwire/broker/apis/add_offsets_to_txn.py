@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.groups.placement import partition_for
 from kwire.broker.node import Node
 from kwire.broker.topic_creation import create_missing
 from kwire.broker.transactions import ProducerIdAndEpoch
 from kwire.errors import BrokerError
 from kwire.internal_topics.names import GROUPS_TOPIC
+from kwire.internal_topics.placement import partition_for
 from kwire.messages import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 

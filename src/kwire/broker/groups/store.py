@@ -18,7 +18,6 @@ from kwire.broker.clock import Clock, Timers
 from kwire.broker.coordinator_log import warn_of_problems
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicMember, ClassicState
 from kwire.broker.groups.consumer_group import ConsumerGroup
-from kwire.broker.groups.placement import partition_for
 from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.timers import NamedTimers
 from kwire.broker.settings import Settings
@@ -28,6 +27,7 @@ from kwire.errors import BrokerError, EncodeError, LogError
 from kwire.internal_topics.groups_state import CONSUMER, GroupsState, group_of
 from kwire.internal_topics.groups_state import Group as StoredGroup
 from kwire.internal_topics.names import GROUPS_TOPIC
+from kwire.internal_topics.placement import partition_for
 from kwire.internal_topics.typed_record import TypedRecord, usable
 from kwire.protocol.error_codes import ErrorCode, refusal
 

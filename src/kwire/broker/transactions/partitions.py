@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from kwire.broker.coordinator_log import read_topic, warn_of_problems
 from kwire.broker.features import SUPPORTED, TRANSACTION_VERSION
-from kwire.broker.groups.placement import partition_for
 from kwire.broker.topic_creation import create_missing
 from kwire.broker.topics import Partition
 from kwire.broker.transactions.coordinator import Marker, TransactionCoordinator
@@ -18,6 +17,7 @@ from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
 from kwire.internal_topics.coordinator_records import decode_transaction
 from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
+from kwire.internal_topics.placement import partition_for
 from kwire.internal_topics.transactions_state import Transaction, TransactionsState, TransactionState
 from kwire.internal_topics.typed_record import usable
 from kwire.messages import ProducerIdsRecord

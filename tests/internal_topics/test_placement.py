@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kwire.broker.groups.placement import java_hash, partition_for
+from kwire.internal_topics.placement import java_hash, partition_for
 
 # Of Java's own String.hashCode: empty, ASCII, beyond Latin-1, two UTF-16 units, and the one without an absolute value.
 HASHES = [
