@@ -8,11 +8,12 @@ Source: org.apache.kafka.controller.ReplicationControlManager, ConfigurationCont
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kwire.broker.config_checks import check_topic_configs
+from kwire.broker.long_requests import complete
 from kwire.broker.topics import Topic, check_name
 from kwire.identifiers import new_uuid
 from kwire.internal_topics.enums import ConfigResource
@@ -81,11 +82,14 @@ class Controller:
         """Validate the configs of a topic. Raises BrokerError."""
         check_topic_configs(self._node.settings, configs)
 
-    def create_topic(
-        self, name: str, partition_count: int, configs: Mapping[str, str] | None = None, *, replication_factor: int = 1
-    ) -> Topic:
+    def create_topic(self, name: str, partition_count: int, configs: Mapping[str, str] | None = None) -> Topic:
         """Create a topic and the logs of its partitions."""
-        configs = configs or {}
+        return complete(self.creating_topic(name, partition_count, configs or {}))
+
+    def creating_topic(
+        self, name: str, partition_count: int, configs: Mapping[str, str], replication_factor: int = 1
+    ) -> Generator[None, None, Topic]:
+        """Create a topic and the logs of its partitions; yields after each log."""
         self.check_new_topic(name, partition_count, configs, replication_factor)
         topic_id = new_uuid()
         records: list[VersionedMessage] = [(TopicRecord(name=name, topic_id=topic_id), 0)]
@@ -94,8 +98,15 @@ class Controller:
         self.commit(records)
         topic = self._node.topics.get(name)
         assert topic is not None  # its record was just applied
-        self._node.open_logs(topic)
+        yield from self._open_logs(topic)
         return topic
+
+    def _open_logs(self, topic: Topic) -> Iterator[None]:
+        topic.is_opening = True
+        try:
+            yield from self._node.open_logs(topic)
+        finally:
+            topic.is_opening = False
 
     def _partition_record(self, topic_id: UUID, index: int) -> Message:
         replicas = [self._node.node_id]
@@ -116,11 +127,11 @@ class Controller:
         self.commit([*configs, (RemoveTopicRecord(topic_id=topic.topic_id), 0)])
         self._node.delete_logs(topic)
 
-    def add_partitions(self, topic: Topic, partition_count: int) -> None:
-        """Increase the number of partitions of a topic to partition_count."""
+    def adding_partitions(self, topic: Topic, partition_count: int) -> Iterator[None]:
+        """Increase the number of partitions of a topic to partition_count; yields after each new log."""
         indexes = range(len(topic.partitions), partition_count)
         self.commit([(self._partition_record(topic.topic_id, index), 1) for index in indexes])
-        self._node.open_logs(topic)
+        yield from self._open_logs(topic)
 
     # Configs
 

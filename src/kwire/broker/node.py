@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kwire.broker import startup
@@ -21,6 +21,7 @@ from kwire.broker.faults import Faults
 from kwire.broker.fetch_sessions import FetchSessions
 from kwire.broker.groups.node_log import open_coordinator as open_groups
 from kwire.broker.groups.node_log import watch_topics
+from kwire.broker.long_requests import LongRequests
 from kwire.broker.metadata_log import MetadataLog
 from kwire.broker.request_log import RequestLog
 from kwire.broker.security import Security
@@ -77,7 +78,7 @@ class Node:
         self.given_settings = settings
         self.endpoints = dict(endpoints)
         self.clock, self.timers = clock, timers
-        self.workers = Workers()
+        self.workers, self.long_requests = Workers(), LongRequests()
         self.files = files or FileSystem()
         self.faults = faults or Faults()
         self.requests = RequestLog(0) if requests is None else requests
@@ -130,6 +131,7 @@ class Node:
             steps.callback(self.workers.close)
             steps.callback(startup.unregister, self)
             steps.callback(self.stop_coordinators)
+            steps.callback(self.long_requests.stop)
 
     def start_coordinators(self) -> None:
         """Start coordinators that read their topics. Raises LogError, OptionError."""
@@ -160,22 +162,39 @@ class Node:
 
     # Logs
 
-    def open_logs(self, topic: Topic) -> None:
-        """Open the logs of a topic's partitions, creating missing ones."""
+    def open_logs(self, topic: Topic) -> Iterator[None]:
+        """Open the logs of a topic's partitions, creating missing ones; yields after each that was created.
+
+        Stops if the topic is deleted in the meantime.
+        """
         manager, now_ms = self.log_manager, self.clock.now_ms()
         config = topic_log_config(self.settings, topic.configs)
         manager.set_config(topic.name, config)
-        for index, partition in topic.partitions.items():
-            if partition.log is None:
-                partition.log = manager.logs.get((topic.name, index)) or manager.create(
-                    topic.name, index, now_ms=now_ms, topic_id=topic.topic_id, config=config
+        created = False
+        for index, partition in list(topic.partitions.items()):
+            if partition.log is not None:
+                continue
+            log = manager.logs.get((topic.name, index))
+            if log is None:
+                created = True
+                log = manager.create(
+                    topic.name, index, now_ms=now_ms, topic_id=topic.topic_id, config=config, sync=False
                 )
+            elif log.topic_id is None:
+                log.assign_topic_id(topic.topic_id)
+            partition.log = log
+            if created:
+                yield
+                if topic.is_deleted:
+                    return
+        if created:
+            manager.sync_directory()
 
     def reopen_logs(self) -> None:
         """Retry to open logs that could not be created or written, such as on a full disk."""
         for partition in self.topics.partitions():
-            if partition.log is None or partition.log.has_failed:
-                topic = partition.topic
+            topic = partition.topic
+            if not topic.is_opening and (partition.log is None or partition.log.has_failed):
                 try:
                     partition.log = self.log_manager.reopen(
                         topic.name, partition.index, now_ms=self.clock.now_ms(), topic_id=topic.topic_id
@@ -192,8 +211,9 @@ class Node:
         for index, partition in topic.partitions.items():
             if partition.log is not None:
                 partition.log = None
-                self.log_manager.delete(topic.name, index, now_ms=now_ms)
+                self.log_manager.delete(topic.name, index, now_ms=now_ms, sync=False)
             partition.notify()
+        self.log_manager.sync_directory()
         self.log_manager.set_config(topic.name, None)
 
     def apply_topic_configs(self, topic: Topic) -> None:

@@ -160,7 +160,8 @@ def attach_logs(node: Node) -> None:
     for name, index in sorted(set(node.log_manager.logs) - known):
         log.warning("log %s-%s ignored: no such topic", name, index)
     for topic in node.topics:
-        node.open_logs(topic)
+        for _ in node.open_logs(topic):
+            pass
 
 
 def unregister(node: Node) -> None:

@@ -58,12 +58,14 @@ class Partition:
     def opened(self) -> PartitionWriter:
         """The open log.
 
-        Raises BrokerError: UNKNOWN_TOPIC_OR_PARTITION if the topic was deleted, KAFKA_STORAGE_ERROR if the log could
-        not be opened.
+        Raises BrokerError: UNKNOWN_TOPIC_OR_PARTITION if the topic was deleted, NOT_LEADER_OR_FOLLOWER while its logs
+        are created, KAFKA_STORAGE_ERROR if the log could not be opened.
         """
         if self.log is None:
             if self.topic.is_deleted:
                 raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic '{self.topic.name}' was deleted")
+            if self.topic.is_opening:
+                raise refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"log {self.name} is being created")
             raise refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"log {self.name} is not open")
         return self.log
 
@@ -85,13 +87,15 @@ class Partition:
 class Topic:
     """A topic with its partitions by number.
 
-    state: the topic in the cluster's state. is_deleted: its logs are closed; waiting requests fail.
+    state: the topic in the cluster's state. is_deleted: its logs are closed; waiting requests fail. is_opening: its
+    logs are being created.
     """
 
     state: TopicState
     cluster: ClusterState
     partitions: dict[int, Partition] = field(default_factory=dict)
     is_deleted: bool = False
+    is_opening: bool = False
 
     @property
     def name(self) -> str:

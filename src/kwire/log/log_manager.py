@@ -203,6 +203,7 @@ class LogManager:
         now_ms: int,
         checkpoints: PartitionCheckpoints = NO_CHECKPOINTS,
         topic_id: uuid.UUID | None = None,
+        sync: bool = True,
     ) -> PartitionWriter:
         """Open a partition, creating it if necessary, and add it to `logs`."""
         log = self.logs[topic, partition] = PartitionWriter.open(
@@ -214,6 +215,7 @@ class LogManager:
             now_ms=now_ms,
             checkpoints=checkpoints,
             topic_id=topic_id,
+            sync=sync,
         )
         self._partitions[topic].add(partition)
         return log
@@ -239,8 +241,12 @@ class LogManager:
         now_ms: int,
         topic_id: uuid.UUID | None = None,
         config: LogConfig | None = None,
+        sync: bool = True,
     ) -> PartitionWriter:
-        """Create a partition. config: of the topic. Raises OptionError for an invalid name or an existing partition."""
+        """Create a partition. config: of the topic. sync: False if sync_directory() is called before it is used.
+
+        Raises OptionError for an invalid name or an existing partition.
+        """
         check_topic(topic, partition)
         if (topic, partition) in self.logs or self._files.exists(self._path(f"{topic}-{partition}")):
             raise OptionError(f"partition {partition} of {topic!r} already exists")
@@ -248,7 +254,15 @@ class LogManager:
             self.set_config(topic, config)
         if any((topic, partition) in offsets for offsets in self._written.values()):
             self.write_checkpoints()  # without the entries of a deleted partition of this name
-        return self._open(topic, partition, now_ms, topic_id=topic_id)
+        return self._open(topic, partition, now_ms, topic_id=topic_id, sync=sync)
+
+    def sync_directory(self) -> None:
+        """Make the creation and deletion of partitions durable.
+
+        The partition.metadata of a partition created without sync may be lost in a crash of the machine: its topic's id
+        has to be assigned again.
+        """
+        self._files.sync_directory(self.path)
 
     def reopen(self, topic: str, partition: int, *, now_ms: int, topic_id: uuid.UUID | None = None) -> PartitionWriter:
         """Recover a partition after a failed write or creation, as after a crash.
@@ -264,16 +278,19 @@ class LogManager:
             old.abandon()
         return log
 
-    def delete(self, topic: str, partition: int, *, now_ms: int) -> None:
-        """Delete a partition: its directory is renamed now and removed after file.delete.delay.ms."""
-        marked = self._mark(topic, partition, "delete")
+    def delete(self, topic: str, partition: int, *, now_ms: int, sync: bool = True) -> None:
+        """Delete a partition: its directory is renamed now and removed after file.delete.delay.ms.
+
+        sync: False if sync_directory() is called afterwards.
+        """
+        marked = self._mark(topic, partition, "delete", sync=sync)
         self._removal.add(marked, now_ms + self.config_of(topic).file_delete_delay_ms)
 
     def set_aside(self, topic: str, partition: int) -> None:
         """Close a partition and keep its directory as NAME-PARTITION.ID-stray, as Kafka does with stray partitions."""
         self._mark(topic, partition, "stray")
 
-    def _mark(self, topic: str, partition: int, mark: str) -> str:
+    def _mark(self, topic: str, partition: int, mark: str, *, sync: bool = True) -> str:
         """Close a partition and mark its directory; return the new path. Raises OptionError if it is missing.
 
         Its entries stay in the checkpoints until these are written the next time, at the latest before a partition of
@@ -287,7 +304,8 @@ class LogManager:
         suffix = f"-{partition}.{uuid.uuid4().hex}-{mark}"
         marked = self._path(topic[: LONGEST_NAME - len(suffix)] + suffix)
         self._files.rename(log.directory, marked)
-        self._files.sync_directory(self.path)
+        if sync:
+            self.sync_directory()
         self.cleaner_checkpoints.remove((topic, partition))
         return marked
 

@@ -76,19 +76,23 @@ class OpenPartition:
         now_ms: int,
         checkpoints: PartitionCheckpoints = NO_CHECKPOINTS,
         topic_id: uuid.UUID | None = None,
+        sync: bool = True,
     ) -> Self:
         """Open a partition's directory, creating it if necessary. directory: its full path.
 
         checkpoints: of the log directory; nothing is recovered after a clean shutdown. topic_id: written to
-        partition.metadata if that is missing.
+        partition.metadata if that is missing. sync: make the creation durable.
         Raises OptionError for an invalid topic name, LogError for unusable files or another topic id.
         """
         check_topic(topic, partition)
         if not file_system.is_directory(directory):
             file_system.make_directory(directory)
-            file_system.sync_directory(directory.rpartition("/")[0])
+            if sync:
+                file_system.sync_directory(directory.rpartition("/")[0])
         log = cls(file_system, directory, topic, partition, config, now_ms)
-        log._load_topic_id(topic_id)
+        log._load_topic_id()
+        if topic_id is not None:
+            log.assign_topic_id(topic_id, sync=sync)
         if config.magic < 2:
             log.leader_epochs.discard()
         loaded = Loader(
@@ -111,19 +115,28 @@ class OpenPartition:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, [{self.log_start_offset}, {self.log_end_offset}))"
 
-    def _load_topic_id(self, topic_id: uuid.UUID | None) -> None:
+    def _load_topic_id(self) -> None:
         path = f"{self.directory}/{PARTITION_METADATA}"
-        if self._files.exists(path):
-            try:
-                self.topic_id = parse_partition_metadata(self._files.read_all(path))
-            except Malformed as error:
-                raise LogError(str(error), path) from error
-            if topic_id is not None and topic_id != self.topic_id:
-                what = f"topic id is {self.topic_id}, expected {topic_id}: the log is of another topic {self.topic!r}"
-                raise LogError(what, path)
-        elif topic_id is not None:
-            self._files.write_atomically(path, render_partition_metadata(topic_id))
+        data = self._files.read_all(path) if self._files.exists(path) else b""
+        if not data:  # also what a crash leaves of a file that was not synced
+            return
+        try:
+            self.topic_id = parse_partition_metadata(data)
+        except Malformed as error:
+            raise LogError(str(error), path) from error
+
+    def assign_topic_id(self, topic_id: uuid.UUID, *, sync: bool = True) -> None:
+        """Write a topic id to partition.metadata unless it is there. Raises LogError if there is another one.
+
+        Source: kafka.log.UnifiedLog.assignTopicId.
+        """
+        path = f"{self.directory}/{PARTITION_METADATA}"
+        if self.topic_id is None:
+            self._files.write_atomically(path, render_partition_metadata(topic_id), sync=sync)
             self.topic_id = topic_id
+        elif topic_id != self.topic_id:
+            what = f"topic id is {self.topic_id}, expected {topic_id}: the log is of another topic {self.topic!r}"
+            raise LogError(what, path)
 
     @property
     def config(self) -> LogConfig:

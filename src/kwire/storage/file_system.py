@@ -298,15 +298,20 @@ class FileSystem:
         except OSError as error:
             raise LogError(f"cannot list this directory: {cause(error)}", path) from error
 
-    def write_atomically(self, path: str, data: bytes) -> None:
-        """Create or replace a file atomically: after a crash it has either the old or the new bytes (F-02)."""
+    def write_atomically(self, path: str, data: bytes, *, sync: bool = True) -> None:
+        """Create or replace a file atomically: after a crash it has either the old or the new bytes (F-02).
+
+        sync: make it durable. Without it, a crash of the machine may leave a new file missing or empty.
+        """
         temporary = f"{path}.tmp"
         with self.open(temporary, create=True) as file:
             file.truncate(0)
             file.append(data)
-            file.sync()
+            if sync:
+                file.sync()
         self.rename(temporary, path)
-        self.sync_directory(os.path.dirname(path))
+        if sync:
+            self.sync_directory(os.path.dirname(path))
 
     def rename(self, old: str, new: str) -> None:
         """Rename a file or directory, replacing a file of the new name."""

@@ -8,6 +8,7 @@ Source: kafka.server.ControllerApis.createPartitions, ReplicationControlManager.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Awaitable, Generator, Iterator
 
 from kwire.broker.apis.create_topics import check_replicas
 from kwire.broker.authorization import Operation, ResourceType
@@ -23,8 +24,17 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 STRICT_QUOTA_VERSION = 3
 
 
-def handle(node: Node, context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
-    """Add partitions to each topic."""
+def handle(
+    node: Node, context: RequestContext, request: CreatePartitionsRequest
+) -> CreatePartitionsResponse | Awaitable[CreatePartitionsResponse]:
+    """Add partitions to each topic; returns an awaitable if that takes long."""
+    return node.long_requests.run(add_all(node, context, request))
+
+
+def add_all(
+    node: Node, context: RequestContext, request: CreatePartitionsRequest
+) -> Generator[None, None, CreatePartitionsResponse]:
+    """Add partitions to each topic; yields after each log."""
     quota = node.throttling.mutations(context, strict_since=STRICT_QUOTA_VERSION)
     counts = Counter(topic.name for topic in request.topics)
     results = {}
@@ -33,7 +43,7 @@ def handle(node: Node, context: RequestContext, request: CreatePartitionsRequest
         try:
             if counts[topic.name] > 1:
                 raise refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            add_partitions(node, context, topic, quota, validate_only=request.validate_only)
+            yield from add_partitions(node, context, topic, quota, validate_only=request.validate_only)
         except BrokerError as error:
             result.error_code, result.error_message = error.code, error.what or None
         results[topic.name] = result
@@ -43,8 +53,8 @@ def handle(node: Node, context: RequestContext, request: CreatePartitionsRequest
 
 def add_partitions(
     node: Node, context: RequestContext, change: CreatePartitionsTopic, quota: MutationQuota, *, validate_only: bool
-) -> None:
-    """Add partitions to one topic. Raises BrokerError."""
+) -> Iterator[None]:
+    """Add partitions to one topic; yields after each log. Raises BrokerError."""
     node.authorize(context, Operation.ALTER, ResourceType.TOPIC, change.name)
     topic = node.topics.get(change.name)
     if topic is None:
@@ -68,7 +78,7 @@ def add_partitions(
             check_replicas(node, each.broker_ids)
     quota.record(added)
     if not validate_only:
-        node.controller.add_partitions(topic, change.count)
+        yield from node.controller.adding_partitions(topic, change.count)
 
 
 def error_response(request: CreatePartitionsRequest, code: ErrorCode, message: str) -> CreatePartitionsResponse:

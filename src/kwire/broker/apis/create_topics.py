@@ -11,6 +11,7 @@ Source: kafka.server.ControllerApis.createTopics, ReplicationControlManager.crea
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Awaitable, Generator, Iterator
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.configs import topic_entries
@@ -28,8 +29,17 @@ DEFAULT = -1
 STRICT_QUOTA_VERSION = 6
 
 
-def handle(node: Node, context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    """Create each topic."""
+def handle(
+    node: Node, context: RequestContext, request: CreateTopicsRequest
+) -> CreateTopicsResponse | Awaitable[CreateTopicsResponse]:
+    """Create each topic; returns an awaitable if that takes long."""
+    return node.long_requests.run(create_all(node, context, request))
+
+
+def create_all(
+    node: Node, context: RequestContext, request: CreateTopicsRequest
+) -> Generator[None, None, CreateTopicsResponse]:
+    """Create each topic; yields after each log."""
     quota = node.throttling.mutations(context, strict_since=STRICT_QUOTA_VERSION)
     counts = Counter(topic.name for topic in request.topics)
     results: dict[str, CreatableTopicResult] = {}
@@ -38,7 +48,7 @@ def handle(node: Node, context: RequestContext, request: CreateTopicsRequest) ->
         try:
             if counts[topic.name] > 1:
                 raise refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            create(node, context, topic, result, quota, validate_only=request.validate_only)
+            yield from create(node, context, topic, result, quota, validate_only=request.validate_only)
         except BrokerError as error:
             result.error_code, result.error_message = error.code, error.what or None
         results.setdefault(topic.name, result)
@@ -54,8 +64,8 @@ def create(
     quota: MutationQuota,
     *,
     validate_only: bool,
-) -> None:
-    """Create one topic and fill in its result. Raises BrokerError."""
+) -> Iterator[None]:
+    """Create one topic and fill in its result; yields after each log. Raises BrokerError."""
     name = topic.name
     if not node.may(context, Operation.CREATE, ResourceType.CLUSTER, CLUSTER) and not node.may(
         context, Operation.CREATE, ResourceType.TOPIC, name
@@ -78,7 +88,7 @@ def create(
     node.controller.check_new_topic(name, partition_count, configs, replication_factor)
     quota.record(partition_count)
     if not validate_only:
-        created = node.controller.create_topic(name, partition_count, configs, replication_factor=replication_factor)
+        created = yield from node.controller.creating_topic(name, partition_count, configs, replication_factor)
         result.topic_id = created.topic_id
     if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name):
         result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
