@@ -316,6 +316,19 @@ def test_an_account_with_few_permissions_sees_what_it_may(
     assert (facts["topics"], facts["users"], facts["acls"]) == (1, None, None)
     assert "not visible: acls: CLUSTER_AUTHORIZATION_FAILED" in overview.stderr
 
+    copy = tmp_path / "copy"
+    pulled = kwire("log", "pull", url, "-o", copy, *login)
+    assert pulled.returncode == 0, pulled.stderr
+    assert "not visible: topic __consumer_offsets: TOPIC_AUTHORIZATION_FAILED" in pulled.stderr
+    assert "__consumer_offsets: made from ListGroups, DescribeGroups" in pulled.stdout
+    offsets = rows(kwire("group", copy, "billing", "--format", "json").stdout)
+    assert [(row["offset"], row["lag"]) for row in offsets] == [(11, 989), (22, 978)]
+    (transaction,) = rows(kwire("txn", copy, "--format", "json").stdout)
+    assert (transaction["transactional_id"], transaction["state"]) == ("tx-open", "Ongoing")
+    (log,) = (each for each in copy.glob("__consumer_offsets-*/*.log") if each.stat().st_size)
+    dumped = kafka.java("kafka.tools.DumpLogSegments", "--offsets-decoder", "--files", str(log))
+    assert dumped.count('"group":"billing"') == 2
+
     config.write_text(config.read_text().replace("wonder", "other"))
     wrong = kwire("log", "ls", url, *login)
     assert wrong.returncode == 1

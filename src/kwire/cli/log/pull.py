@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +18,7 @@ from kwire.pages.escaping import printable
 from kwire.pages.quantities import bytes_text, count_text, time_text
 
 if TYPE_CHECKING:
-    from kwire.maintenance.pull import Event, PullResult
+    from kwire.maintenance.pull import Event, Manifest, PullResult
 
 __all__ = ["pull"]
 
@@ -35,6 +36,7 @@ EVENTS = {
     "gap": "offsets {first} to {last} were removed by retention before they were copied",
     "truncated": "offsets {first} to {last} were removed: the partition's new leader does not have them",
     "recreated": "deleted and created again; the earlier log, up to offset {end}, is kept in a directory named *-stray",
+    "readable": "the account may read it now; the log made from admin APIs is kept in a directory named *-stray",
     "deleted": "deleted; its copy, up to offset {end}, is kept",
 }
 
@@ -63,7 +65,7 @@ def pull(
     Stored batches are copied unchanged: offsets, timestamps, producer ids, transactions, epochs and compression are
     those of the source, up to the high watermarks at the start. It takes READ on topics, and no access to the brokers'
     disks. Running the same command again copies what is new. kwire-manifest.json has the hashes, which `kwire log
-    verify` checks. Exit code 1 if a partition is not complete.
+    verify` checks, and users, ACLs, quotas and configs of brokers. Exit code 1 if a partition is not complete.
     """
     from kwire.client.address import ClusterAddress
     from kwire.maintenance.pull import PullOptions
@@ -83,6 +85,7 @@ def pull(
             topics=[name] if name is not None else topic or (),
             partitions=None if partition is None else (partition,),
             groups=not no_groups and name is None,
+            cluster=name is None,
             follow=follow,
         )
         result = pull_topics(client, str(output), options, progress=bar.advance)
@@ -90,10 +93,12 @@ def pull(
     for event in result.events:
         terminal.warn(printable(_event(event)))
     for hidden in result.manifest.hidden:
-        terminal.warn(printable(f"not copied, the account may not see it: {hidden}"))
+        terminal.warn(printable(f"not visible: {hidden}"))
     for (name, number), error in result.failures.items():
         terminal.warn(printable(f"{name}-{number}: {error}"))
     if format is Format.TABLE:
+        for line in _described(result.manifest):
+            print(printable(line))
         print(f"{count_text(len(result.copied))} partitions, {bytes_text(result.copied_bytes)} copied")
     return FINE if result.is_complete else FOUND
 
@@ -114,6 +119,24 @@ def _rows(result: PullResult) -> list[Row]:
             }
         )
     return rows
+
+
+def _described(manifest: Manifest) -> Iterator[str]:
+    """Yield lines about what is not a copied log."""
+    for name, topic in manifest.topics.items():
+        if topic.made_from:
+            yield f"{name}: made from {', '.join(topic.made_from)}"
+    cluster = manifest.cluster
+    if cluster is not None:
+        parts = {
+            "users (without passwords, which brokers do not return)": cluster.users,
+            "ACLs": cluster.acls,
+            "quotas": cluster.quotas,
+            "brokers with dynamic configs": cluster.broker_configs,
+        }
+        found = [f"{len(part)} {name}" for name, part in parts.items() if part]
+        if found:
+            yield f"in the manifest: {', '.join(found)}"
 
 
 def _event(event: Event) -> str:

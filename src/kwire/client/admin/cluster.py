@@ -115,8 +115,10 @@ class DescribedCluster:
     cluster_id: str | None = None
 
 
-def describe_cluster(client: Client, parts: Iterable[ClusterPart] = tuple(ClusterPart)) -> DescribedCluster:
-    """Return these parts of the cluster, by default all.
+def describe_cluster(
+    client: Client, parts: Iterable[ClusterPart] = tuple(ClusterPart), *, topics: bool = True
+) -> DescribedCluster:
+    """Return these parts of the cluster, by default all. topics: without them, configs are those of brokers.
 
     Parts that the account may not see are empty, and named in `requests.unseen`. Raises BrokerError, ConnectionFailed.
     """
@@ -126,6 +128,8 @@ def describe_cluster(client: Client, parts: Iterable[ClusterPart] = tuple(Cluste
         wanted |= {ClusterPart.TOPICS, ClusterPart.BROKERS, ClusterPart.CONFIGS}
     if ClusterPart.BROKERS in wanted:
         wanted.add(ClusterPart.TOPICS)  # how many partitions each broker leads
+    if not topics:
+        wanted.discard(ClusterPart.TOPICS)
     done = set[Step]()
     for part, step in STEPS.items():
         if part not in wanted or step in done:

@@ -18,11 +18,15 @@ from kwire.log.damage import Damage, Kind, Severity
 
 __all__ = [
     "MANIFEST",
+    "AclEntry",
+    "ClusterEntry",
     "Event",
     "Manifest",
     "PartitionEntry",
+    "QuotaEntry",
     "SegmentEntry",
     "TopicEntry",
+    "UserEntry",
     "manifest_damages",
 ]
 
@@ -44,7 +48,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     kind: 'gap' (retention removed [first_offset, end_offset) before it was copied), 'truncated' (the leader lost
     [first_offset, end_offset), and the copy follows it), 'recreated' (the topic has another id; the earlier log is kept
-    in a directory that ends with -stray), 'deleted' (the topic is gone; its copy is kept).
+    in a directory that ends with -stray), 'deleted' (the topic is gone; its copy is kept), 'readable' (the topic may be
+    read now; the log made from admin APIs is kept as -stray).
     """
 
     time_ms: int
@@ -75,19 +80,62 @@ class PartitionEntry(msgspec.Struct, frozen=True, kw_only=True):
 class TopicEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A copied topic. id: 22 characters, None before Kafka 2.8. configs: those that differ from the defaults.
 
-    configs is None if the account may not see them.
+    configs is None if the account may not see them. made_from: the requests whose responses the log was made from, for
+    a coordinator's topic that the account may not read; its id and offsets are not those of the cluster.
     """
 
     id: str | None
     configs: dict[str, str] | None
     partitions: dict[int, PartitionEntry]
+    made_from: list[str] = []
+
+
+class UserEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A user's SCRAM credential. Brokers do not return passwords, salts or keys: the user needs a new password."""
+
+    user: str
+    mechanism: str
+    iterations: int
+
+
+class AclEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """An access control entry, with the words of `kwire cluster PATH acls`."""
+
+    principal: str
+    permission: str
+    operation: str
+    resource_type: str
+    pattern_type: str
+    resource_name: str
+    host: str
+
+
+class QuotaEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """The quotas of an entity. entity: user, client-id or ip -> name, None for the default."""
+
+    entity: dict[str, str | None]
+    quotas: dict[str, float]
+
+
+class ClusterEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """What belongs to the cluster itself, read at described_ms; None for what the account may not see.
+
+    broker_configs: dynamic ones by node id, '' for all brokers; a value of None is a secret. features: name -> level.
+    """
+
+    described_ms: int
+    users: list[UserEntry] | None
+    acls: list[AclEntry] | None
+    quotas: list[QuotaEntry] | None
+    broker_configs: dict[str, dict[str, str | None]] | None
+    features: dict[str, int] | None
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of a copy. began_ms, written_ms: in ms since the epoch.
 
     complete: whether every partition of the run was copied up to the high watermark at its start. hidden: what the
-    account may not see, and why.
+    account may not see, and why. cluster: None if a run copied single topics only.
     """
 
     cluster_id: str | None
@@ -99,6 +147,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     version: int = VERSION
     hidden: list[str] = []
     events: list[Event] = []
+    cluster: ClusterEntry | None = None
 
     def render(self) -> bytes:
         """Return the contents of the file."""

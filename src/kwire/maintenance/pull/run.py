@@ -15,19 +15,22 @@ The copy keeps records that retention or compaction remove from the source after
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kwire.client.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client
 from kwire.client.cluster import Cluster, Topic
 from kwire.client.fetcher import Diverged, FetchedBatches, Fetcher, FetchError
 from kwire.client.partition_state import fetch_leader_epochs
-from kwire.errors import BrokerError, CorruptBatch, KwireError, OptionError
+from kwire.errors import BrokerError, CorruptBatch, KwireError, OptionError, UnsupportedVersion
 from kwire.identifiers import TopicPartition, render_uuid
 from kwire.log.log_config import LogConfig
+from kwire.maintenance.pull import coordinators
 from kwire.maintenance.pull.cluster import Bounds, PulledTopic, SourceCluster
+from kwire.maintenance.pull.coordinators import Described
 from kwire.maintenance.pull.directory_target import DirectoryTarget
-from kwire.maintenance.pull.manifest import Event, Manifest, PartitionEntry, TopicEntry
+from kwire.maintenance.pull.manifest import ClusterEntry, Event, Manifest, PartitionEntry, TopicEntry
 from kwire.maintenance.pull.partition_copy import PartitionCopy
 from kwire.maintenance.pull.target import Target
 from kwire.protocol.error_codes import ErrorCode
@@ -47,13 +50,14 @@ class PullOptions:
     """Options of a pull.
 
     topics: patterns (*, ?) of topic names; all topics by default. partitions: numbers, all by default. groups: copy the
-    internal topics of groups and transactions as well. follow: go on with new records, and new topics and partitions,
-    until stop().
+    internal topics of groups and transactions as well. cluster: describe users, ACLs, quotas and configs of brokers in
+    the manifest. follow: go on with new records, and new topics and partitions, until stop().
     """
 
     topics: Sequence[str] = ()
     partitions: Sequence[int] | None = None
     groups: bool = True
+    cluster: bool = True
     follow: bool = False
 
 
@@ -86,6 +90,9 @@ class Pull:
     began_ms: int
     fetcher: Fetcher
     topics: dict[str, PulledTopic] = field(default_factory=dict)
+    made_from: dict[str, list[str]] = field(default_factory=dict)
+    written: dict[TopicPartition, dict[bytes, bytes]] = field(default_factory=dict)
+    described: ClusterEntry | None = None
     copies: dict[TopicPartition, PartitionCopy] = field(default_factory=dict)
     failures: dict[TopicPartition, KwireError] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
@@ -128,6 +135,68 @@ class Pull:
             copy.begin_at(bounds.high_watermark, now_ms=now_ms)
         if self.options.follow or not copy.is_at_end:
             self.fetcher.add(key, copy.position())
+
+    # ---- what the account may not read
+
+    def describe(self) -> None:
+        """Describe the cluster, and write logs of coordinators' topics that the account may not read."""
+        if self.options.cluster:
+            self.described = self.source.describe()
+        for name in sorted(coordinators.DESCRIBED & self.source.unreadable):
+            entry = None if self.earlier is None else self.earlier.topics.get(name)
+            if entry is not None and not entry.made_from:
+                self.source.hide(f"topic {name}: its copy has nothing later than the run that could read it")
+                continue
+            count = len(entry.partitions if entry is not None else self._partitions_of(name)) or coordinators.PARTITIONS
+            try:
+                found = coordinators.describe(self.client, name, count)
+            except (BrokerError, UnsupportedVersion) as error:
+                self.source.hide(f"contents of topic {name}: {error}")
+                continue
+            for what, reason in found.requests.unseen.items():
+                self.source.hide(f"{what}: {reason}")
+            if any(found.values) or entry is not None:
+                self._write(name, found)
+
+    def _partitions_of(self, name: str) -> Collection[int]:
+        topic = self.cluster.topics.get(name)
+        return () if topic is None else topic.partitions
+
+    def _write(self, name: str, described: Described) -> None:
+        """Bring the log of a coordinator's topic to what the admin APIs say."""
+        self.target.set_config(name, log_config(coordinators.CONFIGS))
+        keys = [(name, number) for number in range(len(described.values))]
+        existing = {key: found for key in keys if (found := self.target.topic_id(key)) is not None}
+        topic_id = next(iter(existing.values()), None) or uuid.uuid4()
+        if name not in self.made_from:
+            self.written |= coordinators.read_values(self.target.url, existing)
+        for key, values in zip(keys, described.values, strict=True):
+            if key not in self.copies:
+                self.copies[key] = self.target.copy(
+                    key, topic_id=topic_id, log_start_offset=0, high_watermark=0, now_ms=now()
+                )
+            copy, written = self.copies[key], self.written.setdefault(key, {})
+            data = coordinators.changes(written, values, base_offset=copy.log.log_end_offset, now_ms=now())
+            self.copied_bytes += copy.append(memoryview(data), up_to=None, now_ms=now())
+            copy.high_watermark = copy.log.log_end_offset
+            self.target.appended(key)
+        topic = Topic(name=name, topic_id=topic_id, is_internal=True, partitions={})
+        self.topics[name] = PulledTopic(topic=topic, configs=coordinators.CONFIGS)
+        self.made_from[name] = described.requests.apis
+
+    def set_aside_made(self) -> None:
+        """Set aside logs made from admin APIs whose topics the account may read now."""
+        for name in sorted(coordinators.DESCRIBED - self.source.unreadable):
+            topic = self.cluster.topics.get(name)
+            entry = None if self.earlier is None else self.earlier.topics.get(name)
+            if not self.options.groups or topic is None or (entry is not None and not entry.made_from):
+                continue
+            for number in range(max(coordinators.PARTITIONS, len(entry.partitions if entry is not None else ()))):
+                key = name, number
+                if self.target.topic_id(key) not in (None, topic.topic_id) and (end := self.target.set_aside(key)):
+                    self._happened("readable", key, end_offset=end)
+            if self.earlier is not None:
+                self.earlier.topics.pop(name, None)
 
     def _happened(
         self, kind: str, key: TopicPartition, first: int | None = None, end_offset: int | None = None
@@ -242,8 +311,9 @@ class Pull:
     # ---- periodic work
 
     def look_for_new(self) -> None:
-        """Copy topics and partitions that were created since."""
+        """Copy topics and partitions that were created since, and describe the cluster again."""
         self.cluster = self.source.metadata()
+        self.describe()
         topics = self.source.select(self.cluster)
         new = [
             topic
@@ -276,7 +346,10 @@ class Pull:
             topic_id = pulled.topic.topic_id
             partitions = {key[1]: copy.entry() for key, copy in sorted(self.copies.items()) if key[0] == name}
             topics[name] = TopicEntry(
-                id=None if topic_id is None else render_uuid(topic_id), configs=pulled.configs, partitions=partitions
+                id=None if topic_id is None else render_uuid(topic_id),
+                configs=pulled.configs,
+                partitions=partitions,
+                made_from=self.made_from.get(name, []),
             )
         return Manifest(
             cluster_id=self.cluster.cluster_id,
@@ -287,6 +360,7 @@ class Pull:
             topics=topics,
             hidden=self.source.hidden,
             events=[*(() if earlier is None else earlier.events), *self.events],
+            cluster=self.described or (None if earlier is None else earlier.cluster),
         )
 
 
@@ -310,6 +384,8 @@ def pull(
     options = options or PullOptions()
     source = SourceCluster(client=client, patterns=options.topics, with_groups=options.groups)
     cluster = source.metadata()
+    if options.groups:
+        source.find_unreadable(cluster)
     topics = [topic for topic in source.select(cluster) if not topic.error_code]
     place = DirectoryTarget(target, file_system or FileSystem(), now())
     earlier = place.read_manifest(cluster.cluster_id)
@@ -331,6 +407,8 @@ def pull(
     )
     is_clean = False
     try:
+        run.set_aside_made()
+        run.describe()
         run.begin(topics)
         run.checkpoint()
         copy_all(run, stop, progress)
