@@ -58,6 +58,39 @@ def test_a_changed_segment_is_found_by_verify(url: str, kwire: Callable, tmp_pat
     assert "the manifest has" in found["cause"]
 
 
+def test_verify_compares_a_copy_with_its_cluster(url: str, kwire: Callable, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    kwire("log", "pull", url, "-o", copy)
+    result = kwire("log", "verify", copy, "--against", url)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.splitlines()[-1] == f"compared with {url}"
+    segment = next(copy.glob("orders-0/*.log"))
+    data = bytearray(segment.read_bytes())
+    data[-1] ^= 1
+    segment.write_bytes(data)
+    result = kwire("log", "verify", copy, "--against", url, "--format", "json")
+    assert result.code == 1
+    found = [row for row in json.loads(result.out) if "source's batch" in row["cause"]]
+    assert [(row["topic"], row["partition"], row["first_offset"], row["last_offset"]) for row in found] == [
+        ("orders", 0, 20, 29)
+    ]
+    wrong = kwire("log", "verify", copy, "--against", tmp_path / "source", "-c", "client.id=x")
+    assert (wrong.code, "requires a path that begins with kafka://" in wrong.err) == (2, True)
+
+
+def test_verify_notes_what_compaction_has_removed_since(
+    kafka_logs: dict[str, Path], kwire: Callable, tmp_path: Path
+) -> None:
+    original, source = kafka_logs["modern"] / "data", tmp_path / "compacted"
+    configs = ("-c", "cleanup.policy=compact", "-c", "min.cleanable.dirty.ratio=0")
+    kwire("log", "compact", original, "--topic", "orders", *configs, "-o", source)
+    arguments = ("log", "verify", original, "--against", source, "--topic", "orders", "--format", "json")
+    assert (kwire(*arguments).code, json.loads(kwire(*arguments).out)) == (0, [])
+    notes = [row for row in json.loads(kwire(*arguments, "--notes").out) if row["kind"] == "copy"]
+    assert {row["cause"] for row in notes} == {"compacted in the source since it was copied"}
+    assert notes[0]["last_offset"] > notes[0]["first_offset"]
+
+
 def test_wrong_usage_creates_nothing(kwire: Callable, tmp_path: Path) -> None:
     for source, message in (
         ("orders", "expected kafka://host:port"),

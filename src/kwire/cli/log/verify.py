@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime
 import os
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kwire.cli import terminal
+from kwire.cli.client_configs import CLUSTER
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.log.directories import bytes_of, open_logs, selected, warn_of_ignored
 from kwire.cli.log.report import check_page_path, write_page
@@ -22,6 +24,7 @@ from kwire.pages.quantities import bytes_text, count_text
 
 if TYPE_CHECKING:
     from kwire.log.damage import Damage
+    from kwire.log.readable_log import LogSource, ReadableLog
     from kwire.log.verify import DirectoryFindings
 
 __all__ = ["COLUMNS", "damage_rows", "totals", "verify"]
@@ -57,6 +60,14 @@ def verify(
     notes: Annotated[
         bool, typer.Option("--notes", help="Harmless findings too, such as traces of an unclean shutdown.")
     ] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="SOURCE",
+            help="Cluster (kafka://...) or log directory to compare the batches with: those that both have.",
+        ),
+    ] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="HTML page to write as well.")] = None,
     config: ClientConfigs = None,
     config_file: ClientConfigFile = None,
@@ -66,19 +77,27 @@ def verify(
 
     Each finding has its position, cause, effect on Kafka and remedy. Checking continues after each damaged part, and
     nothing is changed. Of a cluster, only the batches of the leaders can be checked. In a copy of `kwire log pull`,
-    segments are compared with the hashes of its manifest as well. Exit code 1 if there is damage.
+    segments are compared with the hashes of its manifest as well, and with --against, batches with those of the
+    cluster; what compaction has changed there is a note. Exit code 1 if there is damage or a difference.
     """
-    source = open_logs(path, config, config_file)
+    settings, none = (config, config_file), (None, None)
+    is_for_path = against is None or path.startswith(CLUSTER)
+    source, original = open_logs(path, *(settings if is_for_path else none)), None
+    if against is not None:
+        original = open_logs(against, *(none if is_for_path and not against.startswith(CLUSTER) else settings))
     logs = selected(source, Selection.parse(topic, partition))
     if report is not None:
         check_page_path(report)
     from kwire.maintenance.pull.manifest import manifest_damages
 
-    with terminal.progress("Verifying", bytes_of(logs)) as bar:
+    size = bytes_of(logs)
+    with terminal.progress("Verifying", size if original is None else 2 * size) as bar:
         chosen = logs if topic or partition or len(source) == 1 else None
         found = source.verify_logs(chosen, advance=bar.advance)
         if os.path.isdir(path):
             found.damages += manifest_damages(path, {(log.topic, log.partition) for log in logs})
+        if original is not None:
+            found.damages += _differences(path, logs, original, bar.advance)
     damages = [each for each in found.damages if notes or not each.is_harmless]
     rows = damage_rows(damages, source.url)
     write_rows(rows if format is Format.TABLE else map(_public, rows), COLUMNS, format)
@@ -89,12 +108,35 @@ def verify(
         write_page(report, page)
     if format is Format.TABLE:
         print(totals(found, notes_shown=notes))
+        if original is not None:
+            print(printable(f"compared with {original.url}"))
         if report is not None:
             print(printable(f"{report} written"))
     if found.unchecked:
         terminal.warn(f"not checked: {found.unchecked}")
         warn_of_ignored(source.ignored)
     return FOUND if any(not each.is_harmless for each in found.damages) else FINE
+
+
+def _differences(
+    path: str, logs: list[ReadableLog], original: LogSource[ReadableLog], advance: Callable[[int], None]
+) -> list[Damage]:
+    """Return where logs differ from the original; those of topics that were made from admin APIs have none."""
+    from kwire.maintenance.comparison import compare
+    from kwire.maintenance.pull.manifest import read_manifest
+
+    manifest = read_manifest(path)
+    topics = {} if manifest is None else manifest.topics
+    made = sorted(name for name in {log.topic for log in logs} if name in topics and topics[name].made_from)
+    if made:
+        terminal.warn(f"not compared: {', '.join(made)}: made from admin APIs")
+
+    def is_compacted(topic: str) -> bool:
+        configs = topics[topic].configs if topic in topics else None
+        return configs is None or "compact" in configs.get("cleanup.policy", "")
+
+    compared = [log for log in logs if log.topic not in made]
+    return list(compare(compared, original, is_compacted=is_compacted, advance=advance))
 
 
 def damage_rows(damages: list[Damage], root: str) -> list[Row]:

@@ -28,6 +28,7 @@ __all__ = [
     "TopicEntry",
     "UserEntry",
     "manifest_damages",
+    "read_manifest",
 ]
 
 MANIFEST = "kwire-manifest.json"
@@ -165,6 +166,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
+def read_manifest(directory: str) -> Manifest | None:
+    """Read the manifest of a local copy, None for a directory without one. Raises LogError for an invalid manifest."""
+    path = os.path.join(directory, MANIFEST)
+    if not os.path.isfile(path):
+        return None
+    with open(path, "rb") as file:
+        return Manifest.parse(file.read(), path)
+
+
 def manifest_damages(
     directory: str, keys: Collection[TopicPartition], advance: Callable[[int], None] = lambda n: None
 ) -> list[Damage]:
@@ -172,11 +182,9 @@ def manifest_damages(
 
     keys: partitions to compare. advance: called with bytes read. Raises LogError for an invalid manifest.
     """
-    path = os.path.join(directory, MANIFEST)
-    if not os.path.isfile(path):
+    manifest = read_manifest(directory)
+    if manifest is None:
         return []
-    with open(path, "rb") as file:
-        manifest = Manifest.parse(file.read(), path)
     found = []
     for topic, entry in manifest.topics.items():
         for partition, copied in entry.partitions.items():
