@@ -17,8 +17,9 @@ import pytest
 from kwire.errors import KwireError, LogError, OptionError
 from kwire.log import LogDirectory, PartitionLog, open_tiered, plan_splits, read_split
 from kwire.records.columns import COLUMNS
+from kwire.storage.open_store import open_store
 from kwire.storage.tiered.encryption import unwrap
-from kwire.storage.tiered.manifest import decode_sizes, parse_manifest
+from kwire.storage.tiered.manifest import Manifest, decode_sizes, parse_manifest
 from tests.golden import DATA
 from tests.log.expected import ISOLATIONS, read_arrow, read_objects, rows_of
 
@@ -179,16 +180,57 @@ def segment_id(n: int) -> str:
     return base64.urlsafe_b64encode(bytes([n]) * 16).decode().rstrip("=")
 
 
-def test_offsets_copied_by_two_leaders_are_read_once(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+OVERLAPS = {
+    "a segment begins where one ends": ([(0, 0), (0, 1), (1, 2), (3, 3), (2, 4), (4, 4)], [0, 2]),
+    "only parts remain": ([(0, 1), (1, 2), (1, 3), (3, 4)], [0, 2, 4]),
+    "a part, then a whole segment": ([(0, 1), (1, 2), (3, 4), (2, 2)], [0, 2, 3]),
+}
+
+
+@pytest.mark.parametrize(("copies", "begins"), OVERLAPS.values(), ids=OVERLAPS)
+def test_offsets_copied_by_two_leaders_are_read_once(
+    kafka_logs: dict[str, Path], tmp_path: Path, copies: list[tuple[int, int]], begins: list[int]
+) -> None:
     source = original(kafka_logs, "orders", 1)
-    for number, (first, last) in enumerate([(0, 0), (0, 1), (1, 2), (3, 3), (2, 4), (4, 4)]):
+    for number, (first, last) in enumerate(copies):
         store(tmp_path, source, first, last, segment_id(number))
     log = open_tiered(tmp_path)["orders", 1]
     bases = [segment.base_offset for segment in source.segments]
-    assert [segment.base_offset for segment in log.segments] == [0, bases[2], bases[3]]
+    assert [segment.base_offset for segment in log.segments] == [bases[begin] for begin in begins]
+    for segment in log.segments:  # a task opens a file without listing its directory
+        with open_store(f"tiered+{tmp_path}").open(f"orders-1/{segment.base_offset:020}.log") as alone:
+            assert alone.pread(0, alone.size()) == log.store.read_all(f"orders-1/{segment.base_offset:020}.log")
     rows = read_objects(source, end_offset=bases[5])
     assert read_objects(log) == read_arrow(log) == rows
     assert read_objects(log, start_offset=bases[3] + 7) == rows[bases[3] + 7 :]
+
+
+def test_opening_a_segment_reads_no_manifest_of_others(
+    kafka_logs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = original(kafka_logs, "orders", 1)
+    for number in range(5):
+        store(tmp_path, source, number, number, segment_id(number))
+    read = []
+
+    def count(data: bytes, url: str) -> Manifest:
+        read.append(url)
+        return parse_manifest(data, url)
+
+    monkeypatch.setattr("kwire.storage.tiered.store.parse_manifest", count)
+    base = source.segments[3].base_offset
+    tiered = open_store(f"tiered+{tmp_path}")
+    with tiered.open(f"orders-1/{base:020}.log") as file:
+        assert file.size() == source.segments[3].size_bytes
+    tiered.read_all(f"orders-1/{base:020}.index")
+    assert len(set(read)) == 1
+
+
+@pytest.mark.parametrize("path", ["orders-9/00000000000000000000.log", "orders-1/00000000000000000001.log", "x/y.log"])
+def test_a_missing_segment_is_reported(kafka_logs: dict[str, Path], tmp_path: Path, path: str) -> None:
+    store(tmp_path, original(kafka_logs, "orders", 1), 0, 0, segment_id(1))
+    with pytest.raises(LogError, match=r"(?i)no such"):
+        open_store(f"tiered+{tmp_path}").open(path)
 
 
 def test_the_last_copied_of_two_topics_with_the_same_name_is_read(kafka_logs: dict[str, Path], tmp_path: Path) -> None:

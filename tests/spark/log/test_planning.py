@@ -22,6 +22,8 @@ from tests.object_store import ObjectStore
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
 from kwire.log.splits import Cut, Split, SplitRun
+from kwire.records import Record, TimestampType, write_batch
+from kwire.spark.log import planning
 from kwire.spark.log.filters import PushedFilters, parse_filters
 from kwire.spark.log.options import parse_options
 from kwire.spark.log.planning import plan_batch
@@ -515,3 +517,21 @@ def test_sizes_of_tasks_are_options(modern: Path) -> None:
     packed = tasks(modern, subscribe="orders", maxRecordsPerPartition=1000, maxPartitionBytes="1g", openCostInBytes=0)
     assert len(divided) > len(packed) == 1
     assert read(packed) == read(divided)
+
+
+def test_queries_of_many_segments_divide_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "SMALLEST_TASK_BYTES", 1)
+    folder = tmp_path / "large-0"
+    folder.mkdir()
+    value = bytes(range(256)) * 4096
+    for base in (0, 10):
+        records = [
+            Record(offset=n, timestamp=0, timestamp_type=TimestampType.CREATE_TIME, key=None, value=value)
+            for n in range(base, base + 3)
+        ]
+        batches = [write_batch([record], base_offset=record.offset) for record in records]
+        (folder / f"{base:020}.log").write_bytes(b"".join(batches))
+    assert len(tasks(tmp_path)) == 6
+    monkeypatch.setattr(planning, "MOST_DIVIDED_SEGMENTS", 1)
+    assert [len(task) for task in tasks(tmp_path)] == [1, 1]
+    assert len(tasks(tmp_path, maxPartitionBytes="1m")) == 6

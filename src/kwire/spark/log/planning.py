@@ -39,6 +39,9 @@ __all__ = ["LogBounds", "LogOffsetSource", "plan_batch", "plan_micro_batch"]
 
 logger = logging.getLogger("kwire.spark")
 
+MOST_DIVIDED_SEGMENTS = 10_000
+"""Segments of a query above which none is divided: finding a place to divide one takes several requests to a store."""
+
 T = TypeVar("T")
 Logs = Mapping[TopicPartition, PartitionLog]
 
@@ -63,7 +66,8 @@ def plan_batch(options: LogOptions, filters: PushedFilters | None = None) -> lis
         runs = [plan_whole(log.reopened()) for log in logs]  # the listings are not kept: 40 names for 10 segments
         cuts = sum(len(run.cuts) for run in runs)
         limit = sizes.task_bytes(sum(run.size_bytes for run in runs), cuts, SMALLEST_TASK_BYTES)
-        runs = [divide_run(log, run, limit) for log, run in zip(logs, runs, strict=True)]
+        if cuts <= MOST_DIVIDED_SEGMENTS or sizes.is_set:
+            runs = [divide_run(log, run, limit) for log, run in zip(logs, runs, strict=True)]
     is_packed = sizes.is_set or not options.is_cut
     return [LogPartition(task) for task in _pack(runs, limit if is_packed else 0, sizes.open_cost)]
 

@@ -23,6 +23,7 @@ import binascii
 import itertools
 import json
 import uuid
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -48,7 +49,7 @@ class Chunks:
 
     file_bytes: int
     chunk_bytes: int
-    ends: tuple[int, ...]
+    ends: array[int]
 
     def at(self, position: int) -> int:
         """Return the number of the chunk that holds a position of the segment."""
@@ -141,7 +142,7 @@ def parse_chunks(fields: Fields) -> Chunks:
         sizes = decode_sizes(fields.base64("transformedChunks"), count, fields)
     else:
         fields.refuse(f"type {str(kind)[:40]!r}, expected 'fixed' or 'variable'")
-    return Chunks(file_bytes=file_bytes, chunk_bytes=chunk_bytes, ends=tuple(itertools.accumulate(sizes)))
+    return Chunks(file_bytes=file_bytes, chunk_bytes=chunk_bytes, ends=array("q", itertools.accumulate(sizes)))
 
 
 def decode_sizes(compressed: bytes, count: int, fields: Fields) -> list[int]:

@@ -9,7 +9,7 @@
     orders-0/partition.metadata                  the topic id
 
 The manifest is uploaded last, so objects without one are unfinished uploads and ignored. After a change of leader,
-segments may overlap: the one with the higher last offset wins, and the next one begins where it ends. A topic that was
+segments may overlap; each offset is read from one of them, see without_overlaps. A topic that was
 deleted and created again exists under two ids: the one copied last becomes `orders-0`, the other
 `orders-0.<id>-stray`, which brokers do not load either.
 
@@ -20,7 +20,7 @@ Source: Aiven-Open/tiered-storage-for-apache-kafka 1.0.0, ObjectKeyFactory, Remo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -67,6 +67,7 @@ class TieredStore(Store):
         self._keys = KeyRing({key_id: path for key_id, _, path in pairs})
         self._directories: dict[str, str] | None = None
         self._segments: dict[str, Sequence[RemoteSegment]] = {}
+        self._listed: dict[str, Mapping[str, Entry]] = {}  # of the last prefix in which a segment was looked up
         self._starts: dict[str, int] = {}
         self._decryptors: dict[str, Decrypt] = {}
 
@@ -98,12 +99,11 @@ class TieredStore(Store):
     def read_all(self, path: str) -> bytes:
         """Read a whole file of a partition. Raises LogError."""
         directory, _, name = path.rpartition("/")
-        segments = self._load(directory)
         if name == PARTITION_METADATA:  # not by render_partition_metadata: the id may be malformed
-            return f"version: 0\ntopic_id: {_topic_id_text(self._names()[directory])}".encode()
+            return f"version: 0\ntopic_id: {_topic_id_text(self._place(directory))}".encode()
         stem, _, kind = name.partition(".")
         if name == LEADER_EPOCHS:
-            segment, kind = segments[-1], "leader-epochs"
+            segment, kind = self._load(directory)[-1], "leader-epochs"
         elif kind == "log":
             with self.open(path) as file:
                 return file.pread(0, file.size())
@@ -143,30 +143,24 @@ class TieredStore(Store):
 
     def _load(self, directory: str) -> Sequence[RemoteSegment]:
         if directory not in self._segments:
-            if directory not in self._names():
-                raise LogError("no such directory", self.url_of(directory))
-            self._segments[directory] = self._read_segments(self._names()[directory])
+            self._segments[directory] = self._read_segments(self._place(directory))
         return self._segments[directory]
 
     def _read_segments(self, place: str) -> Sequence[RemoteSegment]:
         """Read the segments of a partition by base offset, without overlaps. Raises LogError."""
-        entries = {entry.name: entry for entry in self._inner.list(place) if not entry.is_directory}
+        entries = self._entries(place)
         names = [match for match in map(MANIFEST.fullmatch, entries) if match is not None]
         with ThreadPoolExecutor(CONNECTIONS) as pool:  # each is a round trip to the object store
             manifests = list(pool.map(lambda match: self._manifest(place, match, entries), names))
-        found = sorted(
-            (RemoteSegment(manifest, f"{place}/{match['name']}", manifest.base_offset)
-             for manifest, match in zip(manifests, names, strict=True)),
-            key=lambda each: (each.base_offset, -each.manifest.last_offset, -each.manifest.copied_ms),
-        )  # fmt: skip
-        kept: list[RemoteSegment] = []
-        next_offset = 0
-        for segment in found:
-            if segment.manifest.last_offset < next_offset:
-                continue  # a copy of the same records by another leader
-            kept.append(RemoteSegment(segment.manifest, segment.path, max(segment.base_offset, next_offset)))
-            next_offset = segment.manifest.last_offset + 1
-        return kept
+        return without_overlaps(
+            [
+                RemoteSegment(manifest, f"{place}/{match['name']}", manifest.base_offset)
+                for manifest, match in zip(manifests, names, strict=True)
+            ]
+        )
+
+    def _entries(self, place: str) -> Mapping[str, Entry]:
+        return {entry.name: entry for entry in self._inner.list(place) if not entry.is_directory}
 
     def _manifest(self, place: str, match: re.Match[str], entries: Mapping[str, Entry]) -> Manifest:
         """Read a manifest and check it against the names and sizes of its objects. Raises LogError."""
@@ -210,11 +204,43 @@ class TieredStore(Store):
 
     def _find(self, path: str, stem: str) -> RemoteSegment:
         directory, _, name = path.rpartition("/")
+        if directory not in self._segments and not name.endswith(".snapshot"):
+            found = self._find_by_name(directory, stem)
+            if found is not None:
+                return found
         for segment in self._load(directory):
             number = segment.manifest.last_offset + 1 if name.endswith(".snapshot") else segment.base_offset
             if f"{number:020}" == stem:
                 return segment
         raise LogError("no such file", self.url_of(path))
+
+    def _find_by_name(self, directory: str, stem: str) -> RemoteSegment | None:
+        """Find a segment by the names of its objects, and read its manifest only.
+
+        A task reads one of thousands of segments. None if no manifest has the name: only part of a segment is used.
+        """
+        place = self._place(directory)
+        if place not in self._listed:
+            self._listed = {place: self._entries(place)}
+        entries = self._listed[place]
+        found = [
+            RemoteSegment(self._manifest(place, match, entries), f"{place}/{match['name']}", int(stem))
+            for match in map(MANIFEST.fullmatch, entries)
+            if match is not None and match["base"] == stem
+        ]
+        return max(found, key=precedence, default=None)
+
+    def _place(self, directory: str) -> str:
+        """Return the prefix of a partition's objects, without listing other topics. Raises LogError."""
+        if self._directories is None:
+            topic, _, partition = directory.rpartition("-")
+            matches = (TOPIC_DIRECTORY.fullmatch(entry.name) for entry in self._inner.list(""))
+            found = [match.string for match in matches if match is not None and match["topic"] == topic]
+            if len(found) == 1 and partition.isdecimal():
+                return f"{found[0]}/{partition}"
+        if directory not in self._names():
+            raise LogError("no such directory", self.url_of(directory))
+        return self._names()[directory]
 
     def _whole_segment(self, segment: RemoteSegment, start: int = 0) -> SegmentFile:
         decrypt = self._decryptor(segment) if segment.manifest.encryption else None
@@ -237,6 +263,38 @@ class TieredStore(Store):
             assert encryption is not None
             self._decryptors[segment.path] = self._keys.decryptor(encryption, url)
         return self._decryptors[segment.path]
+
+
+def precedence(segment: RemoteSegment) -> tuple[int, int]:
+    """Order copies of a segment: the longest is used, and of these the newest."""
+    return segment.manifest.last_offset, segment.manifest.copied_ms
+
+
+def without_overlaps(segments: Iterable[RemoteSegment]) -> Sequence[RemoteSegment]:
+    """Choose segments that contain each offset once, in order of their offsets.
+
+    A segment that begins where the one before ends is preferred: its objects have the name of its first offset. Without
+    one, the part of another segment that reaches furthest is used.
+    """
+    longest = {segment.base_offset: segment for segment in sorted(segments, key=precedence)}
+    bases = sorted(longest)
+    kept: list[RemoteSegment] = []
+    next_offset, i = 0, 0
+    furthest: RemoteSegment | None = None
+    while True:
+        while i < len(bases) and bases[i] < next_offset:
+            furthest = max(furthest or longest[bases[i]], longest[bases[i]], key=precedence)
+            i += 1
+        if next_offset in longest:
+            chosen, start = longest[next_offset], next_offset
+        elif furthest is not None and furthest.manifest.last_offset >= next_offset:
+            chosen, start = furthest, next_offset
+        elif i < len(bases):
+            chosen, start = longest[bases[i]], bases[i]
+        else:
+            return kept
+        kept.append(RemoteSegment(chosen.manifest, chosen.path, start))
+        next_offset = chosen.manifest.last_offset + 1
 
 
 def _topic_id_text(place: str) -> str:
