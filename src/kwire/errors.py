@@ -14,7 +14,8 @@
       UnsafePath(what, folder)              a name in the input is a path outside of the target folder
       BrokerError(what, code)               a broker responded with an error code
         LogTruncated(+ end_offset)          records that were read are no longer in the log
-      RegistryError(what, registry)         a schema registry that cannot be used, or does not know a schema
+      RegistryError(what, registry)         a schema registry that cannot be used
+        UnknownSchema                       a schema id, subject or version that a registry does not know
       ConnectionFailed(what, address)       a broker cannot be reached, or its connection failed
       JobFailed(what, failures)             some items of a job failed
 
@@ -41,6 +42,7 @@ __all__ = [
     "RegistryError",
     "SchemaError",
     "Truncated",
+    "UnknownSchema",
     "UnsafePath",
     "UnsupportedVersion",
     "did_you_mean",
@@ -223,7 +225,7 @@ class LogTruncated(BrokerError):
 
 
 class RegistryError(KwireError):
-    """A schema registry cannot be reached, refuses a request, or does not know a schema.
+    """A schema registry cannot be reached, refuses a request, or has unusable contents.
 
     registry: URL without credentials, or folder.
     """
@@ -234,6 +236,10 @@ class RegistryError(KwireError):
 
     def __str__(self) -> str:
         return f"{self.registry}: {self.what}"
+
+
+class UnknownSchema(RegistryError):
+    """A schema registry does not know a schema id, subject or version."""
 
 
 class ConnectionFailed(KwireError):

@@ -1,1 +1,0 @@
-"""Compiled loops that decode values of registered schemas."""
