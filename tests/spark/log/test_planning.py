@@ -526,7 +526,7 @@ def test_queries_of_many_segments_divide_none(tmp_path: Path, monkeypatch: pytes
     value = bytes(range(256)) * 4096
     for base in (0, 10):
         records = [
-            Record(offset=n, timestamp=0, timestamp_type=TimestampType.CREATE_TIME, key=None, value=value)
+            Record(offset=n, timestamp=0, timestamp_type=TimestampType.CREATE_TIME, key=None, value=value, headers=[])
             for n in range(base, base + 3)
         ]
         batches = [write_batch([record], base_offset=record.offset) for record in records]
