@@ -57,7 +57,7 @@ def explain(error: Exception, driver: type | None = None) -> str:
             "(for S3 key and secret, or anon=true for a public bucket)"
         )
     if isinstance(error, PermissionError):
-        return f"access denied: {said}; check the credentials and what they are permitted to read"
+        return f"access denied: {said}; check the credentials and their permissions"
     if names & CONNECTION:
         return f"cannot connect to the server: {said}; check the network, the URL and the storage option endpoint_url"
     if unknown := UNKNOWN_ARGUMENT.search(said) if isinstance(error, TypeError) else None:

@@ -48,6 +48,10 @@ class MetaProperties:
 
     def write(self, files: FileSystem, directory: str, now_ms: int) -> None:
         """Write the file into a directory. Raises LogError."""
+        files.write_atomically(f"{directory}/{META_PROPERTIES}", self.render(now_ms))
+
+    def render(self, now_ms: int) -> bytes:
+        """Return the contents of the file, written at this time."""
         properties = {
             "version": "1",
             "cluster.id": self.cluster_id,
@@ -55,4 +59,4 @@ class MetaProperties:
             "directory.id": self.directory_id,
         }
         written = datetime.datetime.fromtimestamp(now_ms / 1000, datetime.UTC)
-        files.write_atomically(f"{directory}/{META_PROPERTIES}", render_properties(properties, written))
+        return render_properties(properties, written)

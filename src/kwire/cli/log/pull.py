@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -47,7 +46,13 @@ def pull(
         typer.Argument(metavar="SOURCE", help="Cluster, topic or partition: kafka://host:port[/topic[-partition]]."),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Log directory: new, or a copy of the same cluster.")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR|URL",
+            help="Log directory, or URL of an object store: new, or a copy of the same cluster.",
+        ),
     ],
     topic: Topics = None,
     follow: Annotated[
@@ -60,7 +65,7 @@ def pull(
     config_file: ClientConfigFile = None,
     format: FormatOption = Format.TABLE,
 ) -> int:
-    """Copy topics of a running cluster into a log directory, batch for batch.
+    """Copy topics of a running cluster into a log directory or an object store, batch for batch.
 
     Stored batches are copied unchanged: offsets, timestamps, producer ids, transactions, epochs and compression are
     those of the source, up to the high watermarks at the start. It takes READ on topics, and no access to the brokers'
@@ -88,7 +93,7 @@ def pull(
             cluster=name is None,
             follow=follow,
         )
-        result = pull_topics(client, str(output), options, progress=bar.advance)
+        result = pull_topics(client, output, options, progress=bar.advance)
     write_rows(list(_rows(result)), COLUMNS, format)
     for event in result.events:
         terminal.warn(printable(_event(event)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -88,16 +87,17 @@ def verify(
     logs = selected(source, Selection.parse(topic, partition))
     if report is not None:
         check_page_path(report)
+    from kwire.log import LogDirectory
     from kwire.maintenance.pull.manifest import manifest_damages
 
     size = bytes_of(logs)
     with terminal.progress("Verifying", size if original is None else 2 * size) as bar:
         chosen = logs if topic or partition or len(source) == 1 else None
         found = source.verify_logs(chosen, advance=bar.advance)
-        if os.path.isdir(path):
-            found.damages += manifest_damages(path, {(log.topic, log.partition) for log in logs})
+        if isinstance(source, LogDirectory):
+            found.damages += manifest_damages(source.url, {(log.topic, log.partition) for log in logs})
         if original is not None:
-            found.damages += _differences(path, logs, original, bar.advance)
+            found.damages += _differences(source, logs, original, bar.advance)
     damages = [each for each in found.damages if notes or not each.is_harmless]
     rows = damage_rows(damages, source.url)
     write_rows(rows if format is Format.TABLE else map(_public, rows), COLUMNS, format)
@@ -119,13 +119,18 @@ def verify(
 
 
 def _differences(
-    path: str, logs: list[ReadableLog], original: LogSource[ReadableLog], advance: Callable[[int], None]
+    source: LogSource[ReadableLog],
+    logs: list[ReadableLog],
+    original: LogSource[ReadableLog],
+    advance: Callable[[int], None],
 ) -> list[Damage]:
     """Return where logs differ from the original; those of topics that were made from admin APIs have none."""
+    from kwire.log import LogDirectory
     from kwire.maintenance.comparison import compare
     from kwire.maintenance.pull.manifest import read_manifest
+    from kwire.storage.open_store import open_store
 
-    manifest = read_manifest(path)
+    manifest = read_manifest(open_store(source.url)) if isinstance(source, LogDirectory) else None
     topics = {} if manifest is None else manifest.topics
     made = sorted(name for name in {log.topic for log in logs} if name in topics and topics[name].made_from)
     if made:

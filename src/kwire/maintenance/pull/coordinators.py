@@ -25,6 +25,7 @@ from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kwire.internal_topics.placement import partition_for
 from kwire.internal_topics.transactions_state import IDLE, PREPARED, TransactionsState, TransactionState
 from kwire.log import LogDirectory
+from kwire.log.paths import StorageOptions
 from kwire.messages import OffsetCommitKey, OffsetCommitValue, TransactionLogKey, TransactionLogValue
 from kwire.protocol.record_values import write_prefixed
 from kwire.records import Record, TimestampType
@@ -66,12 +67,14 @@ def describe(client: Client, topic: str, partitions: int) -> Described:
     return Described(values, requests)
 
 
-def read_values(url: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, dict[bytes, bytes]]:
+def read_values(
+    url: str, keys: Collection[TopicPartition], options: StorageOptions
+) -> dict[TopicPartition, dict[bytes, bytes]]:
     """Return the last value of each key that existing partitions of a copy have. Raises LogError."""
     values: dict[TopicPartition, dict[bytes, bytes]] = {}
     if not keys:
         return values
-    directory = LogDirectory(url)
+    directory = LogDirectory(url, **options)
     for key in keys:
         found = values[key] = {}
         for each in directory[key].read():

@@ -9,6 +9,7 @@ from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
 from kwire.log.log_config import LogConfig
 from kwire.log.log_manager import LogManager
+from kwire.log.paths import StorageOptions
 from kwire.maintenance.pull.manifest import MANIFEST, Manifest
 from kwire.maintenance.pull.partition_copy import PartitionCopy
 from kwire.maintenance.pull.target import COPY_NODE_ID, MakeManifest, Target, check_manifest, known_segments
@@ -24,6 +25,7 @@ class DirectoryTarget(Target):
 
     def __init__(self, path: str, files: FileSystem, now_ms: int) -> None:
         self.url, self._files, self._now_ms = path, files, now_ms
+        self.options: StorageOptions = {}
         self._earlier: Manifest | None = None
         self._copies: dict[TopicPartition, PartitionCopy] = {}
 
@@ -94,10 +96,12 @@ class DirectoryTarget(Target):
         )
         return copy
 
-    def truncate(self, key: TopicPartition, offset: int, *, now_ms: int) -> None:
+    def truncate(self, key: TopicPartition, offset: int, *, now_ms: int) -> PartitionCopy:
         """Truncate the log, and checkpoint that at once."""
-        self._copies[key].truncate_to(offset, now_ms=now_ms)
+        copy = self._copies[key]
+        copy.truncate_to(offset, now_ms=now_ms)
         self._manager.write_checkpoints()
+        return copy
 
     def appended(self, key: TopicPartition) -> None:
         """Do nothing: appends are in the files."""

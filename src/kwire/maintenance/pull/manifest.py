@@ -7,14 +7,16 @@ a log may have grown since, never below the sizes given here.
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 import msgspec
 
 from kwire.errors import LogError
 from kwire.identifiers import TopicPartition
 from kwire.log.damage import Damage, Kind, Severity
+from kwire.storage.open_store import open_store
+from kwire.storage.store import Store
 
 __all__ = [
     "MANIFEST",
@@ -166,37 +168,40 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
-def read_manifest(directory: str) -> Manifest | None:
-    """Read the manifest of a local copy, None for a directory without one. Raises LogError for an invalid manifest."""
-    path = os.path.join(directory, MANIFEST)
-    if not os.path.isfile(path):
+def read_manifest(store: Store) -> Manifest | None:
+    """Read the manifest of a copy, None for a directory without one. Raises LogError for an invalid manifest."""
+    if store.is_file() or all(entry.name != MANIFEST for entry in store.list("")):
         return None
-    with open(path, "rb") as file:
-        return Manifest.parse(file.read(), path)
+    return Manifest.parse(store.read_all(MANIFEST), store.url_of(MANIFEST))
 
 
 def manifest_damages(
-    directory: str, keys: Collection[TopicPartition], advance: Callable[[int], None] = lambda n: None
+    url: str,
+    keys: Collection[TopicPartition],
+    advance: Callable[[int], None] = lambda n: None,
+    options: Mapping[str, Any] | None = None,
 ) -> list[Damage]:
-    """Compare segments of a local copy with its manifest; [] for a directory without one.
+    """Compare segments of a copy with its manifest; [] for a directory without one.
 
-    keys: partitions to compare. advance: called with bytes read. Raises LogError for an invalid manifest.
+    url: path or URL of the copy. keys: partitions to compare. advance: called with bytes read. options: storage
+    options. Raises LogError for an invalid manifest.
     """
-    manifest = read_manifest(directory)
+    store = open_store(url, options)
+    manifest = read_manifest(store)
     if manifest is None:
         return []
     found = []
     for topic, entry in manifest.topics.items():
         for partition, copied in entry.partitions.items():
             for segment in copied.segments if (topic, partition) in keys else ():
-                file_name = f"{directory}/{topic}-{partition}/{segment.base_offset:020}.log"
-                cause = difference(file_name, segment, advance)
+                file_name = f"{topic}-{partition}/{segment.base_offset:020}.log"
+                cause = difference(store, file_name, segment, advance)
                 if cause is not None:
                     found.append(
                         Damage(
                             kind=Kind.COPY,
                             severity=Severity.MISLEADS,
-                            file=file_name,
+                            file=store.url_of(file_name),
                             cause=cause,
                             effect="none by itself: the records may differ from those of the source",
                             hint="remove the partition's directory and pull it again",
@@ -207,20 +212,18 @@ def manifest_damages(
     return found
 
 
-def difference(path: str, segment: SegmentEntry, advance: Callable[[int], None]) -> str | None:
+def difference(store: Store, path: str, segment: SegmentEntry, advance: Callable[[int], None]) -> str | None:
     """Return how a file differs from its entry, None if it does not."""
-    digest, remaining = hashlib.sha256(), segment.size_bytes
+    digest, position = hashlib.sha256(), 0
     try:
-        with open(path, "rb") as file:
-            while remaining:
-                data = file.read(min(READ_BYTES, remaining))
+        with store.open(path) as file:
+            while position < segment.size_bytes:
+                data = file.pread(position, min(READ_BYTES, segment.size_bytes - position))
                 if not data:
-                    return f"ends at byte {segment.size_bytes - remaining}, the manifest has {segment.size_bytes}"
+                    return f"ends at byte {position}, the manifest has {segment.size_bytes}"
                 digest.update(data)
-                remaining -= len(data)
+                position += len(data)
                 advance(len(data))
-    except FileNotFoundError:
-        return "is missing"
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
+    except LogError as error:
+        return "is missing" if isinstance(error.__cause__, FileNotFoundError) else error.what
     return None if digest.hexdigest() == segment.sha256 else "its SHA-256 is not that of the manifest"

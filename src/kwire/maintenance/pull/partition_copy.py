@@ -75,14 +75,18 @@ class PartitionCopy:
                 piece = piece[: size_below(piece, up_to)]
             if not len(piece):
                 break
-            self._make_room(piece)
-            self.log.append_as_given(piece, now_ms=now_ms)
-            if self.log.segments.active.base_offset != self._active:
-                self._follow_active(before=len(piece))
-            self._digest.update(piece)
+            self._write(piece, now_ms)
             written += len(piece)
         self._move_start()
         return written
+
+    def _write(self, piece: memoryview, now_ms: int) -> None:
+        """Append a few batches, and hash them."""
+        self._make_room(piece)
+        self.log.append_as_given(piece, now_ms=now_ms)
+        if self.log.segments.active.base_offset != self._active:
+            self._follow_active(before=len(piece))
+        self._digest.update(piece)
 
     def begin_at(self, offset: int, *, now_ms: int) -> None:
         """Begin an empty copy at an offset."""

@@ -26,17 +26,20 @@ from kwire.client.partition_state import fetch_leader_epochs
 from kwire.errors import BrokerError, CorruptBatch, KwireError, OptionError, UnsupportedVersion
 from kwire.identifiers import TopicPartition, render_uuid
 from kwire.log.log_config import LogConfig
+from kwire.log.paths import StorageOptions
 from kwire.maintenance.pull import coordinators
 from kwire.maintenance.pull.cluster import Bounds, PulledTopic, SourceCluster
 from kwire.maintenance.pull.coordinators import Described
 from kwire.maintenance.pull.directory_target import DirectoryTarget
 from kwire.maintenance.pull.manifest import ClusterEntry, Event, Manifest, PartitionEntry, TopicEntry
 from kwire.maintenance.pull.partition_copy import PartitionCopy
+from kwire.maintenance.pull.store_target import StoreTarget
 from kwire.maintenance.pull.target import Target
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import RejectedRecords
 from kwire.storage.checkpoints import LeaderEpoch
 from kwire.storage.file_system import FileSystem
+from kwire.storage.writable_store import is_local, open_writable_store
 
 __all__ = ["PullOptions", "PullResult", "pull"]
 
@@ -169,7 +172,7 @@ class Pull:
         existing = {key: found for key in keys if (found := self.target.topic_id(key)) is not None}
         topic_id = next(iter(existing.values()), None) or uuid.uuid4()
         if name not in self.made_from:
-            self.written |= coordinators.read_values(self.target.url, existing)
+            self.written |= coordinators.read_values(self.target.url, existing, self.target.options)
         for key, values in zip(keys, described.values, strict=True):
             if key not in self.copies:
                 self.copies[key] = self.target.copy(
@@ -246,7 +249,7 @@ class Pull:
         copy = self.copies[key]
         if offset < copy.log.log_end_offset:
             self._happened("truncated", key, offset, copy.log.log_end_offset)
-            self.target.truncate(key, offset, now_ms=now())
+            copy = self.copies[key] = self.target.truncate(key, offset, now_ms=now())
             latest = self.client.list_offsets({key: LATEST_TIMESTAMP}, isolation="read_uncommitted")[key].offset
             copy.high_watermark = min(copy.high_watermark, latest)  # of the new leader
         if self.options.follow or not copy.is_complete:
@@ -342,21 +345,24 @@ class Pull:
         """Return the state of the copy, with the topics of earlier runs."""
         earlier = self.earlier
         topics: dict[str, TopicEntry] = {} if earlier is None else dict(earlier.topics)
+        written = {key: copy.entry() for key, copy in sorted(self.copies.items())}
+        found: dict[str, dict[int, PartitionEntry]] = {name: {} for name in self.topics}
+        for (name, number), entry in written.items():
+            found[name][number] = entry
         for name, pulled in sorted(self.topics.items()):
-            topic_id = pulled.topic.topic_id
-            partitions = {key[1]: copy.entry() for key, copy in sorted(self.copies.items()) if key[0] == name}
+            topic_id = None if pulled.topic.topic_id is None else render_uuid(pulled.topic.topic_id)
+            before = topics.get(name)
+            others = {} if before is None or before.id != topic_id else before.partitions
+            partitions = dict(sorted((others | found[name]).items()))
             topics[name] = TopicEntry(
-                id=None if topic_id is None else render_uuid(topic_id),
-                configs=pulled.configs,
-                partitions=partitions,
-                made_from=self.made_from.get(name, []),
+                id=topic_id, configs=pulled.configs, partitions=partitions, made_from=self.made_from.get(name, [])
             )
         return Manifest(
             cluster_id=self.cluster.cluster_id,
             bootstrap_servers=[f"{host}:{port}" for host, port in self.client.settings.bootstrap_servers],
             began_ms=self.began_ms,
             written_ms=now(),
-            complete=self.is_complete,
+            complete=self.is_complete and all(entry.is_complete for entry in written.values()),
             topics=topics,
             hidden=self.source.hidden,
             events=[*(() if earlier is None else earlier.events), *self.events],
@@ -366,15 +372,17 @@ class Pull:
 
 def pull(
     client: Client,
-    target: str,
+    target: str | Target,
     options: PullOptions | None = None,
     *,
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[int], None] = lambda n: None,
     file_system: FileSystem | None = None,
+    storage_options: StorageOptions | None = None,
 ) -> PullResult:
     """Copy topics of a cluster into a new log directory, or continue an earlier copy.
 
+    target: a path, or the URL of an object store, whose driver gets storage_options.
     stop: called between responses; with options.follow, the run ends when it returns True. progress: called with bytes
     copied.
     Raises OptionError for a target that is not a copy of this cluster; LogError if it cannot be written; BrokerError,
@@ -387,7 +395,7 @@ def pull(
     if options.groups:
         source.find_unreadable(cluster)
     topics = [topic for topic in source.select(cluster) if not topic.error_code]
-    place = DirectoryTarget(target, file_system or FileSystem(), now())
+    place = target if isinstance(target, Target) else open_target(target, storage_options or {}, file_system)
     earlier = place.read_manifest(cluster.cluster_id)
     described = {each.topic.name: each for each in source.configs(topics)}
     if earlier is None:
@@ -440,6 +448,13 @@ def copy_all(run: Pull, stop: Callable[[], bool], progress: Callable[[int], None
         if time.monotonic() > checkpoint_at:
             run.checkpoint()
             checkpoint_at = time.monotonic() + CHECKPOINT_S
+
+
+def open_target(url: str, options: StorageOptions, files: FileSystem | None = None) -> Target:
+    """Return the target at a path or URL. Raises LogError, OptionError for a URL that is not supported."""
+    if is_local(url):
+        return DirectoryTarget(url.removeprefix("file://"), files or FileSystem(), now())
+    return StoreTarget(open_writable_store(url, options))
 
 
 def empty_manifest(client: Client, cluster: Cluster) -> Manifest:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
 from kwire.log.log_config import LogConfig
+from kwire.log.paths import StorageOptions
 from kwire.maintenance.pull.manifest import MANIFEST, Manifest, SegmentEntry
 from kwire.maintenance.pull.partition_copy import PartitionCopy
 
@@ -25,9 +26,10 @@ MakeManifest = Callable[[], Manifest]
 
 
 class Target(ABC):
-    """The target of a run of pull(). url: its path or URL. Methods raise LogError if it cannot be written."""
+    """The target of a run of pull(). url, options: to open it. Methods raise LogError if it cannot be written."""
 
     url: str
+    options: StorageOptions
 
     @abstractmethod
     def read_manifest(self, cluster_id: str | None) -> Manifest | None:
@@ -69,8 +71,8 @@ class Target(ABC):
         """Open the copy of a partition, or create it. log_start_offset, high_watermark: of the leader."""
 
     @abstractmethod
-    def truncate(self, key: TopicPartition, offset: int, *, now_ms: int) -> None:
-        """Remove what the leader does not have from offset on."""
+    def truncate(self, key: TopicPartition, offset: int, *, now_ms: int) -> PartitionCopy:
+        """Remove what the leader does not have from offset on; return the copy to continue with."""
 
     @abstractmethod
     def appended(self, key: TopicPartition) -> None:
