@@ -48,6 +48,7 @@ def read_records(
 def read_messages(
     factory: object, section: Bytes, leader_epoch: None, type: int, position: int, count: int, /, *header: int
 ) -> tuple[list[Record], int, int, int]: ...
+def decode_values(job: Int64s, /) -> int: ...
 '''
 
 

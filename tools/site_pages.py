@@ -59,6 +59,7 @@ MODULES = {
         "kwire.capture",
         "kwire.errors",
     ),
+    "Values with schemas": ("kwire.schemas.avro",),
     "Definitions": (
         "kwire.schema",
         "kwire.schema.evolution",

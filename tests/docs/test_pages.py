@@ -33,8 +33,8 @@ RUN_ELSEWHERE = {
 
 
 PLAIN = (
-    "broker.md", "capture.md", "compaction.md", "conversion.md", "convert.md", "internal.md", "log.md", "messages.md",
-    "records.md", "repair.md", "tiered.md", "writing-logs.md",
+    "avro.md", "broker.md", "capture.md", "compaction.md", "conversion.md", "convert.md", "internal.md", "log.md",
+    "messages.md", "records.md", "repair.md", "tiered.md", "writing-logs.md",
 )  # fmt: skip
 
 

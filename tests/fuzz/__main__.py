@@ -20,6 +20,8 @@ FUZZERS = {
     "records": ("records", (), 200_000),
     "records-guarded": ("records", (True,), 50_000),
     "record-writing": ("record_writing", (), 50_000),
+    "avro": ("avro", (), 500_000),
+    "avro-guarded": ("avro", (True,), 100_000),
     "record-writing-guarded": ("record_writing", (True,), 20_000),
 }
 

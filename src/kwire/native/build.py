@@ -35,7 +35,7 @@ __all__ = ["TARGETS", "Target", "build", "folder_of", "host_target", "sources_di
 PACKAGE = Path(__file__).parent.parent
 FILE_NAME = "_kernels.abi3.so"
 KERNEL_MODULES = tuple(dict.fromkeys(EXPORTS.values()))
-C_FILES = ("native.h", "messages.h", "module.c", "messages.c", "codec.c", "shared_default.c", "records.c")
+C_FILES = ("native.h", "messages.h", "module.c", "messages.c", "codec.c", "shared_default.c", "records.c", "values.c")
 C_SOURCES = tuple(PACKAGE / "native" / name for name in C_FILES)
 GROUPS = tuple(
     tuple(module for module in KERNEL_MODULES if module.startswith(part))
@@ -160,7 +160,7 @@ def sources_digest() -> str:
     from importlib.metadata import version
 
     found: dict[str, bytes] = {}
-    names = [*KERNEL_MODULES, "kwire.wire.kernels.intrinsics", "kwire.native.build"]
+    names = [*KERNEL_MODULES, "kwire.wire.kernels.intrinsics", "kwire.wire.value_rows", "kwire.native.build"]
     while names:
         path = PACKAGE.joinpath(*names.pop().split(".")[1:]).with_suffix(".py")
         key = str(path.relative_to(PACKAGE))
@@ -442,6 +442,17 @@ def locate_header() -> str:
     return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
 
 
+def values_header() -> str:
+    """Return values.h for values.c: operations, faults, the layout of columns and of the job."""
+    rows = importlib.import_module("kwire.wire.value_rows")
+    lists = {"OP_": rows.OPERATIONS, "NUMBER_": rows.NUMBERS, "KIND_": rows.KINDS, "COLUMN_": rows.COLUMN}
+    lists |= {"JOB_": rows.JOB, "STATUS_": rows.STATUSES, "FAULT_": rows.FAULTS}
+    constants = {f"{prefix}{name}": index for prefix, names in lists.items() for index, name in enumerate(names)}
+    constants |= {name: getattr(rows, name) for name in ("ROW_WORDS", "COLUMN_WORDS", "MAX_DEPTH", "SPARE_ITEMS")}
+    constants |= {"JOB_WORDS": len(rows.JOB), "MAX_OFFSET": rows.MAX_OFFSET}
+    return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
+
+
 def link(target: Target, header: str, objects: list[bytes], scratch: Path) -> bytes:
     """Compile the C sources, and link them with the code of every level. Raises CalledProcessError."""
     scratch.mkdir()
@@ -450,6 +461,7 @@ def link(target: Target, header: str, objects: list[bytes], scratch: Path) -> by
     (scratch / "exports.h").write_text(header)
     (scratch / "plan.h").write_text(plan_header())
     (scratch / "locate.h").write_text(locate_header())
+    (scratch / "values.h").write_text(values_header())
     inputs = [path.name for path in C_SOURCES if path.suffix == ".c"]
     for index, code in enumerate(objects):
         inputs.append(f"level{index}.o")

@@ -166,6 +166,10 @@ PyObject *append_records(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *read_records(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *read_messages(PyObject *, PyObject *const *, Py_ssize_t);
 
+/* Of values.c */
+
+PyObject *decode_values(PyObject *, PyObject *const *, Py_ssize_t);
+
 /* Of shared_default.c */
 
 PyObject *shared_default(PyObject *, PyObject *const *, Py_ssize_t);

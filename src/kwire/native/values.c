@@ -1,0 +1,602 @@
+/* Values of Avro into Arrow columns: the kernel of kwire.schemas.avro.
+ *
+ * Follows the rows of a plan (kwire.wire.value_rows), which build.py writes to values.h with the layout of columns and of
+ * the job. Every byte is checked against the end of its value. Columns have a capacity that Python chose: the kernel
+ * stops before the input row that does not fit, and continues from it when it is called with more. A row that is
+ * malformed leaves nothing in the columns: it becomes a null, and a line in the table of faults.
+ */
+#include "native.h"
+
+#include "values.h"
+
+typedef struct {
+    const int64_t *rows, *operands;
+    const uint8_t *constants, *pos, *end;
+    int64_t (*columns)[COLUMN_WORDS];
+    int64_t *job;
+    int64_t spare_items; /* items without bytes that this value may still have */
+    int depth;
+    int64_t failed; /* the row of the fault */
+} Run;
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define TRY(expression)                     \
+    do {                                    \
+        int fault_ = (expression);          \
+        if (UNLIKELY(fault_)) return fault_; \
+    } while (0)
+
+/* Columns */
+
+static int no_room(Run *run, const int64_t *column, int64_t needed, int is_data) {
+    run->job[JOB_ROOM_COLUMN] = (column - run->columns[0]) / COLUMN_WORDS;
+    run->job[JOB_ROOM_NEEDED] = needed;
+    run->job[JOB_ROOM_IS_DATA] = is_data;
+    return needed > MAX_OFFSET ? FAULT_COLUMN_FULL : FAULT_ROOM;
+}
+
+static inline void set_bit(uint8_t *bits, int64_t at, int value) { /* clears those after it */
+    const int shift = (int)(at & 7);
+    uint8_t *byte = bits + (at >> 3);
+    *byte = (uint8_t)((*byte & ((1 << shift) - 1)) | (value << shift));
+}
+
+/* Begin a value that is not null, and return its index, or -1 if the column is full. */
+static inline int64_t place(int64_t *column) {
+    const int64_t at = column[COLUMN_LENGTH];
+    if (UNLIKELY(at >= column[COLUMN_CAPACITY])) return -1;
+    if (column[COLUMN_VALIDITY]) set_bit((uint8_t *)column[COLUMN_VALIDITY], at, 1);
+    column[COLUMN_LENGTH] = at + 1;
+    return at;
+}
+
+#define PLACE(column)                                                          \
+    const int64_t at = place(column);                                          \
+    if (UNLIKELY(at < 0)) return no_room(run, column, column[COLUMN_LENGTH] + 1, 0)
+
+static inline int append4(Run *run, int64_t *column, uint32_t value) {
+    PLACE(column);
+    ((uint32_t *)column[COLUMN_DATA])[at] = value;
+    return 0;
+}
+
+static inline int append8(Run *run, int64_t *column, uint64_t value) {
+    PLACE(column);
+    ((uint64_t *)column[COLUMN_DATA])[at] = value;
+    return 0;
+}
+
+static inline int append_bytes(Run *run, int64_t *column, const uint8_t *bytes, int64_t size) {
+    const int64_t used = column[COLUMN_DATA_BYTES];
+    if (UNLIKELY(size > column[COLUMN_DATA_CAPACITY] - used)) return no_room(run, column, used + size, 1);
+    PLACE(column);
+    memcpy((uint8_t *)column[COLUMN_DATA] + used, bytes, (size_t)size);
+    column[COLUMN_DATA_BYTES] = used + size;
+    ((int32_t *)column[COLUMN_OFFSETS])[at + 1] = (int32_t)(used + size);
+    return 0;
+}
+
+/* Append a null; where the column has no nulls, below a null struct, any value. */
+static int append_null(Run *run, int64_t *column) {
+    PLACE(column);
+    if (column[COLUMN_VALIDITY]) set_bit((uint8_t *)column[COLUMN_VALIDITY], at, 0);
+    const int64_t *children = run->operands + column[COLUMN_CHILDREN];
+    switch (column[COLUMN_KIND]) {
+    case KIND_BITS:
+        set_bit((uint8_t *)column[COLUMN_DATA], at, 0);
+        break;
+    case KIND_WIDE:
+        memset((uint8_t *)column[COLUMN_DATA] + at * column[COLUMN_WIDTH], 0, (size_t)column[COLUMN_WIDTH]);
+        break;
+    case KIND_BINARY:
+        ((int32_t *)column[COLUMN_OFFSETS])[at + 1] = (int32_t)column[COLUMN_DATA_BYTES];
+        break;
+    case KIND_STRUCT:
+        for (int64_t i = 0; i < column[COLUMN_CHILD_COUNT]; i++) TRY(append_null(run, run->columns[children[i]]));
+        break;
+    case KIND_LIST:
+        ((int32_t *)column[COLUMN_OFFSETS])[at + 1] = (int32_t)run->columns[children[0]][COLUMN_LENGTH];
+    }
+    return 0;
+}
+
+/* Remove the values after the first `length` ones. */
+static void truncate_column(Run *run, int64_t *column, int64_t length) {
+    const int64_t *children = run->operands + column[COLUMN_CHILDREN];
+    column[COLUMN_LENGTH] = length;
+    if (column[COLUMN_KIND] == KIND_BINARY)
+        column[COLUMN_DATA_BYTES] = ((int32_t *)column[COLUMN_OFFSETS])[length];
+    else if (column[COLUMN_KIND] == KIND_LIST)
+        truncate_column(run, run->columns[children[0]], ((int32_t *)column[COLUMN_OFFSETS])[length]);
+    else if (column[COLUMN_KIND] == KIND_STRUCT)
+        for (int64_t i = 0; i < column[COLUMN_CHILD_COUNT]; i++)
+            truncate_column(run, run->columns[children[i]], length);
+}
+
+/* Primitive values */
+
+static inline int read_long(Run *run, int64_t *value) {
+    const uint8_t *pos = run->pos, *end = run->end;
+    uint64_t bits = 0;
+    if (UNLIKELY(pos >= end)) return FAULT_TRUNCATED;
+    if (LIKELY(*pos < 0x80)) {
+        bits = *pos++;
+    } else {
+        int shift = 0;
+        for (;; shift += 7) {
+            if (UNLIKELY(pos >= end)) return FAULT_TRUNCATED;
+            const uint64_t byte = *pos++;
+            if (UNLIKELY(shift == 63 && byte > 1)) return FAULT_LONG_TOO_LONG;
+            bits |= (byte & 0x7F) << shift;
+            if (byte < 0x80) break;
+        }
+    }
+    run->pos = pos;
+    *value = (int64_t)(bits >> 1) ^ -(int64_t)(bits & 1);
+    return 0;
+}
+
+static inline int read_int(Run *run, int64_t *value) {
+    const uint8_t *pos = run->pos, *end = run->end;
+    uint64_t bits = 0;
+    if (UNLIKELY(pos >= end)) return FAULT_TRUNCATED;
+    if (LIKELY(*pos < 0x80)) {
+        bits = *pos++;
+    } else {
+        int shift = 0;
+        for (;; shift += 7) {
+            if (UNLIKELY(pos >= end)) return FAULT_TRUNCATED;
+            const uint64_t byte = *pos++;
+            if (UNLIKELY(shift == 28 && byte > 15)) return FAULT_INT_TOO_LONG;
+            bits |= (byte & 0x7F) << shift;
+            if (byte < 0x80) break;
+        }
+    }
+    run->pos = pos;
+    *value = (int64_t)(bits >> 1) ^ -(int64_t)(bits & 1);
+    return 0;
+}
+
+static inline int read_length(Run *run, int64_t *size) {
+    const uint8_t *start = run->pos;
+    TRY(read_long(run, size));
+    if (LIKELY((uint64_t)*size <= (uint64_t)(run->end - run->pos))) return 0;
+    run->pos = start;
+    return *size < 0 ? FAULT_NEGATIVE_LENGTH : FAULT_LENGTH_TOO_LARGE;
+}
+
+static int is_utf8(const uint8_t *pos, const uint8_t *end) {
+    while (pos < end) {
+        uint64_t word;
+        if (end - pos >= 8) {
+            memcpy(&word, pos, 8);
+            if (LIKELY(!(word & 0x8080808080808080ULL))) {
+                pos += 8;
+                continue;
+            }
+        }
+        const uint8_t first = *pos++;
+        if (first < 0x80) continue;
+        int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
+        if (first < 0xC2 || first > 0xF4 || end - pos < more) return 0;
+        const uint8_t second = *pos;
+        if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F)) return 0; /* overlong; surrogates */
+        if ((first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F)) return 0; /* overlong; above U+10FFFF */
+        for (; more; more--)
+            if ((*pos++ & 0xC0) != 0x80) return 0;
+    }
+    return 1;
+}
+
+static inline int read_bytes(Run *run, int64_t *column, int is_text) {
+    const uint8_t *start = run->pos;
+    int64_t size;
+    TRY(read_length(run, &size));
+    if (is_text && UNLIKELY(!is_utf8(run->pos, run->pos + size))) {
+        run->pos = start;
+        return FAULT_BAD_UTF8;
+    }
+    TRY(append_bytes(run, column, run->pos, size));
+    run->pos += size;
+    return 0;
+}
+
+/* Read an index below count. */
+static inline int read_index(Run *run, int64_t count, int64_t *index, int fault) {
+    const uint8_t *start = run->pos;
+    TRY(read_int(run, index));
+    if (LIKELY((uint64_t)*index < (uint64_t)count)) return 0;
+    run->pos = start;
+    return fault;
+}
+
+static int read_number(Run *run, const int64_t *row, int64_t *column) {
+    const int64_t source = row[2], target = row[3], factor = row[5];
+    const uint8_t *start = run->pos;
+    int64_t whole = 0;
+    double real = 0;
+    float single;
+    if (source == NUMBER_INT32) {
+        TRY(read_int(run, &whole));
+    } else if (source == NUMBER_INT64) {
+        TRY(read_long(run, &whole));
+    } else {
+        if (run->end - run->pos < 4) return FAULT_TRUNCATED;
+        memcpy(&single, run->pos, 4);
+        run->pos += 4;
+        real = single;
+    }
+    if (target == NUMBER_INT64) {
+        if (LIKELY(whole >= row[6] && whole <= row[7])) return append8(run, column, (uint64_t)(whole * factor));
+        run->pos = start;
+        return FAULT_OUT_OF_RANGE;
+    }
+    if (target == NUMBER_FLOAT32) {
+        single = (float)whole;
+        uint32_t bits;
+        memcpy(&bits, &single, 4);
+        return append4(run, column, bits);
+    }
+    if (source != NUMBER_FLOAT32) real = row[4] ? (double)(float)whole : (double)whole;
+    uint64_t bits;
+    memcpy(&bits, &real, 8);
+    return append8(run, column, bits);
+}
+
+/* Whether |number| of `width` bytes, lowest byte first, is below the limit. */
+static int is_below(const uint8_t *number, const uint8_t *limit, int64_t width) {
+    uint8_t absolute[32];
+    const int negative = number[width - 1] >> 7;
+    unsigned carry = (unsigned)negative;
+    for (int64_t i = 0; i < width; i++) {
+        const unsigned byte = (negative ? (uint8_t)~number[i] : number[i]) + carry;
+        absolute[i] = (uint8_t)byte;
+        carry = byte >> 8;
+    }
+    for (int64_t i = width - 1; i >= 0; i--)
+        if (absolute[i] != limit[i]) return absolute[i] < limit[i];
+    return 0;
+}
+
+static int read_decimal(Run *run, const int64_t *row, int64_t *column) {
+    const uint8_t *start = run->pos;
+    const int64_t width = column[COLUMN_WIDTH];
+    int64_t size = row[2];
+    uint8_t number[32];
+    if (size < 0) {
+        TRY(read_length(run, &size));
+    } else if (run->end - run->pos < size) {
+        return FAULT_TRUNCATED;
+    }
+    const uint8_t *bytes = run->pos;
+    const uint8_t sign = size && bytes[0] >> 7 ? 0xFF : 0;
+    for (int64_t i = 0; i < width; i++) number[i] = i < size ? bytes[size - 1 - i] : sign;
+    int fits = size && is_below(number, run->constants + row[3], width) && number[width - 1] >> 7 == (sign & 1);
+    for (int64_t i = 0; fits && i < size - width; i++) fits = bytes[i] == sign;
+    if (!fits) {
+        run->pos = start;
+        return FAULT_BAD_DECIMAL;
+    }
+    PLACE(column);
+    memcpy((uint8_t *)column[COLUMN_DATA] + at * width, number, (size_t)width);
+    run->pos += size;
+    return 0;
+}
+
+/* Values of all types */
+
+static int read_value(Run *run, int64_t number);
+
+/* Read the count of a block's items, 0 at the end, and the end of the block if it has a size. */
+static int read_block(Run *run, int64_t *count, const uint8_t **block_end) {
+    const uint8_t *start = run->pos;
+    int64_t size;
+    *block_end = NULL;
+    TRY(read_long(run, count));
+    if (LIKELY(*count >= 0)) return 0;
+    if (*count == INT64_MIN) {
+        run->pos = start;
+        return FAULT_TOO_MANY_ITEMS;
+    }
+    *count = -*count;
+    TRY(read_length(run, &size));
+    *block_end = run->pos + size;
+    return 0;
+}
+
+/* Check the number of items of a block before any is read. */
+static int check_items(Run *run, const uint8_t *start, int64_t count, int64_t min_bytes) {
+    if (LIKELY(min_bytes && count <= (run->end - run->pos) / min_bytes)) return 0;
+    if (!min_bytes && count <= run->spare_items) {
+        run->spare_items -= count;
+        return 0;
+    }
+    run->pos = start;
+    return min_bytes ? FAULT_TOO_MANY_ITEMS : FAULT_TOO_MANY_EMPTY;
+}
+
+static int read_list(Run *run, const int64_t *row, int is_map) {
+    int64_t *column = run->columns[row[1]], count;
+    int64_t *child = run->columns[run->operands[column[COLUMN_CHILDREN]]];
+    const int64_t item = row[2], key = row[5];
+    for (;;) {
+        const uint8_t *block_end, *start = run->pos;
+        TRY(read_block(run, &count, &block_end));
+        if (!count) break;
+        TRY(check_items(run, start, count, row[4]));
+        for (int64_t i = 0; i < count; i++) {
+            if (is_map) {
+                TRY(read_value(run, key));
+                TRY(read_value(run, item));
+                if (UNLIKELY(place(child) < 0)) return no_room(run, child, child[COLUMN_LENGTH] + 1, 0);
+            } else {
+                TRY(read_value(run, item));
+            }
+        }
+        if (block_end && block_end != run->pos) {
+            run->pos = start;
+            return FAULT_BAD_BLOCK;
+        }
+    }
+    PLACE(column);
+    ((int32_t *)column[COLUMN_OFFSETS])[at + 1] = (int32_t)child[COLUMN_LENGTH];
+    return 0;
+}
+
+static int skip_length(Run *run) {
+    int64_t size;
+    TRY(read_length(run, &size));
+    run->pos += size;
+    return 0;
+}
+
+static int skip_list(Run *run, const int64_t *row, int is_map) {
+    const int64_t item = row[2], item_bytes = row[3];
+    for (;;) {
+        const uint8_t *block_end, *start = run->pos;
+        int64_t count;
+        TRY(read_block(run, &count, &block_end));
+        if (!count) return 0;
+        TRY(check_items(run, start, count, row[4]));
+        if (block_end) {
+            run->pos = block_end;
+        } else if (item_bytes >= 0) { /* count * item_bytes is at most the remaining bytes: check_items */
+            run->pos += count * item_bytes;
+        } else {
+            for (int64_t i = 0; i < count; i++) {
+                if (is_map) TRY(skip_length(run));
+                TRY(read_value(run, item));
+            }
+        }
+    }
+}
+
+static int read_member(Run *run, const int64_t *row) {
+    int64_t *column = run->columns[row[1]];
+    const int64_t *children = run->operands + column[COLUMN_CHILDREN];
+    for (int64_t i = 0; i < column[COLUMN_CHILD_COUNT]; i++)
+        if (i != row[3]) TRY(append_null(run, run->columns[children[i]]));
+    TRY(read_value(run, row[2]));
+    PLACE(column);
+    (void)at;
+    return 0;
+}
+
+static int read_constant(Run *run, const int64_t *row) {
+    const uint8_t *pos = run->pos, *end = run->end;
+    const int64_t spare_items = run->spare_items;
+    run->pos = run->constants + row[3];
+    run->end = run->pos + row[4];
+    run->spare_items = INT64_MAX;
+    const int fault = read_value(run, row[2]);
+    run->pos = pos;
+    run->end = end;
+    run->spare_items = spare_items;
+    return fault;
+}
+
+static int read_symbol(Run *run, const int64_t *row, int64_t *column) {
+    const uint8_t *start = run->pos;
+    int64_t index;
+    TRY(read_index(run, row[3], &index, FAULT_BAD_SYMBOL));
+    const int64_t *symbol = run->operands + row[2] + 2 * index;
+    if (UNLIKELY(symbol[0] < 0)) {
+        run->pos = start;
+        return FAULT_NO_SYMBOL;
+    }
+    return append_bytes(run, column, run->constants + symbol[0], symbol[1]);
+}
+
+static inline int read_steps(Run *run, const int64_t *row) {
+    const int64_t *steps = run->operands + row[2];
+    for (int64_t i = 0; i < row[3]; i++) TRY(read_value(run, steps[i]));
+    return 0;
+}
+
+static int read_nested(Run *run, const int64_t *row) {
+    const uint8_t *start = run->pos;
+    int64_t index;
+    switch (row[0]) {
+    case OP_RECORD: {
+        TRY(read_steps(run, row));
+        int64_t *column = run->columns[row[1]];
+        PLACE(column);
+        (void)at;
+        return 0;
+    }
+    case OP_ARRAY:
+        return read_list(run, row, 0);
+    case OP_MAP:
+        return read_list(run, row, 1);
+    case OP_MEMBER:
+        return read_member(run, row);
+    case OP_CONSTANT:
+        return read_constant(run, row);
+    case OP_SKIP_RECORD:
+        return read_steps(run, row);
+    case OP_SKIP_ARRAY:
+        return skip_list(run, row, 0);
+    case OP_SKIP_MAP:
+        return skip_list(run, row, 1);
+    default: /* OP_UNION, OP_SKIP_UNION */
+        TRY(read_index(run, row[3], &index, FAULT_BAD_BRANCH));
+        const int64_t branch = run->operands[row[2] + index];
+        if (UNLIKELY(run->rows[branch * ROW_WORDS] == OP_UNRESOLVED)) run->pos = start;
+        return read_value(run, branch);
+    }
+}
+
+/* Read a value that has no values inside. */
+static inline int read_leaf(Run *run, const int64_t *row, int64_t *column) {
+    int64_t number;
+    switch (row[0]) {
+    case OP_NULL:
+        return append_null(run, column);
+    case OP_BOOLEAN: {
+        if (UNLIKELY(run->pos >= run->end)) return FAULT_TRUNCATED;
+        if (UNLIKELY(*run->pos > 1)) return FAULT_BAD_BOOLEAN;
+        PLACE(column);
+        set_bit((uint8_t *)column[COLUMN_DATA], at, *run->pos++);
+        return 0;
+    }
+    case OP_INT:
+        TRY(read_int(run, &number));
+        return append4(run, column, (uint32_t)number);
+    case OP_LONG: {
+        const uint8_t *start = run->pos;
+        TRY(read_long(run, &number));
+        if (UNLIKELY(number < row[3] || number > row[4])) {
+            run->pos = start;
+            return FAULT_OUT_OF_RANGE;
+        }
+        return append8(run, column, (uint64_t)number * (uint64_t)row[2]);
+    }
+    case OP_FLOAT: {
+        uint32_t bits;
+        if (UNLIKELY(run->end - run->pos < 4)) return FAULT_TRUNCATED;
+        memcpy(&bits, run->pos, 4);
+        run->pos += 4;
+        return append4(run, column, bits);
+    }
+    case OP_DOUBLE: {
+        uint64_t bits;
+        if (UNLIKELY(run->end - run->pos < 8)) return FAULT_TRUNCATED;
+        memcpy(&bits, run->pos, 8);
+        run->pos += 8;
+        return append8(run, column, bits);
+    }
+    case OP_NUMBER:
+        return read_number(run, row, column);
+    case OP_BYTES:
+        return read_bytes(run, column, (int)row[2]);
+    case OP_FIXED:
+        if (UNLIKELY(run->end - run->pos < row[2])) return FAULT_TRUNCATED;
+        TRY(append_bytes(run, column, run->pos, row[2]));
+        run->pos += row[2];
+        return 0;
+    case OP_ENUM:
+        return read_symbol(run, row, column);
+    case OP_DECIMAL:
+        return read_decimal(run, row, column);
+    case OP_SKIP_FIXED:
+        if (UNLIKELY(run->end - run->pos < row[2])) return FAULT_TRUNCATED;
+        run->pos += row[2];
+        return 0;
+    case OP_SKIP_NUMBER:
+        return row[2] == 5 ? read_int(run, &number) : read_long(run, &number);
+    case OP_SKIP_BYTES:
+        return skip_length(run);
+    case OP_SKIP_ENUM:
+        return read_index(run, row[3], &number, FAULT_BAD_SYMBOL);
+    default: /* OP_UNRESOLVED */
+        return FAULT_NO_BRANCH;
+    }
+}
+
+static inline int is_nested(int64_t operation) {
+    return (operation >= OP_RECORD && operation <= OP_CONSTANT) || operation >= OP_SKIP_RECORD;
+}
+
+static int read_value(Run *run, int64_t number) {
+    const int64_t *row = run->rows + number * ROW_WORDS;
+    int fault;
+    if (!is_nested(row[0])) {
+        fault = read_leaf(run, row, run->columns[row[1]]);
+    } else if (UNLIKELY(run->depth >= MAX_DEPTH)) {
+        fault = FAULT_TOO_DEEP;
+    } else {
+        run->depth++;
+        fault = read_nested(run, row);
+        run->depth--;
+    }
+    if (UNLIKELY(fault && run->failed < 0)) run->failed = number;
+    return fault;
+}
+
+/* Read an input row. */
+static int read_row(Run *run, int64_t root, const uint8_t *start, int64_t size) {
+    run->pos = start;
+    run->end = start + size;
+    run->spare_items = SPARE_ITEMS + size;
+    run->depth = 0;
+    run->failed = -1;
+    TRY(read_value(run, root));
+    if (LIKELY(run->pos == run->end || run->job[JOB_ALLOW_TRAILING])) return 0;
+    run->failed = root;
+    return FAULT_TRAILING;
+}
+
+static int64_t decode(int64_t *job) {
+    Run run = {
+        .rows = (const int64_t *)job[JOB_ROWS],
+        .operands = (const int64_t *)job[JOB_OPERANDS],
+        .constants = (const uint8_t *)job[JOB_CONSTANTS],
+        .columns = (int64_t(*)[COLUMN_WORDS])job[JOB_COLUMNS],
+        .job = job,
+    };
+    const int64_t *starts = (const int64_t *)job[JOB_STARTS], *ends = (const int64_t *)job[JOB_ENDS];
+    const int64_t *roots = (const int64_t *)job[JOB_ROOTS];
+    const uint8_t *bytes = (const uint8_t *)job[JOB_BYTES];
+    int64_t *column = run.columns[job[JOB_ROOT_COLUMN]];
+    int64_t *i = &job[JOB_DONE];
+    for (; *i < job[JOB_COUNT]; ++*i) {
+        const uint8_t *start = bytes + starts[*i];
+        int fault = roots[*i] < 0 ? append_null(&run, column) : read_row(&run, roots[*i], start, ends[*i] - starts[*i]);
+        if (LIKELY(!fault)) continue;
+        truncate_column(&run, column, *i);
+        if (fault != FAULT_ROOM && fault != FAULT_COLUMN_FULL) {
+            if (job[JOB_FAULT_COUNT] == job[JOB_FAULT_CAPACITY]) return STATUS_FAULTS_FULL;
+            int64_t *line = (int64_t *)job[JOB_FAULTS] + 4 * job[JOB_FAULT_COUNT];
+            line[0] = *i;
+            line[1] = fault;
+            line[2] = run.pos - start;
+            line[3] = run.failed;
+            fault = append_null(&run, column);
+            if (!fault) {
+                job[JOB_FAULT_COUNT]++;
+                continue;
+            }
+            truncate_column(&run, column, *i);
+        }
+        return fault == FAULT_ROOM ? STATUS_NO_ROOM : STATUS_TOO_LARGE;
+    }
+    return STATUS_FINISHED;
+}
+
+PyObject *decode_values(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
+    Py_buffer view;
+    if (count != 1) return PyErr_Format(PyExc_TypeError, "takes 1 argument, got %zd", count);
+    if (PyObject_GetBuffer(objects[0], &view, PyBUF_C_CONTIGUOUS) < 0) return NULL;
+    PyObject *made = NULL;
+    if (view.itemsize != 8 || view.len < 8 * JOB_WORDS || view.readonly) {
+        PyErr_Format(PyExc_ValueError, "not a job");
+    } else {
+        void *thread = PyEval_SaveThread();
+        const int64_t status = decode(view.buf);
+        PyEval_RestoreThread(thread);
+        made = PyLong_FromLongLong(status);
+    }
+    PyBuffer_Release(&view);
+    return made;
+}

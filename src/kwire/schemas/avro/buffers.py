@@ -1,0 +1,150 @@
+"""The memory of columns that the kernel fills, and the Arrow arrays made from it.
+
+Columns of top-level fields have room for every row. Others, and the bytes of strings, start with an estimate: the
+kernel stops when a column is full, the column grows, and the kernel continues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kwire.errors import OptionError
+from kwire.schemas.avro.columns import Column
+from kwire.schemas.avro.plan import Plan
+from kwire.wire.value_rows import COLUMN, COLUMN_WORDS, KINDS, MAX_OFFSET
+
+__all__ = ["Buffers", "ColumnBuffers", "assemble"]
+
+WORD = {name: index for index, name in enumerate(COLUMN)}
+LEAST_VALUES, LEAST_BYTES = 64, 256
+UNLIMITED = 2**62
+
+Buffers = list[pa.Buffer | None]
+
+
+class ColumnBuffers:
+    """Memory for the columns of a plan. words: the columns as the kernel reads them.
+
+    rows: of the input. data_bytes: of all their values together.
+    """
+
+    def __init__(self, plan: Plan, rows: int, data_bytes: int) -> None:
+        self.plan = plan
+        self.words = np.zeros((len(plan.columns), COLUMN_WORDS), np.int64)
+        self.buffers: list[dict[str, pa.Buffer]] = [{} for _ in plan.columns]
+        strings = sum(each.kind == "BINARY" for each in plan.columns)
+        share = min(MAX_OFFSET, 2 * data_bytes // max(strings, 1) + LEAST_BYTES)
+        for column in plan.columns:
+            words = self.words[column.number]
+            words[WORD["KIND"]], words[WORD["WIDTH"]] = KINDS.index(column.kind), column.width
+            words[WORD["CHILDREN"]] = plan.children[column.number]
+            words[WORD["CHILD_COUNT"]] = len(column.children)
+            self.set_capacity(column, max(rows, LEAST_VALUES))
+            if column.kind == "BINARY":
+                self.resize(column, "DATA", share)
+                words[WORD["DATA_CAPACITY"]] = share
+            if column.kind in ("BINARY", "LIST"):
+                np.frombuffer(self.buffers[column.number]["OFFSETS"], np.int32, 1)[0] = 0
+
+    def allocate(self, n_bytes: int) -> pa.Buffer:
+        """Allocate memory from Arrow, which reuses it."""
+        return pa.allocate_buffer(n_bytes, resizable=True)
+
+    def resize(self, column: Column, part: str, n_bytes: int) -> None:
+        """Allocate a buffer of a column, or change its size."""
+        buffers = self.buffers[column.number]
+        if part in buffers:
+            buffers[part].resize(n_bytes)
+        else:
+            buffers[part] = self.allocate(n_bytes)
+        self.words[column.number, WORD[part]] = buffers[part].address
+
+    def set_capacity(self, column: Column, values: int) -> None:
+        """Make room for this number of values."""
+        if column.kind == "BITS":
+            self.resize(column, "DATA", (values + 7) // 8)
+        elif column.kind == "WIDE":
+            self.resize(column, "DATA", values * column.width)
+        elif column.kind in ("BINARY", "LIST"):
+            self.resize(column, "OFFSETS", 4 * (values + 1))
+        if column.nullable and column.kind != "NOTHING":
+            self.resize(column, "VALIDITY", (values + 7) // 8)
+        has_buffers = column.nullable or column.kind != "STRUCT"
+        self.words[column.number, WORD["CAPACITY"]] = values if has_buffers and column.kind != "NOTHING" else UNLIMITED
+
+    def grow(self, number: int, needed: int, is_data: bool, share_done: float) -> None:
+        """Make room in a column. share_done: of the input, which the size at the end is estimated from."""
+        column = self.plan.columns[number]
+        part = "DATA_CAPACITY" if is_data else "CAPACITY"
+        capacity = int(self.words[number, WORD[part]])
+        estimate = int(needed / share_done * 1.1) if share_done > 0.01 else 0
+        room = min(MAX_OFFSET, max(needed, 2 * capacity, estimate))
+        if is_data:
+            self.resize(column, "DATA", room)
+            self.words[number, WORD["DATA_CAPACITY"]] = room
+        else:
+            self.set_capacity(column, room)
+
+    def finished(self, column: Column) -> tuple[int, Buffers]:
+        """Return the number of values, and the buffers without their unused ends."""
+        words, buffers = self.words[column.number], self.buffers[column.number]
+        length = int(words[WORD["LENGTH"]])
+        sizes = {
+            "VALIDITY": (length + 7) // 8,
+            "OFFSETS": 4 * (length + 1),
+            "DATA": {"BITS": (length + 7) // 8, "WIDE": length * column.width}.get(
+                column.kind, int(words[WORD["DATA_BYTES"]])
+            ),
+        }
+        found: Buffers = []
+        for part in parts(column):
+            buffer = buffers.get(part)
+            if buffer is not None:
+                buffer = self.shrunk(buffer, sizes[part])
+            found.append(buffer)
+        return length, found
+
+    def shrunk(self, buffer: pa.Buffer, n_bytes: int) -> pa.Buffer:
+        """Return the buffer without its unused end."""
+        buffer.resize(n_bytes, shrink_to_fit=True)
+        return buffer
+
+
+def parts(column: Column) -> Iterator[str]:
+    """Yield the names of a column's buffers, as Arrow orders them."""
+    yield "VALIDITY"
+    if column.kind in ("BINARY", "LIST"):
+        yield "OFFSETS"
+    if column.kind in ("BITS", "WIDE", "BINARY"):
+        yield "DATA"
+
+
+def assemble(column: Column, finished: Sequence[tuple[int, Buffers]]) -> pa.Array:
+    """Return the array of a column. finished: the length and the buffers of each column, by number."""
+    length, buffers = finished[column.number]
+    if column.kind == "NOTHING":
+        return pa.nulls(length)
+    nulls = 0 if buffers[0] is None else -1
+    children = [assemble(each, finished) for each in column.children]
+    return pa.Array.from_buffers(column.type, length, buffers, nulls, children=children or None)
+
+
+def binary_bounds(values: pa.Array) -> tuple[pa.Buffer, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the bytes, starts and ends of an array of binary. Raises OptionError for another type."""
+    kind = values.type
+    if pa.types.is_binary(kind) or pa.types.is_string(kind):
+        width: np.dtype[np.int32] | np.dtype[np.int64] = np.dtype(np.int32)
+    elif pa.types.is_large_binary(kind) or pa.types.is_large_string(kind):
+        width = np.dtype(np.int64)
+    else:
+        raise OptionError(f"values are {kind}, expected binary")
+    _, offsets, data = values.buffers()
+    if not len(values):
+        empty = np.zeros(0, np.int64)
+        return pa.py_buffer(b"\0"), empty, empty
+    edges = np.frombuffer(offsets, width, len(values) + 1, values.offset * width.itemsize).astype(np.int64)
+    return data if data is not None and data.size else pa.py_buffer(b"\0"), edges[:-1], edges[1:]

@@ -1,0 +1,36 @@
+"""Decoded Avro compared with what fastavro wrote."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.schemas.avro.drawing import Drawing, expected, plain, written
+
+from kwire import native
+from kwire.schemas.avro import Decoder, parse
+
+
+@pytest.fixture(params=["kernel", "walker"], autouse=True)
+def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "walker":
+        monkeypatch.setattr(native, "LEVEL", None)
+    elif native.LEVEL is None:
+        pytest.skip("without compiled code")
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.randoms(use_true_random=False))
+def test_values_of_any_schema_are_what_fastavro_wrote(source: Random) -> None:
+    drawing = Drawing(source)
+    drawn = drawing.record() if source.random() < 0.7 else drawing.schema()
+    values = [drawing.value(drawn) for _ in range(source.randint(0, 4))]
+    schema = parse(json.dumps(drawn))
+    decoded = Decoder([schema], schema).decode(pa.array([written(drawn, each) for each in values], pa.binary()))
+    assert [decoded.errors.message(i) for i in range(len(decoded.errors))] == []
+    decoded.array.validate(full=True)
+    assert plain(decoded.array) == [expected(drawn, each) for each in values]
