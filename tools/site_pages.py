@@ -40,6 +40,7 @@ MODULES = {
         "kwire.log.verify",
         "kwire.maintenance.convert",
         "kwire.maintenance.restore",
+        "kwire.maintenance.cut",
         "kwire.storage",
         "kwire.storage.tiered",
     ),

@@ -66,6 +66,7 @@ def test_help_lists_groups_with_one_example_each(kwire: Callable) -> None:
 # Names of the examples and what the log directory of the tests has instead.
 NAMES = {
     "/var/lib/kafka/data": "data",
+    "restore copy": "restore data",
     "orders-app": "g-classic",
     "'orders-*'": "'*'",
     "--at-time 2025-10-09T08:55Z": "--at-time 2100-01-01",

@@ -26,6 +26,7 @@ RUN_ELSEWHERE = {
     "plan.md": "tests/plan/test_pages.py",
     "protocol.md": "tests/plan/test_pages.py",
     "quickstart.md": "tests/docs/test_quickstart.py",
+    "restore.md": "tests/docs/test_restore_page.py",
     "sail.md": "tests/spark/test_sail.py",
     "security.md": "tests/docs/test_broker_pages.py",
     "transactions.md": "tests/docs/test_broker_pages.py",

@@ -28,7 +28,7 @@ from kwire.storage.meta_properties import MetaProperties
 from kwire.storage.staged_directory import StagedDirectory, check_target
 from kwire.target_paths import path_inside
 
-__all__ = ["NewDirectory", "RestoredPartition", "finish_directory", "name_of"]
+__all__ = ["NewDirectory", "RestoredPartition", "finish_directory", "name_of", "write_clean_checkpoints"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,17 @@ def finish_directory(
 
     partitions: their log start and log end offsets. cleaned: first dirty offsets.
     """
-    files, part = staged.files, staged.part
+    write_clean_checkpoints(staged.files, staged.part, partitions, cleaned)
+    staged.publish()
+
+
+def write_clean_checkpoints(
+    files: FileSystem,
+    directory: str,
+    partitions: Mapping[TopicPartition, tuple[int, int]],
+    cleaned: Mapping[TopicPartition, int] | None = None,
+) -> None:
+    """Write the checkpoints of a clean shutdown; arguments as for finish_directory. Raises LogError."""
     ends = {key: end for key, (_, end) in partitions.items()}
     checkpoints = {
         RECOVERY_POINTS: ends,
@@ -147,6 +157,5 @@ def finish_directory(
         CLEANER_OFFSETS: {key: offset for key, offset in (cleaned or {}).items() if key in partitions},
     }
     for name, offsets in checkpoints.items():
-        files.write_atomically(f"{part}/{name}", render_offset_checkpoint(offsets))
-    files.write_atomically(f"{part}/{CLEAN_SHUTDOWN}", render_clean_shutdown())
-    staged.publish()
+        files.write_atomically(f"{directory}/{name}", render_offset_checkpoint(offsets))
+    files.write_atomically(f"{directory}/{CLEAN_SHUTDOWN}", render_clean_shutdown())

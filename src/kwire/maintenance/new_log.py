@@ -66,6 +66,17 @@ class NewLog:
         """Bytes of batches written."""
         return self._log.size_bytes
 
+    @property
+    def leader_epoch(self) -> int:
+        """The latest leader epoch of what was written, -1 without one."""
+        latest = self._log.leader_epochs.latest
+        return -1 if latest is None else latest
+
+    def coordinator_epoch(self, producer_id: int) -> int:
+        """Return the coordinator epoch of a producer's last transaction marker, -1 without one."""
+        known = self._log.producers.entries.get(producer_id)
+        return -1 if known is None else known.coordinator_epoch
+
     def begin_segment(self, base_offset: int, modified_ms: int | None = None) -> None:
         """Start a new segment. modified_ms: its modification time when it is complete."""
         self._modified_ms = modified_ms

@@ -83,6 +83,7 @@ def register(app: typer.Typer) -> None:
         group,
         "restore",
         restore,
+        "kwire log restore copy -o restored --at 2025-10-09T12:03:20Z",
         "kwire log restore orders.parquet -o restored --codec lz4",
         "kwire log restore orders.parquet -o renumbered --new-offsets --offset-table offsets.parquet",
     )

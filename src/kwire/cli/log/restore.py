@@ -1,22 +1,27 @@
-"""`kwire log restore`: a log directory from Parquet files."""
+"""`kwire log restore`: a log directory from Parquet files, or from another one at a moment."""
 
 from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, if_interrupted
 from kwire.cli.log.convert import Codec
-from kwire.cli.options import FormatOption
+from kwire.cli.log.cut import is_log_directory, restore_logs
+from kwire.cli.options import TIME, FormatOption
 from kwire.cli.rows import Column, Format, write_rows
 from kwire.errors import Malformed, OptionError
 from kwire.pages.quantities import bytes_text
+
+if TYPE_CHECKING:
+    from kwire.maintenance.restore import RestoreOptions
 
 __all__ = ["restore"]
 
@@ -31,60 +36,120 @@ COLUMNS = (
 )
 
 
+At = Annotated[str | None, typer.Option("--at", metavar="TIME", help=f"Log directory: as of this time: {TIME}.")]
+AtOffsets = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Log directory: log end offsets: JSON, or lines topic,partition,offset."),
+]
+Nodes = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Log directory: spread over N nodes, DIR/node-1 and so on.")
+]
+KafkaRelease = Annotated[
+    str | None,
+    typer.Option(metavar="RELEASE", help="Log directory: features of this Kafka release; default: the source's."),
+]
+TopicIds = Annotated[
+    list[str] | None, typer.Option(metavar="TOPIC=ID", help="Parquet: topic id in the target cluster. Repeatable.")
+]
+OffsetTable = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="With --new-offsets: Parquet file of old and new offsets.")
+]
+SegmentBytes = Annotated[
+    int | None, typer.Option(metavar="N", help="Parquet: segment size, as segment.bytes.", show_default="1 GiB")
+]
+
+
 def restore(
     inputs: Annotated[
-        list[str], typer.Argument(metavar="PATH", help="Parquet files, or directories, globs or URLs of them.")
+        list[str],
+        typer.Argument(metavar="PATH", help="A log directory; or Parquet files, directories, globs or URLs of them."),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="New log directory; must be empty or missing.")
     ],
-    topic: Annotated[str | None, typer.Option(metavar="NAME", help="Topic of rows without one.")] = None,
-    codec: Annotated[Codec, typer.Option(help="Compression codec of the batches.")] = Codec.NONE,
-    level: Annotated[int | None, typer.Option(metavar="N", help="Compression level of the codec.")] = None,
-    segment_bytes: Annotated[int, typer.Option(metavar="N", help="Segment size, as segment.bytes.")] = 1 << 30,
+    at: At = None,
+    at_offsets: AtOffsets = None,
+    nodes: Nodes = None,
+    kafka: KafkaRelease = None,
+    topic: Annotated[str | None, typer.Option(metavar="NAME", help="Parquet: topic of rows without one.")] = None,
+    codec: Annotated[
+        Codec | None, typer.Option(help="Parquet: compression codec of the batches.", show_default="none")
+    ] = None,
+    level: Annotated[int | None, typer.Option(metavar="N", help="Parquet: compression level of the codec.")] = None,
+    segment_bytes: SegmentBytes = None,
     new_offsets: Annotated[
-        bool, typer.Option("--new-offsets", help="New offsets from 0, ignoring those of the files.")
+        bool, typer.Option("--new-offsets", help="Parquet: new offsets from 0, ignoring those of the files.")
     ] = False,
-    offset_table: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --new-offsets: Parquet file of old and new offsets.")
+    offset_table: OffsetTable = None,
+    topic_id: TopicIds = None,
+    node_id: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Parquet: node.id of meta.properties.", show_default="1")
     ] = None,
-    topic_id: Annotated[
-        list[str] | None, typer.Option(metavar="TOPIC=ID", help="Topic id in the target cluster. Repeatable.")
-    ] = None,
-    node_id: Annotated[int, typer.Option(metavar="N", min=0, help="node.id of meta.properties.")] = 1,
     cluster_id: Annotated[
-        str | None, typer.Option(metavar="ID", help="cluster.id of meta.properties; random by default.")
+        str | None, typer.Option(metavar="ID", help="Parquet: cluster.id of meta.properties; random by default.")
     ] = None,
     format: FormatOption = Format.TABLE,
 ) -> int:
-    """Build a log directory from Parquet files.
+    """Build a log directory from another one at a moment, or from Parquet files.
 
-    The columns are topic, partition, offset, timestamp, key, value and headers. Offsets are kept, with their gaps;
-    without an offset column, records are numbered in the order of the files. Duplicate offsets are refused.
+    With --at or --at-offsets, PATH is a log directory, such as a copy by `kwire log pull`. Batches before the cut are
+    kept unchanged, transactions that it divides are ended, committed offsets beyond it are moved back, and a metadata
+    log is written: Kafka starts from the result. With --at, a log ends before its first batch with a later timestamp.
+
+    Otherwise PATH are Parquet files with the columns topic, partition, offset, timestamp, key, value and headers.
+    Offsets are kept, with their gaps; without an offset column, records are numbered in the order of the files.
+    Duplicate offsets are refused.
     """
-    from kwire.identifiers import render_uuid
-    from kwire.maintenance.restore import RestoreOptions, restore_directory
+    for_parquet = {
+        "--topic": topic,
+        "--codec": codec,
+        "--level": level,
+        "--segment-bytes": segment_bytes,
+        "--new-offsets": new_offsets or None,
+        "--offset-table": offset_table,
+        "--topic-id": topic_id or None,
+        "--node-id": node_id,
+        "--cluster-id": cluster_id,
+    }
+    if at is not None or at_offsets is not None:
+        if at is not None and at_offsets is not None:
+            raise OptionError("--at and --at-offsets are mutually exclusive")
+        _refuse(for_parquet, "is for Parquet files; not supported with --at and --at-offsets")
+        return restore_logs(inputs, output, at=at, at_offsets=at_offsets, nodes=nodes or 1, kafka=kafka, format=format)
+    _refuse({"--nodes": nodes, "--kafka": kafka}, "requires --at or --at-offsets")
+    if len(inputs) == 1 and is_log_directory(inputs[0]):
+        raise OptionError(f"{inputs[0]}: a log directory; restoring it requires --at or --at-offsets")
+    from kwire.maintenance.restore import RestoreOptions
     from kwire.records.compressor import parse_compression
 
-    state = f"{output} was not written"
-    with if_interrupted(state), terminal.progress("Restoring rows", 0) as bar:
-        done = restore_directory(
-            inputs,
-            str(output),
-            RestoreOptions(
-                topic=topic,
-                codec=parse_compression(codec.value),
-                level=level,
-                segment_bytes=segment_bytes,
-                new_offsets=new_offsets,
-                offset_table=None if offset_table is None else str(offset_table),
-                topic_ids=dict(map(_topic_id, topic_id or ())),
-                node_id=node_id,
-                cluster_id=cluster_id,
-            ),
-            now_ms=time.time_ns() // 1_000_000,
-            progress=bar.advance,
-        )
+    options = RestoreOptions(
+        topic=topic,
+        codec=parse_compression((codec or Codec.NONE).value),
+        level=level,
+        segment_bytes=1 << 30 if segment_bytes is None else segment_bytes,
+        new_offsets=new_offsets,
+        offset_table=None if offset_table is None else str(offset_table),
+        topic_ids=dict(map(_topic_id, topic_id or ())),
+        node_id=1 if node_id is None else node_id,
+        cluster_id=cluster_id,
+    )
+    return _restore_files(inputs, output, options, format)
+
+
+def _refuse(given: Mapping[str, object], why: str) -> None:
+    """Raise OptionError for the first option that was given."""
+    for name, value in given.items():
+        if value is not None:
+            raise OptionError(f"{name} {why}")
+
+
+def _restore_files(inputs: Sequence[str], output: Path, options: RestoreOptions, format: Format) -> int:
+    """Build a log directory from Parquet files."""
+    from kwire.identifiers import render_uuid
+    from kwire.maintenance.restore import restore_directory
+
+    with if_interrupted(f"{output} was not written"), terminal.progress("Restoring rows", 0) as bar:
+        done = restore_directory(inputs, str(output), options, now_ms=time.time_ns() // 1_000_000, progress=bar.advance)
     write_rows((asdict(each) | {"topic_id": render_uuid(each.topic_id)} for each in done), COLUMNS, format)
     return FINE
 

@@ -1,0 +1,182 @@
+"""The cluster that a cut directory becomes: nodes, replicas, topics, settings, and the metadata log that says so."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kwire.errors import LogError, Malformed
+from kwire.identifiers import TopicPartition, new_uuid, parse_uuid
+from kwire.internal_topics.cluster_state import ClusterState
+from kwire.internal_topics.cluster_values import Partition, Topic
+from kwire.internal_topics.enums import ConfigResource
+from kwire.internal_topics.metadata_records import VersionedMessage
+from kwire.internal_topics.metadata_versions import METADATA_VERSION, MetadataRelease, release_of
+from kwire.internal_topics.names import METADATA_TOPIC
+from kwire.internal_topics.topic_records import new_cluster
+from kwire.log.internal.cluster_metadata import replay_cluster
+from kwire.log.log_directory import LogDirectory
+from kwire.maintenance.cut.points import AtTime, CutPoint
+from kwire.maintenance.cut.survey import Survey
+from kwire.maintenance.pull.manifest import MANIFEST, Manifest
+
+__all__ = ["DEFAULT_RELEASE", "Source", "assign_replicas", "open_source", "restored_cluster"]
+
+DEFAULT_RELEASE = "3.9"
+REPLICAS = 3  # where the source does not say
+PRODUCER_ID_MARGIN = 1_000_000
+"""Producer ids above the largest known one that the old cluster may have given to producers that wrote nothing yet."""
+KEPT_KINDS = (
+    "ClientQuotaRecord",
+    "AccessControlEntryRecord",
+    "UserScramCredentialRecord",
+    "DelegationTokenRecord",
+    "ConfigRecord",
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Source:
+    """A directory to restore. manifest: of a copy. cluster: of its metadata log at the cut, None without one."""
+
+    directory: LogDirectory
+    manifest: Manifest | None
+    cluster: ClusterState | None
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster's id; None if it is unknown."""
+        if self.manifest is not None and self.manifest.cluster_id:
+            return self.manifest.cluster_id
+        return self.directory.meta_properties.get("cluster.id")
+
+    def end_offset(self, key: TopicPartition) -> int | None:
+        """Return the high watermark up to which a copy has a partition; None if it is no copy."""
+        topic = None if self.manifest is None else self.manifest.topics.get(key[0])
+        entry = None if topic is None else topic.partitions.get(key[1])
+        return None if entry is None else entry.high_watermark
+
+    def topic_id(self, topic: str, ids: Sequence[uuid.UUID | None]) -> uuid.UUID:
+        """Return the id of a topic. ids: those in the directories of its partitions. Raises LogError if they differ."""
+        known = {each for each in ids if each is not None}
+        if len(known) > 1:
+            raise LogError(f"partitions of topic {topic} have different topic ids", self.directory.url)
+        if known:
+            return known.pop()
+        entry = None if self.manifest is None else self.manifest.topics.get(topic)
+        if entry is not None and entry.id is not None:
+            try:
+                return parse_uuid(entry.id)
+            except Malformed as error:
+                raise LogError(f"topic {topic}: {error.what}", f"{self.directory.url}/{MANIFEST}") from error
+        stored = None if self.cluster is None else self.cluster.topics.get(topic)
+        return new_uuid() if stored is None else stored.topic_id
+
+    def configs(self, topic: str) -> Mapping[str, str]:
+        """Return the configs of a topic."""
+        if self.cluster is not None and topic in self.cluster.topics:
+            return self.cluster.configs_of(ConfigResource.TOPIC, topic)
+        entry = None if self.manifest is None else self.manifest.topics.get(topic)
+        if entry is None or entry.configs is None:
+            self.warnings.append(f"configs of topic {topic} are unknown; it gets the defaults")
+            return {}
+        return entry.configs
+
+    def replica_count(self, key: TopicPartition) -> int:
+        """Return the replication factor of a partition."""
+        topic = None if self.cluster is None else self.cluster.topics.get(key[0])
+        partition = None if topic is None else topic.partitions.get(key[1])
+        return REPLICAS if partition is None else max(len(partition.replicas), 1)
+
+    def partition_count(self, topic: str) -> int:
+        """Return the number of partitions that the cluster knows, 0 without one."""
+        stored = None if self.cluster is None else self.cluster.topics.get(topic)
+        return 0 if stored is None else max(stored.partitions, default=-1) + 1
+
+    def release(self) -> MetadataRelease:
+        """Return the features of the source's metadata log; those of DEFAULT_RELEASE without one."""
+        features = {} if self.cluster is None else dict(self.cluster.features)
+        level = features.pop(METADATA_VERSION, None)
+        if level is None:
+            return release_of(DEFAULT_RELEASE)
+        features.pop("kraft.version", None)  # the new quorum is static
+        return MetadataRelease(name="source", level=level, other_features=features)
+
+    def others(self) -> list[VersionedMessage]:
+        """Return the records of users, ACLs, quotas, tokens, and of configs that are not a topic's or one broker's."""
+        found: list[VersionedMessage] = []
+        for message, version in () if self.cluster is None else self.cluster.snapshot_records():
+            if type(message).__name__ not in KEPT_KINDS:
+                continue
+            resource_type = getattr(message, "resource_type", None)
+            is_brokers = resource_type == ConfigResource.BROKER.value and getattr(message, "resource_name", "")
+            if resource_type != ConfigResource.TOPIC.value and not is_brokers:
+                found.append((message, version))
+        return found
+
+
+def open_source(path: str, point: CutPoint) -> Source:
+    """Open the source of a restore. Raises LogError."""
+    directory = LogDirectory(path)
+    data = directory.read_file(MANIFEST)
+    source = Source(
+        directory=directory,
+        manifest=None if data is None else Manifest.parse(data, f"{directory.url}/{MANIFEST}"),
+        cluster=None,
+    )
+    if (METADATA_TOPIC, 0) in directory:
+        at_time = point.time_ms if isinstance(point, AtTime) else None
+        try:
+            source.cluster = replay_cluster(directory, at_time=at_time)
+        except LogError as error:
+            source.warnings.append(f"settings are those of the end of the metadata log: {error.what}")
+            source.cluster = replay_cluster(directory)
+        if not source.cluster.topics:  # the metadata log begins later
+            source.cluster = replay_cluster(directory)
+    return source
+
+
+def assign_replicas(source: Source, keys: Sequence[TopicPartition], nodes: int) -> dict[TopicPartition, list[int]]:
+    """Return the nodes of each partition's replicas; the first one in turn."""
+    found = {}
+    for turn, key in enumerate(sorted(keys)):
+        count = min(source.replica_count(key), nodes)
+        found[key] = [(turn + number) % nodes + 1 for number in range(count)]
+    return found
+
+
+def restored_cluster(
+    source: Source,
+    surveys: Mapping[TopicPartition, Survey | None],
+    replicas: Mapping[TopicPartition, Sequence[int]],
+    topic_ids: Mapping[str, uuid.UUID],
+    directory_ids: Mapping[int, str],
+    *,
+    largest_producer_id: int,
+    release: MetadataRelease | None,
+) -> ClusterState:
+    """Return the content of the new metadata log.
+
+    surveys: None for an empty partition that the source does not have. directory_ids: by node.
+    """
+    topics: dict[str, Topic] = {}
+    for (topic, partition), survey in sorted(surveys.items()):
+        nodes = tuple(replicas[topic, partition])
+        topics.setdefault(topic, Topic(name=topic, topic_id=topic_ids[topic])).partitions[partition] = Partition(
+            partition=partition,
+            replicas=nodes,
+            isr=nodes,
+            leader_epoch=max(0, -1 if survey is None else survey.latest_epoch),
+            directories=tuple(parse_uuid(directory_ids[node]) for node in nodes),
+        )
+    known = 0 if source.cluster is None else source.cluster.next_producer_id
+    next_id = max(known, largest_producer_id + 1)
+    return new_cluster(
+        topics.values(),
+        release or source.release(),
+        configs={topic: source.configs(topic) for topic in topics},
+        next_producer_id=(next_id // 1000 + 1) * 1000 + PRODUCER_ID_MARGIN,
+        others=source.others(),
+    )

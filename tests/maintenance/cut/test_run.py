@@ -1,0 +1,322 @@
+"""Restored directories: whole transactions, offsets inside their logs, and errors that leave nothing behind."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as Place
+
+from kwire.broker import Broker
+from kwire.cli.main import run
+from kwire.client import Client
+from kwire.errors import LogError, OptionError
+from kwire.internal_topics.enums import ConfigResource
+from kwire.log import LogDirectory
+from kwire.log.internal import replay_cluster, replay_groups
+from kwire.maintenance.cut import AtOffsets, AtTime, CutOptions, CutPoint, CutResult, cut_directory
+from kwire.maintenance.pull import pull
+from kwire.storage.file_system import FileSystem
+from tests.maintenance.cut.busy import INTERNAL, QUIET, Load, check_cut, create
+from tests.storage.faults import Stopped, StoppingFileSystem
+
+NOW_MS = 2_000_000_000_000
+CUTS = 12
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a broker that was busy; read only."""
+    data = tmp_path_factory.mktemp("busy") / "data"
+    with Broker(data_dir=data, transaction_version=0, **INTERNAL) as broker:
+        create(broker.bootstrap_servers)
+        with Load(broker.bootstrap_servers) as load:
+            load.run_until(60)
+            with Client(broker.bootstrap_servers) as client:
+                assert pull(client, str(data.parent / "copy")).is_complete
+            load.run_until(120)
+    return data
+
+
+@pytest.fixture(scope="module")
+def copy(source: Path) -> Path:
+    """A copy that was pulled meanwhile; read only."""
+    return source.parent / "copy"
+
+
+def times(directory: Path) -> list[int]:
+    """Return the largest timestamps of all batches, in order."""
+    logs = [log for key, log in LogDirectory(directory).items() if not key[0].startswith("__cluster")]
+    return sorted(batch.max_timestamp for log in logs for _, batch in log.batches())
+
+
+def drawn_point(directory: Path, choose: random.Random) -> CutPoint:
+    """Draw a time, or offsets near one share of each log, or anywhere in them."""
+    if choose.random() < 0.5:
+        return AtTime(time_ms=choose.choice(times(directory)))
+    share = choose.random() if choose.random() < 0.5 else None
+    offsets = {}
+    for key, log in LogDirectory(directory).items():
+        if key[0] == "__cluster_metadata" or choose.random() < 0.2:
+            continue
+        start, end = log.log_start_offset, log.log_end_offset
+        at = choose.randrange(start, end + 1) if share is None else int(end * share) + choose.randrange(-20, 20)
+        offsets[key] = min(max(at, start), end)
+    return AtOffsets(offsets=offsets)
+
+
+def cut(source: Path, target: Path, point: CutPoint, **options: int) -> CutResult:
+    return cut_directory(str(source), str(target), point, CutOptions(**options), now_ms=NOW_MS)
+
+
+def middle(directory: Path) -> AtTime:
+    found = times(directory)
+    return AtTime(time_ms=found[len(found) // 2])
+
+
+@pytest.mark.parametrize("number", range(CUTS))
+def test_every_cut_has_whole_transactions_and_offsets_inside_of_the_logs(
+    number: int, source: Path, copy: Path, tmp_path: Path
+) -> None:
+    choose = random.Random(number)
+    of = copy if number % 3 == 0 else source
+    check_cut(of, tmp_path / "new", cut(of, tmp_path / "new", drawn_point(of, choose)))
+
+
+def test_a_broker_starts_and_clients_go_on(source: Path, tmp_path: Path) -> None:
+    """Consumers continue at their offsets, and an idempotent producer's last batch is still known as a duplicate."""
+    target = tmp_path / "new"
+    result = cut(source, target, middle(source))
+    groups = replay_groups(LogDirectory(target)).groups
+    committed = {key: each.offset for key, each in groups["readers"].offsets.items()}
+    assert committed
+    ends = {(each.topic, each.partition): each.log_end_offset for each in result.partitions}
+    with Broker(data_dir=target) as broker:
+        servers = broker.bootstrap_servers
+        consumer = Consumer({"bootstrap.servers": servers, "group.id": "readers", **QUIET})
+        assert {
+            (each.topic, each.partition): each.offset for each in consumer.committed([*map(_place, committed)])
+        } == (committed)
+        for key, end in ends.items():
+            assert consumer.get_watermark_offsets(Place(*key), timeout=10)[1] == end, key
+        consumer.close()
+        producer = Producer({"bootstrap.servers": servers, "transactional.id": "t0", **QUIET})
+        producer.init_transactions(10)
+        producer.begin_transaction()
+        producer.produce("orders", b"more", b"more/1/0", 0)
+        producer.commit_transaction(10)
+    cluster = replay_cluster(LogDirectory(target))
+    ids = {log.topic_id for log in LogDirectory(source).values() if log.topic == "orders"}
+    assert {cluster.topics["orders"].topic_id} == ids
+    assert cluster.configs_of(ConfigResource.TOPIC, "stamped")["message.timestamp.type"] == "LogAppendTime"
+
+
+def _place(key: tuple[str, int]) -> Place:
+    return Place(*key)
+
+
+def test_replicas_are_spread_over_nodes(copy: Path, tmp_path: Path) -> None:
+    target = tmp_path / "new"
+    result = cut(copy, target, middle(copy), nodes=4)
+    assert sorted(path.name for path in target.iterdir()) == ["node-1", "node-2", "node-3", "node-4"]
+    nodes = {number: LogDirectory(target / f"node-{number}") for number in range(1, 5)}
+    for each in result.partitions:
+        assert len(set(each.nodes)) == 3
+        found = [nodes[number][each.topic, each.partition] for number in each.nodes]
+        contents = [[bytes(batch.buffer) for _, batch in log.batches()] for log in found]
+        assert contents[0] == contents[1] == contents[2]
+        assert [log.verify() for log in found] == [[]] * 3
+    assert all(directory.meta_properties["node.id"] == str(number) for number, directory in nodes.items())
+    assert len({directory.meta_properties["directory.id"] for directory in nodes.values()}) == 4
+    assert {directory.meta_properties["cluster.id"] for directory in nodes.values()} == {result.cluster_id}
+    clusters = [replay_cluster(directory) for directory in nodes.values()]
+    assert all(list(each.snapshot_records()) == list(clusters[0].snapshot_records()) for each in clusters)
+    counts = [sum(number in each.nodes for each in result.partitions) for number in nodes]
+    assert max(counts) - min(counts) <= 2
+
+
+def test_offsets_beyond_the_logs_are_moved_and_those_without_a_log_deleted(source: Path, tmp_path: Path) -> None:
+    partial = tmp_path / "partial"
+    shutil.copytree(source, partial)
+    for path in partial.glob("stamped-*"):
+        shutil.rmtree(path)
+    result = cut(partial, tmp_path / "new", AtOffsets(offsets={("plain", 0): 5, ("plain", 1): 0}))
+    moved = {(each.topic, each.partition): each.new_offset for each in result.offsets if each.group == "readers"}
+    assert moved == {("plain", 0): 5, ("plain", 1): 0, ("stamped", 0): None, ("stamped", 1): None}
+    offsets = replay_groups(LogDirectory(tmp_path / "new")).groups["readers"].offsets
+    assert {key: each.offset for key, each in offsets.items() if key[1] < 2} == {("plain", 0): 5, ("plain", 1): 0}
+
+
+def test_a_copy_is_cut_at_its_high_watermarks(copy: Path, tmp_path: Path) -> None:
+    lower = tmp_path / "lower"
+    shutil.copytree(copy, lower)
+    manifest = json.loads((lower / "kwire-manifest.json").read_text())
+    entry = manifest["topics"]["plain"]["partitions"]["0"]
+    entry["high_watermark"] -= 7
+    (lower / "kwire-manifest.json").write_text(json.dumps(manifest))
+    result = cut(lower, tmp_path / "new", AtTime(time_ms=NOW_MS))
+    ends = {(each.topic, each.partition): each.log_end_offset for each in result.partitions}
+    assert entry["high_watermark"] - 3 < ends["plain", 0] <= entry["high_watermark"]
+    assert ends["plain", 1] == manifest["topics"]["plain"]["partitions"]["1"]["high_watermark"]
+
+
+def test_archives_of_every_format_are_cut(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    """Magic 0 to 2, holes of compaction, log start offsets inside of segments, from Kafka itself."""
+    for archive in ("modern", "modern44", "legacy"):
+        data = kafka_logs[archive] / "data"
+        logs = {key: log for key, log in LogDirectory(data).items() if key[0] != "__cluster_metadata"}
+        for share in (0.4, 1.0):
+            offsets = {
+                key: log.log_start_offset + int(share * (log.log_end_offset - log.log_start_offset))
+                for key, log in logs.items()
+            }
+            target = tmp_path / f"{archive}-{share}"
+            result = cut(data, target, AtOffsets(offsets=offsets))
+            ends = {(each.topic, each.partition): each for each in result.partitions}
+            for key, log in logs.items():
+                new = LogDirectory(target)[key]
+                assert ends[key].cut_offset <= offsets[key]
+                assert share < 1 or ends[key].cut_offset == log.log_end_offset
+                assert (new.log_start_offset, new.log_end_offset) == (log.log_start_offset, ends[key].log_end_offset)
+                ours = [batch for _, batch in new.batches() if batch.last_offset < ends[key].cut_offset]
+                stored = [batch for _, batch in log.batches() if batch.last_offset < ends[key].cut_offset]
+                assert [batch.last_offset for batch in ours] == [batch.last_offset for batch in stored], key
+
+
+def damage(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[200] ^= 1
+    path.write_bytes(data)
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-7] + b"\1" * 100)
+
+
+@pytest.mark.parametrize("change", [damage, truncate])
+def test_a_damaged_source_is_refused(change: Callable[[Path], None], source: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged"
+    shutil.copytree(source, damaged)
+    change(damaged / "plain-0" / f"{0:020}.log")
+    with pytest.raises(LogError, match=r"plain-0.*kwire log repair"):
+        cut(damaged, tmp_path / "new", AtTime(time_ms=NOW_MS))
+    assert [path.name for path in tmp_path.iterdir()] == ["damaged"]
+
+
+def test_damage_above_the_cut_does_not_matter(source: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged"
+    shutil.copytree(source, damaged)
+    last = max((damaged / "plain-0").glob("*.log"))
+    last.write_bytes(last.read_bytes() + b"\xff" * 100)
+    result = cut(damaged, tmp_path / "new", middle(source))
+    assert any("plain-0: damaged above the cut" in each for each in result.warnings)
+    check_cut(source, tmp_path / "new", result)
+
+
+def test_errors_name_what_is_wrong(source: Path, tmp_path: Path) -> None:
+    end = LogDirectory(source)["plain", 0].log_end_offset
+    for point, said in (
+        (AtTime(time_ms=1000), "no record is as old as 1970-01-01T00:00:01.000Z; the oldest record is of 20"),
+        (AtOffsets(offsets={("plain", 0): end + 1}, origin="f"), f"f: offset {end + 1} of plain-0 .* 0 to {end}"),
+        (AtOffsets(offsets={("plani", 0): 1}, origin="f"), "f: no partition plani-0 in the source; topics: .*plain"),
+        (AtOffsets(offsets={("__cluster_metadata", 0): 1}), "no partition __cluster_metadata-0"),
+    ):
+        with pytest.raises(OptionError, match=said):
+            cut(source, tmp_path / "new", point)
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "x").touch()
+    with pytest.raises(OptionError, match="not an empty directory"):
+        cut(source, tmp_path / "used", middle(source))
+    with pytest.raises(OptionError, match="inside of"):
+        cut(source, source / "new", middle(source))
+    (tmp_path / "left.part").mkdir()
+    with pytest.raises(OptionError, match="left by an interrupted run; remove it"):
+        cut(source, tmp_path / "left", middle(source))
+    with pytest.raises(OptionError, match="0 nodes: expected 1 to 1000"):
+        cut(source, tmp_path / "new", middle(source), nodes=0)
+    assert not (tmp_path / "new").exists()
+
+
+class FullDisk(StoppingFileSystem):
+    """Fails a step as a full disk does."""
+
+    def step(self, what: str, torn: Callable[[], None] | None = None) -> None:
+        try:
+            super().step(what, torn)
+        except Stopped:
+            self.stop_at = None
+            raise LogError("No space left on device", what) from None
+
+
+def test_a_run_that_fails_or_stops_at_any_step_leaves_no_target(copy: Path, tmp_path: Path) -> None:
+    counted = StoppingFileSystem()
+    cut_directory(str(copy), str(tmp_path / "whole"), middle(copy), now_ms=NOW_MS, file_system=counted)
+    steps = len(counted.steps)
+    for at in random.Random(1).sample(range(steps - 1), 12):
+        for files in (FullDisk(at), StoppingFileSystem(at)):
+            target = tmp_path / f"at-{at}"
+            with pytest.raises((LogError, Stopped)):
+                cut_directory(str(copy), str(target), middle(copy), now_ms=NOW_MS, file_system=files)
+            assert not target.exists()
+            if isinstance(files, FullDisk):
+                assert not target.with_name(f"{target.name}.part").exists()
+            shutil.rmtree(target.with_name(f"{target.name}.part"), ignore_errors=True)
+
+
+class SmallDisk(FileSystem):
+    def free_bytes(self, path: str) -> int:
+        return 1000
+
+
+def test_space_is_checked_first(copy: Path, tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="not enough disk space"):
+        cut_directory(str(copy), str(tmp_path / "new"), middle(copy), now_ms=NOW_MS, file_system=SmallDisk())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_reports_what_was_cut(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    offsets = tmp_path / "offsets.csv"
+    offsets.write_text("plain,0,5\norders,0,9\n")
+    arguments = ["log", "restore", str(source), "--at-offsets", str(offsets)]
+    assert run([*arguments, "-o", str(tmp_path / "a"), "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["kind"] for row in rows} == {"partition", "transaction", "offset"}
+    (plain,) = (row for row in rows if row["kind"] == "partition" and (row["topic"], row["partition"]) == ("plain", 0))
+    assert (plain["log_end_offset"], plain["added_records"]) == (5, 0)
+    assert any(row["kind"] == "offset" and row["group"] == "readers" and row["new_offset"] == 5 for row in rows)
+    assert run([*arguments, "-o", str(tmp_path / "b"), "--kafka", "4.0"]) == 0
+    printed = capsys.readouterr().out
+    assert "transactions ended" in printed
+    assert "committed offsets moved" in printed
+    assert replay_cluster(LogDirectory(tmp_path / "b")).features["transaction.version"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "a log directory; restoring it requires --at or --at-offsets"),
+        (["--at", "1", "--at-offsets", "x"], "--at and --at-offsets are mutually exclusive"),
+        (["--at", "noon"], "--at 'noon': expected milliseconds"),
+        (["--at", "1", "--codec", "lz4"], "--codec is for Parquet files"),
+        (["--at-offsets", "missing.csv"], "missing.csv: cannot be read"),
+        (["--at", "1", "--kafka", "9.9"], "unknown Kafka version '9.9'"),
+        (["--nodes", "2"], "--nodes requires --at or --at-offsets"),
+        (["more", "--at", "1"], "2 paths: --at and --at-offsets take one log directory"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(
+    arguments: list[str], said: str, copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["log", "restore", str(copy), *arguments, "-o", str(tmp_path / "new")]) == 2
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cluster_has_to_be_pulled_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["log", "restore", "kafka://broker:9092", "--at", "1", "-o", str(tmp_path / "new")]) == 2
+    assert "copy it with kwire log pull" in capsys.readouterr().err
