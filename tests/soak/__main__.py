@@ -1,7 +1,8 @@
-"""Kill a broker, or a streaming query, repeatedly while clients work, and check the data.
+"""Kill a broker, a streaming query or a pull repeatedly while clients work, and check the data.
 
 python -m tests.soak --minutes 30 --seed 7              clients of a broker
 python -m tests.soak streams --minutes 30 --seed 7      streaming queries, three minutes each, of all kinds in turn
+python -m tests.soak pulls --minutes 30 --seed 7        kwire log pull, 25 kills each, from kwire and Kafka in turn
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 from tests.soak.soak import soak
 
 STREAM_S = 180
+PULL_KILLS = 25
 
 
 def main() -> None:
@@ -25,7 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", nargs="?", choices=["clients", "streams"], default="clients")
+    parser.add_argument("what", nargs="?", choices=["clients", "streams", "pulls"], default="clients")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
     given = parser.parse_args()
@@ -34,6 +36,8 @@ def main() -> None:
     try:
         if given.what == "clients":
             show(soak(directory, seconds=given.minutes * 60, seed=given.seed))
+        elif given.what == "pulls":
+            soak_all_pulls(directory, given.minutes * 60, given.seed)
         else:
             soak_all_streams(directory, given.minutes * 60, given.seed)
     except BaseException:
@@ -54,6 +58,26 @@ def soak_all_streams(directory: Path, seconds: float, seed: int) -> None:
         broker = RealKafka(here / "kafka", "3.9.1") if n % 3 == 2 else None
         variant = VARIANTS[n % len(VARIANTS)]
         show(soak_streams(here, variant=variant, seconds=min(left, STREAM_S), seed=seed + n, broker=broker))
+        remove(here)
+        n += 1
+
+
+def soak_all_pulls(directory: Path, seconds: float, seed: int) -> None:
+    """Pull from kwire's broker and from Kafka in turn, until the time is over or a batch is wrong."""
+    from tests.soak.broker_process import BrokerProcess
+    from tests.soak.pulls import Source, soak_pulls
+    from tests.soak.streams import RealKafka, remove
+
+    deadline = time.monotonic() + seconds
+    n = 0
+    while time.monotonic() < deadline:
+        here = directory / f"{n}"
+        here.mkdir()
+        source: Source = RealKafka(here / "kafka", "3.9.1") if n % 2 else BrokerProcess(here)
+        report = soak_pulls(here, source, kills=PULL_KILLS, seed=seed + n)
+        show(report)
+        if report.lost or report.doubled or report.different or report.damages:
+            raise AssertionError("the copy is not what the source has")
         remove(here)
         n += 1
 
