@@ -161,6 +161,9 @@ class Fetcher:
     def __len__(self) -> int:
         return len(self._partitions) - len(self._stopped)
 
+    def __contains__(self, key: TopicPartition) -> bool:
+        return key in self._partitions and key not in self._stopped
+
     # ---- fetching
 
     def poll(self) -> list[Result]:
@@ -411,9 +414,15 @@ def complete(records: memoryview, position: Position, key: TopicPartition) -> tu
     last = end = 0
     for last, end in batch_spans(records):  # noqa: B007
         pass
+    if not end:
+        if len(records):
+            parse_header(records, 0, 0, f"{key[0]}-{key[1]}")  # raises CorruptBatch for an impossible size
+            what = f"the broker returned {len(records)} bytes of a larger batch at offset {position.offset}"
+            what += "; brokers before 0.10.1 require a larger max.partition.fetch.bytes"
+            raise CorruptBatch(what, 0, (), f"{key[0]}-{key[1]}")
+        return records, position
     header = parse_header(records, last, last, f"{key[0]}-{key[1]}")
-    if not end or header is None:
-        return records[:0], position
+    assert header is not None  # of a complete batch
     if header.last_offset < position.offset:
         what = f"the broker returned batches that end before the fetch offset {position.offset}"
         raise CorruptBatch(what, last, (), f"{key[0]}-{key[1]}", (header.base_offset, header.last_offset))

@@ -161,7 +161,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         """Parse a manifest. file: its path, for errors. Raises LogError."""
         try:
             found = msgspec.json.decode(data, type=cls)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise LogError(f"not a manifest of a copy: {error}", file) from error
         if found.version != VERSION:
             raise LogError(f"manifest of version {found.version}; this release reads version {VERSION}", file)

@@ -7,9 +7,11 @@ import hashlib
 from collections.abc import Mapping
 
 from kwire.client.fetcher import Position
+from kwire.errors import CorruptBatch
 from kwire.log.partition_writer import PartitionWriter
 from kwire.maintenance.new_log import pieces
 from kwire.maintenance.pull.manifest import READ_BYTES, PartitionEntry, SegmentEntry
+from kwire.records import RejectedRecords
 from kwire.records.batch_header import parse_header
 
 __all__ = ["PartitionCopy"]
@@ -66,8 +68,20 @@ class PartitionCopy:
 
         up_to: batches from this offset on are dropped. Raises CorruptBatch, RejectedRecords, LogError.
         """
-        if self.is_empty and len(records):
+        begins = self.is_empty and len(records) > 0
+        if begins:
             self._begin(records, now_ms)
+        try:
+            written = self._append_pieces(records, up_to, now_ms)
+        except (CorruptBatch, RejectedRecords):
+            if begins and not self.log.size_bytes:  # where the log begins, that batch said
+                self.log.truncate_fully_and_start_at(0, now_ms=now_ms)
+                self._follow_active()
+            raise
+        self._move_start()
+        return written
+
+    def _append_pieces(self, records: memoryview, up_to: int | None, now_ms: int) -> int:
         written = 0
         for start, end in pieces(records, APPEND_BYTES):
             piece = records[start:end]
@@ -77,7 +91,6 @@ class PartitionCopy:
                 break
             self._write(piece, now_ms)
             written += len(piece)
-        self._move_start()
         return written
 
     def _write(self, piece: memoryview, now_ms: int) -> None:

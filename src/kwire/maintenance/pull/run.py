@@ -233,6 +233,8 @@ class Pull:
         n = copy.append(result.records, up_to=None if is_whole else copy.high_watermark, now_ms=now())
         self.copied_bytes += n
         self.target.appended(result.key)
+        if not is_whole:
+            copy.high_watermark = copy.log.log_end_offset  # compaction left no batch between it and the high watermark
         if not follow and copy.is_complete:
             self.fetcher.remove(result.key)
         return n
@@ -306,6 +308,14 @@ class Pull:
                 self._open(found, bounds)
         else:
             self._fail(key, error)
+
+    def give_up(self, seconds: float) -> None:
+        """End the partitions that are still fetched: there was nothing to copy for that many seconds."""
+        for key in [key for key in self.copies if key in self.fetcher]:
+            copy = self.copies[key]
+            what = f"{key[0]}-{key[1]}: no records from offset {copy.position().offset} on for {seconds:.0f} s"
+            what += f"; the high watermark was {copy.high_watermark}"
+            self._fail(key, BrokerError(what, ErrorCode.REQUEST_TIMED_OUT))
 
     def _fail(self, key: TopicPartition, error: KwireError) -> None:
         self.failures[key] = error
@@ -440,11 +450,17 @@ def pull(
 def copy_all(run: Pull, stop: Callable[[], bool], progress: Callable[[int], None]) -> None:
     """Fetch until every partition is complete or has failed; with follow, until stop()."""
     checkpoint_at, metadata_at = time.monotonic() + CHECKPOINT_S, time.monotonic() + METADATA_S
+    patience_s = run.client.settings.default_api_timeout_ms / 1000
+    copied, give_up_at = run.copied_bytes, time.monotonic() + patience_s
     while (run.options.follow or len(run.fetcher)) and not stop():
         if run.options.follow and time.monotonic() > metadata_at:
             run.look_for_new()
             metadata_at = time.monotonic() + METADATA_S
         run.step(progress)
+        if run.copied_bytes != copied:
+            copied, give_up_at = run.copied_bytes, time.monotonic() + patience_s
+        elif not run.options.follow and time.monotonic() > give_up_at:
+            run.give_up(patience_s)
         if time.monotonic() > checkpoint_at:
             run.checkpoint()
             checkpoint_at = time.monotonic() + CHECKPOINT_S
