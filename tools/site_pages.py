@@ -38,6 +38,7 @@ MODULES = {
         "kwire.log.cleaner",
         "kwire.log.internal",
         "kwire.log.verify",
+        "kwire.maintenance.adopt",
         "kwire.maintenance.convert",
         "kwire.maintenance.restore",
         "kwire.maintenance.cut",

@@ -34,8 +34,8 @@ RUN_ELSEWHERE = {
 
 
 PLAIN = (
-    "avro.md", "broker.md", "capture.md", "compaction.md", "conversion.md", "convert.md", "internal.md", "log.md",
-    "messages.md", "records.md", "repair.md", "tiered.md", "writing-logs.md",
+    "adopt.md", "avro.md", "broker.md", "capture.md", "compaction.md", "conversion.md", "convert.md", "internal.md",
+    "log.md", "messages.md", "records.md", "repair.md", "tiered.md", "writing-logs.md",
 )  # fmt: skip
 
 

@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.metadata_records import VersionedMessage, metadata_record
 from kwire.internal_topics.names import METADATA_TOPIC
-from kwire.log.internal.metadata_files import METADATA_TOPIC_ID, RECORDS_PER_BATCH, snapshot_file, write_snapshot
+from kwire.log.internal.metadata_files import (
+    METADATA_TOPIC_ID,
+    RECORDS_PER_BATCH,
+    drop_log_below,
+    snapshot_file,
+    write_snapshot,
+)
 from kwire.log.internal.stored_metadata import QUORUM_STATE, StoredMetadata
 from kwire.log.log_config import LogConfig
 from kwire.log.partition_writer import PartitionWriter
@@ -87,6 +93,8 @@ class MetadataLog:
         config = CONFIG.replace(
             segment_bytes=settings.metadata_log_segment_bytes, segment_ms=settings.metadata_log_segment_ms
         )
+        if stored.snapshot_offset > max(stored.log_end_offset, 0):
+            drop_log_below(file_system, directory, stored.snapshot_offset)
         log = PartitionWriter.open(
             file_system,
             directory,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from kwire.errors import OptionError, did_you_mean
 
-__all__ = ["METADATA_VERSION", "NEWEST_RELEASE", "RELEASES", "MetadataRelease", "release_of"]
+__all__ = ["METADATA_VERSION", "NEWEST_RELEASE", "RELEASES", "MetadataRelease", "release_of", "release_of_level"]
 
 METADATA_VERSION = "metadata.version"
 ZK_MIGRATION_LEVEL, DIRECTORIES_LEVEL, ELR_LEVEL = 8, 17, 23  # 3.4-IV0, 3.7-IV2, 4.0-IV1
@@ -80,3 +80,9 @@ def release_of(text: str) -> MetadataRelease:
         known = ", ".join(RELEASES)
         raise OptionError(f"unknown Kafka version {text[:40]!r}{did_you_mean(text, RELEASES)}; expected one of {known}")
     return RELEASES[name]
+
+
+def release_of_level(level: int, other_features: dict[str, int]) -> MetadataRelease:
+    """Return the oldest release that supports a metadata.version, with these levels; of unknown ones the newest."""
+    names = [each.name for each in RELEASES.values() if each.level >= level]
+    return MetadataRelease(name=(names or [NEWEST_RELEASE.name])[0], level=level, other_features=other_features)

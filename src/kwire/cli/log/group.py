@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from kwire.cli.command import add_command, add_group, new_group
+from kwire.cli.log.adopt import adopt
 from kwire.cli.log.compact import compact
 from kwire.cli.log.convert import convert
 from kwire.cli.log.dump import dump
@@ -87,6 +88,7 @@ def register(app: typer.Typer) -> None:
         "kwire log restore orders.parquet -o restored --codec lz4",
         "kwire log restore orders.parquet -o renumbered --new-offsets --offset-table offsets.parquet",
     )
+    add_command(group, "adopt", adopt, f"kwire log adopt {DATA} --controller-dir 100=controller --kafka-version 3.9")
     add_command(
         group,
         "compact",

@@ -12,12 +12,14 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from kwire.internal_topics.metadata_records import VersionedMessage
+from kwire.log.file_names import parse_segment_file, segment_file
 from kwire.messages import SnapshotFooterRecord, SnapshotHeaderRecord
 from kwire.protocol.record_values import write_metadata_record
 from kwire.records import BatchBuilder, ControlRecordType, write_control_batch
+from kwire.storage.checkpoints import LEADER_EPOCHS
 from kwire.storage.file_system import FileSystem
 
-__all__ = ["METADATA_TOPIC_ID", "RECORDS_PER_BATCH", "snapshot_file", "write_snapshot"]
+__all__ = ["METADATA_TOPIC_ID", "RECORDS_PER_BATCH", "drop_log_below", "snapshot_file", "write_snapshot"]
 
 METADATA_TOPIC_ID = UUID(int=1)
 """Uuid.METADATA_TOPIC_ID."""
@@ -27,6 +29,18 @@ RECORDS_PER_BATCH = 1000
 def snapshot_file(end_offset: int, leader_epoch: int) -> str:
     """Return the name of a snapshot of the records below end_offset."""
     return f"{end_offset:020d}-{leader_epoch:010d}.checkpoint"
+
+
+def drop_log_below(files: FileSystem, directory: str, offset: int) -> None:
+    """Remove all segments, and start an empty log at an offset, that of a newer snapshot. Raises LogError.
+
+    A broker that has fetched a snapshot and crashed leaves such a log.
+    Source: kafka.raft.KafkaMetadataLog.truncateToLatestSnapshot.
+    """
+    for name in files.list(directory):
+        if parse_segment_file(name) is not None or name == LEADER_EPOCHS:
+            files.remove(f"{directory}/{name}")
+    files.write_atomically(f"{directory}/{segment_file(offset, 'log')}", b"")
 
 
 def write_snapshot(

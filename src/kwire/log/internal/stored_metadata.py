@@ -56,13 +56,15 @@ class StoredMetadata:
 
     records: of the newest snapshot and of the log above it. quorum: with the highest leader epoch of the file and of
     all batches. voters: the newest KRAFT_VERSION and KRAFT_VOTERS records, which only logs with kraft.version 1 have.
-    snapshot_offset: the end offset of the newest snapshot, 0 without one.
+    snapshot_offset: the end offset of the newest snapshot, 0 without one. log_end_offset: of the log, -1 without one;
+    it can be below the snapshot, which then replaces the log.
     """
 
     records: list[TypedRecord] = field(default_factory=list)
     quorum: QuorumState = field(default_factory=QuorumState)
     voters: dict[ControlRecordType, bytes] = field(default_factory=dict)
     snapshot_offset: int = 0
+    log_end_offset: int = -1
 
 
 def read_metadata(directory: Path) -> StoredMetadata:
@@ -84,7 +86,9 @@ def read_metadata(directory: Path) -> StoredMetadata:
         what = f"metadata log begins at offset {int(segments[0].stem)}, and no snapshot covers the records before it"
         raise LogError(what, str(directory))
     for path in segments:
-        read_file(stored, path, stored.snapshot_offset)
+        stored.log_end_offset = max(
+            stored.log_end_offset, int(path.stem), read_file(stored, path, stored.snapshot_offset)
+        )
     quorum = read_quorum_state(directory / QUORUM_STATE)
     quorum.leader_epoch = max(quorum.leader_epoch, stored.quorum.leader_epoch)
     stored.quorum = quorum
@@ -110,21 +114,26 @@ def read_quorum_state(path: Path) -> QuorumState:
         raise LogError(f"invalid quorum state: {error}", str(path)) from None
 
 
-def read_file(stored: StoredMetadata, path: Path, start_offset: int) -> None:
-    """Add the records of a snapshot or segment from start_offset on. Raises LogError."""
+def read_file(stored: StoredMetadata, path: Path, start_offset: int) -> int:
+    """Add the records of a snapshot or segment from start_offset on; return the offset after its last batch, or 0.
+
+    Raises LogError.
+    """
+    end = 0
     try:
         for batch in read_batches(path.read_bytes()):
             batch.check()
             stored.quorum.leader_epoch = max(stored.quorum.leader_epoch, batch.partition_leader_epoch)
-            if batch.last_offset < start_offset:
-                continue
-            for record in typed_records(METADATA_TOPIC, 0, batch, decode_metadata):
-                if record.kind == DAMAGE:
-                    return
-                if record.offset >= start_offset:
-                    read_record(stored, record, path)
+            if batch.last_offset >= start_offset:
+                for record in typed_records(METADATA_TOPIC, 0, batch, decode_metadata):
+                    if record.kind == DAMAGE:
+                        return end
+                    if record.offset >= start_offset:
+                        read_record(stored, record, path)
+            end = batch.last_offset + 1
     except CorruptBatch:
-        return
+        pass
+    return end
 
 
 def read_record(stored: StoredMetadata, record: TypedRecord, path: Path) -> None:
