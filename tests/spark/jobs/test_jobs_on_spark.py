@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kwire.broker import Broker
 from kwire.errors import OptionError
 from kwire.log import LogDirectory
 from kwire.spark import jobs
@@ -26,10 +28,12 @@ def test_the_pages_examples_on_spark(
     page = (ROOT / "docs" / "jobs.md").read_text("utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     names: dict[str, Any] = {"spark": spark}
-    for number, block in enumerate(blocks):
-        source = block.replace("/mnt/kafka", str(modern)).replace("/mnt/captures", str(CAPTURES))
-        source = source.replace("/mnt/out", str(tmp_path))
-        exec(compile(source, f"docs/jobs.md, example {number}", "exec"), names)
+    shutil.copytree(modern, tmp_path / "cluster")
+    with Broker(data_dir=tmp_path / "cluster") as broker:
+        for number, block in enumerate(blocks):
+            source = block.replace("/mnt/kafka", str(modern)).replace("/mnt/captures", str(CAPTURES))
+            source = source.replace("/mnt/out", str(tmp_path)).replace("broker:9092", broker.bootstrap_servers)
+            exec(compile(source, f"docs/jobs.md, example {number}", "exec"), names)
     directory = LogDirectory(modern)
     assert names["found"].is_fine
     assert names["found"].partitions.count() == len(directory)
@@ -39,6 +43,11 @@ def test_the_pages_examples_on_spark(
     assert sorted(LogDirectory(tmp_path / "zstd")) == sorted(directory)
     assert {key[0] for key in LogDirectory(tmp_path / "compacted")} == {"compacted", "__cluster_metadata"}
     assert sorted(LogDirectory(tmp_path / "restored")) == [("orders", n) for n in range(3)]
+    copied = LogDirectory(tmp_path / "copy")
+    assert names["pulled"].is_complete
+    assert [key for key in copied if key[0] == "orders"] == [("orders", n) for n in range(3)]
+    for key in (("orders", n) for n in range(3)):
+        assert list(copied[key].read()) == list(directory[key].read())
     moved = {
         (row["group"], row["topic"], row["partition"]): (row["offset"], row["new_offset"])
         for row in names["moved"].collect()

@@ -41,7 +41,7 @@ from kwire.storage.checkpoints import LeaderEpoch
 from kwire.storage.file_system import FileSystem
 from kwire.storage.writable_store import is_local, open_writable_store
 
-__all__ = ["PullOptions", "PullResult", "pull"]
+__all__ = ["Pull", "PullOptions", "PullResult", "copy_all", "pull", "start"]
 
 CHECKPOINT_S = 10.0
 METADATA_S = 10.0
@@ -82,7 +82,7 @@ class PullResult:
 
 @dataclass(slots=True, kw_only=True)
 class Pull:
-    """A run of pull()."""
+    """A run of pull(). done: partitions that other processes have copied."""
 
     client: Client
     source: SourceCluster
@@ -97,6 +97,7 @@ class Pull:
     written: dict[TopicPartition, dict[bytes, bytes]] = field(default_factory=dict)
     described: ClusterEntry | None = None
     copies: dict[TopicPartition, PartitionCopy] = field(default_factory=dict)
+    done: dict[TopicPartition, PartitionEntry] = field(default_factory=dict)
     failures: dict[TopicPartition, KwireError] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     copied_bytes: int = 0
@@ -106,6 +107,11 @@ class Pull:
     def begin(self, topics: Sequence[Topic]) -> None:
         """Open the copies of topics and fetch them."""
         self._describe([topic for topic in topics if topic.name not in self.topics])
+        for key, found in self.bounds(topics).items():
+            self.open(key, found)
+
+    def bounds(self, topics: Sequence[Topic]) -> dict[TopicPartition, Bounds]:
+        """Return the offsets to copy of partitions that are not open."""
         chosen = self.options.partitions
         keys = [(topic.name, n) for topic in topics for n in topic.partitions if chosen is None or n in chosen]
         # internal topics first: see SourceCluster.select
@@ -113,8 +119,7 @@ class Pull:
         bounds: dict[TopicPartition, Bounds] = {}
         for group in ([key for key in keys if key[0] in internal], [key for key in keys if key[0] not in internal]):
             bounds |= self.source.bounds([key for key in group if key not in self.copies])
-        for key, found in bounds.items():
-            self._open(key, found)
+        return bounds
 
     def _describe(self, topics: Sequence[Topic]) -> None:
         """Look up the configs of topics, and use them for their copies."""
@@ -122,11 +127,16 @@ class Pull:
             self.topics[each.topic.name] = each
             self.target.set_config(each.topic.name, log_config(each.configs))
 
-    def _open(self, key: TopicPartition, bounds: Bounds) -> None:
-        """Open or create the copy of a partition, and fetch it."""
-        now_ms, topic_id = now(), self.topics[key[0]].topic.topic_id
+    def set_aside_recreated(self, key: TopicPartition) -> None:
+        """Set aside the copy of an earlier topic of the same name."""
+        topic_id = self.topics[key[0]].topic.topic_id
         if topic_id is not None and self.target.topic_id(key) not in (None, topic_id):
             self._happened("recreated", key, end_offset=self.target.set_aside(key))
+
+    def open(self, key: TopicPartition, bounds: Bounds) -> None:
+        """Open or create the copy of a partition, and fetch it."""
+        now_ms, topic_id = now(), self.topics[key[0]].topic.topic_id
+        self.set_aside_recreated(key)
         copy = self.copies[key] = self.target.copy(
             key,
             topic_id=topic_id,
@@ -305,7 +315,7 @@ class Pull:
             self.fetcher.remove(key)
             self._describe([topic])
             for found, bounds in self.source.bounds([key]).items():
-                self._open(found, bounds)
+                self.open(found, bounds)
         else:
             self._fail(key, error)
 
@@ -349,13 +359,14 @@ class Pull:
     @property
     def is_complete(self) -> bool:
         """Whether the partitions are copied up to their high watermarks."""
-        return bool(self.copies) and not self.failures and all(copy.is_complete for copy in self.copies.values())
+        found = [each.is_complete for each in self.copies.values()] + [each.is_complete for each in self.done.values()]
+        return bool(found) and not self.failures and all(found)
 
     def manifest(self) -> Manifest:
         """Return the state of the copy, with the topics of earlier runs."""
         earlier = self.earlier
         topics: dict[str, TopicEntry] = {} if earlier is None else dict(earlier.topics)
-        written = {key: copy.entry() for key, copy in sorted(self.copies.items())}
+        written = self.done | {key: copy.entry() for key, copy in sorted(self.copies.items())}
         found: dict[str, dict[int, PartitionEntry]] = {name: {} for name in self.topics}
         for (name, number), entry in written.items():
             found[name][number] = entry
@@ -399,30 +410,8 @@ def pull(
     ConnectionFailed if the cluster cannot be reached. What is copied until then stays, and a later run continues there.
     Errors of single partitions are in the result.
     """
-    options = options or PullOptions()
-    source = SourceCluster(client=client, patterns=options.topics, with_groups=options.groups)
-    cluster = source.metadata()
-    if options.groups:
-        source.find_unreadable(cluster)
-    topics = [topic for topic in source.select(cluster) if not topic.error_code]
     place = target if isinstance(target, Target) else open_target(target, storage_options or {}, file_system)
-    earlier = place.read_manifest(cluster.cluster_id)
-    described = {each.topic.name: each for each in source.configs(topics)}
-    if earlier is None:
-        place.begin(empty_manifest(client, cluster))
-    configs = {name: log_config(each.configs) for name, each in described.items()}
-    place.open(cluster_id=cluster.cluster_id, configs=configs, earlier=earlier)
-    run = Pull(
-        client=client,
-        source=source,
-        target=place,
-        options=options,
-        cluster=cluster,
-        earlier=earlier,
-        began_ms=now(),
-        fetcher=Fetcher(client),
-        topics=described,
-    )
+    run, topics = start(client, place, options or PullOptions())
     is_clean = False
     try:
         run.set_aside_made()
@@ -445,6 +434,33 @@ def pull(
         failures=run.failures,
         is_complete=run.is_complete,
     )
+
+
+def start(client: Client, place: Target, options: PullOptions) -> tuple[Pull, list[Topic]]:
+    """Open the target, and return a run and its topics. Raises as pull()."""
+    source = SourceCluster(client=client, patterns=options.topics, with_groups=options.groups)
+    cluster = source.metadata()
+    if options.groups:
+        source.find_unreadable(cluster)
+    topics = [topic for topic in source.select(cluster) if not topic.error_code]
+    earlier = place.read_manifest(cluster.cluster_id)
+    described = {each.topic.name: each for each in source.configs(topics)}
+    if earlier is None:
+        place.begin(empty_manifest(client, cluster))
+    configs = {name: log_config(each.configs) for name, each in described.items()}
+    place.open(cluster_id=cluster.cluster_id, configs=configs, earlier=earlier)
+    run = Pull(
+        client=client,
+        source=source,
+        target=place,
+        options=options,
+        cluster=cluster,
+        earlier=earlier,
+        began_ms=now(),
+        fetcher=Fetcher(client),
+        topics=described,
+    )
+    return run, topics
 
 
 def copy_all(run: Pull, stop: Callable[[], bool], progress: Callable[[int], None]) -> None:

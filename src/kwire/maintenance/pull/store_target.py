@@ -3,6 +3,8 @@
     URL/orders-0/...             as in a log directory: segments, indexes, snapshots, leader epochs
     URL/kwire-manifest.json      written after what it names
     URL/kwire-pull.lease         while a pull runs
+    URL/kwire-pull-orders-0.*    while a process copies this partition as part of a job: its lease, and what it has
+                                 copied, which becomes part of the manifest when the job ends or continues
 
 Segments are written in a local staging directory and uploaded by UPLOADS threads: closed ones at once, the open one of
 a partition when the copy has caught up, and at the latest after TAIL_S. An open segment of TAIL_BYTES is closed rather
@@ -13,16 +15,18 @@ A file is replaced whole, so a reader finds a partition as it was at some moment
 from __future__ import annotations
 
 import dataclasses
+import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 
 import msgspec
 
-from kwire.errors import KwireError, OptionError
+from kwire.errors import KwireError, LogError, OptionError
 from kwire.identifiers import TopicPartition
-from kwire.log.file_names import SEGMENT_FILE
+from kwire.log.file_names import SEGMENT_FILE, parse_partition_directory
 from kwire.log.log_config import LogConfig
 from kwire.maintenance.new_directory import name_of
 from kwire.maintenance.pull.lease import Lease
@@ -47,7 +51,8 @@ from kwire.storage.writable_store import WritableStore
 
 __all__ = ["LEASE", "StoreTarget"]
 
-LEASE = "kwire-pull.lease"
+LEASE, LEASE_ENDING, PART_ENDING = "kwire-pull.lease", ".lease", ".json"
+PART = "kwire-pull-"
 UPLOADS = 4
 SEGMENT_BYTES = 64 << 20
 TAIL_BYTES = 8 << 20
@@ -66,7 +71,7 @@ class StoreTarget(Target):
     _pool: ThreadPoolExecutor
 
     def __init__(self, store: WritableStore, *, part: TopicPartition | None = None) -> None:
-        """part: write this partition only, and nothing that other partitions share; read_manifest is not called."""
+        """part: write this partition only, and nothing that others share; read_manifest and begin are not called."""
         self.url, self._store, self._part = store.url, store, part
         self.options = store.options
         self._root: dict[str, Entry] = {}
@@ -79,6 +84,7 @@ class StoreTarget(Target):
         self._total_bytes = 0
         self._written: dict[str, bytes] = {}
         self._last: Manifest | None = None
+        self._parts: list[str] = []
 
     # ---- begin
 
@@ -100,19 +106,19 @@ class StoreTarget(Target):
         where = self.url if self._part is None else f"{self.url}/{name_of(self._part)}"
         self._staging = Staging(where)
         self._pool = ThreadPoolExecutor(UPLOADS, "kwire-upload")
+        if earlier is not None:
+            self._last = earlier
+            for name, topic_entry in earlier.topics.items():
+                for number, entry in topic_entry.partitions.items():
+                    self._known[name, number] = entry
         try:
-            self._lease = Lease(self._store, self._lease_file, self._staging.path)
+            self._lease = Lease(self._store, self._part_file(LEASE_ENDING), self._staging.path)
             self._prepare(cluster_id)
         except BaseException:
             self._give_up()
             raise
         for topic, config in configs.items():
             self.set_config(topic, config)
-        if earlier is not None:
-            self._last = earlier
-            for name, topic_entry in earlier.topics.items():
-                for number, entry in topic_entry.partitions.items():
-                    self._known[name, number] = entry
 
     def _prepare(self, cluster_id: str | None) -> None:
         """List the copy, and write the files of the directory itself."""
@@ -120,15 +126,46 @@ class StoreTarget(Target):
             self._found[self._part] = read_partition(self._store, name_of(self._part))
             return
         self._root = self._store.find("")
+        for name in self._root:
+            if name.startswith(PART) and name.endswith(PART_ENDING):
+                key = parse_partition_directory(name.removeprefix(PART).removesuffix(PART_ENDING))
+                if key is not None:
+                    self._known[key] = parse_part(self._store.read_all(name), self._store.url_of(name))
+                    self._parts.append(name)
         if CLEAN_SHUTDOWN in self._root:
             self._store.remove(CLEAN_SHUTDOWN)
         if META_PROPERTIES not in self._root:
             properties = MetaProperties.new(COPY_NODE_ID, cluster_id)
             self._store.write(META_PROPERTIES, properties.render(time.time_ns() // 1_000_000))
 
-    @property
-    def _lease_file(self) -> str:
-        return LEASE if self._part is None else f"kwire-pull-{name_of(self._part)}.lease"
+    def _part_file(self, ending: str) -> str:
+        return LEASE if self._part is None else f"{PART}{name_of(self._part)}{ending}"
+
+    def known(self, key: TopicPartition) -> PartitionEntry | None:
+        """Return what is known of a partition that is not open."""
+        return self._known.get(key)
+
+    def adopt(self, key: TopicPartition, entry: PartitionEntry) -> None:
+        """Note what another process has copied of a partition."""
+        self._known[key] = entry
+        self._parts.append(f"{PART}{name_of(key)}{PART_ENDING}")
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep the lease while other processes copy partitions. Raises LogError if another process takes it."""
+        stopped = threading.Event()
+
+        def renew() -> None:
+            while not stopped.wait(WAIT_S):
+                self._lease.renew_if_due()
+
+        with ThreadPoolExecutor(1, "kwire-lease") as pool:
+            renewing = pool.submit(renew)
+            try:
+                yield
+            finally:
+                stopped.set()
+        renewing.result()
 
     def _give_up(self) -> None:
         self._pool.shutdown(cancel_futures=True)
@@ -344,6 +381,7 @@ class StoreTarget(Target):
     def _write_state(self, manifest: MakeManifest) -> None:
         """Write the checkpoints and the manifest, if they have changed."""
         if self._part is not None:
+            self._write_changed(self._part_file(PART_ENDING), msgspec.json.encode(self._copies[self._part].entry()))
             return
         entries = self._known | {key: copy.entry() for key, copy in self._copies.items()}
         ends = {key: entry.log_end_offset for key, entry in entries.items()}
@@ -354,6 +392,8 @@ class StoreTarget(Target):
         new, last = manifest(), self._last
         if last is None or msgspec.structs.replace(new, written_ms=last.written_ms, began_ms=last.began_ms) != last:
             self._write_manifest(new)
+        while self._parts:  # the manifest has them now
+            self._store.remove(self._parts.pop())
 
     def _write_changed(self, name: str, data: bytes) -> None:
         if self._written.get(name) != data:
@@ -393,3 +433,11 @@ class StoreTarget(Target):
                 self._collect(WAIT_S)
         while self._running:
             self._collect(WAIT_S)
+
+
+def parse_part(data: bytes, file: str) -> PartitionEntry:
+    """Parse what a process has copied of a partition. file: for errors. Raises LogError."""
+    try:
+        return msgspec.json.decode(data, type=PartitionEntry)
+    except msgspec.DecodeError as error:
+        raise LogError(f"not written by a pull: {error}; remove it", file) from error

@@ -1,6 +1,6 @@
-"""Jobs on whole log directories and captures, for classic Spark and Spark Connect.
+"""Jobs on whole log directories, clusters and captures, for classic Spark and Spark Connect.
 
-    verify, export, convert, compact, restore, translate_offsets, advise        docs/jobs.md
+    verify, export, convert, compact, restore, translate_offsets, advise, pull        docs/jobs.md
 
 Each takes a SparkSession, runs one task per partition (small partitions share tasks) and returns a result with a row
 per partition. JobFailed names the failed partitions; it is raised when all others are complete.
@@ -11,6 +11,7 @@ from kwire.spark.jobs.advising import Advice, advise
 from kwire.spark.jobs.compacting import compact
 from kwire.spark.jobs.converting import convert
 from kwire.spark.jobs.exporting import export
+from kwire.spark.jobs.pulling import Pulled, pull
 from kwire.spark.jobs.restoring import Restored, restore
 from kwire.spark.jobs.result import JobResult
 from kwire.spark.jobs.runner import Progress
@@ -22,12 +23,14 @@ __all__ = [
     "JobFailed",
     "JobResult",
     "Progress",
+    "Pulled",
     "Restored",
     "Verified",
     "advise",
     "compact",
     "convert",
     "export",
+    "pull",
     "restore",
     "translate_offsets",
     "verify",
