@@ -1,15 +1,29 @@
-"""What tasks do with their batches before Spark gets them."""
+"""What tasks do with their batches before Spark gets them, and against delays of Spark's workers."""
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
+import pickle
+import socket
+import struct
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pytest
 
+pytest.importorskip("pyspark.sql.datasource")
+
 from kwire.spark import worker
+from kwire.spark.live.options import parse_options
+from kwire.spark.live.source import LiveReader
 from kwire.spark.worker import join_small
+
+OPTIONS = {"kafka.bootstrap.servers": "localhost:1", "subscribe": "t"}
 
 
 def batch(rows: int, first: int = 0) -> pa.RecordBatch:
@@ -39,18 +53,86 @@ def test_large_batches_pass_unchanged_and_keep_their_place() -> None:
     assert list(join_small([])) == []
 
 
-def test_objects_are_frozen_once_and_in_spark_workers_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "_is_frozen", False)
+def test_objects_are_frozen_after_imports_and_in_spark_workers_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_frozen_modules", 0)
     monkeypatch.delenv("SPARK_REUSE_WORKER", raising=False)
     before = gc.get_freeze_count()
     worker.freeze_modules()
     assert gc.get_freeze_count() == before
-    monkeypatch.setitem(os.environ, "SPARK_REUSE_WORKER", "1")
+    monkeypatch.setenv("SPARK_REUSE_WORKER", "1")
     try:
         worker.freeze_modules()
         frozen = gc.get_freeze_count()
         assert frozen > before + 1000
+        mine = [[] for _ in range(1000)]  # type: ignore[var-annotated]
         worker.freeze_modules()
         assert gc.get_freeze_count() <= frozen
+        monkeypatch.setitem(sys.modules, "imported_later", sys)
+        worker.freeze_modules()
+        assert gc.get_freeze_count() >= frozen + len(mine) / 2
     finally:
         gc.unfreeze()
+
+
+def _unacknowledged(sender: socket.socket) -> int:
+    """Return the number of sent bytes that the other side has not acknowledged (SIOCOUTQ)."""
+    return struct.unpack("i", fcntl.ioctl(sender.fileno(), termios.TIOCOUTQ, b"\0" * 4))[0]  # type: ignore[no-any-return]
+
+
+@contextmanager
+def _talking() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Return the ends of a TCP connection with requests and answers, as of Spark's JVM and a reused worker."""
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as jvm:
+        ours, _ = server.accept()
+        with ours:
+            for _ in range(40):
+                jvm.sendall(b"task")
+                assert ours.recv(100) == b"task"
+                ours.sendall(b"rows")
+                assert jvm.recv(100) == b"rows"
+            yield jvm, ours
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="TCP_QUICKACK")
+def test_the_first_packet_of_a_task_is_acknowledged_when_its_reader_is_unpickled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SPARK_REUSE_WORKER", "1")
+    reader = pickle.dumps(LiveReader(parse_options(OPTIONS, "batch"), ("value",)))
+    delayed = 0
+    with _talking() as (jvm, ours):
+        worker._connections.cache_clear()
+        try:
+            for _ in range(20):
+                jvm.sendall(b"init")
+                assert ours.recv(100) == b"init"
+                delayed += _unacknowledged(jvm) > 0
+                pickle.loads(reader)
+                assert _unacknowledged(jvm) == 0
+                ours.sendall(b"rows")
+                assert jvm.recv(100) == b"rows"
+            assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        finally:
+            worker._connections.cache_clear()
+    assert delayed  # else this proves nothing
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="TCP_QUICKACK")
+@pytest.mark.parametrize(("reuse", "timeout"), [(None, None), ("1", 5.0)])
+def test_sockets_of_other_programs_stay_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, reuse: str | None, timeout: float | None
+) -> None:
+    if reuse is None:
+        monkeypatch.delenv("SPARK_REUSE_WORKER", raising=False)
+    else:
+        monkeypatch.setenv("SPARK_REUSE_WORKER", reuse)
+    with _talking() as (_, ours):
+        worker._connections.cache_clear()
+        socket.setdefaulttimeout(timeout)
+        try:
+            worker.avoid_tcp_delays()
+        finally:
+            socket.setdefaulttimeout(None)
+            worker._connections.cache_clear()
+        assert os.get_blocking(ours.fileno())
+        assert not ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -18,6 +18,7 @@ from kwire.spark.capture.options import BODY, BODY_COLUMNS, CaptureOptions, avai
 from kwire.spark.message_types import message_class
 from kwire.spark.sail import on_both_engines
 from kwire.spark.schema import columns_of_schema, effective_options, render_schema
+from kwire.spark.worker import SentToWorkers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +42,7 @@ class CapturePartition(InputPartition):
         self.path = path
 
 
-class CaptureReader(DataSourceReader):
+class CaptureReader(SentToWorkers, DataSourceReader):
     """Plans and reads one query."""
 
     def __init__(self, options: CaptureOptions) -> None:

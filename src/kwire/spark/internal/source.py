@@ -17,6 +17,7 @@ from kwire.identifiers import TopicPartition
 from kwire.spark.internal.options import InternalOptions, column_types, parse_options
 from kwire.spark.sail import on_both_engines
 from kwire.spark.schema import columns_of_schema, effective_options, render_schema
+from kwire.spark.worker import SentToWorkers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +33,7 @@ class InternalPartition(InputPartition):
         self.topic_partition = topic_partition
 
 
-class InternalReader(DataSourceReader):
+class InternalReader(SentToWorkers, DataSourceReader):
     """Plans and reads one query."""
 
     def __init__(self, options: InternalOptions) -> None:

@@ -21,6 +21,7 @@ from kwire.client import Client, OpenTransaction, Producer
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
 from kwire.spark.live.batch_marks import Mark, add_mark, find_mark, replace_mark
 from kwire.spark.live.write_options import LiveWriteOptions
+from kwire.spark.worker import SentToWorkers, freeze_modules
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +46,7 @@ class TaskWritten(WriterCommitMessage):
 Messages = Sequence[WriterCommitMessage | None]
 
 
-class LiveWriter(DataSourceArrowWriter):
+class LiveWriter(SentToWorkers, DataSourceArrowWriter):
     """Writes one batch query. columns: the columns to write."""
 
     def __init__(self, options: LiveWriteOptions, columns: tuple[str, ...]) -> None:
@@ -69,7 +70,7 @@ class LiveWriter(DataSourceArrowWriter):
         abort_all(self.options, _written(messages))
 
 
-class LiveStreamWriter(DataSourceStreamArrowWriter):
+class LiveStreamWriter(SentToWorkers, DataSourceStreamArrowWriter):
     """Writes the micro-batches of one streaming query."""
 
     def __init__(self, options: LiveWriteOptions, columns: tuple[str, ...]) -> None:
@@ -94,6 +95,7 @@ def _write(
     """Write the rows of one task. is_marked: whether it records its micro-batch."""
     from kwire.spark.live.writing import write_task
 
+    freeze_modules()
     mark = _task_mark() if is_marked else None
     return TaskWritten(write_task(rows, columns, options, task=_task_number(), mark=mark))
 

@@ -18,6 +18,7 @@ from kwire.spark.log.filters import PushedFilters, parse_filters
 from kwire.spark.log.options import LogOptions, check_query, parse_options
 from kwire.spark.sail import on_both_engines
 from kwire.spark.schema import TYPES, choose_columns, effective_options, render_schema
+from kwire.spark.worker import SentToWorkers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +40,7 @@ KEEPS_PLANS_APART = hasattr(DataSourceReader, "pushLimit")
 logger = logging.getLogger("kwire.spark")
 
 
-class LogReader(DataSourceReader):
+class LogReader(SentToWorkers, DataSourceReader):
     """Plans and reads one batch query. columns: in the order of the schema."""
 
     def __init__(self, options: LogOptions, columns: tuple[str, ...]) -> None:

@@ -32,6 +32,7 @@ from kwire.spark.offsets import (
 from kwire.spark.options.query import QueryOptions
 from kwire.spark.streaming.micro_batch import has_enough_offsets, next_ranges, rate_limit
 from kwire.spark.streaming.position import Json, Offsets, Position, TopicIds
+from kwire.spark.worker import avoid_tcp_delays
 
 if TYPE_CHECKING:
     pass
@@ -97,6 +98,7 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__init__(**state)  # type: ignore[misc]
+        avoid_tcp_delays()
 
     @abstractmethod
     def open_offset_source(self) -> S:
