@@ -11,9 +11,18 @@ from dataclasses import dataclass, field
 
 from kwire.errors import OptionError, did_you_mean
 
-__all__ = ["METADATA_VERSION", "NEWEST_RELEASE", "RELEASES", "MetadataRelease", "release_of", "release_of_level"]
+__all__ = [
+    "ELR_VERSION",
+    "METADATA_VERSION",
+    "NEWEST_RELEASE",
+    "RELEASES",
+    "MetadataRelease",
+    "release_of",
+    "release_of_level",
+]
 
 METADATA_VERSION = "metadata.version"
+ELR_VERSION = "eligible.leader.replicas.version"
 ZK_MIGRATION_LEVEL, DIRECTORIES_LEVEL, ELR_LEVEL = 8, 17, 23  # 3.4-IV0, 3.7-IV2, 4.0-IV1
 
 
@@ -21,7 +30,7 @@ ZK_MIGRATION_LEVEL, DIRECTORIES_LEVEL, ELR_LEVEL = 8, 17, 23  # 3.4-IV0, 3.7-IV2
 class MetadataRelease:
     """A Kafka release. level: its metadata.version. other_features: levels of its other features, without zeros.
 
-    Eligible leader replicas (KIP-966) are not among them: a cluster that had none needs its min.insync.replicas first.
+    Eligible leader replicas are not among them: see `new_cluster`.
     """
 
     name: str

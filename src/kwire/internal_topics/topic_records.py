@@ -9,7 +9,7 @@ from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.cluster_values import Topic
 from kwire.internal_topics.enums import ConfigResource
 from kwire.internal_topics.metadata_records import VersionedMessage, metadata_record
-from kwire.internal_topics.metadata_versions import MetadataRelease
+from kwire.internal_topics.metadata_versions import ELR_VERSION, MetadataRelease
 
 if TYPE_CHECKING:
     pass
@@ -57,6 +57,8 @@ def new_cluster(
     """Return a cluster with the features of a release, and topics without leaders.
 
     Without registrations of brokers: they register when they start, and the controller elects a member of the ISR.
+    Eligible leader replicas (KIP-966) are disabled: with them, a controller takes a broker whose former registration it
+    does not know for one that lost records, and removes it from every ISR, so that no leader can be elected.
 
     configs: of topics. next_producer_id: above all producer ids in the logs. others: records of brokers' configs,
     users, ACLs, quotas and delegation tokens.
@@ -64,7 +66,9 @@ def new_cluster(
     from kwire.messages import FeatureLevelRecord, ProducerIdsRecord, ZkMigrationStateRecord
 
     records: list[VersionedMessage] = [
-        (FeatureLevelRecord(name=name, feature_level=level), 0) for name, level in release.features.items()
+        (FeatureLevelRecord(name=name, feature_level=level), 0)
+        for name, level in release.features.items()
+        if name != ELR_VERSION
     ]
     if release.has_zk_migration_state:
         records.append((ZkMigrationStateRecord(), 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +13,11 @@ import pytest
 from kwire.errors import OptionError
 from kwire.identifiers import render_uuid
 from kwire.internal_topics.cluster_values import Partition, Topic
-from kwire.internal_topics.metadata_versions import NEWEST_RELEASE, RELEASES
+from kwire.internal_topics.metadata_versions import NEWEST_RELEASE, RELEASES, MetadataRelease
 from kwire.internal_topics.topic_records import new_cluster
 from kwire.log import LogDirectory
-from kwire.maintenance.adopt import Adoption, NewController, plan_adoption
+from kwire.log.internal import replay_cluster
+from kwire.maintenance.adopt import Adoption, NewController, apply_adoption, plan_adoption
 from kwire.maintenance.cluster_metadata import METADATA_DIRECTORY, write_metadata_log
 from kwire.maintenance.pull import Manifest
 from kwire.maintenance.pull.manifest import TopicEntry
@@ -40,7 +42,7 @@ def only(plan: Adoption) -> Partition:
     return plan.cluster.topics["orders"].partitions[0]
 
 
-def write_old_metadata(directory: str, partitions: dict[int, Partition], *, topic_id: UUID = ORDERS) -> None:
+def write_old_metadata(directory: str, partitions: dict[int, Partition]) -> None:
     """Write a metadata log of Kafka 3.9 that knows the topic orders, a config and a quota."""
     quota = ClientQuotaRecord(
         entity=[ClientQuotaRecord.EntityData(entity_type="user", entity_name="ada")],
@@ -51,7 +53,7 @@ def write_old_metadata(directory: str, partitions: dict[int, Partition], *, topi
         FileSystem(),
         f"{directory}/{METADATA_DIRECTORY}",
         new_cluster(
-            [Topic(name="orders", topic_id=topic_id, partitions=partitions)],
+            [Topic(name="orders", topic_id=ORDERS, partitions=partitions)],
             RELEASES["3.9"],
             configs={"orders": {"retention.ms": "86400000"}},
             next_producer_id=5000,
@@ -188,6 +190,39 @@ def test_old_metadata_gives_configs_quotas_and_replicas(tmp_path: Path) -> None:
     assert (plan.end_offset, plan.leader_epoch) == (901, 41)
     assert plan_adoption(paths, release=RELEASES["4.0"]).release.features["metadata.version"] == 25
     assert plan_adoption(paths, release=RELEASES["3.6"]).release.features == {"metadata.version": 14}
+
+
+def test_a_dynamic_quorum_keeps_the_voters_that_are_given(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    data = shutil.copytree(kafka_logs["modern44"] / "data", tmp_path / "data")
+    old = replay_cluster(LogDirectory(data))
+    assert old.kraft_version == 1
+    plan = plan_adoption([str(data)])
+    assert plan.voters == list(old.voters.values())
+    (node_id,) = old.voters
+    (data / "meta.properties").write_text(f"version=1\nnode.id={node_id + 1}\n")
+    other = plan_adoption([str(data)])
+    assert other.voters == []
+    assert any("it will be static, so set controller.quorum.voters" in each for each in other.assumptions)
+    anew = plan_adoption([str(data)], controllers=[NewController(path=f"{tmp_path}/c", node_id=node_id)])
+    assert [each.directory_id for each in anew.voters] == [anew.controllers[0].directory_id]
+    assert anew.voters[0].endpoints == old.voters[node_id].endpoints
+    apply_adoption(anew, now_ms=NOW_MS)
+    written = replay_cluster(LogDirectory(f"{tmp_path}/c"))
+    assert list(written.voters.values()) == anew.voters
+    assert written.kraft_version == 1
+
+
+def test_eligible_leader_replicas_are_disabled(kafka_logs: dict[str, Path]) -> None:
+    """With them, a controller without the registrations of its brokers removes each one from the ISR as it starts."""
+    data = kafka_logs["modern44"] / "data"
+    name = "eligible.leader.replicas.version"
+    features = replay_cluster(LogDirectory(data)).features
+    assert features[name] == 1
+    plan = plan_adoption([str(data)])
+    assert plan.cluster.features == {feature: level for feature, level in features.items() if feature != name}
+    assert any(f"upgrade --feature {name}=1" in each for each in plan.assumptions)
+    with_elr = MetadataRelease(name="4.4", level=33, other_features=features)
+    assert name not in new_cluster([], with_elr).features
 
 
 def test_lost_in_sync_replicas_are_reported(tmp_path: Path) -> None:

@@ -155,6 +155,7 @@ def _cluster(plan: Adoption, copies: list[str], *, is_written: bool) -> Row:
         "old_metadata": None if plan.remains is None else plan.remains.path,
         "directories": [{"path": each.path, "node_id": each.node_id} for each in plan.directories],
         "metadata_logs": _metadata_logs(plan),
+        "voters": [each.node_id for each in plan.voters],
         "end_offset": plan.end_offset,
         "leader_epoch": plan.leader_epoch,
         "next_producer_id": plan.cluster.next_producer_id,
@@ -180,6 +181,8 @@ def _summary(plan: Adoption, copies: list[str], *, is_written: bool) -> Iterator
     yield f"cluster {plan.cluster_id}, {'nodes' if len(nodes) > 1 else 'node'} {', '.join(map(str, nodes))}"
     yield f"{plural(len(plan.topics), 'topic')}, {plural(partitions, 'partition')}"
     yield f"metadata.version {plan.release.level}{features}: for Kafka {plan.release.name} and newer"
+    if plan.voters:
+        yield f"voters of the dynamic quorum: {', '.join(str(each.node_id) for each in plan.voters)}"
     yield f"old metadata: {'none' if plan.remains is None else plan.remains.path}"
     for each in plan.assumptions:
         yield f"assumed: {each}"

@@ -19,6 +19,7 @@ import uuid
 from collections.abc import Iterator
 
 from kwire.errors import OptionError
+from kwire.identifiers import render_uuid
 from kwire.maintenance.adopt.inventory import FoundDirectory
 from kwire.maintenance.adopt.plan import Adoption
 from kwire.maintenance.cluster_metadata import METADATA_DIRECTORY, write_metadata_log
@@ -44,7 +45,11 @@ def apply_adoption(adoption: Adoption, *, now_ms: int, files: FileSystem | None 
             write_ids(files, directory, adoption, now_ms)
         staged = {path: stage(files, path, adoption, now_ms) for path in adoption.metadata_directories()}
         for controller in adoption.controllers:
-            ids = MetaProperties.new(controller.node_id, adoption.cluster_id)
+            ids = MetaProperties(
+                node_id=controller.node_id,
+                cluster_id=adoption.cluster_id,
+                directory_id=render_uuid(controller.directory_id),
+            )
             new = StagedDirectory(files, controller.path)
             new.create()
             ids.write(files, new.part, now_ms)
@@ -97,6 +102,7 @@ def write_log(files: FileSystem, path: str, adoption: Adoption, now_ms: int) -> 
         now_ms=now_ms,
         end_offset=adoption.end_offset,
         leader_epoch=adoption.leader_epoch,
+        voters=adoption.voters,
     )
 
 

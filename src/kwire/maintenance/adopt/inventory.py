@@ -227,9 +227,18 @@ def find_replica(
         highest_producer_id=max(tail.producer_id, snapshot_id),
         size_bytes=log.size_bytes,
         is_compacted=is_compacted,
-        open_transaction=log.last_stable_offset if log.last_stable_offset < tail.end_offset else None,
+        open_transaction=oldest_transaction(log, tail.end_offset),
         problem=problem,
     )
+
+
+def oldest_transaction(log: PartitionLog, end_offset: int) -> int | None:
+    """Return the first offset of the oldest open transaction; None without one, and if damage hides it."""
+    try:
+        stable = log.last_stable_offset
+    except CorruptBatch:
+        return None
+    return stable if stable < end_offset else None
 
 
 def newest_snapshot(log: PartitionLog) -> tuple[int | None, int]:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from kwire.errors import OptionError
 from kwire.identifiers import new_uuid, render_uuid
 from kwire.internal_topics.cluster_state import ClusterState
-from kwire.internal_topics.cluster_values import Partition, Topic
+from kwire.internal_topics.cluster_values import Partition, Topic, Voter
 from kwire.internal_topics.enums import ConfigResource
 from kwire.internal_topics.metadata_records import VersionedMessage
-from kwire.internal_topics.metadata_versions import METADATA_VERSION, NEWEST_RELEASE, MetadataRelease, release_of_level
+from kwire.internal_topics.metadata_versions import (
+    ELR_VERSION,
+    METADATA_VERSION,
+    NEWEST_RELEASE,
+    MetadataRelease,
+    release_of_level,
+)
 from kwire.internal_topics.names import METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kwire.internal_topics.topic_records import new_cluster
 from kwire.maintenance.adopt.inventory import Advance, FoundDirectory, Replica, find_directory
@@ -26,6 +32,7 @@ from kwire.storage.staged_directory import check_target
 
 __all__ = ["AdoptedTopic", "Adoption", "NewController", "plan_adoption"]
 
+NOT_KEPT = (METADATA_VERSION, ELR_VERSION, "kraft.version")
 PRODUCER_ID_MARGIN = 1_000_000
 """Above the highest known producer id: brokers have handed out ids that no record has yet."""
 KEPT_KINDS = frozenset(
@@ -53,10 +60,11 @@ class AdoptedTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewController:
-    """A directory of a controller that does not exist yet. path: missing or empty."""
+    """A directory of a controller that does not exist yet. path: missing or empty. directory_id: it will have."""
 
     path: str
     node_id: int
+    directory_id: UUID = field(default_factory=new_uuid)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,7 +72,8 @@ class Adoption:
     """A plan to adopt log directories.
 
     problems: what prevents it. notes: what is missing. assumptions: what the directories do not tell. cluster: the
-    metadata to write, as a snapshot at end_offset in leader_epoch. remains: the old metadata in use.
+    metadata to write, as a snapshot at end_offset in leader_epoch. voters: of a dynamic quorum; a static one has none
+    here. remains: the old metadata in use.
     """
 
     cluster_id: str
@@ -75,6 +84,7 @@ class Adoption:
     cluster: ClusterState
     end_offset: int
     leader_epoch: int
+    voters: list[Voter]
     remains: Remains | None
     problems: list[str]
     notes: list[str]
@@ -89,11 +99,16 @@ class Adoption:
 
     def metadata_directories(self) -> dict[str, MetaProperties]:
         """Return the log directory of each node that gets the metadata log, with the ids of its meta.properties."""
-        found: dict[int, FoundDirectory] = {}
-        for each in self.directories:
-            if each.node_id not in found or each.metadata_log is not None:
-                found[each.node_id] = each
-        return {each.path: each.properties for each in found.values()}
+        return {each.path: each.properties for each in metadata_directories(self.directories)}
+
+
+def metadata_directories(directories: Iterable[FoundDirectory]) -> Iterable[FoundDirectory]:
+    """Return the directory of each node that gets the metadata log: the one that has it, or the first."""
+    found: dict[int, FoundDirectory] = {}
+    for each in directories:
+        if each.node_id not in found or each.metadata_log is not None:
+            found[each.node_id] = each
+    return found.values()
 
 
 def plan_adoption(
@@ -120,7 +135,7 @@ def plan_adoption(
     assumptions: list[str] = []
     if old is None:
         assumptions.append("users, ACLs, quotas and configs of brokers are unknown: there will be none")
-    release = features_of(release, old)
+    release = features_of(release, old, assumptions)
     topics = plan_topics(directories, old, problems, notes, assumptions)
     cluster = new_cluster(
         [
@@ -143,6 +158,7 @@ def plan_adoption(
         cluster=cluster,
         end_offset=max(cluster.end_offset, *(each.end_offset + 1 for each in all_remains), 1),
         leader_epoch=max(FIRST_LEADER_EPOCH, *(each.leader_epoch + 1 for each in all_remains), 0),
+        voters=plan_voters(directories, controllers, old, assumptions),
         remains=remains,
         problems=problems,
         notes=notes,
@@ -150,14 +166,19 @@ def plan_adoption(
     )
 
 
-def features_of(release: MetadataRelease | None, old: ClusterState | None) -> MetadataRelease:
+def features_of(release: MetadataRelease | None, old: ClusterState | None, assumptions: list[str]) -> MetadataRelease:
     """Return the features to finalize: those of the old metadata, raised to a given release, or lowered to an older."""
     if old is None:
         return release or NEWEST_RELEASE
     level = old.features.get(METADATA_VERSION, 0)
     if release is not None and release.level < level:
         return release
-    features = {name: number for name, number in old.features.items() if name != METADATA_VERSION}
+    features = {name: number for name, number in old.features.items() if name not in NOT_KEPT}
+    if old.features.get(ELR_VERSION):
+        assumptions.append(
+            "eligible leader replicas will be disabled; when all brokers are in sync, enable them with "
+            f"kafka-features.sh upgrade --feature {ELR_VERSION}={old.features[ELR_VERSION]}"
+        )
     if release is not None:
         level = release.level
         features = {**release.other_features, **features}
@@ -201,6 +222,30 @@ def check_identities(
             raise OptionError(f"{controller.path}: node {controller.node_id} has another directory")
         nodes.add(controller.node_id)
     return next(iter(ids), None) or render_uuid(new_uuid())
+
+
+def plan_voters(
+    directories: Sequence[FoundDirectory],
+    controllers: Sequence[NewController],
+    old: ClusterState | None,
+    assumptions: list[str],
+) -> list[Voter]:
+    """Return the voters of a dynamic quorum: those of the old metadata whose directories are adopted or made anew."""
+    if old is None or not old.kraft_version:
+        return []
+    nodes = {each.node_id: each.directory_id for each in metadata_directories(directories)}
+    nodes |= {each.node_id: each.directory_id for each in controllers}
+    voters = [replace(each, directory_id=nodes[each.node_id]) for each in old.voters.values() if each.node_id in nodes]
+    lost = sorted(set(old.voters) - set(nodes))
+    names = ", ".join(map(str, lost))
+    if not voters:
+        assumptions.append(
+            f"the quorum was dynamic, and none of its voters {names} is given: it will be static, "
+            "so set controller.quorum.voters on all nodes"
+        )
+    elif lost:
+        assumptions.append(f"nodes {names} are no longer voters of the quorum")
+    return voters
 
 
 def next_producer_id(directories: Iterable[FoundDirectory], old: ClusterState | None) -> int:
