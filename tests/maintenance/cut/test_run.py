@@ -16,7 +16,7 @@ from kwire.broker import Broker
 from kwire.cli.main import run
 from kwire.client import Client
 from kwire.errors import LogError, OptionError
-from kwire.internal_topics.enums import ConfigResource
+from kwire.internal_topics.enums import ConfigResource, Operation
 from kwire.log import LogDirectory
 from kwire.log.internal import replay_cluster, replay_groups
 from kwire.maintenance.cut import AtOffsets, AtTime, CutOptions, CutPoint, CutResult, cut_directory
@@ -165,6 +165,48 @@ def test_a_copy_is_cut_at_its_high_watermarks(copy: Path, tmp_path: Path) -> Non
     assert ends["plain", 1] == manifest["topics"]["plain"]["partitions"]["1"]["high_watermark"]
 
 
+def test_settings_of_a_copys_manifest_are_kept(copy: Path, tmp_path: Path) -> None:
+    changed = tmp_path / "changed"
+    shutil.copytree(copy, changed)
+    manifest = json.loads((changed / "kwire-manifest.json").read_text())
+    acl = {"principal": "User:ada", "permission": "ALLOW", "operation": "READ", "host": "*"}
+    manifest["cluster"] |= {
+        "acls": [{**acl, "resource_type": "TOPIC", "pattern_type": "PREFIXED", "resource_name": "ord"}],
+        "quotas": [{"entity": {"user": "ada", "client-id": None}, "quotas": {"producer_byte_rate": 1000.0}}],
+        "users": [{"user": "ada", "mechanism": "SCRAM-SHA-512", "iterations": 4096}],
+        "broker_configs": {"": {"log.retention.hours": "24", "ssl.key.password": None}, "1": {"num.io.threads": "3"}},
+    }
+    manifest["topics"]["plain"]["configs"] = None
+    (changed / "kwire-manifest.json").write_text(json.dumps(manifest))
+    result = cut(changed, tmp_path / "new", middle(copy))
+    cluster = replay_cluster(LogDirectory(tmp_path / "new"))
+    (found,) = cluster.acls.values()
+    assert (found.principal, found.resource_name, found.operation) == ("User:ada", "ord", Operation.READ)
+    assert cluster.quotas == {(("client-id", None), ("user", "ada")): {"producer_byte_rate": 1000.0}}
+    assert cluster.configs_of(ConfigResource.BROKER, "") == {"log.retention.hours": "24"}
+    assert cluster.configs_of(ConfigResource.BROKER, "1") == {}
+    assert cluster.configs_of(ConfigResource.TOPIC, "plain") == {"retention.ms": "-1", "retention.bytes": "-1"}
+    assert cluster.features == {name: n for name, n in manifest["cluster"]["features"].items() if n}
+    assert any("users need new passwords" in each and "ada" in each for each in result.warnings)
+    assert any("configs of topic plain are unknown" in each for each in result.warnings)
+
+
+def test_groups_made_from_admin_apis_are_kept_whatever_their_time(copy: Path, tmp_path: Path) -> None:
+    changed = tmp_path / "changed"
+    shutil.copytree(copy, changed)
+    manifest = json.loads((changed / "kwire-manifest.json").read_text())
+    manifest["topics"]["__consumer_offsets"]["made_from"] = ["OffsetFetch"]
+    (changed / "kwire-manifest.json").write_text(json.dumps(manifest))
+    found = times(copy)
+    cut(changed, tmp_path / "new", AtTime(time_ms=found[len(found) // 4]))
+    restored = LogDirectory(tmp_path / "new")
+    before = replay_groups(LogDirectory(copy)).groups["readers"].offsets
+    after = replay_groups(restored).groups["readers"].offsets
+    assert {key: each.offset for key, each in after.items()} == {
+        key: min(each.offset, restored[key].log_end_offset) for key, each in before.items()
+    }
+
+
 def test_archives_of_every_format_are_cut(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
     """Magic 0 to 2, holes of compaction, log start offsets inside of segments, from Kafka itself."""
     for archive in ("modern", "modern44", "legacy"):
@@ -289,7 +331,7 @@ def test_the_command_reports_what_was_cut(source: Path, tmp_path: Path, capsys: 
     (plain,) = (row for row in rows if row["kind"] == "partition" and (row["topic"], row["partition"]) == ("plain", 0))
     assert (plain["log_end_offset"], plain["added_records"]) == (5, 0)
     assert any(row["kind"] == "offset" and row["group"] == "readers" and row["new_offset"] == 5 for row in rows)
-    assert run([*arguments, "-o", str(tmp_path / "b"), "--kafka", "4.0"]) == 0
+    assert run([*arguments, "-o", str(tmp_path / "b"), "--kafka-version", "4.0"]) == 0
     printed = capsys.readouterr().out
     assert "transactions ended" in printed
     assert "committed offsets moved" in printed
@@ -304,7 +346,7 @@ def test_the_command_reports_what_was_cut(source: Path, tmp_path: Path, capsys: 
         (["--at", "noon"], "--at 'noon': expected milliseconds"),
         (["--at", "1", "--codec", "lz4"], "--codec is for Parquet files"),
         (["--at-offsets", "missing.csv"], "missing.csv: cannot be read"),
-        (["--at", "1", "--kafka", "9.9"], "unknown Kafka version '9.9'"),
+        (["--at", "1", "--kafka-version", "9.9"], "unknown Kafka version '9.9'"),
         (["--nodes", "2"], "--nodes requires --at or --at-offsets"),
         (["more", "--at", "1"], "2 paths: --at and --at-offsets take one log directory"),
     ],

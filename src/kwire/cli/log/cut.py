@@ -68,7 +68,7 @@ def restore_logs(
     at: str | None,
     at_offsets: Path | None,
     nodes: int,
-    kafka: str | None,
+    kafka_version: str | None,
     format: Format,
 ) -> int:
     """Restore one log directory to --at or --at-offsets, and print what was cut."""
@@ -82,7 +82,7 @@ def restore_logs(
         raise OptionError(f"{source}: a running cluster; copy it with kwire log pull, and restore the copy")
     check_path(source)
     point = _point(at, at_offsets)
-    options = CutOptions(nodes=nodes, release=None if kafka is None else release_of(kafka))
+    options = CutOptions(nodes=nodes, release=None if kafka_version is None else release_of(kafka_version))
     with if_interrupted(f"{output} was not written"), terminal.progress("Restoring logs", 0) as bar:
         result = cut_directory(
             source, str(output), point, options, now_ms=time.time_ns() // 1_000_000, advance=bar.advance

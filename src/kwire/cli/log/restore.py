@@ -44,9 +44,9 @@ AtOffsets = Annotated[
 Nodes = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="Log directory: spread over N nodes, DIR/node-1 and so on.")
 ]
-KafkaRelease = Annotated[
+KafkaVersion = Annotated[
     str | None,
-    typer.Option(metavar="RELEASE", help="Log directory: features of this Kafka release; default: the source's."),
+    typer.Option(metavar="X.Y", help="Log directory: features of this Kafka release; default: the source's."),
 ]
 TopicIds = Annotated[
     list[str] | None, typer.Option(metavar="TOPIC=ID", help="Parquet: topic id in the target cluster. Repeatable.")
@@ -70,7 +70,7 @@ def restore(
     at: At = None,
     at_offsets: AtOffsets = None,
     nodes: Nodes = None,
-    kafka: KafkaRelease = None,
+    kafka_version: KafkaVersion = None,
     topic: Annotated[str | None, typer.Option(metavar="NAME", help="Parquet: topic of rows without one.")] = None,
     codec: Annotated[
         Codec | None, typer.Option(help="Parquet: compression codec of the batches.", show_default="none")
@@ -115,8 +115,10 @@ def restore(
         if at is not None and at_offsets is not None:
             raise OptionError("--at and --at-offsets are mutually exclusive")
         _refuse(for_parquet, "is for Parquet files; not supported with --at and --at-offsets")
-        return restore_logs(inputs, output, at=at, at_offsets=at_offsets, nodes=nodes or 1, kafka=kafka, format=format)
-    _refuse({"--nodes": nodes, "--kafka": kafka}, "requires --at or --at-offsets")
+        return restore_logs(
+            inputs, output, at=at, at_offsets=at_offsets, nodes=nodes or 1, kafka_version=kafka_version, format=format
+        )
+    _refuse({"--nodes": nodes, "--kafka-version": kafka_version}, "requires --at or --at-offsets")
     if len(inputs) == 1 and is_log_directory(inputs[0]):
         raise OptionError(f"{inputs[0]}: a log directory; restoring it requires --at or --at-offsets")
     from kwire.maintenance.restore import RestoreOptions

@@ -10,16 +10,18 @@ from kwire.errors import LogError, Malformed
 from kwire.identifiers import TopicPartition, new_uuid, parse_uuid
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.cluster_values import Partition, Topic
-from kwire.internal_topics.enums import ConfigResource
+from kwire.internal_topics.enums import ConfigResource, Operation, PatternType, Permission, ResourceType
 from kwire.internal_topics.metadata_records import VersionedMessage
-from kwire.internal_topics.metadata_versions import METADATA_VERSION, MetadataRelease, release_of
+from kwire.internal_topics.metadata_versions import METADATA_VERSION, MetadataRelease, release_of, release_of_level
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.internal_topics.topic_records import new_cluster
 from kwire.log.internal.cluster_metadata import replay_cluster
 from kwire.log.log_directory import LogDirectory
+from kwire.maintenance.adopt.topic_configs import default_configs
 from kwire.maintenance.cut.points import AtTime, CutPoint
 from kwire.maintenance.cut.survey import Survey
-from kwire.maintenance.pull.manifest import MANIFEST, Manifest
+from kwire.maintenance.pull.manifest import MANIFEST, ClusterEntry, Manifest
+from kwire.storage.checkpoints import CLEANER_OFFSETS, parse_offset_checkpoint
 
 __all__ = ["DEFAULT_RELEASE", "Source", "assign_replicas", "open_source", "restored_cluster"]
 
@@ -58,6 +60,11 @@ class Source:
         entry = None if topic is None else topic.partitions.get(key[1])
         return None if entry is None else entry.high_watermark
 
+    def is_made(self, topic: str) -> bool:
+        """Return whether a copy has a topic made from responses of admin APIs."""
+        entry = None if self.manifest is None else self.manifest.topics.get(topic)
+        return entry is not None and bool(entry.made_from)
+
     def topic_id(self, topic: str, ids: Sequence[uuid.UUID | None]) -> uuid.UUID:
         """Return the id of a topic. ids: those in the directories of its partitions. Raises LogError if they differ."""
         known = {each for each in ids if each is not None}
@@ -74,15 +81,26 @@ class Source:
         stored = None if self.cluster is None else self.cluster.topics.get(topic)
         return new_uuid() if stored is None else stored.topic_id
 
-    def configs(self, topic: str) -> Mapping[str, str]:
-        """Return the configs of a topic."""
+    def configs(self, topic: str, replicas: int) -> Mapping[str, str]:
+        """Return the configs of a topic; those that keep everything if they are unknown."""
         if self.cluster is not None and topic in self.cluster.topics:
             return self.cluster.configs_of(ConfigResource.TOPIC, topic)
         entry = None if self.manifest is None else self.manifest.topics.get(topic)
-        if entry is None or entry.configs is None:
-            self.warnings.append(f"configs of topic {topic} are unknown; it gets the defaults")
-            return {}
-        return entry.configs
+        if entry is not None and entry.configs is not None:
+            return entry.configs
+        found = default_configs(topic, is_compacted=topic in self.compacted_topics, replicas=replicas)
+        text = ", ".join(f"{name}={value}" for name, value in found.items())
+        self.warnings.append(f"configs of topic {topic} are unknown; it gets {text}")
+        return found
+
+    @property
+    def compacted_topics(self) -> set[str]:
+        """Names of the topics that a broker's cleaner worked on."""
+        try:
+            found = parse_offset_checkpoint(self.directory.read_file(CLEANER_OFFSETS) or b"0\n0\n")
+        except (LogError, Malformed):
+            return set()  # F-03
+        return {topic for topic, _ in found}
 
     def replica_count(self, key: TopicPartition) -> int:
         """Return the replication factor of a partition."""
@@ -98,14 +116,19 @@ class Source:
     def release(self) -> MetadataRelease:
         """Return the features of the source's metadata log; those of DEFAULT_RELEASE without one."""
         features = {} if self.cluster is None else dict(self.cluster.features)
+        described = None if self.manifest is None else self.manifest.cluster
+        if not features and described is not None and described.features is not None:
+            features = {name: level for name, level in described.features.items() if level}
         level = features.pop(METADATA_VERSION, None)
         if level is None:
             return release_of(DEFAULT_RELEASE)
         features.pop("kraft.version", None)  # the new quorum is static
-        return MetadataRelease(name="source", level=level, other_features=features)
+        return release_of_level(level, features)
 
     def others(self) -> list[VersionedMessage]:
         """Return the records of users, ACLs, quotas, tokens, and of configs that are not a topic's or one broker's."""
+        if self.cluster is None and self.manifest is not None and self.manifest.cluster is not None:
+            return described_records(self.manifest.cluster)
         found: list[VersionedMessage] = []
         for message, version in () if self.cluster is None else self.cluster.snapshot_records():
             if type(message).__name__ not in KEPT_KINDS:
@@ -115,6 +138,38 @@ class Source:
             if resource_type != ConfigResource.TOPIC.value and not is_brokers:
                 found.append((message, version))
         return found
+
+
+def described_records(described: ClusterEntry) -> list[VersionedMessage]:
+    """Return the records of ACLs, quotas and the default configs of brokers in a manifest. Raises LogError."""
+    from kwire.messages import AccessControlEntryRecord, ClientQuotaRecord, ConfigRecord
+
+    found: list[VersionedMessage] = []
+    for acl in described.acls or ():
+        try:
+            record = AccessControlEntryRecord(
+                id=new_uuid(),
+                resource_type=ResourceType[acl.resource_type],
+                resource_name=acl.resource_name,
+                pattern_type=PatternType[acl.pattern_type],
+                principal=acl.principal,
+                host=acl.host,
+                operation=Operation[acl.operation],
+                permission_type=Permission[acl.permission],
+            )
+        except KeyError as error:
+            raise LogError(f"ACL of {acl.principal} has an unknown word: {error}", MANIFEST) from error
+        found.append((record, 0))
+    for each in described.quotas or ():
+        entity = [
+            ClientQuotaRecord.EntityData(entity_type=kind, entity_name=name) for kind, name in each.entity.items()
+        ]
+        found += [(ClientQuotaRecord(entity=entity, key=key, value=value), 0) for key, value in each.quotas.items()]
+    for name, config in sorted((described.broker_configs or {}).get("", {}).items()):
+        if config is not None:
+            broker = ConfigResource.BROKER.value
+            found.append((ConfigRecord(resource_type=broker, resource_name="", name=name, value=config), 0))
+    return found
 
 
 def open_source(path: str, point: CutPoint) -> Source:
@@ -176,7 +231,10 @@ def restored_cluster(
     return new_cluster(
         topics.values(),
         release or source.release(),
-        configs={topic: source.configs(topic) for topic in topics},
+        configs={
+            name: source.configs(name, min(len(each.replicas) for each in topic.partitions.values()))
+            for name, topic in topics.items()
+        },
         next_producer_id=(next_id // 1000 + 1) * 1000 + PRODUCER_ID_MARGIN,
         others=source.others(),
     )

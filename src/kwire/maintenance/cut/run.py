@@ -150,7 +150,11 @@ def survey_all(source: Source, point: CutPoint, advance: Callable[[int], None]) 
             if key not in directory or key[0] == METADATA_TOPIC:
                 there = ", ".join(sorted({topic for topic, _ in keys}))[:500]
                 raise OptionError(f"{point.origin}: no partition {name_of(key)} in the source; topics: {there}")
-    found = {key: survey_log(directory[key], point, end_offset=source.end_offset(key), advance=advance) for key in keys}
+    found = {}
+    for key in keys:
+        # what is made from responses of admin APIs has the time of the copy
+        ours = AtOffsets(offsets={}) if source.is_made(key[0]) else point
+        found[key] = survey_log(directory[key], ours, end_offset=source.end_offset(key), advance=advance)
     if isinstance(point, AtOffsets):
         for key, offset in point.offsets.items():
             survey = found[key]
@@ -193,6 +197,10 @@ def warnings_of(source: Source, surveys: Mapping[TopicPartition, Survey], point:
             found.append(f"{survey.name}: the copy ends at offset {survey.source_end}, below the high watermark {end}")
         if isinstance(point, AtTime) and not survey.has_timestamps:
             found.append(f"{survey.name}: records without timestamps are kept")
+    described = None if source.manifest is None else source.manifest.cluster
+    if source.cluster is None and described is not None and described.users:
+        names = ", ".join(sorted({each.user for each in described.users}))[:500]
+        found.append(f"users need new passwords, which brokers do not return: {names}")
     missing = [name_of(key) for key, survey in with_missing(source, surveys).items() if survey is None]
     if missing:
         found.append(f"partitions that the source does not have are empty: {', '.join(missing)[:500]}")
