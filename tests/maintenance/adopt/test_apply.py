@@ -138,6 +138,22 @@ def test_adopting_twice_changes_no_topic(tmp_path: Path) -> None:
     assert [each.isr for each in again.topics["orders"].partitions.values()] == [(2,)]
 
 
+def test_strays_get_their_names_back(tmp_path: Path) -> None:
+    path = node(tmp_path / "n", 1, {("orders", 0): ONE_EPOCH, ("orders", 1): ONE_EPOCH, ("new", 0): ONE_EPOCH})
+    mark = "0123456789abcdef0123456789abcdef-stray"
+    (path / "orders-1").rename(path / f"orders-1.{mark}")
+    shutil.copytree(path / "new-0", path / f"new-0.{mark}")
+    (path / f"{'x' * 214}-0.{mark}").mkdir()  # a name that Kafka has cut
+    plan = plan_adoption([str(path)], strays=True)
+    assert [each.log_end_offset for each in plan.topics["orders"].partitions[1].found] == [10]
+    assert any("its partition has another directory: move one of the two away" in note for note in plan.notes)
+    assert len(plan.notes) == 2
+    apply_adoption(plan, now_ms=NOW_MS)
+    assert sorted(each.name for each in path.glob("orders-*")) == ["orders-0", "orders-1"]
+    with Broker(data_dir=path) as broker:
+        assert broker.call(lambda node: node.log_manager.logs["orders", 1].log_end_offset) == 10
+
+
 def stored(path: Path) -> tuple[int, ClusterState]:
     """Return the metadata that a starting broker would read, and the offset of its snapshot, 0 without one."""
     found, cluster = read_metadata(path / METADATA_DIRECTORY), ClusterState()

@@ -343,7 +343,10 @@ def test_foreign_directories_and_strays_are_reported(tmp_path: Path) -> None:
     notes = plan_adoption([path]).notes
     assert len(notes) == 2
     assert any("lost+found: not named like a partition; Kafka does not start until it is moved out" in n for n in notes)
-    assert any("set aside by Kafka, not adopted; to adopt it, rename it to payments-0" in n for n in notes)
+    assert any(
+        "payments-0.0123456789abcdef0123456789abcdef-stray: set aside by Kafka, not adopted; --strays" in n
+        for n in notes
+    )
 
 
 @pytest.mark.parametrize(

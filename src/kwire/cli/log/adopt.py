@@ -59,6 +59,9 @@ def adopt(
         list[str] | None,
         typer.Option(metavar="ID=DIR", help="Also write the directory of a new controller. Repeatable."),
     ] = None,
+    strays: Annotated[
+        bool, typer.Option("--strays", help="Also adopt partitions that Kafka set aside (NAME.ID-stray).")
+    ] = False,
     apply: Annotated[bool, typer.Option("--apply", help="Write the metadata log.")] = False,
     format: FormatOption = Format.TABLE,
 ) -> int:
@@ -77,6 +80,7 @@ def adopt(
             directories,
             release=None if kafka_version is None else release_of(kafka_version),
             controllers=[_controller(each) for each in controller_dir or ()],
+            strays=strays,
             advance=bar.advance,
         )
     copies: list[str] = []

@@ -1,5 +1,6 @@
 """Write the metadata of adopted log directories.
 
+    PATH/orders-0                         a stray, PATH/orders-0.ID-stray, under its own name again
     PATH/orders-0/partition.metadata      the topic id, where it was missing or unreadable
     PATH/meta.properties                  version 1 with a directory id, where it was older or missing
     PATH/__cluster_metadata-0             the new metadata log; a former one is copied to PATH.metadata-N first
@@ -23,6 +24,7 @@ from kwire.identifiers import render_uuid
 from kwire.maintenance.adopt.inventory import FoundDirectory
 from kwire.maintenance.adopt.plan import Adoption
 from kwire.maintenance.cluster_metadata import METADATA_DIRECTORY, write_metadata_log
+from kwire.maintenance.new_directory import name_of
 from kwire.storage.checkpoints import PARTITION_METADATA, render_partition_metadata
 from kwire.storage.directory_lock import DirectoryLock
 from kwire.storage.file_system import FileSystem
@@ -71,11 +73,15 @@ def locked(paths: Iterator[str]) -> Iterator[None]:
 
 
 def write_ids(files: FileSystem, directory: FoundDirectory, adoption: Adoption, now_ms: int) -> None:
-    """Write the ids that a directory lacks: of topics, of itself and its cluster."""
+    """Write the ids that a directory lacks: of topics, of itself and its cluster. Strays get their names back."""
     for replica in directory.replicas:
+        path = f"{directory.path}/{name_of((replica.topic, replica.partition))}"
+        if replica.path != path:
+            files.rename(replica.path, path)
+            files.sync_directory(directory.path)
         if replica.topic_id is None:
             topic_id = adoption.topics[replica.topic].topic_id
-            files.write_atomically(f"{replica.path}/{PARTITION_METADATA}", render_partition_metadata(topic_id))
+            files.write_atomically(f"{path}/{PARTITION_METADATA}", render_partition_metadata(topic_id))
     if not directory.is_current:
         ids = directory.properties
         MetaProperties(node_id=ids.node_id, cluster_id=adoption.cluster_id, directory_id=ids.directory_id).write(
@@ -136,7 +142,7 @@ def publish(files: FileSystem, part: str, target: str) -> None:
         files.rename(f"{part}/{snapshot}", f"{target}/{snapshot}")
     files.sync_directory(target)
     for name in files.list(target):  # what brokers would remove
-        if name not in names and files.is_directory(f"{target}/{name}"):
+        if files.is_directory(f"{target}/{name}"):
             remove_tree(files, f"{target}/{name}")
         elif name not in names:
             files.remove(f"{target}/{name}")

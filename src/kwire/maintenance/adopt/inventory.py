@@ -15,25 +15,26 @@ from kwire.errors import CorruptBatch, KwireError, LogError, Malformed, OptionEr
 from kwire.identifiers import MAX_OFFSET, new_uuid, parse_uuid, render_uuid
 from kwire.internal_topics.names import METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kwire.log import LogDirectory
-from kwire.log.file_names import MARKED_DIRECTORY, MARKS
+from kwire.log.file_names import MARKED_DIRECTORY, MARKS, parse_partition_directory
 from kwire.log.internal import replay_transactions
 from kwire.log.partition_log import PartitionLog
 from kwire.log.producer_snapshot import parse_producer_snapshot
 from kwire.storage.checkpoints import (
     CLEANER_OFFSETS,
     META_PROPERTIES,
-    PARTITION_METADATA,
     RECOVERY_POINTS,
     parse_offset_checkpoint,
 )
 from kwire.storage.directory_lock import is_held
 from kwire.storage.file_system import FileSystem
 from kwire.storage.meta_properties import MetaProperties
+from kwire.storage.open_store import open_store
 
 __all__ = ["FoundDirectory", "Replica", "find_directory"]
 
 NO_EPOCH = -1
 DEFAULT_NODE_ID = 1
+LONGEST_NAME = 255
 
 Advance = Callable[[int], None]
 
@@ -42,9 +43,10 @@ Advance = Callable[[int], None]
 class Replica:
     """A partition in a log directory.
 
-    topic_id: None without partition.metadata. leader_epoch: of the last record, -1 without. highest_epoch: of the
-    leader epochs in its files, which may have no records. highest_producer_id: -1 without producers. open_transaction:
-    the first offset of the oldest one. problem: what is wrong with its partition.metadata, if anything.
+    path: of its directory; a stray's is not named like the partition. topic_id: None without partition.metadata.
+    leader_epoch: of the last record, -1 without. highest_epoch: of the leader epochs in its files, which may have no
+    records. highest_producer_id: -1 without producers. open_transaction: the first offset of the oldest one. problem:
+    what is wrong with its partition.metadata, if anything.
     """
 
     topic: str
@@ -98,9 +100,12 @@ class FoundDirectory:
         return parse_uuid(self.properties.directory_id)
 
 
-def find_directory(path: str, *, is_only: bool = False, advance: Advance = lambda n: None) -> FoundDirectory:
+def find_directory(
+    path: str, *, is_only: bool = False, strays: bool = False, advance: Advance = lambda n: None
+) -> FoundDirectory:
     """Read an old log directory. is_only: no other directory is adopted, so it may lack meta.properties.
 
+    strays: whether partitions that Kafka set aside as strays are replicas too, where no other directory has their name.
     advance: called with the bytes read. Raises OptionError for a path that is not a local log directory, LogError.
     """
     if not os.path.isdir(path):
@@ -117,11 +122,16 @@ def find_directory(path: str, *, is_only: bool = False, advance: Advance = lambd
     found = FoundDirectory(path=path, properties=properties, is_current=is_current)
     if is_held(path):
         found.problems.append(f"{path}: in use by a process, such as a Kafka broker; stop it first")
+    partitions = dict(logs)
     for ignored in logs.ignored:
-        note_ignored(found, ignored.name, ignored.reason)
+        stray = stray_log(path, ignored.name) if strays else None
+        if stray is not None and (stray.topic, stray.partition) not in partitions:
+            partitions[stray.topic, stray.partition] = stray
+        else:
+            note_ignored(found, ignored.name, ignored.reason)
     recovery_points = None if logs.is_clean_shutdown else checkpoint(logs, RECOVERY_POINTS)
     compacted = checkpoint(logs, CLEANER_OFFSETS)
-    for (topic, partition), log in logs.items():
+    for (topic, partition), log in sorted(partitions.items()):
         if topic == METADATA_TOPIC:
             found.metadata_log = log
             continue
@@ -164,14 +174,22 @@ def note_ignored(found: FoundDirectory, name: str, reason: str) -> None:
     if match is None and os.path.isdir(f"{found.path}/{name}") and name != "remote-log-index-cache":
         found.notes.append(f"{found.path}/{name}: {reason}; Kafka does not start until it is moved out")
     elif match is not None and match["mark"] == "stray":
-        original = name.rpartition(".")[0]
-        found.notes.append(
-            f"{found.path}/{name}: set aside by Kafka, not adopted; to adopt it, rename it to {original} and repeat"
-        )
+        exists = os.path.lexists(f"{found.path}/{name.rpartition('.')[0]}")
+        remedy = "its partition has another directory: move one of the two away" if exists else "--strays adopts it"
+        found.notes.append(f"{found.path}/{name}: set aside by Kafka, not adopted; {remedy}")
     elif match is not None and match["mark"] == "future":
         found.notes.append(f"{found.path}/{name}: {MARKS['future']}, not adopted")
     elif match is None:
         found.notes.append(f"{found.path}/{name}: {reason}")
+
+
+def stray_log(path: str, name: str) -> PartitionLog | None:
+    """Return the log of a directory that Kafka set aside; None for others, and for names that Kafka has cut."""
+    match = MARKED_DIRECTORY.fullmatch(name)
+    key = parse_partition_directory(name.rpartition(".")[0])
+    if match is None or match["mark"] != "stray" or key is None or len(name) >= LONGEST_NAME:
+        return None
+    return PartitionLog(open_store(path, {}), name, *key)
 
 
 def checkpoint(logs: LogDirectory, name: str) -> Mapping[tuple[str, int], int]:
@@ -281,8 +299,3 @@ def transactional_producer_ids(found: FoundDirectory, logs: LogDirectory) -> Seq
         found.notes.append(f"{TRANSACTIONS_TOPIC}: cannot be read: {error}")
         return ()
     return [max(each.producer_id, each.next_producer_id) for each in state.transactions.values()]
-
-
-def metadata_file(replica: Replica) -> str:
-    """Return the path of a replica's partition.metadata."""
-    return f"{replica.path}/{PARTITION_METADATA}"

@@ -116,15 +116,17 @@ def plan_adoption(
     *,
     release: MetadataRelease | None = None,
     controllers: Sequence[NewController] = (),
+    strays: bool = False,
     advance: Advance = lambda n: None,
 ) -> Adoption:
     """Compute the metadata for old log directories.
 
     paths: of one or of several brokers; those of one broker in the order of its log.dirs. release: whose features the
-    cluster gets; by default those of the old metadata, or the newest. controllers: new nodes. advance: called with the
-    bytes read. Raises OptionError for paths that are not log directories, LogError.
+    cluster gets; by default those of the old metadata, or the newest. controllers: new nodes. strays: whether to adopt
+    partitions that Kafka set aside. advance: called with the bytes read. Raises OptionError for paths that are not log
+    directories, LogError.
     """
-    directories = [find_directory(path, is_only=len(paths) == 1, advance=advance) for path in paths]
+    directories = [find_directory(path, is_only=len(paths) == 1, strays=strays, advance=advance) for path in paths]
     problems = [each for directory in directories for each in directory.problems]
     notes = [each for directory in directories for each in directory.notes]
     cluster_id = check_identities(directories, controllers, problems)
