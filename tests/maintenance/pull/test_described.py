@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,7 @@ def login(kafka_logs: dict[str, Path], tmp_path: Path) -> Iterator[Login]:
             client.close()
 
 
-def offsets(directory: Path, topic: str = "orders") -> dict[tuple[str, int], tuple[int, int, str]]:
+def offsets(directory: Path | str, topic: str = "orders") -> dict[tuple[str, int], tuple[int, int, str]]:
     """Return committed offsets by group and partition."""
     return {
         (name, each.partition): (each.offset, each.leader_epoch, each.metadata)
@@ -142,6 +143,24 @@ def test_a_later_run_writes_what_has_changed(login: Login, tmp_path: Path) -> No
     assert 0 < result.copied_bytes < 200
     assert offsets(copy)["late", 0] == (7, -1, "note")
     assert valid(copy, result)
+
+
+def test_a_copy_in_an_object_store_has_groups_from_admin_apis_as_well(
+    login: Login, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    url, alice, root = f"memory://{uuid.uuid4().hex}/copy", login("alice"), login("root")
+    commit_offsets(root, "early", {("orders", 0): 5})
+    pull(alice, url)
+    expected = offsets(tmp_path / "source")
+    assert offsets(url) == expected
+    commit_offsets(root, "early", {("orders", 0): 7}, "note")
+    result = pull(alice, url)
+    assert result.is_complete
+    assert 0 < result.copied_bytes < 200
+    assert offsets(url) == expected | {("early", 0): (7, -1, "note")}
+    assert {each.kind for each in pull(root, url).events} == {"readable"}
+    assert offsets(url) == offsets(tmp_path / "source")
 
 
 def test_offsets_that_are_gone_have_tombstones(login: Login, tmp_path: Path) -> None:
