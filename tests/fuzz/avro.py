@@ -1,4 +1,4 @@
-"""Mutated Avro values through the kernel and the walker: the same columns, the same errors, nothing else.
+"""Mutated Avro values through the kernels and plain Python: the same columns, bytes and errors, nothing else.
 
 Schemas are drawn, and so are readers' schemas and projections. With `guarded=True` the input and every buffer that the
 kernel writes to end at a page that may not be touched, so a step over an end kills the process: such runs belong in a
@@ -21,10 +21,12 @@ from tests.schemas.avro.drawing import Drawing, plain, written
 from tests.schemas.avro.evolving import evolved
 
 from kwire.errors import InvalidSchema
-from kwire.schemas.avro import Decoder, buffers, parse
+from kwire.schemas.avro import Decoder, Encoder, Schema, buffers, parse
 from kwire.schemas.avro.buffers import ColumnBuffers, assemble
 from kwire.schemas.avro.columns import Column
+from kwire.schemas.avro.encode_plan import bind
 from kwire.schemas.avro.walker import Walker
+from kwire.schemas.avro.writing import PlainWriter
 
 INTERESTING = (0, 1, 2, 3, 0x7F, 0x80, 0x81, 0xC3, 0xED, 0xFE, 0xFF)
 NUMBERS = (b"\x80\x80\x80\x80\x10", b"\xff\xff\xff\xff\x0f", b"\xff" * 9 + b"\x01", b"\xff" * 9 + b"\x02", b"\x80\0")
@@ -75,8 +77,8 @@ def decoders(source: random.Random) -> tuple[Drawing, Any, list[Decoder]]:
     return drawing, drawn, found
 
 
-def compare(decoder: Decoder, data: bytes | memoryview) -> None:
-    """Check that the kernel and the walker decode a value to the same column, with the same faults."""
+def compare(decoder: Decoder, data: bytes | memoryview) -> pa.Array:
+    """Check that the kernel and the walker decode a value to the same column, with the same faults; returns it."""
     source = pa.py_buffer(data)
     bounds = np.zeros(1, np.int64), np.array([source.size], np.int64)
     roots = np.array(decoder._plan.roots, np.int64)
@@ -89,6 +91,21 @@ def compare(decoder: Decoder, data: bytes | memoryview) -> None:
     decoded.array.validate(full=True)
     wanted.validate(full=True)
     assert repr(plain(decoded.array)) == repr(plain(wanted))  # NaN differs from itself
+    return decoded.array
+
+
+def compare_encoded(schema: Schema, array: pa.Array) -> None:
+    """Check that the kernel and plain Python encode an array to the same bytes, with the same faults."""
+    encoder = Encoder(schema)
+    encoded = encoder.encode(array, prefix=b"prefix")
+    encoded.array.validate(full=True)
+    bound: dict[int, pa.Array] = {}
+    bind(array, encoder._plan.columns[0], bound)
+    nulls = array.is_null().to_numpy(zero_copy_only=False).astype(np.uint8)
+    ends = np.zeros(len(array) + 1, np.int32)
+    out, table = PlainWriter(encoder._plan, bound).run(b"prefix", nulls, ends)
+    assert encoded.errors._table.tolist() == table.tolist()
+    assert b"".join(each or b"" for each in encoded.array.to_pylist()) == out.to_pybytes()
 
 
 def run(inputs: int, seed: int, guarded: bool = False) -> int:
@@ -98,11 +115,14 @@ def run(inputs: int, seed: int, guarded: bool = False) -> int:
     with guard_pages() if guarded else nullcontext() as guard:
         while done < inputs:
             drawing, drawn, found = decoders(source)
+            schema = parse(json.dumps(drawn))
             for _ in range(min(VALUES_PER_SCHEMA, inputs - done)):
                 data = mutate(written(drawn, drawing.value(drawn)), source)
                 decoder = source.choice(found)
                 try:
-                    compare(decoder, guard.holding(data) if guard else data)
+                    array = compare(decoder, guard.holding(data) if guard else data)
+                    if decoder is found[0]:
+                        compare_encoded(schema, array)
                 except BaseException:
                     print(f"seed {seed}, schema {json.dumps(drawn)}, input {data.hex()}", file=sys.stderr)
                     raise
@@ -118,6 +138,7 @@ def guard_pages() -> Iterator[GuardedMemory]:
     """Place the columns of the kernel before guard pages too, as small as they can be."""
     guard = GuardedMemory()
     originals = ColumnBuffers.resize, ColumnBuffers.shrunk
+    output = Encoder.allocate, Encoder.resized
     smallest = buffers.LEAST_VALUES, buffers.LEAST_BYTES
     buffers.LEAST_VALUES, buffers.LEAST_BYTES = 1, 1
 
@@ -133,11 +154,19 @@ def guard_pages() -> Iterator[GuardedMemory]:
     def shrunk(self: ColumnBuffers, buffer: pa.Buffer, n_bytes: int) -> pa.Buffer:
         return buffer.slice(0, n_bytes)
 
+    def resized(self: Encoder, buffer: pa.Buffer, n_bytes: int, used: int) -> pa.Buffer:
+        memory = guard.allocate(n_bytes)
+        memory[:used] = np.frombuffer(buffer, np.uint8)[:used]
+        return pa.py_buffer(memory)
+
+    Encoder.allocate = lambda self, n_bytes: pa.py_buffer(guard.allocate(1))  # type: ignore[method-assign]
+    Encoder.resized = resized  # type: ignore[method-assign]
     ColumnBuffers.resize, ColumnBuffers.shrunk = resize, shrunk  # type: ignore[method-assign]
     try:
         yield guard
     finally:
         buffers.LEAST_VALUES, buffers.LEAST_BYTES = smallest
+        Encoder.allocate, Encoder.resized = output  # type: ignore[method-assign]
         ColumnBuffers.resize, ColumnBuffers.shrunk = originals  # type: ignore[method-assign]
 
 

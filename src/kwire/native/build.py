@@ -35,7 +35,17 @@ __all__ = ["TARGETS", "Target", "build", "folder_of", "host_target", "sources_di
 PACKAGE = Path(__file__).parent.parent
 FILE_NAME = "_kernels.abi3.so"
 KERNEL_MODULES = tuple(dict.fromkeys(EXPORTS.values()))
-C_FILES = ("native.h", "messages.h", "module.c", "messages.c", "codec.c", "shared_default.c", "records.c", "values.c")
+C_FILES = (
+    "native.h",
+    "messages.h",
+    "module.c",
+    "messages.c",
+    "codec.c",
+    "shared_default.c",
+    "records.c",
+    "values.c",
+    "value_writing.c",
+)
 C_SOURCES = tuple(PACKAGE / "native" / name for name in C_FILES)
 GROUPS = tuple(
     tuple(module for module in KERNEL_MODULES if module.startswith(part))
@@ -443,13 +453,16 @@ def locate_header() -> str:
 
 
 def values_header() -> str:
-    """Return values.h for values.c: operations, faults, the layout of columns and of the job."""
+    """Return values.h for values.c and value_writing.c: operations, faults, the layout of columns and of the job."""
     rows = importlib.import_module("kwire.wire.value_rows")
     lists = {"OP_": rows.OPERATIONS, "NUMBER_": rows.NUMBERS, "KIND_": rows.KINDS, "COLUMN_": rows.COLUMN}
     lists |= {"JOB_": rows.JOB, "STATUS_": rows.STATUSES, "FAULT_": rows.FAULTS}
     constants = {f"{prefix}{name}": index for prefix, names in lists.items() for index, name in enumerate(names)}
+    for listed in (rows.WRITE_OPERATIONS, rows.SOURCE, rows.WRITE_JOB, rows.WRITE_FAULTS):
+        constants |= {name: index for index, name in enumerate(listed)}
     constants |= {name: getattr(rows, name) for name in ("ROW_WORDS", "COLUMN_WORDS", "MAX_DEPTH", "SPARE_ITEMS")}
-    constants |= {"JOB_WORDS": len(rows.JOB), "MAX_OFFSET": rows.MAX_OFFSET}
+    constants |= {"JOB_WORDS": len(rows.JOB), "WRITE_JOB_WORDS": len(rows.WRITE_JOB), "SOURCE_WORDS": len(rows.SOURCE)}
+    constants |= {"MAX_OFFSET": rows.MAX_OFFSET}
     return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
 
 

@@ -196,6 +196,7 @@ static PyMethodDef methods[] = {
     {"append_records", append_records, METH_FASTCALL,
      "append_records(state, bytearray, factory, records, start, keep offsets) -> index of the first one left"},
     {"decode_values", decode_values, METH_FASTCALL, "decode_values(job) -> status; job: see kwire.wire.value_rows"},
+    {"encode_values", encode_values, METH_FASTCALL, "encode_values(job) -> status"},
     {"use_level", use_level, METH_FASTCALL, "use_level(name): run the code compiled for this level of processors"},
     {"level_in_use", level_in_use, METH_FASTCALL, "level_in_use() -> name"},
     {0},

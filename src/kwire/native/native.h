@@ -169,6 +169,11 @@ PyObject *read_messages(PyObject *, PyObject *const *, Py_ssize_t);
 /* Of values.c */
 
 PyObject *decode_values(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *run_job(PyObject *const *objects, Py_ssize_t count, int64_t words, int64_t (*run)(int64_t *));
+
+/* Of value_writing.c */
+
+PyObject *encode_values(PyObject *, PyObject *const *, Py_ssize_t);
 
 /* Of shared_default.c */
 

@@ -584,19 +584,24 @@ static int64_t decode(int64_t *job) {
     return STATUS_FINISHED;
 }
 
-PyObject *decode_values(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
+/* Run a job, an array of int64 with this many words, without the GIL; returns its status. */
+PyObject *run_job(PyObject *const *objects, Py_ssize_t count, int64_t words, int64_t (*run)(int64_t *)) {
     Py_buffer view;
     if (count != 1) return PyErr_Format(PyExc_TypeError, "takes 1 argument, got %zd", count);
     if (PyObject_GetBuffer(objects[0], &view, PyBUF_C_CONTIGUOUS) < 0) return NULL;
     PyObject *made = NULL;
-    if (view.itemsize != 8 || view.len < 8 * JOB_WORDS || view.readonly) {
+    if (view.itemsize != 8 || view.len != 8 * words || view.readonly) {
         PyErr_Format(PyExc_ValueError, "not a job");
     } else {
         void *thread = PyEval_SaveThread();
-        const int64_t status = decode(view.buf);
+        const int64_t status = run(view.buf);
         PyEval_RestoreThread(thread);
         made = PyLong_FromLongLong(status);
     }
     PyBuffer_Release(&view);
     return made;
+}
+
+PyObject *decode_values(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
+    return run_job(objects, count, JOB_WORDS, decode);
 }

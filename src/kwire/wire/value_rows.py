@@ -1,4 +1,4 @@
-"""The rows of plans that decode values of Avro into Arrow columns, and the layout of those columns.
+"""The rows of plans that decode values of Avro into Arrow columns and encode them, and the layout of those columns.
 
 A plan is a list of rows of eight int64: the operation, the column, and six operands. The kernel `native/values.c` and
 the walker in plain Python (`kwire.schemas.avro.walker`) run the same rows.
@@ -35,6 +35,29 @@ item, value, key, steps, table    rows, or places in the list of operands that h
 item_bytes, min_bytes             size of an item if all have the same, else -1; the least size of an item
 offset, limit                     places in the constants; a limit is as wide as the column
 
+Encoding has rows of its own, run by `native/value_writing.c` and `kwire.schemas.avro.writing`. Their source is an array
+of the type that decoding makes:
+
+    operation      source  a         b          c          d         what is written
+    WRITE_NULL                                                       nothing
+    WRITE_BOOLEAN  yes                                               one byte
+    WRITE_INT      yes                                               a varint of 4 bytes
+    WRITE_LONG     yes     divisor                                   a varint of 8 bytes divided by this, rounded down
+    WRITE_PLAIN    yes     size                                      float or double
+    WRITE_BYTES    yes                                               length and bytes
+    WRITE_FIXED    yes     size                                      bytes, which must be as many
+    WRITE_ENUM     yes     table     count                           index of a symbol: (offset, size) in the constants
+    WRITE_DECIMAL  yes     size      width                           big-endian number; size -1: length and bytes
+    WRITE_RECORD   yes     steps     count                           fields
+    WRITE_ARRAY    yes     item                                      one block of items
+    WRITE_MAP      yes     value     key                             one block of keys and values
+    WRITE_NULLABLE yes     value     null       index                index of a branch, and the value if it is not null
+    WRITE_MEMBERS  yes     table     count      null                 the one member that is not null: (index, row)
+    WRITE_BRANCH           value                index                index of a branch, and the value
+    WRITE_CONSTANT         offset    size                            a default: bytes among the constants
+
+null           the index of null in the union; -1 if it has none
+
 It is part of `kwire.wire` because the build of the kernels imports it, without pyarrow.
 """
 
@@ -51,8 +74,12 @@ __all__ = [
     "NUMBERS",
     "OPERATIONS",
     "ROW_WORDS",
+    "SOURCE",
     "SPARE_ITEMS",
     "STATUSES",
+    "WRITE_FAULTS",
+    "WRITE_JOB",
+    "WRITE_OPERATIONS",
 ]
 
 OPERATIONS = (
@@ -101,3 +128,27 @@ SPARE_ITEMS = 64
 """Items that take no bytes: a value may have as many as it has bytes, and this many more."""
 
 MAX_OFFSET = 2**31 - 1
+
+WRITE_OPERATIONS = (
+    *("WRITE_NULL", "WRITE_BOOLEAN", "WRITE_INT", "WRITE_LONG", "WRITE_PLAIN", "WRITE_BYTES", "WRITE_FIXED"),
+    *("WRITE_ENUM", "WRITE_DECIMAL", "WRITE_RECORD", "WRITE_ARRAY", "WRITE_MAP", "WRITE_NULLABLE", "WRITE_MEMBERS"),
+    *("WRITE_BRANCH", "WRITE_CONSTANT"),
+)
+
+SOURCE = ("SOURCE_VALIDITY", "SOURCE_FIRST", "SOURCE_DATA", "SOURCE_OFFSETS")
+"""The words of an array that is written: address of its validity, 0 if nothing is null; index of the first value in the
+bitmaps; addresses of data (of bitmaps: the first byte, else the first value) and of offsets."""
+
+WRITE_JOB = (
+    *("WRITE_JOB_ROWS", "WRITE_JOB_OPERANDS", "WRITE_JOB_CONSTANTS", "WRITE_JOB_SOURCES", "WRITE_JOB_ROOT"),
+    *("WRITE_JOB_COUNT", "WRITE_JOB_DONE", "WRITE_JOB_NULLS", "WRITE_JOB_OUT", "WRITE_JOB_CAPACITY", "WRITE_JOB_USED"),
+    *("WRITE_JOB_ENDS", "WRITE_JOB_PREFIX", "WRITE_JOB_PREFIX_SIZE"),
+    *("WRITE_JOB_FAULTS", "WRITE_JOB_FAULT_CAPACITY", "WRITE_JOB_FAULT_COUNT"),
+)
+"""The words of a job that encodes. NULLS: one byte for each row, 1 if it is null; set for rows with a fault. ENDS:
+int32 offsets of the values. PREFIX: bytes before each value. FAULTS: a table of (row, fault, row of the plan)."""
+
+WRITE_FAULTS = (
+    *("WRITE_NONE", "WRITE_IS_NULL", "WRITE_BAD_SIZE", "WRITE_BAD_SYMBOL", "WRITE_BAD_DECIMAL", "WRITE_MANY_MEMBERS"),
+    *("WRITE_NO_MEMBER", "WRITE_ROOM"),
+)

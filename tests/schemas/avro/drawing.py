@@ -99,7 +99,7 @@ class Drawing:
         chosen = self.source.sample(kinds, count)
         if "map" in chosen and "record" in chosen:
             chosen.remove("map")  # fastavro cannot tell their values apart
-        self.unions = len(chosen) == 1  # nor values of unions inside of others
+        self.unions = chosen == ["record"]  # nor does it find the types of unions inside of others
         found = [self.of(each, depth + 1) for each in chosen]
         self.unions = True
         if self.source.random() < 0.7:

@@ -2,7 +2,23 @@
 
 from kwire.schemas.avro.columns import arrow_type
 from kwire.schemas.avro.decoder import Decoded, Decoder, Errors
+from kwire.schemas.avro.encoder import Encoded, EncodeErrors, Encoder
 from kwire.schemas.avro.model import Field, Logical, Schema
 from kwire.schemas.avro.parsing import parse
+from kwire.schemas.avro.schema_of import schema_of, schema_text
 
-__all__ = ["Decoded", "Decoder", "Errors", "Field", "Logical", "Schema", "arrow_type", "parse"]
+__all__ = [
+    "Decoded",
+    "Decoder",
+    "EncodeErrors",
+    "Encoded",
+    "Encoder",
+    "Errors",
+    "Field",
+    "Logical",
+    "Schema",
+    "arrow_type",
+    "parse",
+    "schema_of",
+    "schema_text",
+]

@@ -1,0 +1,222 @@
+/* Arrow columns into values of Avro: the kernel of kwire.schemas.avro.Encoder.
+ *
+ * Follows the rows of a plan (kwire.wire.value_rows) for each row of the array. The output has a capacity that Python
+ * chose: the kernel stops before the row that does not fit, and continues from it when it is called with more. A row
+ * with a fault becomes a null, and a line in the table of faults.
+ */
+#include "native.h"
+
+#include "values.h"
+
+enum { MOST_VARINT = 10 };
+
+typedef struct {
+    const int64_t *rows, *operands;
+    const uint8_t *constants;
+    const int64_t (*sources)[SOURCE_WORDS];
+    uint8_t *out, *end;
+    int64_t failed; /* the row of the fault */
+} Writer;
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define TRY(expression)                      \
+    do {                                     \
+        int fault_ = (expression);           \
+        if (UNLIKELY(fault_)) return fault_; \
+    } while (0)
+
+static inline int bit(int64_t address, int64_t at) { return ((const uint8_t *)address)[at >> 3] >> (at & 7) & 1; }
+
+static inline int is_valid(const int64_t *source, int64_t at) {
+    return !source[SOURCE_VALIDITY] || bit(source[SOURCE_VALIDITY], source[SOURCE_FIRST] + at);
+}
+
+static inline int has_room(const Writer *writer, int64_t bytes) { return writer->end - writer->out >= bytes; }
+
+static inline int write_number(Writer *writer, int64_t value) {
+    uint64_t bits = (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+    if (UNLIKELY(!has_room(writer, MOST_VARINT))) return WRITE_ROOM;
+    uint8_t *out = writer->out;
+    for (; bits >= 0x80; bits >>= 7) *out++ = (uint8_t)(bits | 0x80);
+    *out++ = (uint8_t)bits;
+    writer->out = out;
+    return 0;
+}
+
+static inline int copy(Writer *writer, const uint8_t *bytes, int64_t size) {
+    if (UNLIKELY(!has_room(writer, size))) return WRITE_ROOM;
+    memcpy(writer->out, bytes, (size_t)size);
+    writer->out += size;
+    return 0;
+}
+
+static inline int64_t span(const int64_t *source, int64_t at, const uint8_t **bytes) {
+    const int32_t *offsets = (const int32_t *)source[SOURCE_OFFSETS];
+    *bytes = (const uint8_t *)source[SOURCE_DATA] + offsets[at];
+    return offsets[at + 1] - offsets[at];
+}
+
+static int write_symbol(Writer *writer, const int64_t *row, const int64_t *source, int64_t at) {
+    const uint8_t *bytes;
+    const int64_t size = span(source, at, &bytes);
+    const int64_t *symbol = writer->operands + row[2];
+    for (int64_t i = 0; i < row[3]; i++, symbol += 2)
+        if (symbol[1] == size && !memcmp(writer->constants + symbol[0], bytes, (size_t)size))
+            return write_number(writer, i);
+    return WRITE_BAD_SYMBOL;
+}
+
+static int write_decimal(Writer *writer, const int64_t *row, const int64_t *source, int64_t at) {
+    const int64_t width = row[3];
+    const uint8_t *number = (const uint8_t *)source[SOURCE_DATA] + at * width;
+    const uint8_t sign = number[width - 1] >> 7 ? 0xFF : 0;
+    int64_t size = width;
+    while (size > 1 && number[size - 1] == sign && number[size - 2] >> 7 == (sign & 1)) size--;
+    if (row[2] < 0)
+        TRY(write_number(writer, size));
+    else if (size > row[2])
+        return WRITE_BAD_DECIMAL;
+    if (!has_room(writer, width + (row[2] > 0 ? row[2] : 0))) return WRITE_ROOM;
+    for (int64_t i = row[2] - 1; i >= size; i--) *writer->out++ = sign;
+    for (int64_t i = size - 1; i >= 0; i--) *writer->out++ = number[i];
+    return 0;
+}
+
+static int write_value(Writer *writer, int64_t number, int64_t at);
+
+static int write_list(Writer *writer, const int64_t *row, const int64_t *source, int64_t at) {
+    const int32_t *offsets = (const int32_t *)source[SOURCE_OFFSETS];
+    const int64_t first = offsets[at], end = offsets[at + 1];
+    if (end > first) {
+        TRY(write_number(writer, end - first));
+        for (int64_t i = first; i < end; i++) {
+            if (row[0] == WRITE_MAP) TRY(write_value(writer, row[3], i));
+            TRY(write_value(writer, row[2], i));
+        }
+    }
+    return write_number(writer, 0);
+}
+
+static int write_members(Writer *writer, const int64_t *row, const int64_t *source, int64_t at) {
+    const int64_t *members = writer->operands + row[2], *found = 0;
+    if (is_valid(source, at))
+        for (int64_t i = 0; i < row[3]; i++) {
+            const int64_t *member = members + 3 * i; /* index, row, source */
+            if (!is_valid(writer->sources[member[2]], at)) continue;
+            if (found) return WRITE_MANY_MEMBERS;
+            found = member;
+        }
+    if (found) {
+        TRY(write_number(writer, found[0]));
+        return write_value(writer, found[1], at);
+    }
+    return row[4] < 0 ? WRITE_NO_MEMBER : write_number(writer, row[4]);
+}
+
+static int write_steps(Writer *writer, const int64_t *row, int64_t at) {
+    const int64_t *steps = writer->operands + row[2];
+    for (int64_t i = 0; i < row[3]; i++) TRY(write_value(writer, steps[i], at));
+    return 0;
+}
+
+static int write_present(Writer *writer, const int64_t *row, const int64_t *source, int64_t at) {
+    const uint8_t *bytes;
+    int64_t size;
+    switch (row[0]) {
+    case WRITE_BOOLEAN: {
+        const uint8_t value = (uint8_t)bit(source[SOURCE_DATA], source[SOURCE_FIRST] + at);
+        return copy(writer, &value, 1);
+    }
+    case WRITE_INT:
+        return write_number(writer, ((const int32_t *)source[SOURCE_DATA])[at]);
+    case WRITE_LONG: {
+        int64_t value = ((const int64_t *)source[SOURCE_DATA])[at];
+        if (row[2] != 1) value = value / row[2] - (value % row[2] < 0);
+        return write_number(writer, value);
+    }
+    case WRITE_PLAIN:
+        return copy(writer, (const uint8_t *)source[SOURCE_DATA] + at * row[2], row[2]);
+    case WRITE_BYTES:
+        size = span(source, at, &bytes);
+        TRY(write_number(writer, size));
+        return copy(writer, bytes, size);
+    case WRITE_FIXED:
+        size = span(source, at, &bytes);
+        return size == row[2] ? copy(writer, bytes, size) : WRITE_BAD_SIZE;
+    case WRITE_ENUM:
+        return write_symbol(writer, row, source, at);
+    case WRITE_DECIMAL:
+        return write_decimal(writer, row, source, at);
+    case WRITE_RECORD:
+        return write_steps(writer, row, at);
+    default: /* WRITE_ARRAY, WRITE_MAP */
+        return write_list(writer, row, source, at);
+    }
+}
+
+static int write_any(Writer *writer, const int64_t *row, int64_t at) {
+    const int64_t *source = writer->sources[row[1]];
+    switch (row[0]) {
+    case WRITE_NULL:
+        return 0;
+    case WRITE_CONSTANT:
+        return copy(writer, writer->constants + row[2], row[3]);
+    case WRITE_MEMBERS:
+        return write_members(writer, row, source, at);
+    case WRITE_NULLABLE:
+        if (!is_valid(source, at)) return write_number(writer, row[3]);
+        TRY(write_number(writer, row[4]));
+        return write_value(writer, row[2], at);
+    case WRITE_BRANCH:
+        TRY(write_number(writer, row[4]));
+        return write_value(writer, row[2], at);
+    default:
+        return LIKELY(is_valid(source, at)) ? write_present(writer, row, source, at) : WRITE_IS_NULL;
+    }
+}
+
+static int write_value(Writer *writer, int64_t number, int64_t at) {
+    const int fault = write_any(writer, writer->rows + number * ROW_WORDS, at);
+    if (UNLIKELY(fault && writer->failed < 0)) writer->failed = number;
+    return fault;
+}
+
+static int64_t encode_rows(int64_t *job) {
+    Writer writer = {
+        .rows = (const int64_t *)job[WRITE_JOB_ROWS],
+        .operands = (const int64_t *)job[WRITE_JOB_OPERANDS],
+        .constants = (const uint8_t *)job[WRITE_JOB_CONSTANTS],
+        .sources = (const int64_t(*)[SOURCE_WORDS])job[WRITE_JOB_SOURCES],
+    };
+    uint8_t *out = (uint8_t *)job[WRITE_JOB_OUT], *nulls = (uint8_t *)job[WRITE_JOB_NULLS];
+    int32_t *ends = (int32_t *)job[WRITE_JOB_ENDS];
+    int64_t *i = &job[WRITE_JOB_DONE];
+    writer.end = out + job[WRITE_JOB_CAPACITY];
+    for (; *i < job[WRITE_JOB_COUNT]; ++*i) {
+        int fault = 0;
+        writer.out = out + job[WRITE_JOB_USED];
+        writer.failed = -1;
+        if (!nulls[*i]) {
+            fault = copy(&writer, (const uint8_t *)job[WRITE_JOB_PREFIX], job[WRITE_JOB_PREFIX_SIZE]);
+            if (!fault) fault = write_value(&writer, job[WRITE_JOB_ROOT], *i);
+        }
+        if (UNLIKELY(fault)) {
+            if (fault == WRITE_ROOM) return STATUS_NO_ROOM;
+            if (job[WRITE_JOB_FAULT_COUNT] == job[WRITE_JOB_FAULT_CAPACITY]) return STATUS_FAULTS_FULL;
+            int64_t *line = (int64_t *)job[WRITE_JOB_FAULTS] + 3 * job[WRITE_JOB_FAULT_COUNT]++;
+            line[0] = *i;
+            line[1] = fault;
+            line[2] = writer.failed;
+            nulls[*i] = 1;
+        } else {
+            job[WRITE_JOB_USED] = writer.out - out;
+        }
+        ends[*i + 1] = (int32_t)job[WRITE_JOB_USED];
+    }
+    return STATUS_FINISHED;
+}
+
+PyObject *encode_values(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
+    return run_job(objects, count, WRITE_JOB_WORDS, encode_rows);
+}
