@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["Bytes", "Int64Array", "RowError", "SchemaDecoder", "SchemaEncoder"]
+from kwire.errors import DecodeError, render_path
+
+__all__ = ["Bytes", "Decoded", "Int32Array", "Int64Array", "RowError", "SchemaDecoder", "SchemaEncoder", "row_error"]
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
 
 class RowError(NamedTuple):
     """A value that cannot be decoded or encoded.
 
-    row: index of the value. position: in bytes from the start of the value after its prefix; -1 if there is none.
+    row: its index. position: in bytes, from the start of the value after its prefix; 0 when encoding.
     what: path of the field and fault.
     """
 
@@ -26,26 +30,37 @@ class RowError(NamedTuple):
     what: str
 
 
+def row_error(row: int, error: DecodeError) -> RowError:
+    """Return the error of a row with its path."""
+    path = render_path(error.path)
+    return RowError(row, error.position, f"{path}: {error.what}" if path else error.what)
+
+
+@dataclass(slots=True, frozen=True)
+class Decoded:
+    """Values, and the errors of those that are null because of one, in row order."""
+
+    array: pa.Array
+    errors: list[RowError]
+
+
 class SchemaDecoder(Protocol):
-    """Decodes values of one writer's schema. arrow_type: of a value; fields are nullable."""
+    """Decodes values of several writers' schemas to one reader's schema. type: of the result; fields are nullable."""
 
     @property
-    def arrow_type(self) -> pa.DataType: ...
+    def type(self) -> pa.DataType: ...
 
-    def decode(self, source: Bytes, starts: Int64Array, ends: Int64Array) -> tuple[pa.Array, list[RowError]]:
-        """Decode the values at source[starts[i]:ends[i]], without prefix.
+    def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array) -> Decoded:
+        """Decode an array of binary or large_binary. Bytes lead to errors, not to exceptions.
 
-        A start of -1 is a null. Values with errors are null in the array. Bytes lead to errors, not to exceptions.
+        skip: bytes before each value. writer: index of its schema; -1 gives a null.
         """
         ...
 
 
 class SchemaEncoder(Protocol):
-    """Encodes values with one schema. arrow_type: of a value."""
+    """Encodes values with one schema."""
 
-    @property
-    def arrow_type(self) -> pa.DataType: ...
-
-    def encode(self, values: pa.Array) -> tuple[pa.Array, list[RowError]]:
-        """Encode values to binary without prefix; null to null. Values with errors are null in the array."""
+    def encode(self, values: pa.Array, prefix: bytes) -> Decoded:
+        """Encode values to binary, each after the prefix; null to null."""
         ...

@@ -1,0 +1,92 @@
+"""Arrow arrays of Protobuf values, row by row through Python objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kwire.errors import DecodeError, EncodeError
+from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, row_error
+from kwire.schemas.protobuf.model import Message
+from kwire.schemas.protobuf.reading import read_message
+from kwire.schemas.protobuf.types import build_node
+from kwire.schemas.protobuf.writing import write_message
+
+__all__ = ["Decoder", "Encoder"]
+
+
+class Decoder:
+    """Decodes messages to the type of one message; those of other writers' schemas by the numbers of their fields."""
+
+    def __init__(self, reader: Message, columns: Sequence[str] | None = None) -> None:
+        """Compile the message. columns: the fields to decode, in this order. Raises InvalidSchema."""
+        self._node = build_node(reader, None if columns is None else tuple(columns))
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of the result."""
+        return self._node.type
+
+    def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array) -> Decoded:
+        """Decode an array of binary; see SchemaDecoder."""
+        rows: list[Any] = [None] * len(values)
+        errors = list[RowError]()
+        wanted = (writer >= 0) & values.is_valid().to_numpy(zero_copy_only=False)
+        for row in np.flatnonzero(wanted).tolist():
+            try:
+                rows[row] = read_message(self._node, values[row].as_py()[int(skip[row]) :])
+            except DecodeError as error:
+                errors.append(row_error(row, error))
+        return Decoded(pa.array(rows, self.type), errors)
+
+
+class Encoder:
+    """Encodes structs as messages; fields are matched by name, and those that the array lacks are not sent."""
+
+    def __init__(self, message: Message, given: pa.DataType) -> None:
+        """Compile the message for arrays of a type. Raises InvalidSchema, EncodeError for a column without a field."""
+        self._node = build_node(message)
+        self._plain = _plain(_matched(given, self._node.type, ()))
+
+    def encode(self, values: pa.Array, prefix: bytes) -> Decoded:
+        """Encode structs, each after the prefix; see SchemaEncoder."""
+        rows = list[bytes | None]()
+        errors = list[RowError]()
+        for row, value in enumerate(values.cast(self._plain).to_pylist(maps_as_pydicts=None)):
+            try:
+                rows.append(None if value is None else prefix + write_message(self._node, value))
+            except EncodeError as error:
+                rows.append(None)
+                errors.append(RowError(row, 0, str(error)))
+        return Decoded(pa.array(rows, pa.binary()), errors)
+
+
+def _matched(given: pa.DataType, wanted: pa.DataType, path: tuple[str, ...]) -> pa.DataType:
+    """Return the wanted type with the fields that are given only. Raises EncodeError for others."""
+    if pa.types.is_struct(wanted) and pa.types.is_struct(given):
+        names = {field.name: field.type for field in wanted}
+        fields = list[pa.Field]()
+        for field in given:
+            if field.name not in names:
+                raise EncodeError("the schema has no such field", (*path, field.name))
+            fields.append(pa.field(field.name, _matched(field.type, names[field.name], (*path, field.name))))
+        return pa.struct(fields)
+    if pa.types.is_list(wanted) and pa.types.is_list(given):
+        return pa.list_(pa.field("element", _matched(given.value_type, wanted.value_type, path)))
+    if pa.types.is_map(wanted) and pa.types.is_map(given):
+        return pa.map_(wanted.key_type, _matched(given.item_type, wanted.item_type, path))
+    return wanted
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Return the type with times as numbers of microseconds."""
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, _plain(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(pa.field("element", _plain(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, _plain(kind.item_type))
+    return pa.int64() if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) else kind
