@@ -1,0 +1,188 @@
+"""Values described by JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kwire.errors import EncodeError, InvalidSchema
+from kwire.schemas.json_schema import Decoder, Encoder, parse
+
+ORDER = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "type": "object",
+    "required": ["id"],
+    "properties": {
+        "id": {"type": "integer"},
+        "price": {"oneOf": [{"type": "null"}, {"type": "number"}]},
+        "name": {"type": ["string", "null"]},
+        "state": {"enum": ["new", "paid"]},
+        "paid": {"type": "boolean"},
+        "lines": {"type": "array", "items": {"$ref": "#/definitions/Line"}},
+        "tags": {"type": "object", "additionalProperties": {"type": "string"}},
+        "other": {},
+        "either": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
+        "parent": {"$ref": "#"},
+        "base": {"allOf": [{"$ref": "#/definitions/Line"}, {"properties": {"extra": {"type": "integer"}}}]},
+    },
+    "definitions": {"Line": {"type": "object", "properties": {"sku": {"type": "string"}}}},
+}
+
+
+def decode(schema: Any, *values: bytes | None, references: Any = None) -> Any:
+    decoder = Decoder(parse(json.dumps(schema), references))
+    return decoder.decode(
+        pa.array(values, pa.binary()), np.zeros(len(values), np.int64), np.zeros(len(values), np.int32)
+    )
+
+
+def test_the_type_follows_the_schema() -> None:
+    line = pa.struct([("sku", pa.string())])
+    assert Decoder(parse(json.dumps(ORDER))).type == pa.struct(
+        [
+            ("id", pa.int64()),
+            ("price", pa.float64()),
+            ("name", pa.string()),
+            ("state", pa.string()),
+            ("paid", pa.bool_()),
+            ("lines", pa.list_(pa.field("element", line))),
+            ("tags", pa.map_(pa.string(), pa.string())),
+            ("other", pa.string()),
+            ("either", pa.string()),
+            ("parent", pa.string()),
+            ("base", pa.struct([("sku", pa.string()), ("extra", pa.int64())])),
+        ]
+    )
+
+
+def test_values_become_columns_and_the_rest_json_text() -> None:
+    value = {
+        "id": 1.0,
+        "price": 2,
+        "name": None,
+        "lines": [{"sku": "é"}, None],
+        "tags": {"a": "b"},
+        "other": [1, {"x": None}],
+        "either": 5,
+        "parent": {"id": 2},
+        "unknown": 1,
+    }
+    decoded = decode(ORDER, json.dumps(value).encode(), b"{}", b" null ", None)
+    assert not decoded.errors
+    first, second, third, fourth = decoded.array.to_pylist()
+    assert first == {
+        "id": 1,
+        "price": 2.0,
+        "name": None,
+        "state": None,
+        "paid": None,
+        "lines": [{"sku": "é"}, None],
+        "tags": [("a", "b")],
+        "other": '[1,{"x":null}]',
+        "either": "5",
+        "parent": '{"id":2}',
+        "base": None,
+    }
+    assert set(second.values()) == {None}
+    assert third is fourth is None
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (b'{"id": "x"}', "id: expected an integer, got a string"),
+        (b'{"id": 1.5}', "id: expected an integer, got a number"),
+        (b'{"id": true}', "id: expected an integer, got a boolean"),
+        (b'{"id": 9223372036854775808}', "id: out of the range of 64 bits"),
+        (b'{"lines": [{"sku": 1}]}', "lines[0].sku: expected a string, got a number"),
+        (b'{"tags": []}', "tags: expected an object, got an array"),
+        (b'{"lines": {}}', "lines: expected an array, got an object"),
+        (b"[]", "expected an object, got an array"),
+        (b'{"id": 1} x', "not JSON"),
+        (b'{"id": 1', "not JSON"),
+        (b"", "not JSON"),
+        (b'{"name": "\xff"}', "not JSON"),
+        (b'{"other": ' + b"[" * 100_000, "not JSON"),
+    ],
+)
+def test_values_of_other_types_are_errors_of_their_rows(value: bytes, message: str) -> None:
+    decoded = decode(ORDER, b"{}", value)
+    assert decoded.array.is_null().to_pylist() == [False, True]
+    (error,) = decoded.errors
+    assert error.row == 1
+    assert message in error.what
+
+
+def test_references_are_found_by_name_and_by_id() -> None:
+    schema = {
+        "$id": "http://example.org/order.json",
+        "type": "object",
+        "properties": {"a": {"$ref": "line.json"}, "b": {"$ref": "defs.json#/$defs/B"}},
+    }
+    references = {
+        "http://example.org/line.json": '{"type": "object", "properties": {"sku": {"type": "string"}}}',
+        "defs.json": '{"$defs": {"B": {"$ref": "#/$defs/C"}, "C": {"type": "integer"}}}',
+    }
+    decoded = decode(schema, b'{"a": {"sku": "x"}, "b": 2}', references=references)
+    assert decoded.array.to_pylist() == [{"a": {"sku": "x"}, "b": 2}]
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ("{", "not JSON"),
+        ("5", "a JSON schema has to be an object, true or false"),
+        ('{"type": "integr"}', "type: 'integr' is not valid"),
+        ('{"properties": {"a": {"$ref": "#/nope"}}}', r"\$ref '#/nope': nothing is there"),
+        ('{"$ref": "x.json"}', r"\$ref 'x.json': no reference has this name"),
+        ('{"$ref": "#"}', "circular references"),
+        ('{"items": ' * 5000 + "{}" + "}" * 5000, "nested too deep|not JSON"),
+    ],
+)
+def test_faults_of_schemas_are_named(schema: str, message: str) -> None:
+    with pytest.raises(InvalidSchema, match=message):
+        parse(schema)
+
+
+def test_types_that_grow_without_end_are_refused() -> None:
+    definitions = {
+        f"M{i}": {"properties": {name: {"$ref": f"#/definitions/M{i + 1}"} for name in "ab"}} for i in range(40)
+    }
+    definitions["M40"] = {"type": "object"}  # type: ignore[dict-item]
+    with pytest.raises(InvalidSchema, match="more than 100000 schemas"):
+        parse(json.dumps({"$ref": "#/definitions/M0", "definitions": definitions}))
+
+
+def test_encoded_values_are_checked_against_the_schema() -> None:
+    schema = parse(json.dumps(ORDER))
+    kind = pa.struct([("id", pa.int64()), ("name", pa.string()), ("state", pa.string()), ("other", pa.string())])
+    rows = [
+        {"id": 1, "name": None, "state": None, "other": '{"x": [1]}'},
+        {"id": 1, "state": "sold"},
+        {"state": "new"},
+        None,
+        {"id": 1, "other": "{"},
+    ]
+    encoded = Encoder(schema, kind).encode(pa.array(rows, kind), b"p")
+    assert encoded.array.to_pylist() == [b'p{"id":1,"name":null,"other":{"x":[1]}}', None, None, None, None]
+    assert [(row, what[:30]) for row, _, what in encoded.errors] == [
+        (1, "state: 'sold' is not one of ['"),
+        (2, "'id' is a required property"),
+        (4, "other: expected JSON text: Inp"),
+    ]
+    with pytest.raises(EncodeError, match="nope: the schema has no such property"):
+        Encoder(schema, pa.struct([("nope", pa.int64())]))
+
+
+def test_columns_choose_the_properties() -> None:
+    decoder = Decoder(parse(json.dumps(ORDER)), ["name", "id"])
+    array = decoder.decode(
+        pa.array([b'{"id": 1, "paid": "not read"}']), np.zeros(1, np.int64), np.zeros(1, np.int32)
+    ).array
+    assert array.to_pylist() == [{"name": None, "id": 1}]
+    with pytest.raises(InvalidSchema, match=r"no property 'nam' .did you mean 'name'"):
+        Decoder(parse(json.dumps(ORDER)), ["nam"])
