@@ -61,7 +61,7 @@ MODULES = {
         "kwire.capture",
         "kwire.errors",
     ),
-    "Values with schemas": ("kwire.schemas.avro",),
+    "Values with schemas": ("kwire.schemas", "kwire.schemas.avro"),
     "Definitions": (
         "kwire.schema",
         "kwire.schema.evolution",

@@ -28,6 +28,7 @@ RUN_ELSEWHERE = {
     "quickstart.md": "tests/docs/test_quickstart.py",
     "restore.md": "tests/docs/test_restore_page.py",
     "sail.md": "tests/spark/test_sail.py",
+    "schemas.md": "tests/spark/test_registry_functions.py",
     "security.md": "tests/docs/test_broker_pages.py",
     "transactions.md": "tests/docs/test_broker_pages.py",
 }

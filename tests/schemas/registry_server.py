@@ -83,8 +83,6 @@ def serve(context: ssl.SSLContext | None = None) -> Iterator[RegistryServer]:
     registry = RegistryServer()
 
     class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
         def handle_request(self) -> None:
             size = int(self.headers.get("Content-Length", 0))
             body = json.loads(self.rfile.read(size)) if size else {}

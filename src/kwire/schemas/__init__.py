@@ -1,9 +1,12 @@
 """Schema registries: values written with Confluent's serializers as Arrow columns, and back.
 
-    from kwire.schemas import Registry
+    from kwire.schemas import Registry, decode_arrow, encode_arrow
 
-    Registry("http://localhost:8081").latest("orders-value")
+    registry = Registry("http://localhost:8081")
+    orders = decode_arrow(values, registry, topic="orders")
+    values = encode_arrow(orders, registry, topic="orders")
 
+Avro, Protobuf and JSON Schema. For Spark: from_registry and to_registry in kwire.spark.functions. See docs/schemas.md.
 Names import their modules on first access.
 """
 
@@ -11,6 +14,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kwire.schemas.columns import decode as decode
+    from kwire.schemas.columns import decode_arrow as decode_arrow
+    from kwire.schemas.columns import encode as encode
+    from kwire.schemas.columns import encode_arrow as encode_arrow
+    from kwire.schemas.columns import schema_type as schema_type
+    from kwire.schemas.columns import union_type as union_type
     from kwire.schemas.registered import Reference as Reference
     from kwire.schemas.registered import RegisteredSchema as RegisteredSchema
     from kwire.schemas.registry import Registry as Registry
@@ -21,16 +30,28 @@ _HOMES = {
     "Reference": "kwire.schemas.registered",
     "RegisteredSchema": "kwire.schemas.registered",
     "Registry": "kwire.schemas.registry",
+    "decode": "kwire.schemas.columns",
+    "decode_arrow": "kwire.schemas.columns",
+    "encode": "kwire.schemas.columns",
+    "encode_arrow": "kwire.schemas.columns",
     "schema_ids": "kwire.schemas.wire_format",
+    "schema_type": "kwire.schemas.columns",
     "subject_name": "kwire.schemas.registry",
+    "union_type": "kwire.schemas.columns",
 }
 
 __all__ = [
     "Reference",
     "RegisteredSchema",
     "Registry",
+    "decode",
+    "decode_arrow",
+    "encode",
+    "encode_arrow",
     "schema_ids",
+    "schema_type",
     "subject_name",
+    "union_type",
 ]
 
 

@@ -53,6 +53,12 @@ class EntrySource:
     def __reduce__(self) -> tuple[type[EntrySource], tuple[str, tuple[RegisteredSchema, ...]]]:
         return EntrySource, (self.location, self.entries)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EntrySource) and (self.location, self.entries) == (other.location, other.entries)
+
+    def __hash__(self) -> int:
+        return hash((self.location, self.entries))
+
     def by_id(self, schema_id: SchemaId) -> RegisteredSchema:
         """Return the schema with an id or GUID."""
         try:

@@ -201,6 +201,7 @@ class Registry:
                 part.unlink()
 
 
+@lru_cache(maxsize=16)
 def _of_entries(source: EntrySource) -> Registry:
     made = Registry.__new__(Registry)
     made._state = source

@@ -13,6 +13,9 @@ Source: Confluent's "Wire format" of the schema registry; io.confluent.kafka.ser
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from uuid import UUID
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -20,11 +23,22 @@ import pyarrow.compute as pc
 
 from kwire import native
 from kwire.plan.nested_columns import Bytes, Int64Array, message_bounds
+from kwire.wire.varint import write_varint
 
-__all__ = ["last_header", "payloads", "schema_ids"]
+__all__ = [
+    "KEY_HEADER",
+    "VALUE_HEADER",
+    "Prefixes",
+    "encode_path",
+    "last_header",
+    "payloads",
+    "read_prefixes",
+    "schema_ids",
+]
 
 BoolArray = npt.NDArray[np.bool_]
 
+KEY_HEADER, VALUE_HEADER = "__key_schema_id", "__value_schema_id"
 ID, GUID = 0, 1
 PREFIX_BYTES = {ID: 5, GUID: 17}
 HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
@@ -58,6 +72,126 @@ def payloads(
         starts[whole] = bounds[whole, 0]
         valid |= whole
     return _cut(source, starts, ends, valid)
+
+
+@dataclass(slots=True, eq=False)
+class Prefixes:
+    """The schema ids of an array of values.
+
+    ids: the distinct ids and GUIDs. index: of each value's id among them, -1 if it has none. skip: bytes before the
+    payload. The rest is where Protobuf's message indexes are: after the prefix, in the value or in its header.
+    """
+
+    ids: list[int | str]
+    index: npt.NDArray[np.int32]
+    skip: Int64Array
+    source: Bytes
+    bounds: Int64Array
+    header_source: Bytes | None = None
+    header_bounds: Int64Array | None = None
+
+    def message_indexes(self, rows: BoolArray) -> tuple[list[tuple[int, ...]], npt.NDArray[np.int32]]:
+        """Read the message indexes of rows with Protobuf, and add them to skip.
+
+        Returns the distinct paths and for each row the index of its own; -1 for other rows and for invalid indexes.
+        """
+        paths: dict[bytes, int] = {}
+        found = np.full(len(self.index), -1, np.int32)
+        in_header = rows & (self.skip == 0)
+        in_value = rows & ~in_header
+        starts = self.bounds[:, 0] + self.skip
+        after, valid = starts.copy(), in_value.copy()
+        _skip_indexes(self.source, after, self.bounds[:, 1], valid)
+        _number_paths(self.source, starts, after, valid, paths, found)
+        self.skip[valid] += (after - starts)[valid]
+        if self.header_source is not None and self.header_bounds is not None and in_header.any():
+            starts, ends = self.header_bounds[:, 0].copy(), self.header_bounds[:, 1]
+            starts[in_header] += np.where(self.header_source[starts[in_header]] == ID, 5, 17)
+            after, valid = starts.copy(), in_header.copy()
+            _skip_indexes(self.header_source, after, ends, valid)
+            _number_paths(self.header_source, starts, after, valid, paths, found)
+        return [_decode_path(each) for each in paths], found
+
+
+def read_prefixes(data: pa.Array, headers: pa.Array | None = None, header: str = "") -> Prefixes:
+    """Return the schema ids of values. headers, header: as in schema_ids."""
+    source, bounds = message_bounds(data)
+    kinds = _kinds(source, bounds)
+    numbers, guids = _raw_ids(source, bounds, kinds)
+    skip = np.where(kinds < 0, 0, np.where(kinds == ID, PREFIX_BYTES[ID], PREFIX_BYTES[GUID]))
+    made = Prefixes([], np.full(len(bounds), -1, np.int32), skip, source, bounds)
+    if headers is not None:
+        made.header_source, made.header_bounds = message_bounds(last_header(headers, header))
+        header_kinds = _kinds(made.header_source, made.header_bounds)
+        header_kinds[bounds[:, 0] < 0] = -1
+        header_numbers, header_guids = _raw_ids(made.header_source, made.header_bounds, header_kinds)
+        is_given = header_kinds >= 0
+        kinds = np.where(is_given, header_kinds, kinds)
+        numbers, guids = np.where(is_given, header_numbers, numbers), np.where(is_given, header_guids, guids)
+        skip[is_given] = 0
+    is_id, is_guid = kinds == ID, kinds == GUID
+    if is_id.any():
+        values, inverse = np.unique(numbers[is_id], return_inverse=True)
+        made.ids += values.tolist()
+        made.index[is_id] = inverse
+    if is_guid.any():
+        texts, inverse = np.unique(guids[is_guid], return_inverse=True)
+        made.index[is_guid] = inverse + len(made.ids)
+        made.ids += [str(UUID(bytes=each.tobytes())) for each in texts]
+    return made
+
+
+def _raw_ids(source: Bytes, bounds: Int64Array, kinds: Int64Array) -> tuple[Int64Array, npt.NDArray[np.void]]:
+    """Return the numbers and the GUIDs of the values of each kind; others are 0."""
+    numbers, guids = np.zeros(len(bounds), np.int64), np.zeros(len(bounds), "V16")
+    starts = bounds[:, 0] + 1
+    is_id, is_guid = kinds == ID, kinds == GUID
+    if is_id.any():
+        raw = source[starts[is_id][:, None] + np.arange(4)]
+        numbers[is_id] = np.ascontiguousarray(raw).view(">i4").reshape(-1)
+    if is_guid.any():
+        guids[is_guid] = np.ascontiguousarray(source[starts[is_guid][:, None] + np.arange(16)]).view("V16").reshape(-1)
+    return numbers, guids
+
+
+def _number_paths(
+    source: Bytes,
+    starts: Int64Array,
+    ends: Int64Array,
+    valid: BoolArray,
+    paths: dict[bytes, int],
+    found: npt.NDArray[np.int32],
+) -> None:
+    """Set found to the number of the bytes between starts and ends, the same for equal bytes."""
+    sizes = np.where(valid, ends - starts, 0)
+    for size in np.unique(sizes[valid]).tolist():
+        rows = np.flatnonzero(valid & (sizes == size))
+        raw = np.ascontiguousarray(source[starts[rows][:, None] + np.arange(size)])
+        texts, inverse = np.unique(raw.view(f"V{size}").reshape(-1), return_inverse=True)
+        numbers = [paths.setdefault(each.tobytes(), len(paths)) for each in texts]
+        found[rows] = np.array(numbers, np.int32)[inverse]
+
+
+def _decode_path(data: bytes) -> tuple[int, ...]:
+    """Return the message indexes in their encoded form."""
+    numbers, value, shift = list[int](), 0, 0
+    for byte in data:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            numbers.append((value >> 1) ^ -(value & 1))
+            value = shift = 0
+    return tuple(numbers[1:]) or (0,)
+
+
+def encode_path(path: tuple[int, ...]) -> bytes:
+    """Encode message indexes; a single 0 is short for the first message."""
+    if path == (0,):
+        return b"\0"
+    out = bytearray()
+    for number in (len(path), *path):
+        write_varint(out, number)
+    return bytes(out)
 
 
 def last_header(headers: pa.Array, name: str) -> pa.BinaryArray:

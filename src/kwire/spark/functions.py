@@ -1,17 +1,18 @@
-"""Column functions for Kafka's messages and Confluent's schema ids.
+"""Column functions for Kafka's messages and for values of schema registries.
 
-    from kwire.spark.functions import from_kafka, schema_registry_id, schema_registry_payload
+    from kwire.spark.functions import from_kafka, from_registry
 
     df.select(from_kafka("value", "MetadataResponse", 9).alias("m")).select("m.topics.name")
+    df.select(from_registry("value", "http://localhost:8081", topic="orders").alias("order"))
 
 Modelled on pyspark.sql.avro.functions: they take a Column or a column's name, on classic Spark and Spark Connect. They
 are Arrow UDFs, which process batches of columns, and require kwire on executors. Types, options, cost:
-docs/functions.md.
+docs/functions.md and docs/schemas.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
@@ -29,10 +30,20 @@ if TYPE_CHECKING:
     from kwire.plan.nested_columns import NestedReader
     from kwire.plan.nested_versions import PrefixedReader
     from kwire.plan.nested_writing import NestedWriter
+    from kwire.schemas import Registry
+    from kwire.schemas.columns import Mode
 
-__all__ = ["from_kafka", "schema_registry_id", "schema_registry_payload", "to_kafka"]
+__all__ = [
+    "from_kafka",
+    "from_registry",
+    "schema_registry_id",
+    "schema_registry_payload",
+    "to_kafka",
+    "to_registry",
+]
 
 PAGE = "docs/functions.md"
+SOURCE_COLUMNS = 3
 
 MODE = Option[Literal["FAILFAST", "PERMISSIVE"]](
     name="mode",
@@ -126,6 +137,81 @@ def schema_registry_payload(
         return _payloads(*columns, header=header, protobuf=protobuf)
 
     return _udf(schema_registry_payload, "binary")(data, *(() if headers is None else (headers,)))
+
+
+def from_registry(
+    column: Column | str,
+    registry: Registry | str,
+    *,
+    subject: str | None = None,
+    schema: str | int | None = None,
+    mode: Mode = "failfast",
+    topic: str | None = None,
+    key: bool = False,
+    message: str | None = None,
+    headers: Column | str | None = None,
+    source: Sequence[Column | str] = (),
+) -> Column:
+    """Convert values that serializers of a schema registry wrote to structs; null to null.
+
+    registry: a kwire.schemas.Registry, or its URL or folder.
+    subject, topic: whose latest schema all values are read as; topic and key name a subject (TopicNameStrategy).
+    schema: another reader's schema: its text or id; "union" for the fields of all versions of the subject.
+    mode: failfast fails the query at the first bad value, permissive returns null, deadletter struct<value, error>.
+    message: of a Protobuf schema, if it is not the first. headers: the column of that name, if ids may be there.
+    source: the columns topic, partition and offset, which errors of failfast then name.
+    The driver asks the registry for the type when this is called. Raises RegistryError, InvalidSchema, OptionError.
+    """
+    from kwire.schemas.columns import Target, open_registry
+    from kwire.spark.registry_columns import RegistryConfig, decoder_of, read_registry, spark_type
+
+    opened = open_registry(registry)
+    target = Target.resolve(opened, subject=subject, schema=schema, topic=topic, key=key, message=message)
+    if source and len(source) != SOURCE_COLUMNS:
+        raise OptionError("source: expected the columns topic, partition and offset")
+    union = None if target.schema is not None else target.union(opened)
+    config = RegistryConfig(registry=opened, target=target, mode=mode, union=union, has_headers=headers is not None)
+    kind = spark_type(decoder_of(config).result_type)
+
+    def from_registry(*columns: pa.Array) -> pa.Array:
+        return read_registry(columns, config)
+
+    return _udf(from_registry, _data_type(kind))(column, *(() if headers is None else (headers,)), *source)
+
+
+def to_registry(
+    column: Column | str,
+    registry: Registry | str,
+    *,
+    subject: str | None = None,
+    schema: str | int | None = None,
+    topic: str | None = None,
+    key: bool = False,
+    message: str | None = None,
+) -> Column:
+    """Convert structs to binary with the id of a registered schema; null to null. The inverse of from_registry.
+
+    subject, topic: whose latest schema is used, or the registered one with the text or id `schema`. Fields are matched
+    by name. A column that is not a field, and a value that does not fit, fail the query.
+    Raises RegistryError, InvalidSchema, OptionError when it is called.
+    """
+    from kwire.schemas.columns import encoding_target, open_registry
+    from kwire.spark.registry_columns import encoder_of, write_registry
+
+    opened = open_registry(registry)
+    target = encoding_target(opened, subject=subject, schema=schema, topic=topic, key=key, message=message)
+    encoder_of(opened, target)
+
+    def to_registry(data: pa.Array) -> pa.Array:
+        return write_registry(data, opened, target)
+
+    return _udf(to_registry, "binary")(column)
+
+
+def _data_type(kind: pa.DataType) -> DataType:
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    return from_arrow_type(kind, prefer_timestamp_ntz=True)
 
 
 def _udf(function: Callable[..., pa.Array], kind: DataType | str) -> Callable[..., Column]:

@@ -1,0 +1,156 @@
+"""Schemas of all formats, parsed, and their decoders and encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from kwire.errors import InvalidSchema, did_you_mean
+from kwire.schemas import avro, json_schema, protobuf
+from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, SchemaDecoder, SchemaEncoder, row_error
+from kwire.schemas.registered import RegisteredSchema, SchemaType
+from kwire.schemas.registry import Registry
+
+__all__ = ["ParsedSchema", "ValueSchema", "make_decoder", "make_encoder", "mismatch", "parse_schema"]
+
+FIRST_MESSAGE = (0,)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class ValueSchema:
+    """The schema of a value: of Protobuf, one message of a file. label: for messages. path: of the message."""
+
+    type: SchemaType
+    label: str
+    schema: avro.Schema | protobuf.Message | json_schema.JsonSchema
+    path: tuple[int, ...] = FIRST_MESSAGE
+
+    def arrow_type(self) -> pa.DataType:
+        """Return the type of decoded values. Raises InvalidSchema."""
+        return make_decoder([self], self).type
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class ParsedSchema:
+    """A schema of a registry with all it refers to."""
+
+    registered: RegisteredSchema
+    parsed: avro.Schema | protobuf.File | json_schema.JsonSchema
+    values: dict[tuple[int, ...], ValueSchema] = field(default_factory=dict)
+
+    @property
+    def type(self) -> SchemaType:
+        """The format."""
+        return self.registered.type
+
+    def value(self, path: tuple[int, ...] = FIRST_MESSAGE) -> ValueSchema:
+        """Return the schema of a value. path: message indexes of Protobuf. Raises InvalidSchema."""
+        if path not in self.values:
+            schema = self._message(self.parsed, path) if isinstance(self.parsed, protobuf.File) else self.parsed
+            label = self.registered.label
+            self.values[path] = ValueSchema(type=self.type, label=label, schema=schema, path=path)
+        return self.values[path]
+
+    def named(self, message: str | None) -> ValueSchema:
+        """Return the schema of a value. message: of Protobuf, its full or short name; the first one by default."""
+        if message is None or not isinstance(self.parsed, protobuf.File):
+            return self.value()
+        paths = dict(_paths(self.parsed.messages, ()))
+        for name, path in paths.items():
+            if message in (name, name.rpartition(".")[2]):
+                return self.value(path)
+        raise InvalidSchema(f"no message '{message}'{did_you_mean(message, paths)}", self.registered.label)
+
+    def _message(self, file: protobuf.File, path: tuple[int, ...]) -> protobuf.Message:
+        messages = file.messages
+        found = None
+        for index in path:
+            if not 0 <= index < len(messages):
+                raise InvalidSchema(f"no message with the indexes {list(path)}", self.registered.label)
+            found = messages[index]
+            messages = found.nested
+        assert found is not None
+        return found
+
+
+def _paths(messages: Sequence[protobuf.Message], path: tuple[int, ...]) -> list[tuple[str, tuple[int, ...]]]:
+    found = list[tuple[str, tuple[int, ...]]]()
+    for index, each in enumerate(messages):
+        found.append((each.name, (*path, index)))
+        found += _paths(each.nested, (*path, index))
+    return found
+
+
+def parse_schema(registry: Registry, registered: RegisteredSchema) -> ParsedSchema:
+    """Parse a schema and what it refers to. Raises InvalidSchema, RegistryError."""
+    references = registry.references(registered)
+    parsed: avro.Schema | protobuf.File | json_schema.JsonSchema
+    try:
+        match registered.type:
+            case "AVRO":
+                parsed = avro.parse(registered.text, references)
+            case "PROTOBUF":
+                parsed = protobuf.parse(registered.text, references)
+            case "JSON":
+                parsed = json_schema.parse(registered.text, references)
+        return ParsedSchema(registered=registered, parsed=parsed)
+    except InvalidSchema as error:
+        raise InvalidSchema(error.what, registered.label, error.path) from None
+
+
+def mismatch(writer: ValueSchema, reader: ValueSchema) -> str | None:
+    """Return why values of one schema cannot be read as another's, or None."""
+    if writer.type != reader.type:
+        return f"{writer.type} cannot be read as {reader.type} of schema {reader.label}"
+    if isinstance(writer.schema, protobuf.Message) and isinstance(reader.schema, protobuf.Message):
+        if writer.schema.name != reader.schema.name:
+            return f"message '{writer.schema.name}', expected '{reader.schema.name}' of schema {reader.label}"
+        return None
+    try:
+        make_decoder([writer], reader)
+    except InvalidSchema as error:
+        return str(InvalidSchema(error.what, None, error.path))
+    return None
+
+
+def make_decoder(
+    writers: Sequence[ValueSchema], reader: ValueSchema, columns: Sequence[str] | None = None
+) -> SchemaDecoder:
+    """Return a decoder of the writers' values. Raises InvalidSchema."""
+    try:
+        match reader.schema:
+            case protobuf.Message():
+                return protobuf.Decoder(reader.schema, columns)
+            case json_schema.JsonSchema():
+                return json_schema.Decoder(reader.schema, columns)
+            case avro.Schema():
+                schemas = [each.schema for each in writers if isinstance(each.schema, avro.Schema)]
+                return _AvroDecoder(avro.Decoder(schemas, reader.schema, columns=columns))
+    except InvalidSchema as error:
+        raise InvalidSchema(error.what, error.schema or reader.label, error.path) from None
+
+
+def make_encoder(schema: ValueSchema, given: pa.DataType) -> SchemaEncoder:
+    """Return an encoder of arrays of a type. Raises InvalidSchema, EncodeError for a column without a field."""
+    match schema.schema:
+        case protobuf.Message():
+            return protobuf.Encoder(schema.schema, given)
+        case json_schema.JsonSchema():
+            return json_schema.Encoder(schema.schema, given)
+        case avro.Schema():
+            raise InvalidSchema("values of Avro cannot be written yet", schema.label)
+
+
+class _AvroDecoder:
+    def __init__(self, decoder: avro.Decoder) -> None:
+        self.type: pa.DataType = decoder.type
+        self._decoder = decoder
+
+    def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array) -> Decoded:
+        """Decode an array of binary; see SchemaDecoder."""
+        decoded = self._decoder.decode(values, skip=skip, writer=writer)
+        rows = decoded.errors.rows.tolist()
+        errors = (decoded.errors.error(index) for index in range(len(rows)))
+        return Decoded(decoded.array, [row_error(row, error) for row, error in zip(rows, errors, strict=True)])

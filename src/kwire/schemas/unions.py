@@ -1,0 +1,130 @@
+"""One type for values of several schemas: the fields of all, the wider of two numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kwire.errors import InvalidSchema
+
+__all__ = ["conform", "merge_types", "missing_field"]
+
+Path = tuple[str, ...]
+NUMBERS = (pa.int32(), pa.int64(), pa.float64())
+
+
+def merge_types(types: Iterable[pa.DataType]) -> pa.DataType:
+    """Return the type that has the fields of all types, in the order of their first occurrence.
+
+    Raises InvalidSchema with the path of a field that has types without a common one.
+    """
+    merged: pa.DataType | None = None
+    for each in types:
+        merged = each if merged is None else _merged(merged, each, ())
+    if merged is None:
+        raise InvalidSchema("no schemas")
+    return merged
+
+
+def _merged(one: pa.DataType, other: pa.DataType, path: Path) -> pa.DataType:
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    if pa.types.is_struct(one) and pa.types.is_struct(other):
+        fields = {field.name: field.type for field in one}
+        for field in other:
+            known = fields.get(field.name)
+            fields[field.name] = field.type if known is None else _merged(known, field.type, (*path, field.name))
+        return pa.struct([pa.field(name, kind) for name, kind in fields.items()])
+    if pa.types.is_list(one) and pa.types.is_list(other):
+        return pa.list_(pa.field("element", _merged(one.value_type, other.value_type, (*path, "element"))))
+    if pa.types.is_map(one) and pa.types.is_map(other) and one.key_type == other.key_type:
+        return pa.map_(one.key_type, _merged(one.item_type, other.item_type, (*path, "value")))
+    number = _wider(one, other)
+    if number is None:
+        raise InvalidSchema(f"{one} in one schema and {other} in another have no common type", path=path)
+    return number
+
+
+def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    if {one, other} == {pa.float32(), pa.float64()}:
+        return pa.float64()
+    if one in NUMBERS and other in NUMBERS:
+        return NUMBERS[max(NUMBERS.index(one), NUMBERS.index(other))]
+    if pa.types.is_decimal(one) and pa.types.is_decimal(other):
+        scale = max(one.scale, other.scale)
+        digits = max(one.precision - one.scale, other.precision - other.scale) + scale
+        return pa.decimal128(digits, scale) if digits <= 38 else None
+    return None
+
+
+def missing_field(given: pa.DataType, wanted: pa.DataType, path: Path = ()) -> Path | None:
+    """Return the path of the first field that a type lacks, None if it has all of them."""
+    if pa.types.is_struct(given) and pa.types.is_struct(wanted):
+        types = {field.name: field.type for field in wanted}
+        for field in given:
+            here = (*path, field.name)
+            if field.name not in types:
+                return here
+            found = missing_field(field.type, types[field.name], here)
+            if found is not None:
+                return found
+    elif pa.types.is_list(given) and pa.types.is_list(wanted):
+        return missing_field(given.value_type, wanted.value_type, (*path, "element"))
+    elif pa.types.is_map(given) and pa.types.is_map(wanted):
+        return missing_field(given.item_type, wanted.item_type, (*path, "value"))
+    return None
+
+
+def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Return the array as another type: fields by name, missing ones null, numbers widened.
+
+    Raises InvalidSchema if the types have no common one.
+    """
+    if array.type == wanted:
+        return array
+    if pa.types.is_struct(array.type) and pa.types.is_struct(wanted):
+        children = [
+            conform(array.field(index), field.type) if index >= 0 else pa.nulls(len(array), field.type)
+            for field in wanted
+            for index in [array.type.get_field_index(field.name)]
+        ]
+        return pa.StructArray.from_arrays(children, fields=list(wanted), mask=array.is_null())
+    if pa.types.is_list(array.type) and pa.types.is_list(wanted):
+        values = conform(array.flatten(), wanted.value_type)
+        return pa.ListArray.from_arrays(_offsets(array), values, type=wanted, mask=array.is_null())
+    if pa.types.is_map(array.type) and pa.types.is_map(wanted):
+        lists = _as_lists(array)
+        entries = lists.flatten()
+        items = conform(entries.field(1), wanted.item_type)
+        return pa.MapArray.from_arrays(_with_nulls(_offsets(lists), array), entries.field(0), items, type=wanted)
+    if _merged(array.type, wanted, ()) != wanted:
+        raise InvalidSchema(f"{array.type} cannot be converted to {wanted}")
+    return array.cast(wanted)
+
+
+def _as_lists(array: pa.MapArray) -> pa.ListArray:
+    """Return a map as lists of struct<key, value>."""
+    entry = pa.struct([pa.field("key", array.type.key_type), pa.field("value", array.type.item_type)])
+    child = pa.StructArray.from_arrays([array.keys, array.items], fields=list(entry))
+    return pa.ListArray.from_buffers(
+        pa.list_(entry), len(array), array.buffers()[:2], offset=array.offset, children=[child]
+    )
+
+
+def _offsets(array: pa.Array) -> pa.Array:
+    """Return where each list begins among the values that are not below a null."""
+    lengths = pc.fill_null(pc.list_value_length(array), 0) if len(array) else pa.array([], pa.int32())
+    ends = pc.cumulative_sum(lengths)
+    return pa.concat_arrays([pa.array([0], pa.int32()), ends.cast(pa.int32())])
+
+
+def _with_nulls(offsets: pa.Array, array: pa.Array) -> pa.Array:
+    """Return offsets that are null where the array is."""
+    if not array.null_count:
+        return offsets
+    is_null = pa.concat_arrays([array.is_null(), pa.array([False])])
+    return pc.if_else(is_null, pa.scalar(None, pa.int32()), offsets)
