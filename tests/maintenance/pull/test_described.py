@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,11 +28,13 @@ from kwire.messages import (
     AlterUserScramCredentialsResponse,
     CreateAclsRequest,
     CreateAclsResponse,
+    CreateTopicsRequest,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from tests.waiting import HANG_S
 
 GRANTS = [
     (ResourceType.TOPIC, "orders", Operation.READ),
@@ -143,6 +146,38 @@ def test_a_later_run_writes_what_has_changed(login: Login, tmp_path: Path) -> No
     assert 0 < result.copied_bytes < 200
     assert offsets(copy)["late", 0] == (7, -1, "note")
     assert valid(copy, result)
+
+
+def test_a_following_copy_has_groups_that_appear_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The coordinator's topic is created by the first group, and may not be read either."""
+    monkeypatch.setattr("kwire.maintenance.pull.run.METADATA_S", 0.1)
+    copy = tmp_path / "copy"
+    users = {user: f"{user}-secret" for user in ("root", "alice")}
+    listener = {"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "users": users, "acls": True, "super_users": "User:root"}
+    with Broker(data_dir=tmp_path / "source", offsets_topic_num_partitions=3, **listener) as broker:
+        login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "default.api.timeout.ms": 5000}
+        settings = [{**login, "sasl.username": user, "sasl.password": users[user]} for user in ("root", "alice")]
+        with (
+            Client(broker.bootstrap_servers, **settings[0]) as root,
+            Client(broker.bootstrap_servers, **settings[1]) as alice,
+        ):
+            grant(root, [*GRANTS, (ResourceType.TOPIC, *OFFSETS)])
+            new = CreateTopicsRequest.CreatableTopic(name="orders", num_partitions=1, replication_factor=1)
+            root.request(CreateTopicsRequest(topics=[new]))
+            steps, deadline = 0, time.monotonic() + HANG_S
+
+            def stop() -> bool:
+                nonlocal steps
+                steps += 1
+                if steps == 2:
+                    commit_offsets(root, "late", {("orders", 0): 0})
+                assert time.monotonic() < deadline
+                return (copy / "__consumer_offsets-0").exists() and bool(offsets(copy))
+
+            result = pull(alice, str(copy), PullOptions(follow=True), stop=stop)
+    assert result.failures == {}
+    assert offsets(copy) == {("late", 0): (0, -1, "")}
+    assert len(result.manifest.topics["__consumer_offsets"].partitions) == 3
 
 
 def test_a_copy_in_an_object_store_has_groups_from_admin_apis_as_well(

@@ -87,12 +87,16 @@ class SourceCluster:
             return self.with_groups and topic.name not in self.unreadable
         return not self.patterns or any(fnmatch.fnmatchcase(topic.name, pattern) for pattern in self.patterns)
 
-    def find_unreadable(self, cluster: Cluster) -> None:
-        """Find the coordinators' topics that the account may not read. Raises BrokerError, ConnectionFailed."""
-        missing = COORDINATOR_TOPICS - cluster.topics.keys()
+    def find_unreadable(self, cluster: Cluster, known: Collection[str] = ()) -> None:
+        """Find the coordinators' topics that the account may not read. known: those that it may read.
+
+        Raises BrokerError, ConnectionFailed.
+        """
+        unknown = COORDINATOR_TOPICS - set(known) - self.unreadable
+        missing = unknown - cluster.topics.keys()
         # by name, the response tells a topic that is hidden from one that does not exist
         named = self.client.metadata(sorted(missing)).topics if missing else {}
-        for name in sorted(COORDINATOR_TOPICS):
+        for name in sorted(unknown):
             topic = cluster.topics.get(name) or named.get(name)
             if topic is None:
                 continue

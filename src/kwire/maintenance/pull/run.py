@@ -336,6 +336,8 @@ class Pull:
     def look_for_new(self) -> None:
         """Copy topics and partitions that were created since, and describe the cluster again."""
         self.cluster = self.source.metadata()
+        if self.options.groups:
+            self.source.find_unreadable(self.cluster, self.topics)
         self.describe()
         topics = self.source.select(self.cluster)
         new = [
