@@ -81,6 +81,7 @@ def prefixed(number: int, body: bytes) -> bytes:
     return b"\0" + struct.pack(">i", number) + body
 
 
+TWO_ROW = {"id": 2, "n": "x"}
 ONE, TWO = prefixed(1, b"\x02"), prefixed(2, b"\x04\x02\x02x")
 
 
@@ -282,6 +283,15 @@ def test_values_are_encoded_with_the_id_of_a_registered_schema(registry: Registr
         encode_arrow(rows, registry, schema=text)
     with pytest.raises(OptionError, match="'union' is for decoding"):
         encode_arrow(rows, registry, topic="j", schema="union")
+
+
+def test_avro_values_are_encoded_as_they_are_decoded(registry: Registry) -> None:
+    rows = pa.array([{"n": "x", "id": 2}, None, {"n": None, "id": -1}])
+    written = encode_arrow(rows, registry, topic="o")
+    assert written.to_pylist() == [TWO, None, prefixed(2, b"\x01\0")]
+    assert decode_arrow(written, registry, topic="o").to_pylist() == [TWO_ROW, None, {"id": -1, "n": None}]
+    with pytest.raises(EncodeError, match="row 1: id"):
+        encode_arrow(pa.array([{"id": 1}, {"id": None}]), registry, schema=1)
 
 
 def test_a_type_of_several_schemas_has_all_fields() -> None:

@@ -6,6 +6,7 @@ import datetime
 import json
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,7 @@ def server() -> Iterator[RegistryServer]:
 
 OLD_ROW = b"\0\0\0\0\1" + b"\x02" + b"\xd0\x0f" + b"\x04\x04\xd2"
 NEW_ROW = b"\0\0\0\0\2" + b"\x04" + b"\xd0\x0f" + b"\x04\x04\xd2" + b"\x02\x04hi"
+COLUMNS = "id: bigint, at: timestamp, price: decimal(9,2), note: string"
 AT = datetime.datetime.fromtimestamp(1)
 
 
@@ -92,14 +94,15 @@ def test_bad_values_are_null_or_kept_with_their_reason(spark: SparkSession, serv
 @pytest.mark.parametrize(
     ("topic", "value", "columns"),
     [
-        ("items", {"sku": "x", "kind": "BOOK"}, "sku string, kind string"),
-        ("notes", {"text": "hi"}, "text string"),
+        ("orders", {"id": 5, "at": AT, "price": Decimal("1.50"), "note": None}, COLUMNS),
+        ("items", {"sku": "x", "kind": "BOOK"}, "sku: string, kind: string"),
+        ("notes", {"text": "hi"}, "text: string"),
     ],
 )
 def test_values_are_written_and_read_back(
     spark: SparkSession, server: RegistryServer, topic: str, value: dict[str, Any], columns: str
 ) -> None:
-    frame = spark.createDataFrame([(value,), (None,)], f"v struct<{columns.replace(' ', ':')}>".replace(",:", ","))
+    frame = spark.createDataFrame([(value,), (None,)], f"v struct<{columns}>")
     written = frame.select(to_registry("v", server.url, topic=topic).alias("value"))
     assert written.schema["value"].dataType.simpleString() == "binary"
     read = written.select(from_registry("value", server.url, topic=topic).alias("v")).collect()

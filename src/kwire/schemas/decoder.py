@@ -9,9 +9,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kwire.errors import DecodeError, render_path
+from kwire.errors import DecodeError, EncodeError, render_path
 
-__all__ = ["Bytes", "Decoded", "Int32Array", "Int64Array", "RowError", "SchemaDecoder", "SchemaEncoder", "row_error"]
+__all__ = [
+    "Bytes",
+    "Decoded",
+    "Int32Array",
+    "Int64Array",
+    "RowError",
+    "SchemaDecoder",
+    "SchemaEncoder",
+    "encode_error",
+    "row_error",
+]
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Int32Array = npt.NDArray[np.int32]
@@ -34,6 +44,11 @@ def row_error(row: int, error: DecodeError) -> RowError:
     """Return the error of a row with its path."""
     path = render_path(error.path)
     return RowError(row, error.position, f"{path}: {error.what}" if path else error.what)
+
+
+def encode_error(row: int, error: EncodeError) -> RowError:
+    """Return the error of a row that cannot be encoded."""
+    return RowError(row, 0, str(error))
 
 
 @dataclass(slots=True, frozen=True)

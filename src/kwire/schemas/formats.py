@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kwire.errors import InvalidSchema, did_you_mean
 from kwire.schemas import avro, json_schema, protobuf
-from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, SchemaDecoder, SchemaEncoder, row_error
+from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, SchemaDecoder, SchemaEncoder, encode_error, row_error
 from kwire.schemas.registered import RegisteredSchema, SchemaType
 from kwire.schemas.registry import Registry
 
@@ -140,7 +140,7 @@ def make_encoder(schema: ValueSchema, given: pa.DataType) -> SchemaEncoder:
         case json_schema.JsonSchema():
             return json_schema.Encoder(schema.schema, given)
         case avro.Schema():
-            raise InvalidSchema("values of Avro cannot be written yet", schema.label)
+            return _AvroEncoder(avro.Encoder(schema.schema, given))
 
 
 class _AvroDecoder:
@@ -154,3 +154,14 @@ class _AvroDecoder:
         rows = decoded.errors.rows.tolist()
         errors = (decoded.errors.error(index) for index in range(len(rows)))
         return Decoded(decoded.array, [row_error(row, error) for row, error in zip(rows, errors, strict=True)])
+
+
+class _AvroEncoder:
+    def __init__(self, encoder: avro.Encoder) -> None:
+        self._encoder = encoder
+
+    def encode(self, values: pa.Array, prefix: bytes) -> Decoded:
+        """Encode values, each after the prefix; see SchemaEncoder."""
+        encoded = self._encoder.encode(values, prefix=prefix)
+        rows = encoded.errors.rows.tolist()
+        return Decoded(encoded.array, [encode_error(row, encoded.errors.error(i)) for i, row in enumerate(rows)])

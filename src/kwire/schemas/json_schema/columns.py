@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from kwire.errors import EncodeError, InvalidSchema, Malformed, did_you_mean
-from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, row_error
+from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, encode_error, row_error
 from kwire.schemas.json_schema.parsing import JsonSchema, Node
 
 __all__ = ["Decoder", "Encoder"]
@@ -158,7 +158,7 @@ class Encoder:
                     raise EncodeError(fault.message[:300], tuple(fault.absolute_path))
                 rows[-1] = prefix + msgspec.json.encode(value)
             except EncodeError as error:
-                errors.append(RowError(row, 0, str(error)))
+                errors.append(encode_error(row, error))
             except (TypeError, ValueError, msgspec.MsgspecError) as error:
                 errors.append(RowError(row, 0, f"cannot be written as JSON: {error}"))
         return Decoded(pa.array(rows, pa.binary()), errors)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kwire.errors import DecodeError, EncodeError
-from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, row_error
+from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, encode_error, row_error
 from kwire.schemas.protobuf.model import Message
 from kwire.schemas.protobuf.reading import read_message
 from kwire.schemas.protobuf.types import build_node
@@ -60,7 +60,7 @@ class Encoder:
                 rows.append(None if value is None else prefix + write_message(self._node, value))
             except EncodeError as error:
                 rows.append(None)
-                errors.append(RowError(row, 0, str(error)))
+                errors.append(encode_error(row, error))
         return Decoded(pa.array(rows, pa.binary()), errors)
 
 
