@@ -12,15 +12,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from kwire.client import Client, OpenTransaction, Producer
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
 from kwire.spark.live.batch_marks import Mark, add_mark, find_mark, replace_mark
 from kwire.spark.live.write_options import LiveWriteOptions
+from kwire.spark.streaming.micro_batch_ids import micro_batch_of_task, task_number
 from kwire.spark.worker import SentToWorkers, freeze_modules
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["LiveStreamWriter", "LiveWriter", "TaskWritten", "abort_all", "commit_all", "commit_batch"]
 
 logger = logging.getLogger("kwire.spark")
-
-# Local properties of a streaming query: StreamExecution.QUERY_ID_KEY, MicroBatchExecution.BATCH_ID_KEY.
-QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
 
 @dataclass
@@ -97,25 +94,18 @@ def _write(
 
     freeze_modules()
     mark = _task_mark() if is_marked else None
-    return TaskWritten(write_task(rows, columns, options, task=_task_number(), mark=mark))
-
-
-def _task_number() -> int:
-    """Return the number of this task in its stage."""
-    context = TaskContext.get()
-    return 0 if context is None else int(context.partitionId())
+    return TaskWritten(write_task(rows, columns, options, task=task_number(), mark=mark))
 
 
 def _task_mark() -> Mark:
     """Return the query and micro-batch of this task. Raises OptionError."""
-    context: Any = TaskContext.get()
-    query, batch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
-    if not query or not batch:
+    found = micro_batch_of_task()
+    if found is None:
         raise OptionError(
             "Option 'transactional' or 'oncePerBatch': this task belongs to no micro-batch; use writeStream, or "
             "foreachBatch without Spark Connect"
         )
-    return Mark(query=query, batch=int(batch))
+    return Mark(query=found[0], batch=found[1])
 
 
 def _written(messages: Messages) -> list[Written]:
