@@ -11,6 +11,7 @@
       UnsupportedVersion                    a version, magic or codec that is not supported
       OptionError                           an invalid option, argument or config
       LogError(what, file)                  a log directory or file that cannot be used
+      TableError(what, table)               an Iceberg or Delta table that cannot be used
       UnsafePath(what, folder)              a name in the input is a path outside of the target folder
       BrokerError(what, code)               a broker responded with an error code
         LogTruncated(+ end_offset)          records that were read are no longer in the log
@@ -41,6 +42,7 @@ __all__ = [
     "OptionError",
     "RegistryError",
     "SchemaError",
+    "TableError",
     "Truncated",
     "UnknownSchema",
     "UnsafePath",
@@ -188,6 +190,17 @@ class LogError(KwireError):
 
     def __str__(self) -> str:
         return f"{self.file}: {self.what}" if self.file else self.what
+
+
+class TableError(KwireError):
+    """A table cannot be read, written or committed to. table: its name or URL."""
+
+    def __init__(self, what: str, table: str) -> None:
+        super().__init__(what, table)
+        self.what, self.table = what, table
+
+    def __str__(self) -> str:
+        return f"table {self.table}: {self.what}"
 
 
 class UnsafePath(KwireError):

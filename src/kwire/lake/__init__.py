@@ -1,0 +1,56 @@
+"""Tables of a data lake: Iceberg through PyIceberg, Delta Lake through delta-rs, both written from Arrow.
+
+    open_iceberg(name, catalog), open_delta(path)       a LakeTable, which may not exist yet
+    table.prepare(schema, layout)                       create or evolve it; returns a FilePlan for tasks
+    write_files(batches, plan)                          data files of one task
+    table.commit(files, change, plan)                   once for each Mark, with the offsets of the rows
+    table.state(), find_orphans(), delete_orphans()     what it has, and what it does not
+
+See docs/tables.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kwire.lake.data_files import FilePlan, TaskFiles, WrittenFile, write_files
+from kwire.lake.state import Change, Mark, Spans, TableState, merge_spans
+from kwire.lake.table import LakeTable, Layout, Orphan
+
+__all__ = [
+    "Change",
+    "FilePlan",
+    "LakeTable",
+    "Layout",
+    "Mark",
+    "Orphan",
+    "Spans",
+    "TableState",
+    "TaskFiles",
+    "WrittenFile",
+    "merge_spans",
+    "open_delta",
+    "open_iceberg",
+    "write_files",
+]
+
+
+def open_iceberg(name: str, catalog: Mapping[str, str], *, catalog_name: str | None = None) -> LakeTable:
+    """Return the Iceberg table `namespace.name`.
+
+    catalog: properties of pyiceberg.catalog.load_catalog, besides those of its configuration for catalog_name.
+    Raises OptionError without PyIceberg, and TableError.
+    """
+    from kwire.lake.iceberg.table import IcebergTable
+
+    return IcebergTable(name, catalog, catalog_name=catalog_name)
+
+
+def open_delta(uri: str, storage: Mapping[str, str] | None = None) -> LakeTable:
+    """Return the Delta table in a directory. storage: delta-rs' options of its object store.
+
+    Raises OptionError without deltalake, and TableError.
+    """
+    from kwire.lake.delta.table import DeltaLakeTable
+
+    return DeltaLakeTable(uri, storage)

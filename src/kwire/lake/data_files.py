@@ -1,0 +1,216 @@
+"""Data files: Arrow batches as Parquet, a file for each partition of the table, written by a task.
+
+A FilePlan comes from the driver and says where files go and what is recorded of them; the writer knows no table format.
+Rows are buffered to make row groups of a useful size. Files without a commit are not part of the table.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kwire.errors import TableError
+from kwire.lake.arrow_columns import conform, offsets_of
+from kwire.lake.state import Spans, merge_spans
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+__all__ = ["FilePlan", "PartitionValues", "TaskFiles", "WrittenFile", "write_files"]
+
+ROW_GROUP_BYTES = 64 << 20  # Arrow memory; about 20 MiB of Parquet
+ROW_GROUP_ROWS = 1 << 20
+BUFFER_BYTES = 256 << 20  # of all partitions of a task
+MAX_OPEN_FILES = 64
+
+PartitionValues = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenFile:
+    """A data file that is not yet committed. path: as the table's metadata has it. facts: of the format; pickles."""
+
+    path: str
+    size_bytes: int
+    rows: int
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFiles:
+    """The files of a task, and the offsets of its rows."""
+
+    files: Sequence[WrittenFile] = ()
+    spans: Spans = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(each.rows for each in self.files)
+
+
+class FilePlan(Protocol):
+    """How tasks write files of one table. Picklable.
+
+    table: its name, for errors. sort_by: columns that rows of a file are sorted by, with the order, "ascending" or
+    "descending".
+    """
+
+    table: str
+    target_bytes: int
+    sort_by: tuple[tuple[str, str], ...] = ()
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The columns of a row of the table."""
+
+    @property
+    @abstractmethod
+    def parquet_options(self) -> Mapping[str, Any]:
+        """Arguments of pyarrow's ParquetWriter."""
+
+    @abstractmethod
+    def split(self, rows: pa.RecordBatch) -> Iterator[tuple[PartitionValues, pa.RecordBatch]]:
+        """Return the rows of each partition of the table; a batch has the columns that its file has."""
+
+    @abstractmethod
+    def create(self, partition: PartitionValues, task: int) -> tuple[str, pa.NativeFile]:
+        """Create a file with a unique name; return its path and a stream. Raises TableError."""
+
+    @abstractmethod
+    def written(
+        self, path: str, partition: PartitionValues, size_bytes: int, footer: parquet.FileMetaData
+    ) -> WrittenFile:
+        """Describe a complete file."""
+
+    @abstractmethod
+    def delete(self, path: str) -> None:
+        """Delete a file that is not committed. Raises OSError."""
+
+
+def write_files(batches: Iterable[pa.RecordBatch], plan: FilePlan, *, task: int = 0) -> TaskFiles:
+    """Write the rows of one task. task: its number, which is part of file names.
+
+    Raises TableError; the files written so far are then deleted.
+    """
+    import pyarrow as pa
+
+    writer, spans = _Writer(plan, task), dict[tuple[str, int], tuple[int, int]]()
+    try:
+        for batch in batches:
+            if not len(batch):
+                continue
+            spans = merge_spans([spans, offsets_of(batch)])
+            for partition, rows in plan.split(conform(batch, plan.schema, plan.table)):
+                writer.add(partition, rows)
+        return TaskFiles(files=writer.close(), spans=spans)
+    except BaseException as error:
+        writer.discard()
+        if isinstance(error, OSError | pa.ArrowException):
+            raise TableError(f"a data file cannot be written: {error}", plan.table) from error
+        raise
+
+
+class _Writer:
+    """Buffers and writes the rows of a task."""
+
+    def __init__(self, plan: FilePlan, task: int) -> None:
+        self._plan, self._task = plan, task
+        self._buffers: dict[PartitionValues, _Buffer] = {}
+        self._files: dict[PartitionValues, _OpenFile] = {}
+        self._written: list[WrittenFile] = []
+        self._size_bytes = 0
+
+    def add(self, partition: PartitionValues, rows: pa.RecordBatch) -> None:
+        """Buffer rows; write what is large enough."""
+        buffer = self._buffers.setdefault(partition, _Buffer())
+        buffer.add(rows)
+        self._size_bytes += rows.nbytes
+        limit = min(ROW_GROUP_BYTES, max(self._plan.target_bytes, 1))
+        if buffer.size_bytes >= limit or buffer.rows >= ROW_GROUP_ROWS:
+            self._write(partition)
+        while self._size_bytes > BUFFER_BYTES:
+            self._write(max(self._buffers, key=lambda each: self._buffers[each].size_bytes))
+
+    def close(self) -> list[WrittenFile]:
+        """Write what is buffered and return all files."""
+        for partition in list(self._buffers):
+            self._write(partition)
+            self._finish(partition)
+        for partition in list(self._files):
+            self._finish(partition)
+        return self._written
+
+    def discard(self) -> None:
+        """Delete all files."""
+        paths = [each.path for each in self._written]
+        for file in self._files.values():
+            with suppress(Exception):  # the first error is the one to report
+                file.stream.close()
+            paths.append(file.path)
+        for path in paths:
+            with suppress(Exception):
+                self._plan.delete(path)
+
+    def _write(self, partition: PartitionValues) -> None:
+        import pyarrow as pa
+
+        buffer = self._buffers.pop(partition)
+        self._size_bytes -= buffer.size_bytes
+        rows = pa.Table.from_batches(buffer.batches)
+        if self._plan.sort_by:
+            rows = rows.sort_by(list(self._plan.sort_by))
+        if partition not in self._files and len(self._files) >= MAX_OPEN_FILES:
+            self._finish(max(self._files, key=lambda each: self._files[each].position))
+        file = self._files.get(partition)
+        if file is None:
+            file = self._files[partition] = _OpenFile(self._plan, partition, self._task, rows.schema)
+        file.writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
+        if self._plan.sort_by or file.position >= self._plan.target_bytes:  # a sorted file is sorted as a whole
+            self._finish(partition)
+
+    def _finish(self, partition: PartitionValues) -> None:
+        if partition in self._files:
+            self._written.append(self._files[partition].finish(self._plan))
+            del self._files[partition]
+
+
+class _Buffer:
+    """Rows of one partition that are not written yet."""
+
+    def __init__(self) -> None:
+        self.batches: list[pa.RecordBatch] = []
+        self.size_bytes = self.rows = 0
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        self.batches.append(rows)
+        self.size_bytes += rows.nbytes
+        self.rows += len(rows)
+
+
+class _OpenFile:
+    """A file that is being written."""
+
+    def __init__(self, plan: FilePlan, partition: PartitionValues, task: int, schema: pa.Schema) -> None:
+        from pyarrow import parquet
+
+        self.partition = partition
+        self.path, self.stream = plan.create(partition, task)
+        self.writer = parquet.ParquetWriter(self.stream, schema, **plan.parquet_options)
+
+    @property
+    def position(self) -> int:
+        """Bytes written so far."""
+        return int(self.stream.tell())
+
+    def finish(self, plan: FilePlan) -> WrittenFile:
+        """Complete the file."""
+        self.writer.close()
+        size = self.position
+        self.stream.close()
+        return plan.written(self.path, self.partition, size, self.writer.writer.metadata)

@@ -1,0 +1,349 @@
+"""A Delta table: commits with transaction identifiers, and merges by delta-rs.
+
+    txn       appId: the query's id, version: its micro-batch                                       its Mark
+              appId: kwire/TOPIC/PARTITION, version: the offset after the last one in the table
+    commitInfo  kwire.commit-id, kwire.offsets, kwire.state (all names so far, and the first offsets)
+
+Transaction identifiers stay in the table for ever; delta-rs and Spark refuse concurrent commits with the same one.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from kwire.errors import OptionError, TableError
+from kwire.identifiers import TopicPartition
+from kwire.lake.data_files import FilePlan, WrittenFile
+from kwire.lake.delta.errors import as_table_errors, need_deltalake
+from kwire.lake.delta.plan import DeltaPlan, file_system
+from kwire.lake.evolution import Evolution, compare_schemas, evolved, nullable_fields
+from kwire.lake.state import Change, Spans, TableState, render_spans
+from kwire.lake.table import CommitConflict, LakeTable, Layout, Orphan, check_key
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from deltalake import CommitProperties, DeltaTable
+
+__all__ = ["DeltaLakeTable"]
+
+STATE, COMMIT_ID, OFFSETS = "kwire.state", "kwire.commit-id", "kwire.offsets"
+DELETED = "__kwire_deleted"
+RECENT = 100  # commits to look for one in
+# What writers of these tables have to do, and kwire does not. Source: Delta protocol, "Table Features".
+UNSUPPORTED = {
+    "columnMapping": "delta.columnMapping.mode",
+    "rowTracking": "delta.enableRowTracking",
+    "identityColumns": "delta.identity",
+    "generatedColumns": "delta.generationExpression",
+    "invariants": "delta.invariants",
+    "checkConstraints": "delta.constraints.",
+}
+
+
+class DeltaLakeTable(LakeTable):
+    """The table in a directory. uri: path or URL. storage: options of delta-rs for its object store."""
+
+    def __init__(self, uri: str, storage: Mapping[str, str] | None = None) -> None:
+        need_deltalake()
+        self.uri = uri if "://" in uri else os.path.abspath(uri.removeprefix("file:"))
+        self.name, self.storage = self.uri, dict(storage or {})
+        self._table: DeltaTable | None = None
+
+    @property
+    def table(self) -> DeltaTable:
+        """The table as of the last refresh. Raises TableError if it does not exist."""
+        if self._table is None:
+            self.refresh()
+        if self._table is None:
+            raise TableError("no such table", self.name)
+        return self._table
+
+    def refresh(self) -> None:
+        """Load the table's current version."""
+        from deltalake import DeltaTable
+        from deltalake.exceptions import TableNotFoundError
+
+        with as_table_errors(self.name), suppress(TableNotFoundError):
+            if self._table is not None:
+                self._table.update_incremental()
+            else:
+                self._table = DeltaTable(self.uri, storage_options=self.storage)
+
+    # ---- before a write
+
+    def prepare(self, schema: pa.Schema, layout: Layout, *, key: Sequence[str] = ()) -> DeltaPlan:
+        """Create the table or add new columns; return how tasks write."""
+        self.refresh()
+        wanted = nullable_fields(schema)
+        if self._table is None:
+            self._create(wanted, layout)
+        self._check_features()
+        self._evolve(wanted)
+        arrow = self._arrow()
+        check_key(key, arrow)
+        sort_by = tuple(_sort_term(term, arrow) for term in layout.sort_by)
+        return self._plan(() if key else sort_by, is_staged=bool(key))
+
+    def _plan(self, sort_by: tuple[tuple[str, str], ...] = (), *, is_staged: bool = False) -> DeltaPlan:
+        metadata = self.table.metadata()
+        target = metadata.configuration.get("delta.targetFileSize", "")
+        plan = DeltaPlan(
+            table=self.name,
+            uri=self.uri,
+            arrow=self._arrow(),
+            partition_by=tuple(metadata.partition_columns),
+            storage=self.storage,
+            sort_by=sort_by,
+            is_staged=is_staged,
+        )
+        return DeltaPlan(**{**vars(plan), "target_bytes": int(target)}) if target.isdigit() else plan
+
+    def _create(self, schema: pa.Schema, layout: Layout) -> None:
+        from deltalake import DeltaTable
+
+        for name in layout.partition_by:
+            if "(" in name:
+                raise OptionError(
+                    f"Option 'partitionBy': Delta tables are partitioned by columns, not by '{name}'; add a column, "
+                    "such as withColumn('day', to_date('timestamp')), and partition by it"
+                )
+            if name not in schema.names:
+                raise OptionError(
+                    f"Option 'partitionBy': unknown column '{name}'; available: {', '.join(schema.names)}"
+                )
+        if len(layout.partition_by) == len(schema):
+            raise OptionError("Option 'partitionBy': names all columns; Delta requires one that is not")
+        try:
+            with as_table_errors(self.name):
+                self._table = DeltaTable.create(
+                    self.uri,
+                    schema=schema,
+                    partition_by=list(layout.partition_by),
+                    configuration=dict(layout.properties),
+                    storage_options=self.storage,
+                )
+        except (CommitConflict, TableError) as error:
+            self.refresh()
+            if self._table is None:
+                raise TableError(f"cannot be created: {error}", self.name) from error
+
+    def _arrow(self) -> pa.Schema:
+        """Return the table's schema, with types as Spark's batches have them."""
+        import pyarrow as pa
+
+        with as_table_errors(self.name):
+            return pa.schema(self.table.schema())
+
+    def _check_features(self) -> None:
+        """Raise TableError if writers of this table have to do what kwire does not."""
+        text = self.table.schema().to_json()
+        configuration = self.table.metadata().configuration
+        for feature, setting in UNSUPPORTED.items():
+            values = [value for name, value in configuration.items() if name.startswith(setting)]
+            if any(value not in ("false", "none") for value in values) or f'"{setting}' in text:
+                raise TableError(f"it uses {feature}, which is not supported; write with Spark's Delta Lake", self.name)
+
+    def _evolve(self, schema: pa.Schema) -> None:
+        from deltalake import Schema
+
+        for _ in range(5):
+            current = self._arrow()
+            evolution = compare_schemas(schema, current, self.name, can_widen=lambda narrow, wide: False)
+            if not evolution:
+                return
+            names = _top_level(evolution)
+            changed = [field for field in Schema.from_arrow(evolved(current, evolution)).fields if field.name in names]
+            try:
+                with as_table_errors(self.name):
+                    self.table.alter.add_columns(changed)
+            except CommitConflict:
+                pass
+            self._table = None
+            self.refresh()
+        raise TableError("its schema is being changed by other writers; try again", self.name)
+
+    # ---- state
+
+    def state(self) -> TableState:
+        """Return the offsets and micro-batches of the table."""
+        if self._table is None:
+            return TableState()
+        for commit in self._history():
+            if STATE in commit:
+                found = TableState.parse(commit[STATE], self.name)
+                batches = {query: self.last_batch(query) for query in found.batches}
+                ends = self.end_offsets(found.spans)
+                return TableState(
+                    spans={key: (start, ends[key]) for key, (start, _) in found.spans.items() if key in ends},
+                    batches={query: batch for query, batch in batches.items() if batch is not None},
+                )
+        return TableState()
+
+    def last_batch(self, query: str) -> int | None:
+        """Return the last micro-batch of a query."""
+        return None if self._table is None else self._table.transaction_version(query)
+
+    def end_offsets(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the offset after the last one of partitions."""
+        if self._table is None:
+            return {}
+        found = {key: self._table.transaction_version(_app_id(key)) for key in keys}
+        return {key: end for key, end in found.items() if end}
+
+    def has_commit(self, change: Change) -> bool:
+        """Return whether a commit is among the last ones."""
+        if self._table is None:
+            return False
+        with as_table_errors(self.name):
+            return any(commit.get(COMMIT_ID) == change.id for commit in self._table.history(RECENT))
+
+    def _history(self) -> Iterator[dict[str, Any]]:
+        """Return the commits in the log, the last one first."""
+        limit, seen = 1, 0
+        while True:
+            with as_table_errors(self.name):
+                commits = self.table.history(limit)
+            yield from commits[seen:]
+            if len(commits) < limit:
+                return
+            seen, limit = limit, limit * 16
+
+    # ---- commits
+
+    def add(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan) -> None:
+        """Append files, or replace all files by them."""
+        from deltalake.transaction import AddAction, RemoveAction
+
+        assert isinstance(plan, DeltaPlan)
+        known = {field.name: field.type for field in self._arrow()}
+        if any(known.get(field.name) != field.type for field in plan.schema):
+            raise TableError("its schema was changed while rows were written; run the query again", self.name)
+        if tuple(self.table.metadata().partition_columns) != plan.partition_by:
+            raise TableError("its partitioning was changed while rows were written; run the query again", self.name)
+        with as_table_errors(self.name):
+            now_ms = time.time_ns() // 1_000_000
+            actions: list[AddAction | RemoveAction] = [
+                AddAction(
+                    path=each.path,
+                    size=each.size_bytes,
+                    partition_values=each.facts["partition"],
+                    modification_time=now_ms,
+                    data_change=True,
+                    stats=each.facts["statistics"],
+                )
+                for each in files
+            ]
+            self.table.create_write_transaction(
+                actions,
+                "overwrite" if change.overwrite else "append",
+                self.table.schema(),
+                list(plan.partition_by),
+                commit_properties=self._properties(change),
+            )
+
+    def merge(self, rows: pa.Table, key: Sequence[str], deleted: pa.Table, change: Change, plan: FilePlan) -> None:
+        """Merge rows by key."""
+        import pyarrow as pa
+
+        marked = [
+            each.append_column(DELETED, pa.array([is_deleted] * len(each), pa.bool_()))
+            for each, is_deleted in ((rows, False), (deleted, True))
+        ]
+        source = pa.concat_tables(marked, promote_options="default")
+        condition = " AND ".join(f"{_quoted('t', name)} = {_quoted('s', name)}" for name in key)
+        properties, version = self._properties(change), self.table.version()
+        with as_table_errors(self.name):
+            merge = self.table.merge(
+                source, condition, source_alias="s", target_alias="t", commit_properties=properties
+            )
+            merge.when_matched_delete(f"s.{DELETED}").when_matched_update_all(
+                except_cols=[DELETED]
+            ).when_not_matched_insert_all(f"NOT s.{DELETED}", except_cols=[DELETED]).execute()
+            if self.table.version() == version:  # nothing to change, but the offsets
+                partition_by = self.table.metadata().partition_columns
+                self.table.create_write_transaction(
+                    [], "append", self.table.schema(), partition_by, commit_properties=properties
+                )
+
+    def read_staged(self, files: Sequence[WrittenFile], plan: FilePlan) -> Iterator[pa.Table]:
+        """Return the rows of files that are not committed."""
+        assert isinstance(plan, DeltaPlan)
+        for each in files:
+            with as_table_errors(self.name):
+                yield plan.read(each.path)
+
+    def _properties(self, change: Change) -> CommitProperties:
+        from deltalake import CommitProperties, Transaction
+
+        before = self.state()
+        known: Spans = {key: (0, end) for key, end in self.end_offsets(change.spans).items()}
+        state = before.after(change)
+        marks = [
+            Transaction(_app_id(key), max(end, known.get(key, (0, 0))[1])) for key, (_, end) in change.spans.items()
+        ]
+        if change.overwrite:
+            marks = [
+                Transaction(_app_id(key), state.spans[key][1] if key in state.spans else 0)
+                for key in before.spans.keys() | change.spans.keys()
+            ]
+        if change.mark is not None:
+            marks.append(Transaction(change.mark.query, change.mark.batch))
+        return CommitProperties(
+            max_commit_retries=0,  # a retry has to read the state again
+            app_transactions=marks,
+            custom_metadata={COMMIT_ID: change.id, OFFSETS: render_spans(change.spans), STATE: state.render()},
+        )
+
+    # ---- orphans
+
+    def find_orphans(self, older_than_s: float) -> list[Orphan]:
+        """Return files in the table's directory that its log does not have."""
+        from pyarrow.fs import FileType
+
+        self.refresh()
+        found = []
+        with as_table_errors(self.name):
+            hours = int(-(-older_than_s // 3600))
+            every, tombstones = (
+                self.table.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=is_full)
+                for is_full in (True, False)
+            )
+            files = file_system(self.uri, self.storage)
+            for path in sorted(set(every) - set(tombstones)):
+                info = files.get_file_info(path)
+                if info.type == FileType.File:
+                    found.append(Orphan(path=path, size_bytes=info.size, modified_ms=info.mtime_ns // 1_000_000))
+        return found
+
+    def delete_orphans(self, orphans: Sequence[Orphan]) -> None:
+        """Delete files."""
+        with as_table_errors(self.name):
+            files = file_system(self.uri, self.storage)
+            for each in orphans:
+                files.delete_file(each.path)
+
+
+def _app_id(key: TopicPartition) -> str:
+    return f"kwire/{key[0]}/{key[1]}"
+
+
+def _quoted(alias: str, name: str) -> str:
+    return f'{alias}."{name}"'
+
+
+def _top_level(evolution: Evolution) -> set[str]:
+    return {path[0] for path, _ in (*evolution.added, *evolution.widened)}
+
+
+def _sort_term(term: str, schema: pa.Schema) -> tuple[str, str]:
+    name, _, order = term.strip().partition(" ")
+    if name not in schema.names:
+        raise OptionError(f"Option 'sortBy': unknown column '{name}'; available: {', '.join(schema.names)}")
+    orders = {"": "ascending", "asc": "ascending", "desc": "descending"}
+    if order.strip().lower() not in orders:
+        raise OptionError(f"Option 'sortBy': expected a column, with asc or desc after it, got '{term}'")
+    return name, orders[order.strip().lower()]

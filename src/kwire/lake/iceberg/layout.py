@@ -1,0 +1,71 @@
+"""Partitioning and order of a new Iceberg table: `days(timestamp)`, `topic`; `key`, `offset desc`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kwire.errors import OptionError, did_you_mean
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Transaction
+
+__all__ = ["set_partitioning", "set_sort_order"]
+
+TERM = re.compile(r"\s*(\w+)\s*\(\s*([^()]+?)\s*\)\s*")
+TIMES = {
+    "years": "year",
+    "year": "year",
+    "months": "month",
+    "month": "month",
+    "days": "day",
+    "day": "day",
+    "date": "day",
+    "hours": "hour",
+    "hour": "hour",
+}
+
+
+def set_partitioning(transaction: Transaction, terms: Sequence[str]) -> None:
+    """Add the partition fields of a new table. Raises OptionError."""
+    with transaction.update_spec() as update:
+        for term in terms:
+            transform, column = _parse(term)
+            try:
+                update.add_field(column, transform)
+            except ValueError as error:
+                raise OptionError(f"Option 'partitionBy': {term}: {error}") from error
+
+
+def set_sort_order(transaction: Transaction, terms: Sequence[str]) -> None:
+    """Set the sort order of a new table. Raises OptionError."""
+    from pyiceberg.table.sorting import NullOrder
+    from pyiceberg.transforms import IdentityTransform
+
+    with transaction.update_sort_order() as update:
+        for term in terms:
+            column, _, order = term.strip().partition(" ")
+            add = {"": update.asc, "asc": update.asc, "desc": update.desc}.get(order.strip().lower())
+            if add is None:
+                raise OptionError(f"Option 'sortBy': expected a column, with asc or desc after it, got '{term}'")
+            try:
+                add(column, IdentityTransform(), NullOrder.NULLS_LAST)  # as pyarrow sorts
+            except ValueError as error:
+                raise OptionError(f"Option 'sortBy': {term}: {error}") from error
+
+
+def _parse(term: str) -> tuple[str, str]:
+    """Return the transform, by Iceberg's name, and the column of a partition field."""
+    match = TERM.fullmatch(term)
+    if match is None:
+        if "(" in term or not term.strip():
+            raise OptionError(f"Option 'partitionBy': expected a column or a transform of one, got '{term}'")
+        return "identity", term.strip()
+    name, column = match[1].lower(), match[2]
+    if name not in TIMES:
+        raise OptionError(
+            f"Option 'partitionBy': unknown transform '{term}'{did_you_mean(name, TIMES)}; available: years, months, "
+            "days and hours of a column; a table with other transforms can be created elsewhere and written to"
+        )
+    return TIMES[name], column

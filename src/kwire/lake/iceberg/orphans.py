@@ -1,0 +1,74 @@
+"""Files in the directory of an Iceberg table that none of its snapshots refers to.
+
+Files are listed first and the table is loaded after that, so that a commit in between is seen. Young files may belong
+to a commit that is still to come; callers set the age. Source: Iceberg's remove_orphan_files.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from kwire.lake.table import Orphan
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+__all__ = ["find_orphans"]
+
+
+def find_orphans(table: Table, refreshed: Callable[[], Table], older_than_s: float) -> list[Orphan]:
+    """Return the orphans of a table, by path. refreshed(): the table as of the call."""
+    from pyarrow.fs import FileSelector, FileType
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+
+    roots = {table.location()}
+    roots.update(
+        table.properties[name] for name in ("write.data.path", "write.metadata.path") if name in table.properties
+    )
+    files = PyArrowFileIO(table.io.properties)
+    limit_ms = (time.time() - older_than_s) * 1000
+    found: dict[str, Orphan] = {}
+    for root in roots:
+        scheme, netloc, path = PyArrowFileIO.parse_location(root.rstrip("/"), table.io.properties)
+        system = files.fs_by_scheme(scheme, netloc)
+        prefix = root.rstrip("/")
+        for info in system.get_file_info(FileSelector(path, recursive=True, allow_not_found=True)):
+            if info.type != FileType.File:
+                continue
+            modified_ms = info.mtime_ns // 1_000_000
+            if modified_ms <= limit_ms:
+                name = prefix + info.path.removeprefix(path)
+                found[_plain(name)] = Orphan(path=name, size_bytes=info.size, modified_ms=modified_ms)
+    used = {_plain(name) for name in _referenced(refreshed())}
+    return [found[name] for name in sorted(found.keys() - used)]
+
+
+def _referenced(table: Table) -> set[str]:
+    """Return every file of a table's metadata and of its snapshots."""
+    from pyiceberg.manifest import ManifestFile
+
+    metadata = table.metadata
+    found = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
+    found.update(each.statistics_path for each in metadata.statistics)
+    found.update(each.statistics_path for each in metadata.partition_statistics)
+    manifests: dict[str, ManifestFile] = {}
+    for snapshot in metadata.snapshots:
+        found.add(snapshot.manifest_list)
+        for manifest in snapshot.manifests(table.io):
+            manifests[manifest.manifest_path] = manifest
+    found.update(manifests)
+    for manifest in manifests.values():
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+            found.add(entry.data_file.file_path)
+    return found
+
+
+def _plain(path: str) -> str:
+    """Return a path that compares: file:/x, file:///x and /x are the same, and so are s3:// and s3a://."""
+    parts = urlsplit(path)
+    scheme = {"file": "", "s3a": "s3", "s3n": "s3"}.get(parts.scheme, parts.scheme)
+    place = path.split("://", 1)[-1] if "://" in path else path.split(":", 1)[-1] if parts.scheme else path
+    return f"{scheme}:{place.lstrip('/') if not scheme else place}"

@@ -1,0 +1,320 @@
+"""An Iceberg table: catalog, snapshots, and merges by copy on write.
+
+    kwire.commit-id             of this commit
+    kwire.query, kwire.batch    its Mark
+    kwire.offsets               offsets of its rows
+    kwire.state                 offsets and micro-batches of all commits so far; also a property of the table, for the
+                                time when snapshots of kwire have expired
+
+These stand in the summaries of snapshots, so that a table that is rolled back is rolled back with its offsets.
+PyIceberg's own retries are off: a retry has to look for the Mark again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from kwire.errors import TableError
+from kwire.lake.data_files import FilePlan, WrittenFile, write_files
+from kwire.lake.evolution import compare_schemas, evolved, nullable_fields
+from kwire.lake.iceberg.errors import as_table_errors, need_pyiceberg
+from kwire.lake.iceberg.layout import set_partitioning, set_sort_order
+from kwire.lake.iceberg.plan import IcebergPlan, arrow_schema, data_file, plan_of
+from kwire.lake.state import Change, TableState, render_spans
+from kwire.lake.table import CommitConflict, LakeTable, Layout, Orphan, check_key
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.table import Table, Transaction
+    from pyiceberg.table.snapshots import Snapshot
+
+__all__ = ["IcebergTable"]
+
+STATE, COMMIT_ID, QUERY, BATCH, OFFSETS = (
+    "kwire.state",
+    "kwire.commit-id",
+    "kwire.query",
+    "kwire.batch",
+    "kwire.offsets",
+)
+RECENT = 100  # snapshots to look for a commit in
+NEW_TABLE = {"write.metadata.delete-after-commit.enabled": "true"}  # each commit writes a metadata file
+
+
+class IcebergTable(LakeTable):
+    """The table `namespace.name` of a catalog. catalog: properties of pyiceberg.catalog.load_catalog, and its name."""
+
+    def __init__(self, name: str, catalog: Mapping[str, str], *, catalog_name: str | None = None) -> None:
+        need_pyiceberg()
+        if "." not in name.strip("."):
+            raise TableError("expected NAMESPACE.TABLE, such as sales.orders", name)
+        self.name = name
+        self._settings, self._catalog_name = dict(catalog), catalog_name
+        self._opened: Catalog | None = None
+        self._table: Table | None = None
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog. Raises TableError."""
+        if self._opened is None:
+            from pyiceberg.catalog import load_catalog
+
+            with as_table_errors(self.name):
+                self._opened = load_catalog(self._catalog_name, **self._settings)
+        return self._opened
+
+    @property
+    def table(self) -> Table:
+        """The table as of the last refresh. Raises TableError if it does not exist."""
+        if self._table is None:
+            self.refresh()
+        if self._table is None:
+            raise TableError("no such table", self.name)
+        return self._table
+
+    def refresh(self) -> None:
+        """Load the table's current metadata."""
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+        try:
+            with as_table_errors(self.name):
+                self._table = self.catalog.load_table(self.name)
+        except TableError as error:
+            if not isinstance(error.__cause__, NoSuchTableError | NoSuchNamespaceError):
+                raise
+            self._table = None
+
+    # ---- before a write
+
+    def prepare(self, schema: pa.Schema, layout: Layout, *, key: Sequence[str] = ()) -> IcebergPlan:
+        """Create the table or add new columns; return how tasks write."""
+        self.refresh()
+        if self._table is None:
+            self._create(nullable_fields(schema), layout)
+        self._evolve(nullable_fields(schema))
+        plan = plan_of(self.table, self.name, is_staged=bool(key))
+        check_key(key, plan.schema)
+        return plan
+
+    def _create(self, schema: pa.Schema, layout: Layout) -> None:
+        from pyiceberg.exceptions import TableAlreadyExistsError
+
+        namespace = self.name.rpartition(".")[0]
+        try:
+            with as_table_errors(self.name):
+                self.catalog.create_namespace_if_not_exists(namespace)
+                creation = self.catalog.create_table_transaction(
+                    self.name, schema=schema, properties={**NEW_TABLE, **layout.properties}
+                )
+                set_partitioning(creation, layout.partition_by)
+                if layout.sort_by:
+                    set_sort_order(creation, layout.sort_by)
+                self._table = creation.commit_transaction()
+        except (CommitConflict, TableError) as error:
+            self.refresh()
+            if self._table is None:
+                raise TableError(f"cannot be created: {error}", self.name) from error
+            if not isinstance(error, CommitConflict) and not isinstance(error.__cause__, TableAlreadyExistsError):
+                raise
+
+    def _evolve(self, schema: pa.Schema) -> None:
+        """Add what is new in a schema, unless another writer has done so meanwhile."""
+        for _ in range(5):
+            current = arrow_schema(self.table.metadata)
+            evolution = compare_schemas(schema, current, self.name, can_widen=lambda narrow, wide: True)
+            if not evolution:
+                return
+            for path, _kind in evolution.added:
+                self._check_new(path)
+            try:
+                with as_table_errors(self.name), self.table.update_schema() as update:
+                    update.union_by_name(evolved(current, evolution), format_version=self.table.format_version)
+            except CommitConflict:
+                pass
+            self.refresh()
+        raise TableError("its schema is being changed by other writers; try again", self.name)
+
+    def _check_new(self, path: tuple[str, ...]) -> None:
+        """Raise TableError if a column is not new, but was renamed or dropped by somebody else."""
+        name = ".".join(path)
+        current = self.table.schema()
+        for earlier in reversed(list(self.table.metadata.schemas)):
+            with suppress(ValueError):
+                field = earlier.find_field(name)
+                now = current.find_column_name(field.field_id)
+                what = f"was renamed to '{now}'" if now else "was dropped from the table"
+                remedy = f"rename the column of the rows to '{now}'" if now else "drop it from the rows"
+                raise TableError(
+                    f"column '{name}' {what} after schema {earlier.schema_id}; {remedy}, or add a column '{name}' to "
+                    "the table",
+                    self.name,
+                ) from None
+
+    # ---- state
+
+    def state(self) -> TableState:
+        """Return the offsets and micro-batches of the table's current snapshot."""
+        if self._table is None:
+            return TableState()
+        is_whole = True
+        for snapshot in self._ancestors():
+            if snapshot is None:
+                is_whole = False
+                break
+            text = _summary(snapshot).get(STATE)
+            if text is not None:
+                return TableState.parse(text, self.name)
+            is_whole = (snapshot.sequence_number or 0) <= 1  # PyIceberg removes the ids of expired parents
+        text = None if is_whole else self._table.properties.get(STATE)
+        return TableState() if text is None else TableState.parse(text, self.name)
+
+    def has_commit(self, change: Change) -> bool:
+        """Return whether a commit is among the last snapshots."""
+        for count, snapshot in enumerate(self._ancestors()):
+            if snapshot is None or count >= RECENT:
+                break
+            if _summary(snapshot).get(COMMIT_ID) == change.id:
+                return True
+        return False
+
+    def _ancestors(self) -> Iterator[Snapshot | None]:
+        """Return the snapshots from the current one back to the first; None for one that has expired."""
+        if self._table is None:
+            return
+        by_id = {each.snapshot_id: each for each in self._table.metadata.snapshots}
+        current = self._table.metadata.current_snapshot_id
+        while current is not None:
+            snapshot = by_id.get(current)
+            yield snapshot
+            if snapshot is None:
+                return
+            current = snapshot.parent_snapshot_id
+
+    # ---- commits
+
+    def add(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan) -> None:
+        """Append files, or replace all files by them."""
+        assert isinstance(plan, IcebergPlan)
+        if self.table.metadata.default_spec_id != plan.spec_id:
+            raise TableError("its partitioning was changed while rows were written; run the query again", self.name)
+        with as_table_errors(self.name):
+            replaced = [task.file for task in self.table.scan().plan_files()] if change.overwrite else []
+            self._commit([data_file(each) for each in files], replaced, change)
+
+    def merge(self, rows: pa.Table, key: Sequence[str], deleted: pa.Table, change: Change, plan: FilePlan) -> None:
+        """Rewrite the files that have rows with these keys, and add the new rows."""
+        import pyarrow as pa
+
+        keys = pa.concat_tables([rows.select(list(key)), deleted])
+        now = plan_of(self.table, self.name)
+        written: list[WrittenFile] = []
+        try:
+            with as_table_errors(self.name):
+                replaced: list[DataFile] = []
+                for old, kept in self._files_with(keys, key):
+                    replaced.append(old)
+                    written += write_files(kept.to_batches(), now).files
+                written += write_files(rows.to_batches(), now).files
+                self._commit([data_file(each) for each in written], replaced, change)
+        except CommitConflict:
+            self.discard(written, now)
+            raise
+
+    def read_staged(self, files: Sequence[WrittenFile], plan: FilePlan) -> Iterator[pa.Table]:
+        """Return the rows of files that are not committed."""
+        assert isinstance(plan, IcebergPlan)
+        for each in files:
+            with as_table_errors(self.name):
+                yield plan.read(each.path)
+
+    def _files_with(self, keys: pa.Table, key: Sequence[str]) -> Iterable[tuple[DataFile, pa.Table]]:
+        """Return the files that have rows with one of the keys, each with its other rows."""
+        import pyarrow.compute as pc
+        from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, GreaterThanOrEqual, LessThanOrEqual
+        from pyiceberg.io.pyarrow import ArrowScan
+
+        if not len(keys):
+            return
+        at_least: Any = GreaterThanOrEqual  # whose types are those of pydantic
+        at_most: Any = LessThanOrEqual
+        wanted: BooleanExpression = AlwaysTrue()
+        for name in key:
+            bounds = pc.min_max(keys.column(name)).as_py()
+            wanted = And(wanted, at_least(name, bounds["min"]), at_most(name, bounds["max"]))
+        table = self.table
+        for task in table.scan(row_filter=wanted).plan_files():
+            scan = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue())
+            found = scan.to_table([task])
+            kept = without_keys(found, keys, key)
+            if len(kept) < len(found):
+                yield task.file, kept
+
+    def _commit(self, added: Sequence[DataFile], removed: Sequence[DataFile], change: Change) -> None:
+        state = self.state().after(change).render()
+        properties = {COMMIT_ID: change.id, OFFSETS: render_spans(change.spans), STATE: state}
+        if change.mark is not None:
+            properties |= {QUERY: change.mark.query, BATCH: str(change.mark.batch)}
+        transaction = self._transaction()
+        update = transaction.update_snapshot(snapshot_properties=properties)
+        is_merged = transaction.table_metadata.properties.get("commit.manifest-merge.enabled", "true") == "true"
+        producer: Any
+        if removed:
+            producer = update.overwrite()
+        else:
+            producer = update.merge_append() if is_merged else update.fast_append()
+        for old in removed:
+            producer.delete_data_file(old)
+        for new in added:
+            producer.append_data_file(new)
+        producer.commit()
+        transaction.set_properties({STATE: state})
+        transaction.commit_transaction()
+
+    def _transaction(self) -> Transaction:
+        """Return a transaction that does not retry by itself."""
+        properties = {**self.table.metadata.properties, "commit.retry.num-retries": "0"}
+        self.table.metadata = self.table.metadata.model_copy(update={"properties": properties})
+        return self.table.transaction()
+
+    # ---- orphans
+
+    def find_orphans(self, older_than_s: float) -> list[Orphan]:
+        """Return files in the table's directory that none of its snapshots has."""
+        from kwire.lake.iceberg.orphans import find_orphans
+
+        self.refresh()
+        with as_table_errors(self.name):
+            return find_orphans(self.table, self.refreshed, older_than_s)
+
+    def refreshed(self) -> Table:
+        """Return the table as it is now."""
+        self.refresh()
+        return self.table
+
+    def delete_orphans(self, orphans: Sequence[Orphan]) -> None:
+        """Delete files."""
+        with as_table_errors(self.name):
+            for each in orphans:
+                self.table.io.delete(each.path)
+
+
+def without_keys(rows: pa.Table, keys: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Return the rows whose key is not among `keys`."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    keys = pa.table({name: keys.column(name).cast(rows.schema.field(name).type) for name in key})
+    if len(key) == 1:
+        return rows.filter(pc.invert(pc.is_in(rows.column(key[0]), value_set=keys.column(key[0]))))
+    numbered = rows.select(list(key)).append_column("__row", pa.array(np.arange(len(rows))))
+    left = numbered.join(keys, keys=list(key), join_type="left anti")
+    return rows.take(left.column("__row").combine_chunks().sort())
+
+
+def _summary(snapshot: Snapshot) -> Mapping[str, str]:
+    return {} if snapshot.summary is None else snapshot.summary.additional_properties

@@ -1,0 +1,174 @@
+"""What the formats have in common: a table that is created, evolved, written to and cleaned.
+
+    driver      table.prepare(schema) -> FilePlan          creates or evolves the table
+    tasks       write_files(batches, plan) -> TaskFiles    no catalog is asked
+    driver      table.commit(files, change)                once for each Mark; concurrent writers are retried
+
+A commit that was made before commits nothing, and its files are deleted. Files of tasks whose commit never came are
+orphans: find_orphans() and delete_orphans().
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kwire.errors import OptionError, TableError
+from kwire.identifiers import TopicPartition
+from kwire.lake.data_files import FilePlan, WrittenFile
+from kwire.lake.state import Change, TableState
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["CommitConflict", "LakeTable", "Layout", "Orphan", "check_key"]
+
+ATTEMPTS = 12
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.05, 5.0
+
+logger = logging.getLogger("kwire.lake")
+
+
+class CommitConflict(Exception):
+    """A commit failed because of a concurrent one. Never leaves this package."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """How a table is created. An existing table keeps its own.
+
+    partition_by: columns and transforms, such as `days(timestamp)`. sort_by: columns, with a trailing ` desc` for the
+    other order. properties: of the table.
+    """
+
+    partition_by: tuple[str, ...] = ()
+    sort_by: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orphan:
+    """A file of a table's directory that no commit refers to."""
+
+    path: str
+    size_bytes: int
+    modified_ms: int
+
+
+class LakeTable(ABC):
+    """A table. name: its identifier or URL, for people."""
+
+    name: str
+
+    @abstractmethod
+    def prepare(self, schema: pa.Schema, layout: Layout, *, key: Sequence[str] = ()) -> FilePlan:
+        """Create the table or add what is new in the schema of rows; return how tasks write them.
+
+        key: columns that rows are merged by; files are then read by merge() and are not part of the table.
+        Raises TableError for types that do not fit, and OptionError for a layout that the format does not have.
+        """
+
+    @abstractmethod
+    def state(self) -> TableState:
+        """Return the offsets and micro-batches in the table as of the last refresh; empty if it does not exist."""
+
+    def last_batch(self, query: str) -> int | None:
+        """Return the last micro-batch of a query in the table."""
+        return self.state().batches.get(query)
+
+    def end_offsets(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the offset after the last one in the table, of partitions of which it has rows."""
+        spans = self.state().spans
+        return {key: spans[key][1] for key in keys if key in spans}
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Load the table's current metadata. Raises TableError."""
+
+    @abstractmethod
+    def has_commit(self, change: Change) -> bool:
+        """Return whether a commit with this id is in the table; looks at recent ones."""
+
+    @abstractmethod
+    def add(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan) -> None:
+        """Commit files, once and without looking. Raises CommitConflict, TableError."""
+
+    @abstractmethod
+    def merge(self, rows: pa.Table, key: Sequence[str], deleted: pa.Table, change: Change, plan: FilePlan) -> None:
+        """Replace or insert rows by key, and delete the keys of `deleted`. Raises CommitConflict, TableError."""
+
+    @abstractmethod
+    def read_staged(self, files: Sequence[WrittenFile], plan: FilePlan) -> Iterator[pa.Table]:
+        """Return the rows of files that are not committed, file by file."""
+
+    @abstractmethod
+    def find_orphans(self, older_than_s: float) -> list[Orphan]:
+        """Return files without a commit that have not changed for this time. Raises TableError."""
+
+    @abstractmethod
+    def delete_orphans(self, orphans: Sequence[Orphan]) -> None:
+        """Delete orphans. Raises TableError."""
+
+    def commit(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan, *, key: Sequence[str] = ()) -> bool:
+        """Commit the files of all tasks; return False if it was done before. key: columns to merge by.
+
+        Raises TableError; the files then stay, because the commit may still have succeeded.
+        """
+        wait_s = FIRST_WAIT_S
+        for attempt in range(ATTEMPTS):
+            self.refresh()
+            if attempt and self.has_commit(change):  # its response was lost
+                break
+            if change.mark is not None and change.mark.is_done(self.last_batch(change.mark.query), self.name):
+                self.discard(files, plan)
+                return False
+            try:
+                if key:
+                    self._merge_staged(files, change, plan, key)
+                else:
+                    self.add(files, change, plan)
+                break
+            except CommitConflict as conflict:
+                logger.info("table %s: %s; attempt %d of %d", self.name, conflict, attempt + 1, ATTEMPTS)
+                time.sleep(wait_s * random.uniform(0.5, 1.5))
+                wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+            except TableError:
+                self.refresh()
+                if not self.has_commit(change):
+                    raise
+                break
+        else:
+            raise TableError(f"other writers have committed first {ATTEMPTS} times; try again", self.name)
+        if key:
+            self.discard(files, plan)
+        return True
+
+    def discard(self, files: Sequence[WrittenFile], plan: FilePlan) -> None:
+        """Delete files that are not committed; what cannot be deleted stays an orphan."""
+        for each in files:
+            try:
+                plan.delete(each.path)
+            except OSError as error:
+                logger.warning("table %s: %s stays as an orphan: %s", self.name, each.path, error)
+
+    def _merge_staged(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan, key: Sequence[str]) -> None:
+        from kwire.lake.latest import latest_by_key
+
+        rows, deleted = latest_by_key(self.read_staged(files, plan), key, plan.schema, self.name)
+        self.merge(rows, key, deleted, change, plan)
+
+
+def check_key(key: Sequence[str], schema: pa.Schema) -> None:
+    """Raise OptionError unless the columns of a key exist and can be compared."""
+    from pyarrow import types
+
+    for name in key:
+        if name not in schema.names:
+            raise OptionError(f"Option 'mergeKey': unknown column '{name}'; available: {', '.join(schema.names)}")
+        if types.is_nested(schema.field(name).type):
+            raise OptionError(f"Option 'mergeKey': column '{name}' is nested; merge by one of its fields")

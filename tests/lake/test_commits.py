@@ -1,0 +1,202 @@
+"""Commits: once for each micro-batch, with the offsets of their rows, whatever other writers do."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kwire.errors import TableError
+from kwire.lake import Change, Layout, Mark, write_files
+from kwire.lake.state import MAX_QUERIES, TableState
+from tests.lake.tables import KAFKA, Tables, kafka_rows, write
+
+
+def offsets(rows: pa.Table) -> list[int]:
+    return sorted(rows.column("offset").to_pylist())
+
+
+def test_a_replayed_batch_commits_nothing_and_leaves_no_file(tables: Tables) -> None:
+    table = tables.open()
+    assert write(table, kafka_rows(0, 50), mark=Mark(query="q", batch=0))
+    assert not write(table, kafka_rows(0, 50), mark=Mark(query="q", batch=0))
+    assert write(table, kafka_rows(50, 60), mark=Mark(query="q", batch=1))
+    assert not write(tables.open(), kafka_rows(50, 60), mark=Mark(query="q", batch=1))
+    assert write(table, kafka_rows(0, 5, partition=1), mark=Mark(query="other", batch=0))
+    assert offsets(tables.read()) == sorted([*range(60), *range(5)])
+    table.refresh()
+    assert table.state() == TableState(
+        spans={("orders", 0): (0, 60), ("orders", 1): (0, 5)}, batches={"q": 1, "other": 0}
+    )
+    assert table.find_orphans(0) == []
+
+
+def test_a_checkpoint_that_is_older_than_the_table_is_an_error(tables: Tables) -> None:
+    table = tables.open()
+    for batch in range(3):
+        write(table, kafka_rows(batch, batch + 1), mark=Mark(query="q", batch=batch))
+    with pytest.raises(TableError, match="batch 1 precedes batch 2, which this query has committed: the checkpoint"):
+        write(table, kafka_rows(1, 2), mark=Mark(query="q", batch=1))
+    assert not write(table, kafka_rows(1, 2), mark=Mark(query="q", batch=1, is_strict=False))
+    assert offsets(tables.read()) == [0, 1, 2]
+
+
+def test_two_drivers_of_one_query_commit_a_batch_once(tables: Tables) -> None:
+    """A driver that is taken for dead commits between the look at the table and the commit of its successor."""
+    zombie, successor = tables.open(), tables.open()
+    plan = zombie.prepare(KAFKA, Layout())
+    mark = Mark(query="q", batch=0)
+    really: Any = successor.add
+
+    def add_too_late(*arguments: Any) -> None:
+        if write(zombie, kafka_rows(0, 10), mark=mark, plan=plan):
+            late.append(True)
+        really(*arguments)
+
+    late: list[bool] = []
+    successor.add = add_too_late  # type: ignore[method-assign]
+    assert not write(successor, kafka_rows(0, 10), mark=mark)
+    assert late == [True]
+    assert offsets(tables.read()) == list(range(10))
+    assert successor.find_orphans(0) == []
+
+
+def test_concurrent_writers_all_commit(tables: Tables) -> None:
+    tables.open().prepare(KAFKA, Layout())
+    errors: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            for batch in range(4):
+                rows = kafka_rows(batch * 5, batch * 5 + 5, partition=number)
+                assert write(tables.open(), rows, mark=Mark(query=f"q{number}", batch=batch))
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=[number]) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert offsets(tables.read()) == sorted([*range(20)] * 3)
+    table = tables.open()
+    table.refresh()
+    assert table.state().spans == {("orders", number): (0, 20) for number in range(3)}
+    assert table.state().batches == {"q0": 3, "q1": 3, "q2": 3}
+    orphans = table.find_orphans(0)  # PyIceberg leaves the metadata of commits that came too late
+    assert not [each for each in orphans if each.path.endswith(".parquet")]
+    table.delete_orphans(orphans)
+    assert offsets(tables.read()) == sorted([*range(20)] * 3)
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_commit_whose_response_is_lost_is_looked_for(tables: Tables, is_committed: bool) -> None:
+    table = tables.open()
+    really: Any = table.add
+
+    def lose(*arguments: Any) -> None:
+        if is_committed:
+            really(*arguments)
+        raise TableError("connection reset", table.name)
+
+    plan = table.prepare(KAFKA, Layout())
+    table.add = lose  # type: ignore[method-assign]
+    if is_committed:
+        assert write(table, kafka_rows(0, 5), plan=plan)
+    else:
+        with pytest.raises(TableError, match="connection reset"):
+            write(table, kafka_rows(0, 5), plan=plan)
+    assert len(tables.read()) == 5 * is_committed
+
+
+def test_overwrite_replaces_rows_and_offsets(tables: Tables) -> None:
+    table = tables.open()
+    write(table, kafka_rows(0, 50))
+    write(table, kafka_rows(3, 5, partition=1), overwrite=True)
+    assert offsets(tables.read()) == [3, 4]
+    table.refresh()
+    assert table.state().spans == {("orders", 1): (3, 5)}
+
+
+def test_orphans_of_dead_tasks_are_found_by_age_and_deleted(tables: Tables) -> None:
+    table = tables.open()
+    layout = Layout(partition_by=("topic",))
+    write(table, kafka_rows(0, 10), layout=layout)
+    dead = write_files(kafka_rows(10, 20).to_batches(), table.prepare(KAFKA, layout))
+    assert table.find_orphans(3600) == []
+    orphans = table.find_orphans(0)
+    assert [each.size_bytes for each in orphans] == [each.size_bytes for each in dead.files]
+    assert orphans[0].path.endswith(dead.files[0].path.rpartition("/")[2])
+    table.delete_orphans(orphans)
+    assert table.find_orphans(0) == []
+    assert offsets(tables.read()) == list(range(10))
+
+
+def test_files_of_old_snapshots_are_no_orphans(tables: Tables) -> None:
+    table: Any = tables.open()
+    write(table, kafka_rows(0, 10))
+    write(table, kafka_rows(10, 12), overwrite=True)
+    assert table.find_orphans(0) == []
+    if tables.format == "iceberg":
+        first = table.table.metadata.snapshots[0].snapshot_id
+        assert len(table.table.scan(snapshot_id=first).to_arrow()) == 10
+
+
+def test_a_task_that_fails_deletes_its_files(tables: Tables) -> None:
+    table = tables.open()
+    plan = table.prepare(KAFKA, Layout(sort_by=("offset",)))  # each buffer is a file
+
+    def batches() -> Any:
+        yield from kafka_rows(0, 10).to_batches()
+        raise ValueError("the reader failed")
+
+    with pytest.raises(ValueError, match="the reader failed"):
+        write_files(batches(), plan)
+    assert table.find_orphans(0) == []
+
+
+def test_the_state_has_the_latest_queries() -> None:
+    state = TableState()
+    for number in range(MAX_QUERIES + 5):
+        state = state.after(Change(id=uuid.uuid4().hex, mark=Mark(query=f"q{number}", batch=0)))
+    assert len(state.batches) == MAX_QUERIES
+    assert "q4" not in state.batches
+    assert TableState.parse(state.render(), "t") == state
+    with pytest.raises(TableError, match=r"table t: kwire\.state cannot be read: 'nonsense'"):
+        TableState.parse("nonsense", "t")
+
+
+def test_a_table_that_is_rolled_back_is_rolled_back_with_its_offsets(iceberg: Tables) -> None:
+    table: Any = iceberg.open()
+    write(table, kafka_rows(0, 10), mark=Mark(query="q", batch=0))
+    first = table.table.current_snapshot().snapshot_id
+    write(table, kafka_rows(10, 20), mark=Mark(query="q", batch=1))
+    table.table.manage_snapshots().set_current_snapshot(first).commit()
+    table.refresh()
+    assert table.state().spans == {("orders", 0): (0, 10)}
+    assert write(table, kafka_rows(10, 20), mark=Mark(query="q", batch=1))
+    assert offsets(iceberg.read()) == list(range(20))
+
+
+def test_offsets_survive_the_expiry_of_snapshots(iceberg: Tables) -> None:
+    table: Any = iceberg.open()
+    write(table, kafka_rows(0, 10), mark=Mark(query="q", batch=0))
+    ours = table.table.current_snapshot().snapshot_id
+    table.table.append(kafka_rows(90, 91).cast(table.table.schema().as_arrow()))  # another writer, without offsets
+    table.refresh()
+    table.table.maintenance.expire_snapshots().by_id(ours).commit()
+    table.refresh()
+    assert table.state() == TableState(spans={("orders", 0): (0, 10)}, batches={"q": 0})
+    assert not write(table, kafka_rows(0, 10), mark=Mark(query="q", batch=0))
+
+
+def test_the_transaction_identifiers_of_delta_are_in_its_log(delta: Tables) -> None:
+    table: Any = delta.open()
+    write(table, kafka_rows(0, 10), mark=Mark(query="q", batch=7))
+    table.refresh()
+    assert table.table.transaction_version("q") == 7
+    assert table.table.transaction_version("kwire/orders/0") == 10

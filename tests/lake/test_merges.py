@@ -1,0 +1,101 @@
+"""Merges by key: the latest value of each key, without the keys whose latest record is a tombstone."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kwire.errors import OptionError, TableError
+from kwire.lake import Layout, Mark
+from tests.lake.tables import KAFKA, Tables, kafka_rows, write
+
+KEY = ("key",)
+
+
+def rows(*records: tuple[str, int | None, int]) -> pa.Table:
+    """Return rows of (key, value, offset)."""
+    return pa.Table.from_pylist(
+        [{"key": key, "value": value, "topic": "t", "partition": 0, "offset": at} for key, value, at in records],
+        schema=KAFKA,
+    )
+
+
+def values(tables: Tables) -> dict[str, int]:
+    found = tables.read()
+    assert len(set(found.column("key").to_pylist())) == len(found)
+    return dict(zip(found.column("key").to_pylist(), found.column("value").to_pylist(), strict=True))
+
+
+def test_a_table_has_the_latest_value_of_each_key(tables: Tables) -> None:
+    table = tables.open()
+    write(table, rows(("a", 1, 0), ("b", 1, 1), ("a", 2, 2)), key=KEY, mark=Mark(query="q", batch=0))
+    assert values(tables) == {"a": 2, "b": 1}
+    write(table, rows(("c", 5, 5), ("b", None, 3), ("c", 4, 4)), key=KEY, mark=Mark(query="q", batch=1))
+    assert not write(table, rows(("a", 9, 9)), key=KEY, mark=Mark(query="q", batch=1))
+    assert values(tables) == {"a": 2, "c": 5}
+    write(table, rows(("x", None, 6)), key=KEY, mark=Mark(query="q", batch=2))  # a tombstone of no row
+    assert values(tables) == {"a": 2, "c": 5}
+    table.refresh()
+    assert table.state().spans == {("t", 0): (0, 7)}
+    assert table.find_orphans(0) == []
+
+
+@pytest.mark.parametrize("layout", [Layout(), Layout(partition_by=("partition",))])
+def test_random_records_end_as_a_dictionary_does(tables: Tables, layout: Layout) -> None:
+    choose = random.Random(7)
+    table = tables.open()
+    expected: dict[str, int] = {}
+    offset = 0
+    for batch in range(6):
+        records = []
+        for _ in range(choose.randint(1, 40)):
+            key, value = f"k{choose.randrange(15)}", choose.choice([None, offset, offset])
+            records.append((key, value, offset))
+            expected.pop(key, None)
+            if value is not None:
+                expected[key] = value
+            offset += 1
+        choose.shuffle(records)  # tasks end in any order
+        write(table, rows(*records), key=KEY, mark=Mark(query="q", batch=batch), layout=layout)
+    assert values(tables) == expected
+    assert table.find_orphans(0) == []
+
+
+def test_a_key_of_several_columns(tables: Tables) -> None:
+    table = tables.open()
+    write(table, kafka_rows(0, 6, key=2), key=("key", "topic"))
+    write(table, kafka_rows(6, 9, key=2), key=("key", "topic"))
+    assert values(tables) == {"k0": 8, "k1": 7}
+
+
+def test_another_writer_between_reading_and_committing_a_merge(tables: Tables) -> None:
+    table, other = tables.open(), tables.open()
+    write(table, rows(("a", 1, 0), ("b", 1, 1)), key=KEY)
+    really: Any = table.merge
+    late = [True]
+
+    def merge(*arguments: Any) -> None:
+        if late:
+            late.pop()
+            write(other, rows(("b", 7, 2)), key=KEY)
+        really(*arguments)
+
+    table.merge = merge  # type: ignore[method-assign]
+    write(table, rows(("a", 3, 3)), key=KEY)
+    assert values(tables) == {"a": 3, "b": 7}
+    table.delete_orphans(table.find_orphans(0))  # what PyIceberg and delta-rs leave of the commit that came too late
+    assert values(tables) == {"a": 3, "b": 7}
+
+
+def test_errors_name_the_key(tables: Tables) -> None:
+    table = tables.open()
+    with pytest.raises(OptionError, match="Option 'mergeKey': unknown column 'id'; available: key, value"):
+        write(table, rows(("a", 1, 0)), key=("id",))
+    with pytest.raises(TableError, match="column 'value' of mergeKey is null in a row; filter these rows"):
+        write(table, rows(("a", None, 0)), key=("value",))
+    no_order = pa.table({"key": ["a", "a"], "value": [1, 2]})
+    with pytest.raises(TableError, match=r"several rows have the key {'key': 'a'}, and no column 'offset' says which"):
+        write(tables.open("unordered"), no_order, key=KEY)
