@@ -30,6 +30,7 @@ RUN_ELSEWHERE = {
     "sail.md": "tests/spark/test_sail.py",
     "schemas.md": "tests/spark/test_registry_functions.py",
     "security.md": "tests/docs/test_broker_pages.py",
+    "tables.md": "tests/spark/lake/test_page.py",
     "transactions.md": "tests/docs/test_broker_pages.py",
 }
 

@@ -13,6 +13,7 @@ from tools import spark_options
 from kwire.spark.capture import options as capture
 from kwire.spark.functions import OPTIONS as FUNCTION_OPTIONS
 from kwire.spark.internal import options as internal
+from kwire.spark.lake import options as lake
 from kwire.spark.live import options as live
 from kwire.spark.live import write_options as live_writing
 from kwire.spark.log import options as log
@@ -24,6 +25,7 @@ TABLES = {
     "capture.md": (capture.OPTIONS,),
     "internal.md": (internal.OPTIONS,),
     "functions.md": (FUNCTION_OPTIONS,),
+    "tables.md": (lake.ICEBERG_OPTIONS, lake.DELTA_OPTIONS),
 }
 
 

@@ -4,6 +4,7 @@
     kafka-live         topics of a running cluster            docs/live.md
     kafka-capture      packet captures                        docs/capture.md
     kafka-internal     Kafka's internal topics                docs/internal.md
+    kwire-iceberg, kwire-delta    sinks: tables               docs/tables.md
 
 Spark finds the formats by name through the packages pyspark_kwire_*. Importing kwire.spark before Spark starts makes
 Spark run the Python of this program (kwire.spark.python_choice).

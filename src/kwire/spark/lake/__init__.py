@@ -1,0 +1,1 @@
+"""The sinks `kwire-iceberg` and `kwire-delta`; docs/tables.md."""

@@ -1,0 +1,208 @@
+"""The options of `kwire-iceberg` and `kwire-delta`; docs/tables.md has them as tables. Standard library only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+from kwire.errors import OptionError
+from kwire.spark.options.option import (
+    Option,
+    check_names,
+    load_json_object,
+    text_option,
+    user_options,
+)
+
+if TYPE_CHECKING:
+    from kwire.lake import LakeTable
+
+__all__ = ["DELTA_OPTIONS", "ICEBERG_OPTIONS", "LakeFormat", "LakeOptions", "parse_lake_options"]
+
+PAGE = "docs/tables.md"
+CATALOG_PREFIX, STORAGE_PREFIX = "catalog.", "storage."
+
+LakeFormat = Literal["iceberg", "delta"]
+
+
+def _terms(name: str, value: str) -> tuple[str, ...]:
+    """Parse a comma-separated list whose parts may have brackets."""
+    terms = tuple(each.strip() for each in re.split(r",(?![^(]*\))", value))
+    if not all(terms):
+        raise OptionError(f"Option '{name}': expected a comma-separated list of columns, got '{value}'")
+    return terms
+
+
+def _properties(name: str, value: str) -> dict[str, str]:
+    """Parse a JSON object of strings."""
+    expected = OptionError(f"Option '{name}': expected a JSON object of strings, got '{value}'")
+    found = load_json_object(value, expected)
+    if not all(isinstance(each, str) for each in found.values()):
+        raise expected
+    return found
+
+
+def _version(name: str, value: str) -> int:
+    if not re.fullmatch(r"\d{1,18}", value.strip()):
+        raise OptionError(
+            f"Option '{name}': expected a number from 0, such as the batch's of foreachBatch, got '{value}'"
+        )
+    return int(value)
+
+
+TABLE = text_option(
+    name="table",
+    value="string, also as the argument of `save` or `start`",
+    shown_default="required",
+    meaning="The table, as `namespace.name`.",
+)
+PATH = text_option(
+    name="path",
+    value="string, also as the argument of `save` or `start`",
+    shown_default="required",
+    meaning="The table's directory: a path or URL that driver and executors share.",
+)
+CATALOG = text_option(
+    name="catalog",
+    value="string",
+    shown_default="`default`",
+    meaning="Name of the catalog, to read its properties from `~/.pyiceberg.yaml` or `PYICEBERG_CATALOG__NAME__...`.",
+)
+CATALOG_PROPERTIES = text_option(
+    name="catalog.*",
+    value="string",
+    meaning="Properties of the catalog and of its file system, by PyIceberg's names: `catalog.type`, `catalog.uri`, "
+    "`catalog.warehouse`, `catalog.s3.endpoint`, ...",
+)
+STORAGE = text_option(
+    name="storage.*",
+    value="string",
+    meaning="Options of the object store by delta-rs' names, such as `storage.aws_region`.",
+)
+MERGE_KEY = Option[tuple[str, ...]](
+    name="mergeKey",
+    parse=_terms,
+    default=(),
+    value="comma-separated list of columns",
+    shown_default="none: rows are appended",
+    meaning="Replace rows by key: the table has the [latest row of each key](#latest-value-by-key).",
+)
+PARTITION_BY = Option[tuple[str, ...]](
+    name="partitionBy",
+    parse=_terms,
+    default=(),
+    value="comma-separated list",
+    shown_default="none",
+    meaning="Partitioning of a new table: columns, and for Iceberg `years`, `months`, `days` or `hours` of a column.",
+)
+SORT_BY = Option[tuple[str, ...]](
+    name="sortBy",
+    parse=_terms,
+    default=(),
+    value="comma-separated list of columns",
+    shown_default="none",
+    meaning="Order of the rows in a file, such as `customer, offset desc`; of an Iceberg table, its sort order.",
+)
+TABLE_PROPERTIES = Option[Mapping[str, str]](
+    name="tableProperties",
+    parse=_properties,
+    default={},
+    value="JSON object",
+    shown_default="none",
+    meaning='Properties of a new table, such as `{"write.target-file-size-bytes": "134217728"}`.',
+)
+APP_ID = text_option(
+    name="txnAppId",
+    value="string",
+    meaning="For a write in `foreachBatch`: a stable name of the query; requires `txnVersion`.",
+)
+APP_VERSION = Option[int | None](
+    name="txnVersion",
+    parse=_version,
+    default=None,
+    value="int",
+    meaning="For a write in `foreachBatch`: the batch's number. A number that is not above the last one of `txnAppId` "
+    "commits nothing.",
+)
+_SHARED: tuple[Option[object], ...] = (
+    MERGE_KEY,
+    PARTITION_BY,
+    SORT_BY,
+    TABLE_PROPERTIES,
+    APP_ID,
+    APP_VERSION,
+)
+ICEBERG_OPTIONS: tuple[Option[object], ...] = (TABLE, CATALOG, CATALOG_PROPERTIES, *_SHARED)
+DELTA_OPTIONS: tuple[Option[object], ...] = (PATH, STORAGE, *_SHARED)
+_MERGED = {"mergeSchema": "new columns are always added; select the columns to write"}
+UNSUPPORTED: Mapping[LakeFormat, Mapping[str, str]] = {
+    "iceberg": {**_MERGED, "merge-schema": _MERGED["mergeSchema"]},
+    "delta": {**_MERGED, "overwriteSchema": "a table's schema is kept; create another table", "table": "use path"},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LakeOptions:
+    """The options of a write. catalog, storage: may contain secrets, so not in repr."""
+
+    format: LakeFormat
+    table: str
+    catalog_name: str | None
+    catalog: Mapping[str, str] = field(repr=False)
+    storage: Mapping[str, str] = field(repr=False)
+    merge_key: tuple[str, ...]
+    partition_by: tuple[str, ...]
+    sort_by: tuple[str, ...]
+    table_properties: Mapping[str, str]
+    app: tuple[str, int] | None
+
+    def open(self) -> LakeTable:
+        """Return the table, which may not exist yet. Raises OptionError, TableError."""
+        from kwire.lake import open_delta, open_iceberg
+
+        if self.format == "iceberg":
+            return open_iceberg(self.table, self.catalog, catalog_name=self.catalog_name)
+        return open_delta(self.table, self.storage)
+
+
+def parse_lake_options(options: Mapping[str, str], format: LakeFormat) -> LakeOptions:
+    """Parse the options of one write. Raises OptionError."""
+    given = user_options(options)
+    if format == "iceberg" and "path" in given:
+        path = given.pop("path")
+        if given.setdefault("table", path) != path:
+            raise OptionError("Options 'table' and 'path' differ; remove one of them")
+    prefix = CATALOG_PREFIX if format == "iceberg" else STORAGE_PREFIX
+    check_names(
+        given,
+        ICEBERG_OPTIONS if format == "iceberg" else DELTA_OPTIONS,
+        UNSUPPORTED[format],
+        source=f"kwire-{format}",
+        page=PAGE,
+        passed_on=lambda key: key.startswith(prefix) and len(key) > len(prefix),
+    )
+    name = TABLE if format == "iceberg" else PATH
+    table = (name.of(given) or "").strip()
+    if not table:
+        example = "namespace.name" if format == "iceberg" else "a local path or a URL"
+        raise OptionError(f"Option '{name.name}' must be specified: {example}")
+    if "://" in table and urlsplit(table).password is not None:
+        raise OptionError(f"Option '{name.name}': holds a password, which plans and errors show; use storage.* options")
+    app_id, version = APP_ID.of(given), APP_VERSION.of(given)
+    if (app_id is None) != (version is None):
+        raise OptionError("Options 'txnAppId' and 'txnVersion': each requires the other")
+    return LakeOptions(
+        format=format,
+        table=table,
+        catalog_name=CATALOG.of(given),
+        catalog={key.removeprefix(prefix): given[key] for key in given if key.startswith(CATALOG_PREFIX)},
+        storage={key.removeprefix(prefix): given[key] for key in given if key.startswith(STORAGE_PREFIX)},
+        merge_key=MERGE_KEY.of(given),
+        partition_by=PARTITION_BY.of(given),
+        sort_by=SORT_BY.of(given),
+        table_properties=TABLE_PROPERTIES.of(given),
+        app=None if app_id is None or version is None else (app_id, version),
+    )

@@ -1,0 +1,114 @@
+"""The writers of `kwire-iceberg` and `kwire-delta`, which Spark calls on the driver and in tasks.
+
+    driver   LakeWriter()    creates or evolves the table; the writer carries a FilePlan to the tasks
+    tasks    write()         writes Parquet files and returns their metadata and offsets
+    driver   commit()        one commit with the micro-batch's number, the query's id and the offsets
+
+Spark makes a writer for each micro-batch. A task of a batch that is committed already writes nothing; if the batch is
+committed meanwhile, commit() deletes the files. See docs/tables.md.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from kwire.errors import OptionError
+from kwire.lake import Change, Layout, Mark, TaskFiles, merge_spans, write_files
+from kwire.spark.lake.options import LakeOptions
+from kwire.spark.streaming.micro_batch_ids import micro_batch_of_task, task_number
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["LakeStreamWriter", "LakeWriter", "TaskWritten"]
+
+
+@dataclass
+class TaskWritten(WriterCommitMessage):
+    """The message of a task to the driver. mark: its micro-batch."""
+
+    files: TaskFiles
+    mark: Mark | None
+
+
+Messages = Sequence[WriterCommitMessage | None]
+
+
+class _Writing:
+    """What batch and streaming writers share. overwrite: replace all rows; in a stream, output mode complete."""
+
+    def __init__(self, options: LakeOptions, schema: pa.Schema, *, overwrite: bool) -> None:
+        if overwrite and options.merge_key:
+            raise OptionError("Option 'mergeKey': requires appending; remove it, or use mode append")
+        self.options, self.overwrite = options, overwrite
+        table = options.open()
+        layout = Layout(partition_by=options.partition_by, sort_by=options.sort_by, properties=options.table_properties)
+        self.plan = table.prepare(schema, layout, key=options.merge_key)
+        self.batches = table.state().batches
+        if options.app is not None:
+            last = table.last_batch(options.app[0])
+            self.batches = {} if last is None else {options.app[0]: last}
+
+    def write_task(self, rows: Iterator[pa.RecordBatch], mark: Mark | None) -> TaskWritten:
+        """Write the rows of one task, unless its batch is committed. Raises TableError."""
+        if mark is not None and mark.is_done(self.batches.get(mark.query), self.plan.table):
+            return TaskWritten(TaskFiles(), mark)
+        return TaskWritten(write_files(rows, self.plan, task=task_number()), mark)
+
+    def commit_all(self, messages: Messages) -> None:
+        """Commit the files of all tasks. Raises TableError."""
+        written = [each for each in messages if isinstance(each, TaskWritten)]
+        files = [file for each in written for file in each.files.files]
+        if not files and not self.overwrite:
+            return
+        mark = next((each.mark for each in written if each.mark is not None), None)
+        spans = merge_spans(each.files.spans for each in written)
+        change = Change(id=uuid.uuid4().hex, mark=mark, spans=spans, overwrite=self.overwrite)
+        self.options.open().commit(files, change, self.plan, key=self.options.merge_key)
+
+    def abort_all(self, messages: Messages) -> None:
+        """Delete the files of all tasks; a task has failed."""
+        files = [file for each in messages if isinstance(each, TaskWritten) for file in each.files.files]
+        if files:
+            self.options.open().discard(files, self.plan)
+
+
+class LakeWriter(_Writing, DataSourceArrowWriter):
+    """Writes one batch query."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
+        """Write the rows of one task; called in a worker. Raises TableError."""
+        app = self.options.app
+        return self.write_task(iterator, None if app is None else Mark(query=app[0], batch=app[1], is_strict=False))
+
+    def commit(self, messages: Messages) -> None:
+        """Commit the files of all tasks. Raises TableError."""
+        self.commit_all(messages)
+
+    def abort(self, messages: Messages) -> None:
+        """Delete the files of all tasks."""
+        self.abort_all(messages)
+
+
+class LakeStreamWriter(_Writing, DataSourceStreamArrowWriter):
+    """Writes one micro-batch of a streaming query."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
+        """Write the rows of one task; called in a worker. Raises TableError, OptionError."""
+        found = micro_batch_of_task()
+        if found is None:
+            raise OptionError("this task belongs to no micro-batch, so its rows cannot be written once; use Spark")
+        return self.write_task(iterator, Mark(query=found[0], batch=found[1]))
+
+    def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803 (Spark's name)
+        """Commit the files of a micro-batch. Raises TableError."""
+        self.commit_all(messages)
+
+    def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
+        """Delete the files of a micro-batch; a task has failed."""
+        self.abort_all(messages)

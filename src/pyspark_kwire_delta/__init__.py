@@ -1,0 +1,10 @@
+"""Registers the sink `kwire-delta` with Spark; see pyspark_kwire_log."""
+
+from kwire.spark.releases import is_supported, unsupported_source
+
+if is_supported():
+    from kwire.spark.lake.source import DeltaSink as DefaultSource
+else:
+    DefaultSource = unsupported_source("kwire-delta")  # type: ignore[assignment, misc]
+
+__all__ = ["DefaultSource"]
