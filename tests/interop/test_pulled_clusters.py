@@ -37,8 +37,8 @@ PREFERRED = 0
 class Cluster:
     """Three brokers; the first one is the controller as well."""
 
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self._folder, self._stack = folder, stack
+    def __init__(self, folder: Path, stack: ExitStack, version: str) -> None:
+        self._folder, self._stack, self._version = folder, stack, version
         self._controller = kafka.free_port()
         self.brokers = {n: self._broker(n) for n in (1, 2, 3)}
 
@@ -52,7 +52,7 @@ class Cluster:
             "broker.session.timeout.ms": 3000,
             "auto.leader.rebalance.enable": "false",
         }
-        broker = kafka.KafkaBroker(folder, version="3.9.1", heap="256m", **settings)
+        broker = kafka.KafkaBroker(folder, version=self._version, heap="256m", **settings)
         plain = f"PLAINTEXT://127.0.0.1:{broker.port}"
         if node_id == 1:
             broker.settings["listeners"] = f"{plain},CONTROLLER://127.0.0.1:{self._controller}"
@@ -66,9 +66,9 @@ class Cluster:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Cluster]:
+def running(folder: Path, version: str = "3.9.1") -> Iterator[Cluster]:
     with ExitStack() as stack:
-        yield Cluster(folder, stack)
+        yield Cluster(folder, stack, version)
 
 
 def create(cluster: Cluster, name: str, replicas: list[list[int]], **configs: str) -> None:

@@ -24,6 +24,7 @@ from tests.interop.test_written_logs import LOGGING, dump_problems
 from tools import kafka
 
 from kwire.broker import Broker
+from kwire.cli.main import run
 from kwire.log import LogDirectory
 from kwire.records.partitioner import partitions_of_keys
 
@@ -258,6 +259,16 @@ def test_kafka_finds_no_damage_in_the_files(written: dict[str, Written], case: s
     topics = sorted({row.topic for row in rows})
     assert list(dump_problems(data, *topics)) == []
     assert len(list((data / "orders-0").glob("*.log"))) > 1
+
+
+@pytest.mark.parametrize(("case", "version"), [("exact-zstd", "3.9.1"), ("fresh-gzip", "4.4.0")])
+def test_kafka_starts_on_an_adopted_directory(
+    written: dict[str, Written], case: str, version: str, tmp_path: Path
+) -> None:
+    data, rows = written[case]
+    shutil.copytree(data, tmp_path / "data")
+    assert run(["log", "adopt", str(tmp_path / "data"), "--apply", "--kafka-version", version]) == 0
+    check_kafka_appends(tmp_path, version, rows)
 
 
 @pytest.mark.parametrize("case", CASES)
