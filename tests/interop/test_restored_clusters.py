@@ -1,0 +1,236 @@
+"""Real Kafka on restored directories: it serves the records below the cut, and clients continue."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from tests.interop.test_sink_boots import complaints
+from tests.maintenance.cut.busy import QUIET, Load, check_cut, create
+from tests.maintenance.cut.test_run import drawn_point
+from tests.waiting import HANG_S
+from tools import kafka
+
+from kwire.client import Client
+from kwire.client.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
+from kwire.log import LogDirectory
+from kwire.log.internal import replay_groups
+from kwire.maintenance.cut import AtTime, CutOptions, cut_directory
+from kwire.maintenance.pull import pull
+
+pytestmark = [pytest.mark.jvm, pytest.mark.slow]
+
+PEER = Path(__file__).parent / "java" / "TransactionLoad.java"
+VERSIONS = ["3.9.1", "4.4.0"]
+BOOTS = 10
+JAVA_PRODUCERS = (3, 4)
+SETTINGS: dict[str, str | int] = {
+    "offsets.topic.num.partitions": 3,
+    "offsets.topic.replication.factor": 1,
+    "transaction.state.log.num.partitions": 3,
+    "transaction.state.log.replication.factor": 1,
+    "transaction.state.log.min.isr": 1,
+    "log.retention.ms": -1,
+    "log.initial.task.delay.ms": 100,
+    "log.retention.check.interval.ms": 300,
+}
+Records = list[tuple[int, bytes | None, bytes | None]]
+
+
+@contextmanager
+def java_load(servers: str, version: str) -> Iterator[None]:
+    """Run Java's transactional producers, which end with an open transaction."""
+    classes = kafka.compile_java(PEER, version=version)
+    command = ["java", "-Xmx128m", "-cp", f"{classes}:{kafka.jars(version)}/*", "TransactionLoad", servers]
+    started = [
+        subprocess.Popen([*command, str(n)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for n in JAVA_PRODUCERS
+    ]
+    try:
+        yield
+        for process in started:
+            out, err = process.communicate(b"end", timeout=HANG_S)
+            assert process.returncode == 0, err.decode()[-2000:]
+            assert int(out) > 20
+    finally:
+        for process in started:
+            process.kill()
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def busy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Path]:
+    """A release, the directory of its broker that was busy, and a copy pulled meanwhile; read only."""
+    version, directory = request.param, tmp_path_factory.mktemp("busy")
+    with kafka.KafkaBroker(directory, version=version, **SETTINGS) as broker:
+        servers = broker.bootstrap_servers
+        create(servers)
+        with java_load(servers, version), Load(servers, transactional=2) as load:
+            load.run_until(150)
+            with Client(servers) as client:
+                assert pull(client, str(directory / "copy")).is_complete
+            load.run_until(300)
+    return version, directory / "data", directory / "copy"
+
+
+def restored_records(directory: Path) -> dict[tuple[str, int], tuple[int, int, Records]]:
+    """Return log start, log end, and offsets, keys and values of the committed records of each partition."""
+    return {
+        key: (
+            log.log_start_offset,
+            log.log_end_offset,
+            [(record.offset, record.key, record.value) for record in log.read(isolation="read_committed")],
+        )
+        for key, log in LogDirectory(directory).items()
+        if not key[0].startswith("__")
+    }
+
+
+def consumed(servers: str, key: tuple[str, int], end: int) -> Records:
+    """Read the committed records of a partition with a consumer, up to its log end."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "none", "enable.auto.commit": False, **QUIET})
+    found: Records = []
+    try:
+        consumer.assign([TopicPartition(*key, 0)])
+        deadline = time.monotonic() + HANG_S
+        while True:
+            batch: list[Message] = consumer.consume(500, 0.1)
+            for message in batch:
+                assert message.error() is None, message.error()
+                found.append((message.offset() or 0, message.key(), message.value()))
+            (position,) = consumer.position([TopicPartition(*key)])
+            if position.offset >= end or (not end):
+                return found
+            assert time.monotonic() < deadline, (key, position.offset, end)
+    finally:
+        consumer.close()
+
+
+def check_served(servers: str, directory: Path) -> None:
+    """Check that a cluster has exactly what a directory has, and that a transactional producer continues."""
+    expected = restored_records(directory)
+    with Client(servers) as client:  # which waits for leaders
+        starts = client.list_offsets(dict.fromkeys(expected, EARLIEST_TIMESTAMP))
+        ends = client.list_offsets(dict.fromkeys(expected, LATEST_TIMESTAMP))
+    for key, (start, end, records) in expected.items():
+        assert (starts[key].offset, ends[key].offset) == (start, end), key
+        assert consumed(servers, key, end) == records, key
+    for name, group in replay_groups(LogDirectory(directory)).groups.items():
+        consumer = Consumer({"bootstrap.servers": servers, "group.id": name, **QUIET})
+        found = consumer.committed([TopicPartition(*key) for key in group.offsets], timeout=HANG_S)
+        assert {(each.topic, each.partition): each.offset for each in found} == {
+            key: each.offset for key, each in group.offsets.items()
+        }
+        consumer.close()
+    for n in (0, JAVA_PRODUCERS[0]):
+        producer = Producer({"bootstrap.servers": servers, "transactional.id": f"t{n}", **QUIET})
+        producer.init_transactions(HANG_S)
+        producer.begin_transaction()
+        for partition in range(4):
+            producer.produce("orders", b"v", b"more", partition)
+        producer.commit_transaction(HANG_S)
+
+
+@pytest.mark.parametrize("number", range(BOOTS))
+def test_kafka_serves_exactly_the_records_below_a_cut(
+    number: int, busy: tuple[str, Path, Path], tmp_path: Path
+) -> None:
+    version, data, copy = busy
+    source = copy if number % 2 else data
+    point = drawn_point(source, random.Random(number))
+    target = tmp_path / "data"
+    result = cut_directory(str(source), str(target), point, now_ms=time.time_ns() // 1_000_000)
+    check_cut(source, target, result)
+    expected = tmp_path / "expected"
+    cut_directory(str(source), str(expected), point, now_ms=time.time_ns() // 1_000_000)
+    with kafka.KafkaBroker(tmp_path, version=version, heap="512m", **SETTINGS) as broker:
+        check_served(broker.bootstrap_servers, expected)
+    assert complaints(tmp_path) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_idempotent_producer_continues_on_the_restored_cluster(version: str, tmp_path: Path) -> None:
+    """It runs on: the cluster comes back at the same address with what the producer wrote before."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    with ExitStack() as stack:
+        broker = stack.enter_context(kafka.KafkaBroker(first, version=version, heap="512m", **SETTINGS))
+        create(broker.bootstrap_servers)
+        settings = {"bootstrap.servers": broker.bootstrap_servers, "enable.idempotence": True, **QUIET}
+        producer = Producer(settings)
+        for n in range(100):
+            producer.produce("plain", b"%d" % n, b"k", 0)
+            if n % 10 == 9:
+                assert producer.flush(HANG_S) == 0
+        with Client(broker.bootstrap_servers) as client:
+            assert pull(client, str(tmp_path / "copy")).is_complete
+    now_ms = time.time_ns() // 1_000_000
+    second.mkdir()
+    cut_directory(str(tmp_path / "copy"), str(second / "data"), AtTime(time_ms=now_ms), now_ms=now_ms)
+    again = kafka.KafkaBroker(second, version=version, heap="512m", **SETTINGS)
+    again.settings["listeners"] = str(again.settings["listeners"]).replace(str(again.port), str(broker.port))
+    again.settings["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{broker.port}"
+    again.port = broker.port
+    with again:
+        for n in range(100, 200):
+            producer.produce("plain", b"%d" % n, b"k", 0)
+        assert producer.flush(HANG_S) == 0
+    log = LogDirectory(second / "data")["plain", 0]
+    assert [record.value for record in log.read()] == [b"%d" % n for n in range(200)]
+    batches = [batch for _, batch in log.batches()]
+    assert len({batch.producer_id for batch in batches}) == 1
+    assert [batch.base_sequence for batch in batches] == [batch.base_offset for batch in batches]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_three_nodes_start_with_all_replicas_in_sync(
+    version: str, busy: tuple[str, Path, Path], tmp_path: Path
+) -> None:
+    if version != busy[0]:
+        pytest.skip("the other release's logs")
+    _, _, copy = busy
+    point = drawn_point(copy, random.Random(5))
+    target = tmp_path / "restored"
+    cut_directory(str(copy), str(target), point, CutOptions(nodes=3), now_ms=time.time_ns() // 1_000_000)
+    expected = tmp_path / "expected"
+    cut_directory(str(copy), str(expected), point, now_ms=time.time_ns() // 1_000_000)
+    controllers = {node: kafka.free_port() for node in (1, 2, 3)}
+    voters = ",".join(f"{node}@127.0.0.1:{port}" for node, port in controllers.items())
+    with ExitStack() as stack:
+        brokers = []
+        for node, controller in controllers.items():
+            broker = kafka.KafkaBroker(tmp_path / f"kafka-{node}", version=version, heap="320m", **SETTINGS)
+            broker.log_dir = target / f"node-{node}"
+            broker.settings |= {
+                "node.id": node,
+                "log.dirs": str(broker.log_dir),
+                "controller.quorum.voters": voters,
+                "listeners": f"PLAINTEXT://127.0.0.1:{broker.port},CONTROLLER://127.0.0.1:{controller}",
+            }
+            brokers.append(broker)
+        for broker in brokers:
+            started = broker._wait_for
+            broker._wait_for = lambda port, process: None  # type: ignore[method-assign]  # a quorum is needed first
+            stack.enter_context(broker)
+            broker._wait_for = started  # type: ignore[method-assign]
+        # the last one could not stop cleanly without a quorum
+        stack.callback(lambda: [broker.stop(kill=True) for broker in brokers])
+        for broker in brokers:
+            assert broker.process is not None
+            broker._wait_for(broker.port, broker.process)
+        servers = ",".join(broker.bootstrap_servers for broker in brokers)
+        admin = AdminClient({"bootstrap.servers": servers, **QUIET})
+        deadline = time.monotonic() + HANG_S
+        while True:
+            topics = admin.list_topics(timeout=HANG_S).topics
+            partitions = [each for topic in topics.values() for each in topic.partitions.values()]
+            if partitions and all(len(each.isrs) == 3 == len(each.replicas) for each in partitions):
+                break
+            assert time.monotonic() < deadline, [(each.id, each.isrs) for each in partitions]
+            time.sleep(0.2)
+        check_served(servers, expected)
