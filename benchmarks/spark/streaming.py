@@ -6,7 +6,8 @@ time of its start alone, and rows per second within its micro-batches (triggerEx
 
 Latency: a producer writes 1,000 records per second, five every 5 ms; a query without trigger interval copies them to
 another topic. The latency is the time from a record's timestamp to the log append time of its copy, without the first
-10 s.
+10 s. Both formats run twice, in turns, since a broker that has just started is slower; the figures are those of the run
+with the lower median.
 
 local[2], the broker on the same two cores. Ratio: by the connector's figure. Needs a JDK and mvn.
 KWIRE_BENCH_RECORDS, KWIRE_BENCH_RUNS and KWIRE_BENCH_SECONDS change the size of the run.
@@ -32,6 +33,7 @@ from kwire.records import BatchBuilder, read_batches
 
 FORMATS = {"kafka-live": "kafka-live", "connector": "kafka"}
 WARM_UP_S = 10
+LATENCY_RUNS = 2
 TICK_S, RECORDS_A_TICK = 0.005, 5
 VALUE = b"v" * 100
 
@@ -39,7 +41,7 @@ VALUE = b"v" * 100
 def main() -> None:
     """Print the figures, or what is missing."""
     records, runs = int(os.environ.get("KWIRE_BENCH_RECORDS", "2000000")), int(os.environ.get("KWIRE_BENCH_RUNS", "3"))
-    seconds = int(os.environ.get("KWIRE_BENCH_SECONDS", "40"))
+    seconds = int(os.environ.get("KWIRE_BENCH_SECONDS", "20"))
     jars = connector_jars()
     if jars is None:
         return
@@ -47,13 +49,22 @@ def main() -> None:
         spark = start_session(**{"spark.jars": jars})
         throughput(spark, cluster, folder, records, runs)
         for each in (cluster, ours):
-            found = {name: latencies(spark, each, name, folder, seconds) for name in FORMATS}
-            for name, sorted_ms in found.items():
-                for percent in (50, 99):
-                    value, peers = (one[len(one) * percent // 100] for one in (sorted_ms, found["connector"]))
-                    line = f"spark.streaming.{each.name}.{name}.latency_p{percent} {value:.0f} ms"
-                    print(f"{line} {value / peers:.2f} connector", flush=True)
+            compare_latencies(spark, each, folder, seconds)
         spark.stop()
+
+
+def compare_latencies(spark: SparkSession, cluster: Cluster, folder: str, seconds: int) -> None:
+    """Print the latencies of both formats."""
+    found: dict[str, list[float]] = {}
+    for turn in range(LATENCY_RUNS):
+        for name in FORMATS:
+            sorted_ms = latencies(spark, cluster, name, turn, folder, seconds)
+            found[name] = min(found.get(name, sorted_ms), sorted_ms, key=lambda one: one[len(one) // 2])
+    for name, sorted_ms in found.items():
+        for percent in (50, 99):
+            value, peers = (one[len(one) * percent // 100] for one in (sorted_ms, found["connector"]))
+            line = f"spark.streaming.{cluster.name}.{name}.latency_p{percent} {value:.0f} ms"
+            print(f"{line} {value / peers:.2f} connector", flush=True)
 
 
 def source(spark: SparkSession, cluster: Cluster, name: str, topic: str, start: str) -> DataStreamWriter:
@@ -114,9 +125,9 @@ def throughput(spark: SparkSession, cluster: Cluster, folder: str, records: int,
         print(f"{line}.start {cost.wall - seconds:.2f} s 1.00 -", flush=True)
 
 
-def latencies(spark: SparkSession, cluster: Cluster, name: str, folder: str, seconds: int) -> list[float]:
+def latencies(spark: SparkSession, cluster: Cluster, name: str, turn: int, folder: str, seconds: int) -> list[float]:
     """Return the latencies of records copied after the first seconds, in ms, in ascending order."""
-    given, copies = f"given-{name}", f"copies-{name}"
+    given, copies = f"given-{name}-{turn}", f"copies-{name}-{turn}"
     cluster.create(given)
     cluster.create(copies, message_timestamp_type="LogAppendTime")
     query = sink(source(spark, cluster, name, given, "earliest"), cluster, name, copies)
