@@ -293,7 +293,7 @@ HEAD = 'syntax = "proto3"; '
     ("source", "message"),
     [
         ('syntax = "proto3"; message A { int32 ', "line 1, column"),
-        ("not proto", "line 1, column 1"),
+        ("not; proto", "line 1, column 1"),
         (HEAD + 'import "x.proto";', "import 'x.proto': no reference has this name"),
         (HEAD + "message A { B b = 1; }", "A.b: unknown type 'B'"),
         (HEAD + "message A { } message A { }", "'A' is defined twice"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kwire.errors import InvalidSchema, OptionError
+from kwire.schemas.protobuf.descriptors import DescriptorReader, is_descriptor
 from kwire.schemas.protobuf.model import SCALARS, Enum, Field, File, Message
 from kwire.schemas.protobuf.well_known import FILES
 
@@ -21,9 +22,9 @@ UNPACKED = ("string", "bytes", "message", "group")
 
 
 def parse(text: str, references: Mapping[str, str] | None = None) -> File:
-    """Parse a .proto file. references: the texts of imported files, directly and through others, by name.
+    """Parse a .proto file, or its serialized descriptor in base64.
 
-    Raises InvalidSchema.
+    references: the texts of imported files, directly and through others, by name. Raises InvalidSchema.
     """
     texts = dict(references or {})
     parsed: dict[str, ast.File] = {}
@@ -66,6 +67,8 @@ def _parse_text(text: str, name: str | None) -> ast.File:
     where = f"{name}: " if name else ""
     if len(text) > MAX_TEXT_CHARACTERS:
         raise InvalidSchema(f"{where}{len(text)} characters, the limit is {MAX_TEXT_CHARACTERS}")
+    if is_descriptor(text):
+        return DescriptorReader(parse).read(text)
     depth = deepest = 0
     for character in text:
         depth += (character in "{[<(") - (character in "}]>)")
