@@ -122,7 +122,7 @@ def busy(directory: Path, version: str) -> Iterator[tuple[kafka.KafkaBroker, Loa
             load.stop()
 
 
-def batches(directory: Path) -> dict[tuple[str, int], dict[int, bytes]]:
+def batches(directory: Path | str) -> dict[tuple[str, int], dict[int, bytes]]:
     """Return the bytes of each batch by partition and base offset."""
     return {
         key: {batch.base_offset: bytes(batch.buffer) for _, batch in log.batches()}
@@ -133,23 +133,25 @@ def batches(directory: Path) -> dict[tuple[str, int], dict[int, bytes]]:
 
 @pytest.mark.parametrize("version", ["2.8.2", "3.9.1", "4.4.0"])
 def test_copies_of_a_busy_broker_have_its_batches(version: str, tmp_path: Path) -> None:
-    growing, fresh = tmp_path / "growing", tmp_path / "fresh"
+    growing, fresh, bucket = str(tmp_path / "growing"), str(tmp_path / "fresh"), f"memory://{uuid.uuid4().hex}/copy"
     with busy(tmp_path / "kafka", version) as (broker, load):
         with Client(broker.bootstrap_servers) as client:
             runs = copied = 0
             while runs < 6 or copied < ENOUGH_BYTES:
-                result = pull(client, str(growing))
+                result = pull(client, growing)
                 assert result.is_complete, result
+                assert pull(client, bucket).is_complete
                 runs, copied = runs + 1, copied + result.copied_bytes
             load.stop()
-            assert pull(client, str(growing)).is_complete
-            result = pull(client, str(fresh))
+            assert pull(client, growing).is_complete
+            assert pull(client, bucket).is_complete
+            result = pull(client, fresh)
             assert result.is_complete
         data = broker.log_dir
     stored = batches(data)
     assert sum(map(len, stored.values())) > 1000
     cleaned = parse_offset_checkpoint((data / CLEANER_OFFSETS).read_bytes())
-    for copy in (growing, fresh):
+    for copy in (growing, fresh, bucket):
         assert [each for each in verify_directory(LogDirectory(copy)).damages if not each.is_harmless] == []
         copied = batches(copy)
         assert copied.keys() == stored.keys()

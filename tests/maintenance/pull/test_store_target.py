@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import random
 import shutil
+import signal
+import subprocess
+import sys
 import threading
+import time
 import urllib.request
 import uuid
 from collections.abc import Iterator
@@ -12,17 +18,20 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 import pytest
 
 from kwire.broker import Broker
-from kwire.client import Client
+from kwire.client import Client, Producer
 from kwire.errors import LogError, OptionError
 from kwire.log import LogDirectory
 from kwire.log.log_manager import LogManager
 from kwire.log.verify import verify_directory
 from kwire.maintenance.pull import MANIFEST, Manifest, PullOptions, pull
 from kwire.maintenance.pull.lease import Owner
+from kwire.maintenance.pull.manifest import manifest_damages
 from kwire.maintenance.pull.store_target import LEASE, StoreTarget
+from kwire.records import ColumnWriter, read_batches
 from kwire.storage.open_store import open_store
 from kwire.storage.writable_store import WritableObjectStore, open_writable_store
 from tests.maintenance.pull.test_pull import NOW_MS, Batches, batches, create, delete, delete_records, write
@@ -407,3 +416,89 @@ def test_errors_of_a_store_name_the_file_and_the_remedy(
     with pytest.raises(LogError, match="cannot be opened"):
         pull(client, "nothing://nowhere/copy")
     assert list(tmp_path.glob("kwire-pull-*")) == []
+
+
+@pytest.mark.slow
+def test_copies_in_s3_continue_after_kills_and_are_whole_for_readers_meanwhile(
+    broker: Broker, client: Client, tmp_path: Path, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """30 kills at random moments; a reader checks each manifest that it sees, and what a directory reader finds."""
+    object_store.fs.mkdir("copies")
+    create(broker, "orders", 3, segment_bytes="1048576")
+    url, options, rng = "s3://copies/one", object_store.options, random.Random(11)
+    environment = os.environ | {
+        "AWS_ENDPOINT_URL": object_store.endpoint,
+        "AWS_ACCESS_KEY_ID": "hunter2",
+        "AWS_SECRET_ACCESS_KEY": "hunter2",
+        "TMPDIR": str(tmp_path),
+    }
+    command = [sys.executable, "-m", "kwire.cli", "log", "pull", f"kafka://{broker.bootstrap_servers}", "-o", url]
+    stopped, errors, checked = threading.Event(), list[BaseException](), list[int]()
+
+    def read() -> None:
+        while not stopped.is_set():
+            try:
+                check_latest(url, tmp_path / "source", options)
+                checked.append(1)
+            except BaseException as error:
+                errors.append(error)
+                return
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    leftovers = 0
+    try:
+        for i in range(30):
+            for partition in range(3):
+                write_large(client, "orders", partition, rng.randrange(1, 12))
+            process = subprocess.Popen([*command, *(["--follow"] if i % 3 == 2 else [])], env=environment)
+            while process.poll() is None and not list(tmp_path.glob("kwire-pull-*/orders-*/*.log")):
+                time.sleep(0.01)
+            time.sleep(rng.uniform(0, 0.8))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            leftovers += bool(list(tmp_path.glob("kwire-pull-*/orders-*/*.log")))
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    finally:
+        stopped.set()
+        reader.join()
+    assert done.returncode == 0, done.stderr
+    assert errors == []
+    assert len(checked) > 10
+    assert leftovers > 5  # kills in the middle of copying
+    assert stored_batches(url, **options) == batches(tmp_path / "source")
+    assert damages(url, **options) == []
+    assert manifest_damages(url, set(LogDirectory(url, **options)), options=options) == []
+    assert list(tmp_path.glob("kwire-pull-*")) == []
+
+
+def write_large(client: Client, topic: str, partition: int, n: int) -> None:
+    """Write n batches of 200 kB."""
+    producer = Producer(client)
+    for _ in range(n):
+        rows = pa.record_batch({"value": pa.array([os.urandom(200_000)], pa.binary())})
+        (piece,) = ColumnWriter(**producer.fields(topic, partition)).write(rows)
+        producer.send(topic, partition, piece, 1)
+
+
+def check_latest(url: str, source: Path, options: dict[str, Any]) -> None:
+    """Check the newest segments that a manifest names, and that the offsets of a directory reader have no holes."""
+    store = open_writable_store(url, options)
+    if MANIFEST not in store.find(""):
+        return
+    manifest = Manifest.parse(store.read_all(MANIFEST), MANIFEST)
+    for topic, entry in manifest.topics.items():
+        for number, partition in entry.partitions.items():
+            ends = [each.base_offset for each in partition.segments[1:]] + [partition.log_end_offset]
+            for segment, end in list(zip(partition.segments, ends, strict=False))[-2:]:
+                data = store.read_all(f"{topic}-{number}/{segment.base_offset:020}.log")[: segment.size_bytes]
+                assert hashlib.sha256(data).hexdigest() == segment.sha256
+                found = [batch.last_offset for batch in read_batches(data)]
+                assert found[-1] + 1 == end
+    for key, log in LogDirectory(url, may_be_empty=True, **options).items() if manifest.topics else ():
+        original = LogDirectory(source)[key]
+        start = max(log.log_end_offset - 10, 0)
+        ours = {record.offset: record.value for record in log.read(start_offset=start)}
+        theirs = {record.offset: record.value for record in original.read(start_offset=start)}
+        assert list(ours) == list(range(start, start + len(ours)))
+        assert all(theirs[offset] == value for offset, value in ours.items())

@@ -222,6 +222,7 @@ class StoreTarget(Target):
         now_ms: int,
         up_to: int | None = None,
     ) -> StoredCopy:
+        self._lease.renew_if_due()
         copy = self._copies[key] = stage(
             self._store,
             self._staging,
@@ -247,6 +248,7 @@ class StoreTarget(Target):
         # what recognizes the earlier topic is moved last, in case this is interrupted
         names = sorted(found.files, key=lambda name: (name == PARTITION_METADATA, name))
         for name in names:
+            self._lease.renew_if_due()
             self._store.copy(f"{found.name}/{name}", f"{stray}/{name}")
         for name in names:
             self._store.remove(f"{found.name}/{name}")
