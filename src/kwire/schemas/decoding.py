@@ -90,9 +90,9 @@ class _ValueReader:
             except (UnknownSchema, InvalidSchema) as error:
                 parsed.append(None)
                 faults[number] = str(error)
-        for number, what in faults.items():
-            rows = np.flatnonzero(prefixes.index == number).tolist()
-            found.errors += [RowError(row, 0, what) for row in rows]
+        is_faulty = np.array([number in faults for number in range(len(prefixes.ids))] + [False])
+        for row in np.flatnonzero(is_faulty[prefixes.index]).tolist():  # one pass: there may be an id for each value
+            found.errors.append(RowError(row, 0, faults[int(prefixes.index[row])]))
         self._add_messages(prefixes, parsed, found)
         return found
 
