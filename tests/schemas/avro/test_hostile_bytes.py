@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from random import Random
 from typing import Any
 
@@ -225,6 +226,13 @@ def test_each_row_is_decoded_with_its_writers_schema() -> None:
         Decoder([one, two], two).decode(values, writer=[2] * 5)
     with pytest.raises(OptionError, match="values are int64, expected binary"):
         Decoder([one], two).decode(pa.array([1]))
+    with pytest.raises(OptionError, match="decode one chunk at a time"):
+        Decoder([one], two).decode(pa.chunked_array([values]))
+    for skip in (-1, [0, 1], [5, 5, 5, 5, -5]):
+        with pytest.raises(OptionError, match="skip: expected a number of bytes"):
+            Decoder([one], two).decode(values, skip=skip)
+    assert Decoder([], two).decode(values, writer=[-1] * 5).array.null_count == 5
+    assert len(Decoder([one], two).decode(values, skip=2**63 - 1).errors) == 4
 
 
 @pytest.mark.usefixtures("path")
@@ -234,6 +242,17 @@ def test_arrays_may_be_slices_large_or_empty() -> None:
     assert decoder("int").decode(values.slice(2, 0)).array.to_pylist() == []
     assert decoder("int").decode(pa.array([], pa.binary())).array.type == pa.int32()
     assert decoder(EMPTY).decode(pa.array([b"", None], pa.binary())).array.to_pylist() == [{"n": None}, None]
+
+
+@needs_kernel
+def test_many_columns_of_items_grow_together() -> None:
+    fields = [{"name": f"f{i}", "type": "long"} for i in range(1000)]
+    schema = array(["null", {"type": "record", "name": "W", "fields": fields}])
+    value = bytes.fromhex("a01f") + b"\0" * 2000 + b"\0"
+    before = time.process_time()
+    decoded = decoder(schema).decode(pa.array([value] * 3))
+    assert decoded.array.values.null_count == 6000
+    assert time.process_time() - before < 10  # a minute if each column stops the kernel
 
 
 @needs_kernel

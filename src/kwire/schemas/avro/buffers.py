@@ -36,6 +36,7 @@ class ColumnBuffers:
         self.plan = plan
         self.words = np.zeros((len(plan.columns), COLUMN_WORDS), np.int64)
         self.buffers: list[dict[str, pa.Buffer]] = [{} for _ in plan.columns]
+        self.groups = groups(plan.columns)
         strings = sum(each.kind == "BINARY" for each in plan.columns)
         share = min(MAX_OFFSET, 2 * data_bytes // max(strings, 1) + LEAST_BYTES)
         for column in plan.columns:
@@ -86,8 +87,10 @@ class ColumnBuffers:
         if is_data:
             self.resize(column, "DATA", room)
             self.words[number, WORD["DATA_CAPACITY"]] = room
-        else:
-            self.set_capacity(column, room)
+            return
+        for each in self.plan.columns:  # one at a time, each would stop the kernel in the same row again
+            if self.groups[each.number] == self.groups[number] and self.words[each.number, WORD["CAPACITY"]] < room:
+                self.set_capacity(each, room)
 
     def finished(self, column: Column) -> tuple[int, Buffers]:
         """Return the number of values, and the buffers without their unused ends."""
@@ -114,6 +117,15 @@ class ColumnBuffers:
         return buffer
 
 
+def groups(columns: Sequence[Column]) -> list[int]:
+    """Return for each column the number of the list around it, 0 without one: columns of a group have equal lengths."""
+    found = [0] * len(columns)
+    for column in columns:  # a column comes before those inside
+        for child in column.children:
+            found[child.number] = column.number + 1 if column.kind == "LIST" else found[column.number]
+    return found
+
+
 def parts(column: Column) -> Iterator[str]:
     """Yield the names of a column's buffers, as Arrow orders them."""
     yield "VALIDITY"
@@ -135,6 +147,8 @@ def assemble(column: Column, finished: Sequence[tuple[int, Buffers]]) -> pa.Arra
 
 def binary_bounds(values: pa.Array) -> tuple[pa.Buffer, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the bytes, starts and ends of an array of binary. Raises OptionError for another type."""
+    if not isinstance(values, pa.Array):
+        raise OptionError(f"values are {type(values).__name__}, expected pyarrow.Array; decode one chunk at a time")
     kind = values.type
     if pa.types.is_binary(kind) or pa.types.is_string(kind):
         width: np.dtype[np.int32] | np.dtype[np.int64] = np.dtype(np.int32)

@@ -81,22 +81,25 @@ class Decoder:
         self._rows = np.array(self._plan.rows, np.int64).reshape(-1)
         self._operands = np.array([*self._plan.operands, 0], np.int64)
         self._constants = pa.py_buffer(bytes(self._plan.constants) or b"\0")
-        self._roots = np.array(self._plan.roots, np.int64)
+        self._roots = np.array([*self._plan.roots, -1], np.int64)  # the last one for writer -1
 
     @property
     def type(self) -> pa.DataType:
         """The type of decoded arrays."""
         return self._plan.columns[0].type
 
-    def decode(self, values: pa.Array, *, skip: int | Int64Array = 0, writer: npt.ArrayLike | None = None) -> Decoded:
+    def decode(self, values: pa.Array, *, skip: npt.ArrayLike = 0, writer: npt.ArrayLike | None = None) -> Decoded:
         """Decode an array of binary.
 
-        skip: number of bytes before each value. writer: for each value the index of its writer's schema, by default the
-        first one; -1 makes it null.
+        skip: number of bytes before each value, or one number for all. writer: for each value the index of its writer's
+        schema, by default the first one; -1 makes it null.
         """
         data, starts, ends = binary_bounds(values)
         roots = self._row_roots(values, writer)
-        return self.decode_bounds(data, np.minimum(starts + skip, ends), ends, roots)
+        before = np.asarray(skip, np.int64)
+        if before.shape not in ((), (len(values),)) or (before < 0).any():
+            raise OptionError("skip: expected a number of bytes, or one for each value")
+        return self.decode_bounds(data, starts + np.minimum(before, ends - starts), ends, roots)
 
     def _row_roots(self, values: pa.Array, writer: npt.ArrayLike | None) -> Int64Array:
         """Return the first row of the plan for each value, -1 for nulls."""
@@ -104,11 +107,10 @@ class Decoder:
             roots = np.full(len(values), self._roots[0], np.int64)
         else:
             index = np.asarray(writer, np.int64)
-            if index.shape != (len(values),) or (
-                len(index) and not -1 <= index.min() <= index.max() < len(self._roots)
-            ):
-                raise OptionError(f"writer: expected an index below {len(self._roots)} for each value")
-            roots = np.where(index < 0, -1, self._roots[index])
+            count = len(self._plan.roots)
+            if index.shape != (len(values),) or ((index < -1) | (index >= count)).any():
+                raise OptionError(f"writer: expected an index below {count} for each value")
+            roots = self._roots[index]
         if values.null_count:
             roots[values.is_null().to_numpy(zero_copy_only=False)] = -1
         return roots
