@@ -22,7 +22,7 @@ from packaging.utils import parse_wheel_filename
 
 MODULE = "kwire/native/_kernels.abi3.so"
 EXPORT = "PyInit__kernels"
-LIBC = {"bcmp", "getauxval", "memcmp", "memcpy", "memmove", "strcmp", "strlen"}
+LIBC = {"bcmp", "getauxval", "memcmp", "memcpy", "memmove", "memset", "strcmp", "strlen"}
 LOADER = {"dyld_stub_binder"}
 """macOS: binds the other functions when they are first called."""
 LINKER = {"__dso_handle", "_mh_dylib_header"}
