@@ -273,6 +273,10 @@ class ReadableLog(ABC):
             threads=threads,
         )
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Export all records as an Arrow stream, so that DuckDB, Polars and others read the log in place."""
+        return self.read_arrow().__arrow_c_stream__(requested_schema)
+
 
 def _record_lists(pinned: PinnedRange, check_crc: bool, limit: int) -> Iterator[list[Record]]:
     start, end = pinned.start_offset, pinned.end_offset
