@@ -4,6 +4,8 @@
     live-shuffled-live  the same, by key to other tasks between
     live-parquet        kafka-live -> Parquet files, Spark's own sink
     live-logs           kafka-live -> foreachBatch -> a kafka-log directory for each micro-batch
+    live-iceberg        kafka-live -> kwire-iceberg
+    live-delta          kafka-live -> kwire-delta
     log-live            the broker's log directory, as kafka-log -> kafka-live, in transactions
 
 All of them read committed records of the topic `in` and write its keys, and its values enclosed in `<` and `>`.
@@ -19,9 +21,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["PREFIX", "VARIANTS"]
+__all__ = ["LAKE", "PREFIX", "VARIANTS", "table_options"]
 
-VARIANTS = ("live-live", "live-shuffled-live", "live-parquet", "live-logs", "log-live")
+VARIANTS = ("live-live", "live-shuffled-live", "live-parquet", "live-logs", "live-iceberg", "live-delta", "log-live")
+LAKE = ("live-iceberg", "live-delta")
 PREFIX = "chaos"
 
 
@@ -36,7 +39,8 @@ def rows(spark: SparkSession, variant: str, servers: str, data: str, limit: str)
         found = reader.format("kafka-live").option("kafka.bootstrap.servers", servers).load()
     if "shuffled" in variant:
         found = found.repartition(5, "key")
-    return found.selectExpr("key", "concat('<', CAST(value AS string), '>') AS value")
+    where = ("topic", "partition", "offset") if variant in LAKE else ()
+    return found.selectExpr(*where, "key", "concat('<', CAST(value AS string), '>') AS value")
 
 
 def save_directory(batch: DataFrame, number: int, folder: Path) -> None:
@@ -46,6 +50,18 @@ def save_directory(batch: DataFrame, number: int, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     writer = batch.write.format("kafka-log").option("topic", "out").option("partitions", 4)
     writer.mode("overwrite").save(str(folder / f"batch-{number:06d}"))
+
+
+def table_options(variant: str, folder: Path) -> dict[str, str]:
+    """Return the options of a table."""
+    if variant == "live-delta":
+        return {"path": str(folder / "table")}
+    return {
+        "table": "soak.rows",
+        "catalog.type": "sql",
+        "catalog.uri": f"sqlite:///{folder}/catalog.db",
+        "catalog.warehouse": f"file://{folder}/warehouse-iceberg",
+    }
 
 
 def main() -> None:
@@ -78,6 +94,9 @@ def main() -> None:
     if given.variant.endswith("live"):
         writer = writer.format("kafka-live").option("kafka.bootstrap.servers", given.servers)
         writer = writer.option("topic", "out").option("transactionalIdPrefix", PREFIX)
+    elif given.variant in LAKE:
+        options = table_options(given.variant, given.folder)
+        writer = writer.format(f"kwire-{given.variant.removeprefix('live-')}").options(**options)
     elif given.variant == "live-parquet":
         writer = writer.format("parquet").option("path", str(given.folder / "parquet"))
     else:

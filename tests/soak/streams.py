@@ -25,7 +25,7 @@ from pyarrow import parquet
 from tests.soak.broker_process import BrokerProcess
 from tests.soak.clients import CLIENT, GIVE_UP_S, PRODUCER, Outcome, Transactions, Worker
 from tests.soak.query_process import QueryProcess
-from tests.soak.stream_query import PREFIX
+from tests.soak.stream_query import LAKE, PREFIX, table_options
 from tests.waiting import HANG_S
 from tools.kafka import KafkaBroker
 
@@ -35,6 +35,7 @@ from kwire.client.group_offsets import fetch_offsets
 from kwire.errors import BrokerError, ConnectionFailed
 from kwire.log import LogDirectory
 from kwire.messages import registry
+from kwire.spark.lake.options import parse_lake_options
 from kwire.spark.live.reading import read_range
 from kwire.spark.offsets import OffsetRange
 
@@ -334,6 +335,8 @@ class Soak:
             yield "kwire", read_with_kwire(self.broker.bootstrap_servers, "out")
         elif variant == "live-parquet":
             yield "Parquet files", read_parquet(self.query.folder / "parquet")
+        elif variant in LAKE:
+            yield variant, read_table(variant, self.query.folder)
         else:
             yield "log directories", read_directories(self.query.folder / "logs")
 
@@ -399,6 +402,26 @@ def read_parquet(folder: Path) -> Values:
         for line in batches[number].read_text().splitlines()[1:]:
             table = parquet.read_table(unquote(urlparse(json.loads(line)["path"]).path))
             add_rows(found, table.column("key").to_pylist(), table.column("value").to_pylist())
+    return dict(found)
+
+
+def read_table(variant: str, folder: Path) -> Values:
+    """Return the rows of a table in the order of their offsets, each of which it has once; delete its orphans."""
+    options = parse_lake_options(table_options(variant, folder), "delta" if variant == "live-delta" else "iceberg")
+    table: Any = options.open()
+    orphans = table.find_orphans(0)
+    table.delete_orphans(orphans)
+    assert table.find_orphans(0) == []
+    rows = table.table.to_pyarrow_table() if variant == "live-delta" else table.table.scan().to_arrow()
+    places = list(zip(*(rows.column(name).to_pylist() for name in ("partition", "offset")), strict=True))
+    assert len(set(places)) == len(places), "an offset is there twice"
+    last = {number: max(offset for each, offset in places if each == number) for number in {each for each, _ in places}}
+    ends = {partition: end for (_, partition), (_, end) in table.state().spans.items()}
+    assert ends == {number: offset + 1 for number, offset in last.items()}
+    print(f"{variant}: {len(rows)} rows, {len(orphans)} orphans deleted", flush=True)
+    rows = rows.sort_by([("partition", "ascending"), ("offset", "ascending")])
+    found: dict[str, list[str]] = defaultdict(list)
+    add_rows(found, rows.column("key").to_pylist(), rows.column("value").to_pylist())
     return dict(found)
 
 
