@@ -4,6 +4,7 @@
     table.prepare(schema, layout)                       create or evolve it; returns a FilePlan for tasks
     write_files(batches, plan)                          data files of one task
     table.commit(files, change, plan)                   once for each Mark, with the offsets of the rows
+    append_logs(table, logs)                            logs into a table, from where it ends
     table.state(), find_orphans(), delete_orphans()     what it has, and what it does not
 
 See docs/tables.md.
@@ -13,11 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kwire.lake.append import Appended, append_logs
 from kwire.lake.data_files import FilePlan, TaskFiles, WrittenFile, write_files
 from kwire.lake.state import Change, Mark, Spans, TableState, merge_spans
 from kwire.lake.table import LakeTable, Layout, Orphan
 
 __all__ = [
+    "Appended",
     "Change",
     "FilePlan",
     "LakeTable",
@@ -28,6 +31,7 @@ __all__ = [
     "TableState",
     "TaskFiles",
     "WrittenFile",
+    "append_logs",
     "merge_spans",
     "open_delta",
     "open_iceberg",

@@ -56,13 +56,14 @@ class Change:
     """What a commit does besides adding files.
 
     id: unique, to find the commit if its response is lost. spans: offsets of the rows. overwrite: remove all earlier
-    rows.
+    rows. continues: fail if the table has some of these offsets already.
     """
 
     id: str
     mark: Mark | None = None
     spans: Spans = field(default_factory=dict)
     overwrite: bool = False
+    continues: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,6 +65,11 @@ class LakeTable(ABC):
 
     name: str
 
+    @property
+    @abstractmethod
+    def exists(self) -> bool:
+        """Whether the table existed at the last refresh."""
+
     @abstractmethod
     def prepare(self, schema: pa.Schema, layout: Layout, *, key: Sequence[str] = ()) -> FilePlan:
         """Create the table or add what is new in the schema of rows; return how tasks write them.
@@ -127,6 +132,8 @@ class LakeTable(ABC):
             if change.mark is not None and change.mark.is_done(self.last_batch(change.mark.query), self.name):
                 self.discard(files, plan)
                 return False
+            if change.continues:
+                self._check_new_offsets(files, change, plan)
             try:
                 if key:
                     self._merge_staged(files, change, plan, key)
@@ -155,6 +162,18 @@ class LakeTable(ABC):
                 plan.delete(each.path)
             except OSError as error:
                 logger.warning("table %s: %s stays as an orphan: %s", self.name, each.path, error)
+
+    def _check_new_offsets(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan) -> None:
+        """Raise TableError, and delete the files, if another writer has committed some of the offsets."""
+        for (topic, partition), end in self.end_offsets(change.spans).items():
+            start = change.spans[topic, partition][0]
+            if end > start:
+                self.discard(files, plan)
+                raise TableError(
+                    f"another writer has appended {topic}-{partition} from offset {start} to {end}; run again to "
+                    "continue from there",
+                    self.name,
+                )
 
     def _merge_staged(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan, key: Sequence[str]) -> None:
         from kwire.lake.latest import latest_by_key

@@ -62,6 +62,11 @@ class DeltaLakeTable(LakeTable):
             raise TableError("no such table", self.name)
         return self._table
 
+    @property
+    def exists(self) -> bool:
+        """Whether the table existed at the last refresh."""
+        return self._table is not None
+
     def refresh(self) -> None:
         """Load the table's current version."""
         from deltalake import DeltaTable

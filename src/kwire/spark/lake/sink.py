@@ -21,6 +21,7 @@ from kwire.errors import OptionError
 from kwire.lake import Change, Layout, Mark, TaskFiles, merge_spans, write_files
 from kwire.spark.lake.options import LakeOptions
 from kwire.spark.streaming.micro_batch_ids import micro_batch_of_task, task_number
+from kwire.spark.worker import SentToWorkers, freeze_modules
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +40,7 @@ class TaskWritten(WriterCommitMessage):
 Messages = Sequence[WriterCommitMessage | None]
 
 
-class _Writing:
+class _Writing(SentToWorkers):
     """What batch and streaming writers share. overwrite: replace all rows; in a stream, output mode complete."""
 
     def __init__(self, options: LakeOptions, schema: pa.Schema, *, overwrite: bool) -> None:
@@ -56,6 +57,7 @@ class _Writing:
 
     def write_task(self, rows: Iterator[pa.RecordBatch], mark: Mark | None) -> TaskWritten:
         """Write the rows of one task, unless its batch is committed. Raises TableError."""
+        freeze_modules()
         if mark is not None and mark.is_done(self.batches.get(mark.query), self.plan.table):
             return TaskWritten(TaskFiles(), mark)
         return TaskWritten(write_files(rows, self.plan, task=task_number()), mark)

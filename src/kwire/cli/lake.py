@@ -1,0 +1,225 @@
+"""`kwire lake`: logs and topics as Iceberg and Delta tables."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kwire.cli import terminal
+from kwire.cli.command import FINE, FOUND, add_command, add_group, if_interrupted, new_group
+from kwire.cli.options import ClientConfigFile, ClientConfigs, FormatOption, LogPath, Partitions, Topics
+from kwire.cli.rows import Column, Format, write_rows
+from kwire.errors import OptionError
+from kwire.pages.quantities import bytes_text
+
+if TYPE_CHECKING:
+    from kwire.lake import LakeTable
+
+__all__ = ["register"]
+
+TableName = Annotated[
+    str,
+    typer.Argument(metavar="TABLE", help="Iceberg table NAMESPACE.NAME, or the path or URL of a Delta table."),
+]
+CatalogProperties = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--catalog",
+        metavar="NAME=VALUE",
+        help="Iceberg: property of the catalog by PyIceberg's name, such as uri=sqlite:///catalog.db. Repeatable. "
+        "Secrets belong in ~/.pyiceberg.yaml or PYICEBERG_CATALOG__DEFAULT__... variables.",
+    ),
+]
+StorageOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--storage",
+        metavar="NAME=VALUE",
+        help="Delta: option of the object store by delta-rs' name, such as aws_region=eu-central-1. Repeatable. "
+        "Secrets belong in environment variables.",
+    ),
+]
+
+
+class Isolation(enum.StrEnum):
+    """Values of --isolation."""
+
+    READ_UNCOMMITTED = "read_uncommitted"
+    READ_COMMITTED = "read_committed"
+
+
+APPENDED = (
+    Column(key="topic", heading="TOPIC"),
+    Column(key="partition", heading="PARTITION", right=True),
+    Column(key="rows", heading="ROWS", right=True),
+    Column(key="start_offset", heading="FROM", right=True),
+    Column(key="end_offset", heading="TO", right=True),
+)
+OFFSETS = (
+    Column(key="topic", heading="TOPIC"),
+    Column(key="partition", heading="PARTITION", right=True),
+    Column(key="start_offset", heading="FROM", right=True),
+    Column(key="end_offset", heading="TO", right=True),
+)
+ORPHANS = (
+    Column(key="path", heading="FILE"),
+    Column(key="size_bytes", heading="SIZE", show=bytes_text, right=True),
+    Column(key="modified", heading="MODIFIED"),
+)
+
+
+def append(
+    source: LogPath,
+    table: TableName,
+    topic: Topics = None,
+    partition: Partitions = None,
+    catalog: CatalogProperties = None,
+    storage: StorageOptions = None,
+    partition_by: Annotated[
+        list[str] | None,
+        typer.Option("--partition-by", metavar="COLUMN", help="New table: column, or days(timestamp). Repeatable."),
+    ] = None,
+    isolation: Annotated[
+        Isolation, typer.Option(help="read_committed excludes aborted and open transactions.")
+    ] = Isolation.READ_COMMITTED,
+    headers: Annotated[bool, typer.Option("--headers", help="Column of record headers.")] = False,
+    config: ClientConfigs = None,
+    config_file: ClientConfigFile = None,
+    format: FormatOption = Format.TABLE,
+) -> int:
+    """Append records to a table, from the offsets that the table has to the end of each partition.
+
+    The table is created if it is missing. Running the command again appends what is new since, or continues an
+    interrupted run.
+    """
+    from kwire.cli.log.directories import open_logs, selected, warn_of_ignored
+    from kwire.cli.log.selection import Selection
+    from kwire.lake import Layout, append_logs
+
+    found = _open(table, catalog, storage)
+    opened = open_logs(source, config, config_file)
+    logs = selected(opened, Selection.parse(topic, partition))
+    layout = Layout(partition_by=tuple(partition_by or ()))
+    appended = append_logs(found, logs, layout=layout, isolation=isolation.value, headers=headers)
+    with if_interrupted("the table has what was committed; run the command again to continue"):
+        rows = (
+            {
+                "topic": each.topic,
+                "partition": each.partition,
+                "rows": each.rows,
+                "start_offset": each.start_offset,
+                "end_offset": each.end_offset,
+            }
+            for each in appended
+        )
+        write_rows(rows, APPENDED, format, live=True)
+    warn_of_ignored(opened.ignored)
+    return FINE
+
+
+def offsets(
+    table: TableName,
+    catalog: CatalogProperties = None,
+    storage: StorageOptions = None,
+    format: FormatOption = Format.TABLE,
+) -> int:
+    """Print to which offset of each partition a table is complete (TO is exclusive).
+
+    Offsets are those that kwire has stored with its commits. Exit code 1 if the table has none.
+    """
+    found = _existing(table, catalog, storage)
+    spans = found.state().spans
+    rows = (
+        {"topic": topic, "partition": partition, "start_offset": start, "end_offset": end}
+        for (topic, partition), (start, end) in sorted(spans.items())
+    )
+    write_rows(rows, OFFSETS, format)
+    if not spans:
+        terminal.warn(f"table {found.name}: no offsets; they are stored with rows that have topic, partition, offset")
+    return FINE if spans else FOUND
+
+
+def clean(
+    table: TableName,
+    catalog: CatalogProperties = None,
+    storage: StorageOptions = None,
+    older_than: Annotated[
+        float,
+        typer.Option("--older-than", min=0, metavar="HOURS", help="Only files unchanged for this time."),
+    ] = 72,
+    apply: Annotated[bool, typer.Option("--apply", help="Delete the files; otherwise they are only listed.")] = False,
+    format: FormatOption = Format.TABLE,
+) -> int:
+    """Find files of killed tasks, to which no commit of the table refers, and delete them with --apply.
+
+    Keep --older-than above the duration of any write: the files of a commit that is still to come look the same. Exit
+    code 1 if files are found and not deleted.
+    """
+    found = _existing(table, catalog, storage)
+    orphans = found.find_orphans(older_than * 3600)
+    if apply:
+        found.delete_orphans(orphans)
+    rows = (
+        {
+            "path": each.path,
+            "size_bytes": each.size_bytes,
+            "modified": datetime.fromtimestamp(each.modified_ms / 1000, UTC).isoformat(timespec="seconds"),
+        }
+        for each in orphans
+    )
+    write_rows(rows, ORPHANS, format)
+    return FOUND if orphans and not apply else FINE
+
+
+def _existing(table: str, catalog: Sequence[str] | None, storage: Sequence[str] | None) -> LakeTable:
+    found = _open(table, catalog, storage)
+    found.refresh()
+    if not found.exists:
+        raise OptionError(f"{table}: no such table")
+    return found
+
+
+def _open(table: str, catalog: Sequence[str] | None, storage: Sequence[str] | None) -> LakeTable:
+    from kwire.lake import open_delta, open_iceberg
+
+    if "/" in table or "." not in table:
+        if catalog:
+            raise OptionError(f"--catalog requires an Iceberg table NAMESPACE.NAME, got '{table}'")
+        return open_delta(table, dict(_pairs("--storage", storage)))
+    if storage:
+        raise OptionError(f"--storage requires the path or URL of a Delta table, got '{table}'")
+    return open_iceberg(table, dict(_pairs("--catalog", catalog)))
+
+
+def _pairs(option: str, given: Sequence[str] | None) -> list[tuple[str, str]]:
+    found = []
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise OptionError(f"{option}: expected NAME=VALUE")
+        if any(part in name.lower() for part in ("secret", "password", "token", "credential", "access")):
+            raise OptionError(f"{option} {name.strip()}: secrets on a command line are visible to others; see --help")
+        found.append((name.strip(), value.strip()))
+    return found
+
+
+def register(app: typer.Typer) -> None:
+    """Add `lake` and its commands to the app."""
+    group = new_group("lake", help="Write logs and topics to Iceberg and Delta tables.")
+    catalog = "--catalog type=sql --catalog uri=sqlite:////lake/catalog.db --catalog warehouse=file:///lake"
+    add_command(
+        group,
+        "append",
+        append,
+        "kwire lake append kafka://broker:9092 /lake/orders --topic orders",
+        f"kwire lake append /var/lib/kafka/data sales.orders --topic orders {catalog}",
+    )
+    add_command(group, "offsets", offsets, "kwire lake offsets /lake/orders")
+    add_command(
+        group, "clean", clean, "kwire lake clean /lake/orders", "kwire lake clean /lake/orders --older-than 24 --apply"
+    )
+    add_group(app, group, section="Logs")

@@ -1,0 +1,138 @@
+"""Logs appended to tables: resumable by the offsets in the table, whoever else appends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kwire.cli.main import run
+from kwire.errors import TableError
+from kwire.lake import Layout, append_logs, write_files
+from kwire.log import LogDirectory
+from tests.lake.tables import Tables
+
+LAYOUT = Layout()
+
+
+@pytest.fixture
+def logs(kafka_logs: dict[str, Path]) -> list[Any]:
+    """Partitions of a real broker, one of them compacted."""
+    found = LogDirectory(kafka_logs["modern"] / "data")
+    return [found["orders", 0], found["compacted", 0]]
+
+
+def places(rows: pa.Table) -> list[tuple[str, int]]:
+    return sorted(zip(rows.column("topic").to_pylist(), rows.column("offset").to_pylist(), strict=True))
+
+
+def expected(logs: list[Any]) -> list[tuple[str, int]]:
+    return sorted((log.topic, record.offset) for log in logs for record in log.read(isolation="read_committed"))
+
+
+def test_a_log_is_appended_in_several_commits_and_only_once(tables: Tables, logs: list[Any]) -> None:
+    done = list(append_logs(tables.open(), logs, layout=LAYOUT, commit_bytes=100_000))
+    assert [each.end_offset for each in done] == [log.last_stable_offset for log in logs]
+    again = list(append_logs(tables.open(), logs, layout=LAYOUT))
+    assert [each.rows for each in again] == [0, 0]
+    assert places(tables.read()) == expected(logs)
+
+
+def test_an_interrupted_run_continues_after_its_last_commit(tables: Tables, logs: list[Any]) -> None:
+    table: Any = tables.open()
+    really, commits = table.add, []
+
+    def fail_at_the_third(*arguments: Any) -> None:
+        commits.append(arguments)
+        if len(commits) == 3:
+            raise KeyboardInterrupt
+        really(*arguments)
+
+    table.add = fail_at_the_third
+    with pytest.raises(KeyboardInterrupt):
+        list(append_logs(table, logs, layout=LAYOUT, commit_bytes=100_000))
+    list(append_logs(tables.open(), logs, layout=LAYOUT, commit_bytes=100_000))
+    assert places(tables.read()) == expected(logs)
+
+
+def test_two_runs_at_a_time_append_no_row_twice(tables: Tables, logs: list[Any]) -> None:
+    table: Any = tables.open()
+    really = table.add
+
+    def add_too_late(*arguments: Any) -> None:
+        table.add = really
+        list(append_logs(tables.open(), logs, layout=LAYOUT))
+        really(*arguments)
+
+    table.add = add_too_late
+    with pytest.raises(TableError, match="another writer has appended orders-0 from offset 0 to 7015; run again"):
+        list(append_logs(table, logs, layout=LAYOUT))
+    assert places(tables.read()) == expected(logs)
+
+
+def test_a_log_that_ends_before_the_table_is_another_log(tables: Tables, logs: list[Any], tmp_path: Path) -> None:
+    list(append_logs(tables.open(), logs[:1], layout=LAYOUT))
+
+    class Shorter:
+        topic, partition, log_start_offset, last_stable_offset = "orders", 0, 0, 10
+
+    shorter: Any = Shorter()
+    with pytest.raises(TableError, match="orders-0 ends at offset 10, before the table's offset 7015; this is another"):
+        list(append_logs(tables.open(), [shorter], layout=LAYOUT))
+
+
+def arguments(tables: Tables) -> list[str]:
+    if tables.format == "delta":
+        return [str(tables.folder / "orders")]
+    catalog = tables.catalog(f"file://{tables.folder}").items()
+    return ["sales.orders", *(f"--catalog={name}={value}" for name, value in catalog)]
+
+
+def test_the_commands(tables: Tables, kafka_logs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    where = arguments(tables)
+    source = str(kafka_logs["modern"] / "data")
+    assert run(["lake", "append", source, *where, "--topic", "orders", "--partition", "0", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [
+        {"topic": "orders", "partition": 0, "rows": 7015, "start_offset": 0, "end_offset": 7015}
+    ]
+    assert run(["lake", "offsets", *where, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [
+        {"topic": "orders", "partition": 0, "start_offset": 0, "end_offset": 7015}
+    ]
+    table: Any = tables.open()
+    plan = table.prepare(tables.read().schema, LAYOUT)
+    (dead,) = write_files(tables.read().slice(0, 10).to_batches(), plan).files  # of a task that was killed
+    assert run(["lake", "clean", *where, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert run(["lake", "clean", *where, "--older-than", "0", "--format", "json"]) == 1
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["path"].endswith(dead.path.rpartition("/")[2])
+    assert run(["lake", "clean", *where, "--older-than", "0", "--apply"]) == 0
+    assert table.find_orphans(0) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["offsets", "nope/nothing"], "nope/nothing: no such table"),
+        (["offsets", "nope/x", "--catalog", "uri=x"], "--catalog requires an Iceberg table NAMESPACE.NAME"),
+        (["offsets", "a.b", "--storage", "x=y"], "--storage requires the path or URL of a Delta table"),
+        (["offsets", "a.b", "--catalog", "uri"], "--catalog: expected NAME=VALUE"),
+        (["clean", "a.b", "--catalog", "s3.secret-access-key=hunter2"], "secrets on a command line are visible"),
+    ],
+)
+def test_wrong_usage(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["lake", *words]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "hunter2" not in error
+
+
+def test_duckdb_and_polars_read_a_log_in_place(logs: list[Any]) -> None:
+    duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+    log = logs[0]
+    assert duckdb.sql('SELECT count(*), max("offset") FROM log').fetchall() == [(7015, 7014)]
+    assert polars.DataFrame(log).height == pa.table(log).num_rows == 7015
