@@ -61,6 +61,11 @@ def generator_jars(version: str) -> Path:
     return fetch_jars(BUILD / f"generator-{version}", "generator.xml", f"-Dkafka.version={version}")
 
 
+def mirror_maker_jars(version: str = VERSION) -> Path:
+    """The folder with the jars of one release of MirrorMaker 2."""
+    return fetch_jars(BUILD / f"mirror-maker-{version}", "mirror-maker.xml", f"-Dkafka.version={version}")
+
+
 def fetch_jars(target: Path, pom: str, *properties: str) -> Path:
     """The jars that a pom of tools/java names, in the folder `target`; fetched on the first call."""
     if target.is_dir():

@@ -16,7 +16,6 @@ import threading
 import time
 from pathlib import Path
 
-from benchmarks.log.pull import SERVER
 from kwire.client import Client, Producer
 from kwire.messages import CreateTopicsRequest
 from kwire.records import Record, TimestampType, write_batch
@@ -26,6 +25,13 @@ RATE = 50e6
 PARTITIONS = 4
 VALUE = b"%d" % 10**999
 ROWS = 256
+SERVER = """
+import sys, time
+from kwire.broker import Broker
+with Broker(data_dir=sys.argv[1]) as broker:
+    print(broker.bootstrap_servers, flush=True)
+    sys.stdin.read()
+"""
 
 
 class Written:
