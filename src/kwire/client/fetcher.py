@@ -312,8 +312,8 @@ class Fetcher:
             is_final = is_over or partition.checks >= METADATA_CHECKS
         else:
             is_final = is_over or not (code in STALE or code.retriable)
+        partition.leader = None  # the next request waits for metadata, also if the caller continues after a final error
         if not is_final:
-            partition.leader = None
             return None
         self._stopped.add(key)
         return FetchError(key, error)

@@ -91,6 +91,22 @@ def test_records_that_are_no_batches_end_their_partition(
     assert batches(tmp_path / "copy") == batches(tmp_path / "source")
 
 
+def test_a_broker_that_rejects_the_offsets_it_states_is_asked_again_with_pauses(broker: Broker, tmp_path: Path) -> None:
+    create(broker, "orders")
+    broker.faults.fail("Fetch", "OFFSET_OUT_OF_RANGE", times=10_000)
+    settings = {"default.api.timeout.ms": 1500, "retry.backoff.ms": 200}
+    with Client(broker.bootstrap_servers, **settings) as client:
+        write(client, "orders", 20)
+        result = pull(client, str(tmp_path / "copy"))
+        (fault,) = broker.faults.pending
+        assert fault.times is not None
+        assert 2 <= 10_000 - fault.times <= 10
+        assert "no records from offset 0 on" in str(result.failures["orders", 0])
+        broker.faults.clear()
+        assert pull(client, str(tmp_path / "copy")).is_complete
+    assert batches(tmp_path / "copy") == batches(tmp_path / "source")
+
+
 def test_batches_that_were_already_sent_are_not_appended_again(
     broker: Broker, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
