@@ -20,8 +20,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from kwire.cli.log.kafka_lines import Lines, Reading
-from kwire.cli.log.scala_order import partition_hash, string_hash, table_order
+from kwire.cli.log.scala_order import partition_hash, table_order
 from kwire.errors import DecodeError, Malformed, OptionError
+from kwire.internal_topics.placement import java_hash
 
 if TYPE_CHECKING:
     from kwire.internal_topics.typed_record import Decoder, TypedRecord
@@ -206,7 +207,7 @@ def _group_json(group: Any) -> str:
     members = {member.member_id: member for member in group.members}
     shown = (
         f"{member_id}={_member_text(group.protocol_type, members[member_id].assignment)}"
-        for member_id in table_order(([each] for each in members), string_hash)
+        for member_id in table_order(([each] for each in members), java_hash)
     )
     return java_json(
         {

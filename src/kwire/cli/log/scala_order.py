@@ -3,7 +3,7 @@
 The bucket of an element is the low bits of its hash, XORed with the high half; within a bucket, elements are sorted by
 that number. A table starts with 16 buckets and doubles when an element would fill three quarters of it. Adding a set of
 five or more elements only grows the table to the size of that set.
-Source: scala.collection.mutable.HashSet and HashMap of 2.13; java.lang.String.hashCode, TopicPartition.hashCode.
+Source: scala.collection.mutable.HashSet and HashMap of 2.13; TopicPartition.hashCode.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-__all__ = ["partition_hash", "string_hash", "table_order"]
+from kwire.internal_topics.placement import java_hash
+
+__all__ = ["partition_hash", "table_order"]
 
 T = TypeVar("T")
 FIRST_BUCKETS = 16
@@ -30,7 +32,7 @@ def table_order(additions: Iterable[Sequence[T]], hash_of: Callable[[T], int]) -
             elements[element] = None
 
     def place(element: T) -> tuple[int, int]:
-        code = hash_of(element)
+        code = hash_of(element) & INT_BITS
         code ^= code >> 16
         return code & (buckets - 1), code - (code >> 31 << 32)  # as signed numbers within the bucket
 
@@ -42,16 +44,7 @@ def _buckets_for(size: int) -> int:
     return 1 << max(((size + 1) * 4 // 3 - 1).bit_length(), 3)
 
 
-def string_hash(text: str) -> int:
-    """Return Java's String.hashCode as an unsigned 32-bit number."""
-    units = text.encode("utf-16-be", "surrogatepass")
-    code = 0
-    for at in range(0, len(units), 2):
-        code = code * 31 + (units[at] << 8 | units[at + 1]) & INT_BITS
-    return code
-
-
 def partition_hash(partition: tuple[str, int]) -> int:
     """Return TopicPartition.hashCode of (topic, partition), unsigned."""
     topic, number = partition
-    return ((31 + number) * 31 + string_hash(topic)) & INT_BITS
+    return ((31 + number) * 31 + java_hash(topic)) & INT_BITS
