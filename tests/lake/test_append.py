@@ -118,8 +118,8 @@ def test_the_commands(tables: Tables, kafka_logs: dict[str, Path], capsys: pytes
     ("words", "message"),
     [
         (["offsets", "nope/nothing"], "nope/nothing: no such table"),
-        (["offsets", "nope/x", "--catalog", "uri=x"], "--catalog requires an Iceberg table NAMESPACE.NAME"),
-        (["offsets", "a.b", "--storage", "x=y"], "--storage requires the path or URL of a Delta table"),
+        (["offsets", "nope/x", "--catalog", "uri=x"], "catalog: requires an Iceberg table NAMESPACE.NAME"),
+        (["offsets", "a.b", "--storage", "x=y"], "storage: requires the path or URL of a Delta table"),
         (["offsets", "a.b", "--catalog", "uri"], "--catalog: expected NAME=VALUE"),
         (["clean", "a.b", "--catalog", "s3.secret-access-key=hunter2"], "secrets on a command line are visible"),
     ],

@@ -184,15 +184,9 @@ def _existing(table: str, catalog: Sequence[str] | None, storage: Sequence[str] 
 
 
 def _open(table: str, catalog: Sequence[str] | None, storage: Sequence[str] | None) -> LakeTable:
-    from kwire.lake import open_delta, open_iceberg
+    from kwire.lake import open_table
 
-    if "/" in table or "." not in table:
-        if catalog:
-            raise OptionError(f"--catalog requires an Iceberg table NAMESPACE.NAME, got '{table}'")
-        return open_delta(table, dict(_pairs("--storage", storage)))
-    if storage:
-        raise OptionError(f"--storage requires the path or URL of a Delta table, got '{table}'")
-    return open_iceberg(table, dict(_pairs("--catalog", catalog)))
+    return open_table(table, catalog=dict(_pairs("--catalog", catalog)), storage=dict(_pairs("--storage", storage)))
 
 
 def _pairs(option: str, given: Sequence[str] | None) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Tables of a data lake: Iceberg through PyIceberg, Delta Lake through delta-rs, both written from Arrow.
 
     open_iceberg(name, catalog), open_delta(path)       a LakeTable, which may not exist yet
+    open_table(name)                                    either, by its name
     table.prepare(schema, layout)                       create or evolve it; returns a FilePlan for tasks
     write_files(batches, plan)                          data files of one task
     table.commit(files, change, plan)                   once for each Mark, with the offsets of the rows
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kwire.errors import OptionError
 from kwire.lake.append import Appended, append_logs
 from kwire.lake.data_files import FilePlan, TaskFiles, WrittenFile, write_files
 from kwire.lake.state import Change, Mark, Spans, TableState, merge_spans
@@ -35,6 +37,7 @@ __all__ = [
     "merge_spans",
     "open_delta",
     "open_iceberg",
+    "open_table",
     "write_files",
 ]
 
@@ -58,3 +61,19 @@ def open_delta(uri: str, storage: Mapping[str, str] | None = None) -> LakeTable:
     from kwire.lake.delta.table import DeltaLakeTable
 
     return DeltaLakeTable(uri, storage)
+
+
+def open_table(
+    name: str, *, catalog: Mapping[str, str] | None = None, storage: Mapping[str, str] | None = None
+) -> LakeTable:
+    """Return the Iceberg table NAMESPACE.NAME of a catalog, or the Delta table at a path or URL, which has a slash.
+
+    Raises OptionError, TableError.
+    """
+    if "/" in name or "." not in name:
+        if catalog:
+            raise OptionError(f"catalog: requires an Iceberg table NAMESPACE.NAME, got '{name}'")
+        return open_delta(name, storage)
+    if storage:
+        raise OptionError(f"storage: requires the path or URL of a Delta table, got '{name}'")
+    return open_iceberg(name, catalog or {})

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from kwire.log.readable_log import ReadableLog
 
-__all__ = ["Appended", "append_logs"]
+__all__ = ["Appended", "append_logs", "new_offsets"]
 
 COMMIT_BYTES = 2 << 30  # Arrow memory of the rows of a commit, which are in memory only in part
 
@@ -56,16 +56,8 @@ def append_logs(
     for log in logs:
         table.refresh()
         key = (log.topic, log.partition)
-        end = log.last_stable_offset if isolation == "read_committed" else log.log_end_offset
-        known = table.end_offsets([key]).get(key, 0)
-        if known > end:
-            raise TableError(
-                f"{log.topic}-{log.partition} ends at offset {end}, before the table's offset {known}; this is another "
-                "log than the one that was appended",
-                table.name,
-            )
-        first = start = max(known, log.log_start_offset)
-        rows = 0
+        start, end = new_offsets(table, log, isolation)
+        first, rows = start, 0
         while start < end:
             reader = log.read_arrow(start, end, isolation, columns)
             plan = table.prepare(reader.schema, layout)
@@ -76,6 +68,23 @@ def append_logs(
             table.commit(written.files, change, plan)
             rows, start = rows + written.rows, until
         yield Appended(topic=key[0], partition=key[1], start_offset=first, end_offset=start, rows=rows)
+
+
+def new_offsets(table: LakeTable, log: ReadableLog, isolation: str) -> tuple[int, int]:
+    """Return the offsets [start, end) of a log that a table, as of its last refresh, does not have.
+
+    Raises TableError for a log that ends before the table's offset.
+    """
+    key = (log.topic, log.partition)
+    end = log.last_stable_offset if isolation == "read_committed" else log.log_end_offset
+    known = table.end_offsets([key]).get(key, 0)
+    if known > end:
+        raise TableError(
+            f"{log.topic}-{log.partition} ends at offset {end}, before the table's offset {known}; this is another "
+            "log than the one that was appended",
+            table.name,
+        )
+    return max(known, log.log_start_offset), end
 
 
 class _Limited:

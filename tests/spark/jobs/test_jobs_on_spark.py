@@ -48,6 +48,11 @@ def test_the_pages_examples_on_spark(
     assert [key for key in copied if key[0] == "orders"] == [("orders", n) for n in range(3)]
     for key in (("orders", n) for n in range(3)):
         assert list(copied[key].read()) == list(directory[key].read())
+    assert names["appended"].total("rows") == sum(
+        len(list(directory["orders", n].read(isolation="read_committed"))) for n in range(3)
+    )
+    assert (tmp_path / "tables" / "latest" / "_delta_log").is_dir()
+    assert (tmp_path / "catalog.db").is_file()
     moved = {
         (row["group"], row["topic"], row["partition"]): (row["offset"], row["new_offset"])
         for row in names["moved"].collect()

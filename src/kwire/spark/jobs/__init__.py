@@ -1,6 +1,6 @@
 """Jobs on whole log directories, clusters and captures, for classic Spark and Spark Connect.
 
-    verify, export, convert, compact, restore, translate_offsets, advise, pull        docs/jobs.md
+    verify, export, convert, compact, restore, translate_offsets, advise, pull, table        docs/jobs.md
 
 Each takes a SparkSession, runs one task per partition (small partitions share tasks) and returns a result with a row
 per partition. JobFailed names the failed partitions; it is raised when all others are complete.
@@ -15,6 +15,7 @@ from kwire.spark.jobs.pulling import Pulled, pull
 from kwire.spark.jobs.restoring import Restored, restore
 from kwire.spark.jobs.result import JobResult
 from kwire.spark.jobs.runner import Progress
+from kwire.spark.jobs.tabling import table
 from kwire.spark.jobs.translating import translate_offsets
 from kwire.spark.jobs.verifying import Verified, verify
 
@@ -32,6 +33,7 @@ __all__ = [
     "export",
     "pull",
     "restore",
+    "table",
     "translate_offsets",
     "verify",
 ]

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
 from kwire.log import PartitionLog
 from kwire.log.paths import available_topics
 
+if TYPE_CHECKING:
+    from kwire.log.readable_log import ReadableLog
+
 __all__ = ["Logs", "as_list", "select_logs"]
 
 Logs = Mapping[TopicPartition, PartitionLog]
+L = TypeVar("L", bound="ReadableLog")
 
 
 def as_list(paths: str | Sequence[str]) -> list[str]:
@@ -20,7 +25,9 @@ def as_list(paths: str | Sequence[str]) -> list[str]:
     return [paths] if isinstance(paths, str) else list(paths)
 
 
-def select_logs(logs: Logs, topics: Sequence[str], partitions: Sequence[int]) -> dict[TopicPartition, PartitionLog]:
+def select_logs(
+    logs: Mapping[TopicPartition, L], topics: Sequence[str], partitions: Sequence[int]
+) -> dict[TopicPartition, L]:
     """Return the logs that match a topic pattern (*, ?) and a partition number; an empty sequence matches all.
 
     Raises OptionError if no log matches.

@@ -1,0 +1,223 @@
+"""jobs.table: logs in tables, from the offsets that a table has (the page's example on Spark: test_jobs_on_spark)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.lake.tables import FORMATS, Tables
+from tests.maintenance.pull.test_pull import create, delete, delete_records, write
+from tests.spark.jobs.test_jobs import done_here as done_here
+from tests.spark.jobs.test_jobs import own as own
+
+from kwire.broker import Broker
+from kwire.client import Client
+from kwire.client.cluster_logs import ClusterLogs
+from kwire.errors import JobFailed, LogError, OptionError, TableError
+from kwire.lake import Layout, append_logs
+from kwire.log import LogDirectory
+from kwire.spark import jobs
+from kwire.spark.jobs import tabling
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytest.importorskip("pyiceberg")
+pytest.importorskip("deltalake")
+
+NOBODY: Any = None  # no session: tasks run here
+TOPICS = ["orders", "txn", "compacted"]
+
+
+@pytest.fixture(params=FORMATS)
+def tables(request: pytest.FixtureRequest, tmp_path: Path) -> Tables:
+    return Tables(request.param, tmp_path)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many ranges, and steps of two of them."""
+    monkeypatch.setattr(tabling, "SMALLEST_TASK_BYTES", 0)
+    monkeypatch.setattr("kwire.spark.packing.MAX_PARTITION_BYTES", 60_000)
+    monkeypatch.setattr(tabling, "STEP_BYTES", 120_000)
+
+
+def where(tables: Tables) -> dict[str, Any]:
+    """Return the arguments that name a table."""
+    if tables.format == "delta":
+        return {"target": str(tables.folder / "orders")}
+    return {"target": "sales.orders", "catalog": tables.catalog(f"file://{tables.folder}")}
+
+
+def places(tables: Tables) -> list[tuple[str, int, int]]:
+    rows = tables.read()
+    return sorted(zip(*(rows.column(name).to_pylist() for name in ("topic", "partition", "offset")), strict=True))
+
+
+def expected(logs: Mapping[Any, Any], topics: list[str] = TOPICS) -> list[tuple[str, int, int]]:
+    return sorted(
+        (*key, record.offset)
+        for key, log in logs.items()
+        if key[0] in topics
+        for record in log.read(isolation="read_committed")
+    )
+
+
+@pytest.mark.usefixtures("small")
+def test_a_killed_job_continues_where_the_tables_offsets_end(
+    tables: Tables, modern: Path, done_here: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, steps = tabling.run_items, []
+
+    def killed_before_the_third_commit(*arguments: Any, **rest: Any) -> Any:
+        done = run(*arguments, **rest)
+        steps.append(done)
+        if len(steps) == 3:
+            raise KeyboardInterrupt
+        return done
+
+    monkeypatch.setattr(tabling, "run_items", killed_before_the_third_commit)
+    with pytest.raises(KeyboardInterrupt):
+        jobs.table(NOBODY, str(modern), **where(tables), topics=TOPICS)
+    logs = LogDirectory(modern)
+    before = places(tables)
+    assert 0 < len(before) < len(expected(logs))
+    states: list[jobs.Progress] = []
+    result = jobs.table(NOBODY, str(modern), **where(tables), topics=TOPICS, progress=states.append)
+    assert places(tables) == expected(logs)
+    assert result.total("rows") == len(expected(logs)) - len(before)
+    assert [each.done for each in states] == sorted(each.done for each in states)
+    assert len(states) > 2
+    assert (states[-1].done, states[-1].done_bytes) == (states[-1].total, states[-1].total_bytes)
+    jobs_before = len(done_here)
+    again = jobs.table(NOBODY, str(modern), **where(tables), topics=TOPICS)
+    assert (again.resumed, again.total("rows"), len(done_here)) == (len(again.rows), 0, jobs_before)
+    list(append_logs(tables.open(), [logs["orders", 0]], layout=Layout()))  # the command continues it as well
+    assert places(tables) == expected(logs)
+    assert tables.open().find_orphans(0) != []  # of the step that was killed
+
+
+def test_a_job_appends_what_is_new_of_a_cluster(tmp_path: Path, done_here: list[list[str]]) -> None:
+    tables = Tables("delta", tmp_path)
+    with Broker(data_dir=tmp_path / "source") as broker, Client(broker.bootstrap_servers) as client:
+        source = f"kafka://{broker.bootstrap_servers}"
+        create(broker, "orders", 3)
+        create(broker, "other")
+        write(client, "other", 1)
+        for partition in range(2):
+            write(client, "orders", 20, partition)
+        first = jobs.table(NOBODY, f"{source}/orders", **where(tables), settings={"client.id": "copy"})
+        assert [(row["start_offset"], row["end_offset"], row["rows"]) for row in first.rows] == [
+            (0, 200, 200),
+            (0, 200, 200),
+            (0, 0, 0),
+        ]
+        write(client, "orders", 5)
+        write(client, "orders", 5)
+        delete_records(broker, "orders", 230)
+        second = jobs.table(NOBODY, source, **where(tables), topics=["ord*"])
+        assert [(row["rows"], row["problem"]) for row in second.rows] == [
+            (70, "retention deleted offsets 200 to 229 before they were appended"),
+            (0, None),
+            (0, None),
+        ]
+        gap = {("orders", 0, offset) for offset in range(230)}
+        assert set(places(tables)) - gap == set(expected(ClusterLogs(source), ["orders"]))
+        delete(broker, "orders")
+        create(broker, "orders", 3)
+        with pytest.raises(TableError, match="orders-0 ends at offset 0, before the table's offset 300; this is anoth"):
+            jobs.table(NOBODY, source, **where(tables), topics=["orders"])
+
+
+def test_a_topic_that_changes_while_the_job_runs_fails(
+    tmp_path: Path, done_here: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables, run = Tables("delta", tmp_path), tabling.run_items
+    with Broker(data_dir=tmp_path / "source") as broker, Client(broker.bootstrap_servers) as client:
+        create(broker, "orders")
+        write(client, "orders", 2)
+
+        def recreated(*arguments: Any, **rest: Any) -> Any:
+            delete(broker, "orders")
+            create(broker, "orders")
+            write(client, "orders", 2)
+            return run(*arguments, **rest)
+
+        monkeypatch.setattr(tabling, "run_items", recreated)
+        with pytest.raises(JobFailed, match=r"1 of 1 failed: orders-0: .*deleted and created again while the job ran"):
+            jobs.table(NOBODY, f"kafka://{broker.bootstrap_servers}", **where(tables))
+    assert tables.read().num_rows == 0
+
+
+@pytest.mark.usefixtures("small")
+def test_a_damaged_partition_ends_before_the_damage_and_the_others_are_complete(
+    tables: Tables, own: Path, done_here: list[list[str]]
+) -> None:
+    log = LogDirectory(own)["orders", 0]
+    complete = expected(LogDirectory(own))
+    path = sorted((own / "orders-0").glob("*.log"))[1]
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(JobFailed, match=r"table: 1 of 3 failed: orders-0: .*run the job again to continue") as failed:
+        jobs.table(NOBODY, str(own), **where(tables))
+    assert [row["topic"] for row in failed.value.result.rows if row["problem"]] == ["orders"]
+    found = [place for place in places(tables) if place[:2] == ("orders", 0)]
+    assert 0 < len(found) < log.log_end_offset
+    assert [place for place in places(tables) if place[:2] != ("orders", 0)] == [
+        place for place in complete if place[:2] != ("orders", 0)
+    ]
+    assert tables.open().find_orphans(0) == []
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+    jobs.table(NOBODY, str(own), **where(tables))
+    assert places(tables) == complete
+
+
+@pytest.mark.usefixtures("small")
+def test_a_compacted_topic_becomes_a_table_of_its_latest_values(
+    tables: Tables, modern: Path, done_here: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kwire.spark.packing.MAX_PARTITION_BYTES", 10_000)
+    monkeypatch.setattr(tabling, "MERGED_STEP_BYTES", 20_000)
+    latest: dict[bytes | None, bytes | None] = {}
+    for record in LogDirectory(modern)["compacted", 0].read(isolation="read_committed"):
+        latest[record.key] = record.value
+    jobs.table(NOBODY, str(modern), **where(tables), topics=["compacted"], partitions=[0], merge_key=["key"])
+    assert len(done_here) > 1
+    rows = tables.read()
+    found = dict(zip(rows.column("key").to_pylist(), rows.column("value").to_pylist(), strict=True))
+    assert found == {key: value for key, value in latest.items() if value is not None}
+    assert rows.num_rows == len(found)
+
+
+def test_wrong_arguments_are_named(tmp_path: Path, modern: Path, done_here: list[list[str]]) -> None:
+    target = str(tmp_path / "orders")
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"topics": "orders"}, "topics: expected a list of names and patterns, got the string 'orders'"),
+        ({"merge_key": "key"}, "merge_key: expected a list of columns, got the string 'key'"),
+        ({"merge_key": ["kee"]}, "unknown column 'kee'"),
+        ({"topics": ["none"]}, "no partition matches topics and partitions; available topics: __cluster"),
+        ({"isolation": "committed"}, "isolation 'committed': expected one of read_uncommitted, read_committed"),
+        ({"catalog": {"uri": "x"}}, "catalog: requires an Iceberg table NAMESPACE.NAME"),
+        ({"settings": {"client.id": "x"}}, "settings: configs of a client, which require the URL of a cluster"),
+    ]
+    for given, message in wrong:
+        with pytest.raises(OptionError, match=message):
+            jobs.table(NOBODY, str(modern), target, **given)
+    with pytest.raises(OptionError, match="a cluster is read alone"):
+        jobs.table(NOBODY, [str(modern), "kafka://127.0.0.1:9"], target)
+    with pytest.raises(LogError):
+        jobs.table(NOBODY, str(tmp_path / "nothing"), target)
+    assert done_here == []
+
+
+def test_tasks_of_spark_write_the_files(spark: SparkSession, modern: Path, tmp_path: Path) -> None:
+    tables, options = Tables("iceberg", tmp_path), {"partition_by": ["days(timestamp)"], "headers": True}
+    result = jobs.table(spark, str(modern), **where(tables), topics=["orders"], **options)
+    assert places(tables) == expected(LogDirectory(modern), ["orders"])
+    assert "headers" in tables.read().column_names
+    assert result.partitions.count() == 3
+    assert tables.open().find_orphans(0) == []
