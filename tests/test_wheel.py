@@ -91,6 +91,8 @@ def test_an_environment_with_what_it_asks_for_runs_all_of_it(wheel: Path, tmp_pa
         "kafka-internal": "kwire.spark.internal.source",
         "kafka-live": "kwire.spark.live.source",
         "kafka-log": "kwire.spark.log.source",
+        "kwire-delta": "kwire.spark.lake.source",
+        "kwire-iceberg": "kwire.spark.lake.source",
     }
     # pytest's plugin and what compiles kernels need more than the wheel asks for
     assert told["missing"] == {"kwire.pytest_plugin": "pytest", "kwire.wire.kernels.intrinsics": "llvmlite"}

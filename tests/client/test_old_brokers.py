@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -129,14 +130,17 @@ def test_a_broker_that_disconnects_at_api_versions_may_be_too_old() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def hang_up() -> None:
-            accepted, _ = listening.accept()
-            with accepted:
-                accepted.recv(1 << 16)
+            with contextlib.suppress(OSError):  # the socket is shut down below
+                while True:
+                    accepted, _ = listening.accept()
+                    with accepted:
+                        accepted.recv(1 << 16)
 
         peer = threading.Thread(target=hang_up)
         peer.start()
-        client = Client(f"127.0.0.1:{listening.getsockname()[1]}", **{"default.api.timeout.ms": "1"})
+        client = Client(f"127.0.0.1:{listening.getsockname()[1]}", **{"default.api.timeout.ms": "1000"})
         what = r"closed the connection in response to ApiVersions, which brokers before Kafka 0\.10 do not support"
         with client, pytest.raises(ConnectionFailed, match=what):
             client.connection()
+        listening.shutdown(socket.SHUT_RDWR)
         peer.join()

@@ -298,7 +298,14 @@ def test_sinks(sail: SailEngine, modern: Path, tmp_path: Path) -> None:
 def test_sail_finds_every_source_by_its_name() -> None:
     found = {each.name: each.load() for each in entry_points(group="pysail.datasources")}
     assert {name: cls.name() for name, cls in found.items()} == {name: name for name in found}
-    assert sorted(found) == ["kafka-capture", "kafka-internal", "kafka-live", "kafka-log"]
+    assert sorted(found) == [
+        "kafka-capture",
+        "kafka-internal",
+        "kafka-live",
+        "kafka-log",
+        "kwire-delta",
+        "kwire-iceberg",
+    ]
 
 
 def test_a_schema_is_ddl_for_spark_and_an_arrow_schema_for_sail() -> None:

@@ -508,8 +508,8 @@ def test_records_appended_after_planning_are_not_read(copied: Callable[[str, str
 
 def test_sizes_of_tasks_are_options(modern: Path) -> None:
     whole = read(tasks(modern))
-    one_each = tasks(modern, maxPartitionBytes="1")
-    assert read(one_each) == whole
+    one_each = tasks(modern, subscribe="ids", maxPartitionBytes="1")
+    assert read(one_each) == read(tasks(modern, subscribe="ids"))
     assert max(len(task) for task in one_each) == 1
     (everything,) = tasks(modern, maxPartitionBytes="1g", openCostInBytes=0)
     assert read([everything]) == whole
