@@ -53,6 +53,11 @@ def test_no_timeout_is_longer_than_the_overall_timeout() -> None:
         ({**SERVERS, "bootstrap.server": "b:1"}, r"unknown config 'bootstrap.server' \(did you mean"),
         ({**SERVERS, "acks": "2"}, "'acks': expected all, 1 or 0"),
         ({**SERVERS, "fetch.min.bytes": "-1"}, "'fetch.min.bytes': expected"),
+        ({**SERVERS, "fetch.min.bytes": "many"}, "'fetch.min.bytes': expected a number"),
+        (
+            {**SERVERS, "receive.buffer.bytes": "3000000000"},
+            "'receive.buffer.bytes': expected a number up to 2147483647",
+        ),
         ({**SERVERS, "security.protocol": "TLS"}, "expected one of PLAINTEXT"),
         ({**SERVERS, "security.protocol": "SASL_SSL"}, "'sasl.mechanism' is required"),
         ({**SERVERS, "ssl.truststore.location": "/x/trust.jks"}, "only PEM is supported"),

@@ -19,6 +19,7 @@ from kwire.errors import OptionError, did_you_mean
 
 __all__ = ["ClientSettings"]
 
+MAX_INT32 = (1 << 31) - 1
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 KERBEROS = (
@@ -80,8 +81,19 @@ def _text(value: str) -> str:
     return value
 
 
+def _integer(value: str) -> int:
+    """Parse an int of Kafka's: 32 bits."""
+    try:
+        number = int(value)
+    except ValueError:
+        raise ValueError("a number") from None
+    if abs(number) > MAX_INT32:
+        raise ValueError(f"a number up to {MAX_INT32}")
+    return number
+
+
 def _positive(value: str) -> int:
-    number = int(value)
+    number = _integer(value)
     if number <= 0:
         raise ValueError("a number above 0")
     return number
@@ -95,7 +107,7 @@ def _flag(value: str) -> bool:
 
 def _between(low: int, high: int) -> Callable[[str], int]:
     def parse(value: str) -> int:
-        number = int(value)
+        number = _integer(value)
         if not low <= number <= high:
             raise ValueError(f"a number from {low} to {high}")
         return number
@@ -116,7 +128,7 @@ def _off(value: str) -> bool:
 
 
 def _gzip_level(value: str) -> int:
-    level = int(value)
+    level = _integer(value)
     return level if level == -1 else _between(1, 9)(value)
 
 
@@ -165,7 +177,7 @@ KNOWN: dict[str, tuple[str, Callable[[str], Any]]] = {
     "isolation.level": ("isolation_level", _one_of("read_uncommitted", "read_committed")),
     "max.partition.fetch.bytes": ("max_partition_fetch_bytes", _positive),
     "max.request.size": ("max_request_size", _positive),
-    "receive.buffer.bytes": ("receive_buffer_bytes", int),
+    "receive.buffer.bytes": ("receive_buffer_bytes", _integer),
     "request.timeout.ms": ("request_timeout_ms", _positive),
     "retry.backoff.max.ms": ("retry_backoff_max_ms", _positive),
     "retry.backoff.ms": ("retry_backoff_ms", _positive),
