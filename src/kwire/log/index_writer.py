@@ -24,7 +24,7 @@ from kwire.log.time_index import NO_TIMESTAMP
 from kwire.log.transaction_index import TransactionIndexEntry
 from kwire.storage.file_system import FileSystem, OpenFile
 
-__all__ = ["InvalidOffset", "OffsetIndexWriter", "TimeIndexWriter", "TransactionIndexWriter"]
+__all__ = ["LARGEST_RELATIVE", "InvalidOffset", "OffsetIndexWriter", "TimeIndexWriter", "TransactionIndexWriter"]
 
 LARGEST_RELATIVE = (1 << 31) - 1
 

@@ -196,6 +196,27 @@ def test_an_empty_log_that_begins_above_0_does_so_in_the_copy(broker: Broker, cl
     assert [record.offset for record in log.read()] == list(range(20, 30))
 
 
+def test_offsets_that_compaction_emptied_at_the_start_of_a_log_are_in_range_in_the_copy(
+    broker: Broker, client: Client, tmp_path: Path
+) -> None:
+    """A consumer whose position is there continues with the next record, and gets no OFFSET_OUT_OF_RANGE."""
+    create(broker, "orders")
+    write(client, "orders", 8)
+    source = tmp_path / "compacted"
+    shutil.copytree(tmp_path / "source", source)
+    (path,) = source.glob("orders-0/*.log")
+    at = [batch.position for _, batch in LogDirectory(source)["orders", 0].batches()]
+    path.write_bytes(path.read_bytes()[at[5] :])
+    for index in source.glob("orders-0/*index"):
+        index.unlink()
+    with Broker(data_dir=source) as other, Client(other.bootstrap_servers) as connected:
+        assert pull(connected, str(tmp_path / "copy"), PullOptions(topics=["orders"])).is_complete
+    log = LogDirectory(tmp_path / "copy")["orders", 0]
+    assert (log.log_start_offset, log.log_end_offset) == (0, 80)
+    assert [record.offset for record in log.read()] == list(range(50, 80))
+    assert damages(tmp_path / "copy") == []
+
+
 def test_a_recreated_topic_is_copied_and_the_earlier_log_is_kept(
     broker: Broker, client: Client, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from kwire.client.fetcher import Position
 from kwire.errors import CorruptBatch
+from kwire.log.index_writer import LARGEST_RELATIVE
 from kwire.log.partition_writer import PartitionWriter
 from kwire.maintenance.new_log import pieces
 from kwire.maintenance.pull.manifest import READ_BYTES, PartitionEntry, SegmentEntry
@@ -137,10 +138,15 @@ class PartitionCopy:
             log.delete_records(self.log_start_offset)
 
     def _begin(self, records: memoryview, now_ms: int) -> None:
-        """Begin the first segment with the first batch, which may lie before the leader's log start offset."""
+        """Begin the first segment where the leader's log begins, or before it with the batch that contains its start.
+
+        Compaction may have removed the batches at its start: they are missing, but the offsets are in range.
+        """
         header = parse_header(records, 0, 0, self.log.name)
         assert header is not None  # fetched batches are complete
-        base = header.base_offset if header.magic >= 2 else min(header.base_offset, self.log_start_offset)
+        base = min(header.base_offset, self.log_start_offset)
+        if header.last_offset - base > LARGEST_RELATIVE:  # one segment cannot have both
+            base = header.base_offset
         self.begin_at(base, now_ms=now_ms)
 
     def _make_room(self, piece: memoryview) -> None:
