@@ -7,7 +7,14 @@ import random
 
 from kwire.identifiers import TopicPartition
 from kwire.maintenance.cut.survey import Marker, Part, ProducerTrace
-from kwire.maintenance.cut.transactions import Decision, Transaction, group_parts, producer_windows
+from kwire.maintenance.cut.transactions import (
+    Decision,
+    Known,
+    Transaction,
+    group_parts,
+    mark_newer,
+    producer_windows,
+)
 
 A, B, C = ("a", 0), ("b", 0), ("c", 0)
 
@@ -101,7 +108,7 @@ def test_an_undecided_transaction_is_aborted_with_the_next_epoch() -> None:
 
 def test_only_parts_near_the_cuts_are_kept_in_memory() -> None:
     traces = [{7: ProducerTrace(False, 10**9, 10**9 + 100)}, {7: ProducerTrace(False, 10**9 + 50, None)}]
-    (window,) = producer_windows(traces).values()
+    (window,) = producer_windows(traces, {}).values()
     for n in range(10_000):
         window.add(part(A, n * 3, n * 1_000_000), 3_003)
     times = [each.marker.timestamp for each in window.parts()[A] if each.marker]
@@ -128,3 +135,34 @@ def test_drawn_transactions_are_recognized_in_spite_of_clocks_that_differ() -> N
         assert grouped(parts, decisions) == sorted(expected, key=sorted), seed
         flat = list(itertools.chain.from_iterable(grouped(parts, [])))
         assert len(flat) == len(set(flat)) == len(parts)
+
+
+def newer(known: Known, parts: list[Part], decisions: list[Decision]) -> set[tuple[str, int]]:
+    """Return (topic, first offset) of the parts that may have others."""
+    by_key: dict[TopicPartition, list[Part]] = {}
+    for each in parts:
+        by_key.setdefault(each.key, []).append(each)
+    found = group_parts(by_key, decisions, 10**9)
+    mark_newer(found, known)
+    cuts = dict.fromkeys((A, B, C), 1000)
+    assert not any(each.is_committed(cuts) for each in found if each.is_newer)
+    return {(part.key[0], part.first_offset) for each in found if each.is_newer for part in each.parts}
+
+
+def test_a_transaction_after_the_end_of_the_transaction_log_may_have_more_partitions() -> None:
+    """A copy has the marker in `a`, but not the offsets that the transaction committed: it ended at ONGOING."""
+    parts, decisions = [part(A, 0, 101), part(B, 0, 101), part(A, 3, 205)], [decision(100, A, B)]
+    assert newer(Known(199, 200, frozenset()), parts, decisions) == {("a", 3)}
+    assert newer(Known(205, 205, frozenset()), parts, decisions) == set()
+
+
+def test_the_markers_after_the_last_prepare_record_are_of_its_transaction() -> None:
+    parts, prepared = [part(A, 0, 101), part(B, 0, 101), part(C, 0, 102), part(A, 3, 104)], decision(100, A, B)
+    assert newer(Known(100, 100, prepared.partitions), parts, [prepared]) == {("a", 3), ("c", 0)}
+    late = [part(A, 0, 101), part(B, 0, 101)]
+    assert newer(Known(100, 100, prepared.partitions), late, [prepared]) == set()
+
+
+def test_producers_with_a_transaction_after_the_end_of_the_transaction_log_are_looked_at() -> None:
+    traces = [{7: ProducerTrace(False, 205, None), 8: ProducerTrace(False, 205, None), 9: ProducerTrace(False, 1)}]
+    assert set(producer_windows(traces, {7: Known(199, 200, frozenset()), 8: Known(205, 205, frozenset())})) == {7}

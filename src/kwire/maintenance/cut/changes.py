@@ -16,7 +16,16 @@ from kwire.internal_topics.transactions_state import TransactionState
 from kwire.internal_topics.typed_record import Problems, TypedRecord, usable
 from kwire.log.internal.history import read_history
 from kwire.maintenance.cut.survey import Survey, read_parts
-from kwire.maintenance.cut.transactions import LARGEST_EPOCH, Decision, Transaction, group_parts, producer_windows
+from kwire.maintenance.cut.transactions import (
+    GAP_MS,
+    LARGEST_EPOCH,
+    Decision,
+    Known,
+    Transaction,
+    group_parts,
+    mark_newer,
+    producer_windows,
+)
 from kwire.protocol.record_values import write_prefixed
 
 if TYPE_CHECKING:
@@ -82,7 +91,8 @@ def plan_changes(surveys: Mapping[TopicPartition, Survey], now_ms: int) -> Chang
     Memory: the transactional ids, and the transactions between the earliest and the latest cut. Raises LogError.
     """
     cuts = {key: survey.cut_offset for key, survey in surveys.items()}
-    windows = producer_windows(survey.producers for survey in surveys.values())
+    known = read_known(surveys)
+    windows = producer_windows((survey.producers for survey in surveys.values()), known)
     for survey in surveys.values():
         ours = windows.keys() & survey.producers.keys()
         for part in read_parts(survey, ours.__contains__) if ours else ():
@@ -94,7 +104,9 @@ def plan_changes(surveys: Mapping[TopicPartition, Survey], now_ms: int) -> Chang
     fences: dict[int, int] = {}
     names = {cast("TransactionLogValue", record.value).producer_id: name for name, record in states.items()}
     for producer_id, window in windows.items():
-        kept = [each for each in group_parts(window.parts(), decisions[producer_id], newest) if each.is_kept(cuts)]
+        transactions = group_parts(window.parts(), decisions[producer_id], newest)
+        mark_newer(transactions, known.get(producer_id))
+        kept = [each for each in transactions if each.is_kept(cuts)]
         for transaction in kept:
             if end_transaction(transaction, cuts, changes, names.get(producer_id)):
                 fences[producer_id] = max(transaction.marker_epoch, fences.get(producer_id, -1))
@@ -115,6 +127,39 @@ def recency(transaction: Transaction) -> tuple[bool, int]:
     """Order the transactions of a producer: the open one is the last."""
     at = transaction.last_marker_ms
     return at is None, at or 0
+
+
+def read_known(surveys: Mapping[TopicPartition, Survey]) -> dict[int, Known]:
+    """Return how far `__transaction_state` knows each producer, on both sides of the cut. Raises LogError."""
+    known: dict[int, Known] = {}
+    for (topic, _), survey in surveys.items():
+        if topic != TRANSACTIONS_TOPIC:
+            continue
+        ours: dict[int, Known] = {}
+        newest = -1
+        history = read_history(survey.log, decode_transaction, at_offset=survey.source_end)
+        for record in usable(history, Problems()):
+            newest = max(newest, record.timestamp)
+            if record.value is None:
+                continue
+            value = cast("TransactionLogValue", record.value)
+            until_ms, prepared = record.timestamp, frozenset[TopicPartition]()  # after the markers were written
+            status = TransactionState.of(value.transaction_status)
+            if status == TransactionState.ONGOING and value.transaction_start_timestamp_ms >= 0:
+                until_ms = min(until_ms, value.transaction_start_timestamp_ms - 1)  # its outcome is not known
+            elif status in PREPARED:
+                prepared = partitions_of(value)
+            ours[value.producer_id] = Known(until_ms, value.transaction_last_update_timestamp_ms, prepared)
+        for producer_id, each in ours.items():  # a later record of another id shows that this one has no later record
+            known[producer_id] = each._replace(until_ms=max(each.until_ms, newest - GAP_MS))
+    return known
+
+
+def partitions_of(value: TransactionLogValue) -> frozenset[TopicPartition]:
+    """Return the partitions in a record of `__transaction_state`."""
+    return frozenset(
+        (each.topic, number) for each in value.transaction_partitions or () for number in each.partition_ids
+    )
 
 
 def read_states(
@@ -152,11 +197,7 @@ def read_states(
                         value.producer_epoch,
                         value.transaction_last_update_timestamp_ms,
                         PREPARED[cast("TransactionState", status)],
-                        frozenset(
-                            (each.topic, number)
-                            for each in value.transaction_partitions or ()
-                            for number in each.partition_ids
-                        ),
+                        partitions_of(value),
                         is_kept,
                     )
                 )

@@ -4,6 +4,10 @@ A transaction is committed if its outcome was known below the cut (by a COMMIT m
 `__transaction_state`) and all of its records are below the cut. Any other transaction with records below the cut is
 aborted; where its COMMIT marker is below the cut, an ABORT marker replaces it.
 
+`__transaction_state` may end before the logs of other topics, as in a copy of a running cluster, which copies it first.
+A transaction that is newer than the last record of its transactional id may have more partitions than the source shows,
+such as committed offsets: it is aborted as well.
+
 Which parts in several partitions are of one transaction:
 
     the producer epoch    from transaction.version 2 on (KIP-890), and where a producer was fenced: the marker's epoch
@@ -24,7 +28,7 @@ from typing import NamedTuple
 from kwire.identifiers import TopicPartition
 from kwire.maintenance.cut.survey import Part, ProducerTrace
 
-__all__ = ["Decision", "PartWindow", "Transaction", "group_parts", "producer_windows"]
+__all__ = ["Decision", "Known", "PartWindow", "Transaction", "group_parts", "mark_newer", "producer_windows"]
 
 GAP_MS = 1000
 """Time between the markers of two transactions, where nothing else tells them apart."""
@@ -42,6 +46,18 @@ class Decision(NamedTuple):
     is_commit: bool
     partitions: frozenset[TopicPartition]
     is_kept: bool
+
+
+class Known(NamedTuple):
+    """How far `__transaction_state` knows a producer.
+
+    until_ms: transactions with later markers are newer than its last record. prepared_ms, prepared: time and partitions
+    of that record if it is a PREPARE record: a marker of the same transaction follows in each.
+    """
+
+    until_ms: int
+    prepared_ms: int
+    prepared: frozenset[TopicPartition]
 
 
 @dataclass(slots=True)
@@ -71,7 +87,9 @@ class PartWindow:
         return {key: [*self.kept.get(key, ()), *self.cut.get(key, ())] for key in sorted({*self.kept, *self.cut})}
 
 
-def producer_windows(traces: Iterable[Mapping[int, ProducerTrace]]) -> dict[int, PartWindow]:
+def producer_windows(
+    traces: Iterable[Mapping[int, ProducerTrace]], known: Mapping[int, Known]
+) -> dict[int, PartWindow]:
     """Return the producers that the cut may divide, from their traces in each partition."""
     divided: set[int] = set()
     last_kept: dict[int, int] = {}
@@ -82,6 +100,10 @@ def producer_windows(traces: Iterable[Mapping[int, ProducerTrace]]) -> dict[int,
                 divided.add(producer_id)
             if trace.last_kept_ms is not None:
                 last_kept[producer_id] = max(trace.last_kept_ms, last_kept.get(producer_id, trace.last_kept_ms))
+                until_ms = known[producer_id].until_ms if producer_id in known else trace.last_kept_ms
+                if trace.last_kept_ms > until_ms:
+                    divided.add(producer_id)
+                    first_cut[producer_id] = min(until_ms, first_cut.get(producer_id, until_ms))
             if trace.first_cut_ms is not None:
                 first_cut[producer_id] = min(trace.first_cut_ms, first_cut.get(producer_id, trace.first_cut_ms))
     return {
@@ -94,10 +116,15 @@ def producer_windows(traces: Iterable[Mapping[int, ProducerTrace]]) -> dict[int,
 
 @dataclass(slots=True)
 class Transaction:
-    """The parts of one transaction. decision: its record in `__transaction_state`, None if that is unknown."""
+    """The parts of one transaction.
+
+    decision: its record in `__transaction_state`, None if that is unknown. is_newer: whether it is newer than the last
+    record there, so that it may have other parts.
+    """
 
     parts: list[Part] = field(default_factory=list)
     decision: Decision | None = None
+    is_newer: bool = False
 
     @property
     def producer_id(self) -> int:
@@ -150,6 +177,7 @@ class Transaction:
         return (
             is_commit
             and is_known
+            and not self.is_newer
             and all(
                 part.last_offset < cuts[part.key] and (part.marker is not None or self.decision is not None)
                 for part in self.parts
@@ -197,6 +225,22 @@ def group_parts(
         else:
             opened[epoch].parts.append(part)
     return [*by_epoch.values(), *by_decision.values(), *transactions, *opened.values()]
+
+
+def mark_newer(transactions: Sequence[Transaction], known: Known | None) -> None:
+    """Mark the transactions of one producer that are newer than the last record of `__transaction_state`."""
+    if known is None:
+        return
+    decided = {
+        part.key
+        for each in transactions
+        if each.decision is not None and each.decision.timestamp == known.prepared_ms
+        for part in each.parts
+    }
+    for each in transactions:
+        is_later = each.decision is None and (each.last_marker_ms or 0) > known.until_ms
+        may_be_prepared = any(part.key in known.prepared - decided for part in each.parts)
+        each.is_newer = is_later and not may_be_prepared
 
 
 def add_to(transaction: Transaction, part: Part, decision: Decision | None) -> None:
