@@ -40,8 +40,11 @@ class DirectoryLock:
             fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._fd)
-            what = "log directory is locked by another process, such as a Kafka broker or `kwire serve`; stop it first"
-            raise LogError(what, file) from error
+            raise LogError(
+                "log directory is locked by another process, such as Kafka, `kwire serve` or `kwire log pull`; "
+                "stop it first",
+                file,
+            ) from error
         locked_here.add(self.path)
 
     def release(self) -> None:
