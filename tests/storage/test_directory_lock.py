@@ -26,7 +26,7 @@ def test_a_second_process_is_rejected_until_the_first_ends(tmp_path: Path) -> No
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"locked\n"
-        with pytest.raises(LogError, match="locked by another process.*`kwire log pull`; stop it") as caught:
+        with pytest.raises(LogError, match=r"locked by another process.*`kwire log pull`; stop it") as caught:
             DirectoryLock(str(tmp_path))
         assert caught.value.file == str(tmp_path / ".lock")
         holder.kill()
