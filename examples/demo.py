@@ -3,7 +3,8 @@
 Unpacks a broker's log directory to demo-output/, lists it, runs three typical queries on it with Spark, and writes
 Parquet. Starts a broker in this process, writes to it with librdkafka, and reads the topic with Spark from the broker
 and from the broker's files: both must agree. Shows the offsets of a consumer group, the requests of a packet capture
-and the damage of a damaged directory. Writes HTML reports, and lists all results.
+and the damage of a damaged directory. Writes HTML reports. Appends a topic to an Iceberg table, queries the table with
+DuckDB, and lists all results.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import os
 import shutil
 import sys
 import tarfile
+import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka import Producer
+from pyiceberg.catalog import load_catalog
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -34,6 +37,12 @@ LOGS = {
     "legacy": "Kafka 2.8.2: record formats 0, 1 and 2",
 }
 RECORDS = 50_000
+QUERY = """\
+SELECT fields ->> 'city' AS city, count(*) AS orders,
+       sum(list_sum(CAST(fields -> '$.lines[*].qty' AS INT[]))) AS pieces
+FROM (SELECT TRY_CAST(decode(value) AS JSON) AS fields FROM orders)
+WHERE city IS NOT NULL GROUP BY ALL ORDER BY pieces DESC
+"""
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves the CPU time of a short-lived JVM
 
 
@@ -84,12 +93,16 @@ def main() -> int:
             reports.append(OUTPUT / f"report-{name}.html")
             command("log", "report", str(OUTPUT / "logs" / name / "data"), "-o", str(reports[-1]))
 
+    with step("Iceberg table of the topic orders: kwire lake append, then a query with DuckDB"):
+        query_table(data, OUTPUT / "lake")
+
     with step(f"Done in {time.monotonic() - started:.0f} s. Results"):
         for path, what in (
             (reports[0], "HTML report of the directory; open it in a browser"),
             (reports[1], "HTML report of the directory with older record formats"),
             (verified, "damage of the directory, with its effect on Kafka"),
             (OUTPUT / "orders.parquet", "topic orders as Parquet"),
+            (OUTPUT / "lake" / "demo" / "orders", "topic orders as an Iceberg table"),
             (OUTPUT / "broker", "the broker's log directory; a real Kafka can take it over"),
             (data, "log directory; docs/quickstart.md shows what to try"),
         ):
@@ -192,6 +205,20 @@ def summary(frame: DataFrame) -> tuple[int, int, int]:
     """Return the number of records and keys, and a checksum over all columns of all rows."""
     row = frame.agg(f.count("*"), f.count_distinct("key"), f.bit_xor(f.xxhash64(*frame.columns))).collect()[0]
     return row[0], row[1], row[2]
+
+
+def query_table(data: Path, lake: Path) -> None:
+    """Append the topic orders to a new Iceberg table, with its catalog in an SQLite file, and query the table."""
+    shutil.rmtree(lake, ignore_errors=True)
+    lake.mkdir(parents=True)
+    catalog = {"type": "sql", "uri": f"sqlite:///{lake.resolve()}/catalog.db", "warehouse": f"file://{lake.resolve()}"}
+    properties = [word for pair in catalog.items() for word in ("--catalog", "=".join(pair))]
+    command("lake", "append", str(data), "demo.orders", "--topic", "orders", *properties)
+    print(f"\n{textwrap.indent(QUERY, '  ')}")
+    scan = load_catalog(**catalog).load_table("demo.orders").scan()
+    with scan.to_duckdb("orders") as connection:
+        connection.sql(QUERY).show()
+    print(f"  table demo.orders: Parquet files and metadata in {lake}/demo/orders, catalog in {lake}/catalog.db")
 
 
 def unpack(name: str, part: str = "data") -> Path:
