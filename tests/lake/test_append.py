@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from kwire.cli.main import run
 from kwire.errors import TableError
 from kwire.lake import Layout, append_logs, write_files
 from kwire.log import LogDirectory
+from tests.golden import DATA
 from tests.lake.tables import Tables
 
 LAYOUT = Layout()
@@ -112,6 +114,37 @@ def test_the_commands(tables: Tables, kafka_logs: dict[str, Path], capsys: pytes
     assert found["path"].endswith(dead.path.rpartition("/")[2])
     assert run(["lake", "clean", *where, "--older-than", "0", "--apply"]) == 0
     assert table.find_orphans(0) == []
+
+
+def test_tiered_storage_then_the_brokers_directory(
+    tables: Tables, kafka_logs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Objects give the closed segments, and the directory the rest: each record once. A key opens encrypted ones."""
+    objects = tmp_path / "objects"
+    with tarfile.open(DATA / "tiered" / "objects.tar.gz") as archive:
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # not before Python 3.11.4
+        archive.extractall(objects)
+
+    def append(source: str, log: Any) -> Any:
+        selection = ["--topic", log.topic, "--partition", str(log.partition)]
+        assert run(["lake", "append", source, *arguments(tables), *selection, "--format", "json"]) == 0
+        (row,) = json.loads(capsys.readouterr().out)
+        return row
+
+    data = kafka_logs["legacy"] / "data"
+    v1, txn = LogDirectory(data)["v1", 1], LogDirectory(kafka_logs["modern"] / "data")["txn", 0]
+    copied = append(f"tiered+{objects / 'zstd' / 'tiered'}", v1)
+    assert places(tables.read()) == [place for place in expected([v1]) if place[1] < copied["end_offset"]]
+    rest = append(str(data), v1)
+    assert (rest["start_offset"], rest["end_offset"]) == (copied["end_offset"], v1.log_end_offset)
+    assert copied["rows"] > 0
+    assert rest["rows"] > 0
+
+    encrypted = f"tiered+{objects / 'zstd-encrypted'}"
+    assert run(["lake", "append", encrypted, *arguments(tables)]) == 1
+    assert "'key1', whose private key is missing" in capsys.readouterr().err
+    append(f"{encrypted}#key1={objects / 'private.pem'}", txn)
+    assert places(tables.read()) == expected([txn, v1])
 
 
 @pytest.mark.parametrize(
