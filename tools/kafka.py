@@ -56,6 +56,11 @@ def spark_connector_jars() -> Path:
     return fetch_jars(BUILD / "spark-connector", "spark-connector.xml")
 
 
+def spark_iceberg_jars() -> Path:
+    """The folder with the jars of Spark 4.1 that copy Avro values from Kafka to Iceberg."""
+    return fetch_jars(BUILD / "spark-iceberg", "spark-iceberg.xml")
+
+
 def generator_jars(version: str) -> Path:
     """The folder with the jars of Kafka's message generator, which from 4.0.0 on holds its checker of definitions."""
     return fetch_jars(BUILD / f"generator-{version}", "generator.xml", f"-Dkafka.version={version}")
