@@ -3,9 +3,9 @@
 1 M orders of 10 fields in the wire format of schema registries; a topic of real Kafka with 4 partitions, batches of
 16 KB. kwire: kafka-live, from_registry with a folder of schemas, kwire-iceberg. Peer: Spark's connector, also tuned,
 from_avro of spark-avro on `substring(value, 6)`, and Iceberg's JAR with a Hadoop catalog. Both write unpartitioned
-Parquet with zstd, their default. `batch` is one write; `stream` has the trigger availableNow, one micro-batch; `read`
-discards the decoded rows; `decode` reads the values from Parquet and discards the rows. All rows of the tables are
-compared.
+Parquet with zstd, their default. `batch` is one write, also with jobs.table, which writes Kafka's columns as well;
+`stream` has the trigger availableNow, one micro-batch; `read` discards the decoded rows; `decode` reads the values from
+Parquet and discards the rows. All rows of the tables are compared.
 
 local[2] with the broker on the same two cores. Iceberg has no JAR for the newest Spark, so both sides run on Spark 4.1,
 in one session: PySpark 4.1.1, which the first run installs in build/pyspark-4.1. Ratio: rows per second by the peer's.
@@ -92,7 +92,9 @@ def measure(jars: str) -> None:
         for name, cost in found.items():
             kind, _, side = name.partition(".")
             peers = [
-                f"{kind}.{peer}" for peer in (*PEERS, "from_avro") if side == "kwire" and f"{kind}.{peer}" in found
+                f"{kind}.{peer}"
+                for peer in (*PEERS, "from_avro")
+                if side.startswith("kwire") and f"{kind}.{peer}" in found
             ]
             show(f"lake.avro_to_iceberg.{name}", cost, records, {peer: found[peer] for peer in peers})
         copies.compare(records)
@@ -145,6 +147,7 @@ class Copies:
         values = spark.read.parquet(f"{self.work}/values")
         return {
             "batch.kwire": lambda: self.kwire_write(self.from_registry(self.read("kafka-live", ours))),
+            "batch.kwire-table": self.kwire_table,
             "batch.connector": lambda: self.peer_write(self.from_avro(self.read("kafka", {}))),
             "batch.connector-tuned": lambda: self.peer_write(self.from_avro(self.read("kafka", tuned))),
             "stream.kwire": lambda: self.kwire_stream(self.from_registry(self.stream("kafka-live", ours))),
@@ -200,6 +203,18 @@ class Copies:
         options = {f"catalog.{key}": value for key, value in self.catalog().items()}
         frame.write.format("kwire-iceberg").options(**options).mode("append").save(self.table("kwire.batch"))
 
+    def kwire_table(self) -> None:
+        """Create a table with kwire's job."""
+        from kwire.spark import jobs
+
+        jobs.table(
+            self.spark,
+            f"kafka://{self.cluster.served.address}/{TOPIC}",
+            self.table("kwire.table"),
+            catalog=self.catalog(),
+            registry=str(self.work / "schemas"),
+        )
+
     def peer_write(self, frame: DataFrame) -> None:
         """Create a table with Iceberg."""
         frame.writeTo(f"peer.{self.table('peer.batch')}").create()
@@ -233,6 +248,8 @@ class Copies:
                 metadata = Path(self.work, "peer", *name.split("."), "metadata")
                 newest = max(metadata.glob("*.metadata.json"), key=lambda path: path.stat().st_mtime_ns)
                 found = StaticTable.from_metadata(str(newest)).scan().to_arrow()
+            if case == "kwire.table":
+                found = pa.Table.from_batches(map(pa.RecordBatch.from_struct_array, found["value"].chunks))
             assert len(found) == records, (case, len(found))
             found = found.sort_by("id").combine_chunks()
             first = found if first is None else first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ from kwire.client.cluster_logs import ClusterLogs
 from kwire.errors import JobFailed, LogError, OptionError, TableError
 from kwire.lake import Layout, append_logs
 from kwire.log import LogDirectory
+from kwire.records import Record, TimestampType, write_batch
+from kwire.schemas import Registry, encode
 from kwire.spark import jobs
 from kwire.spark.jobs import tabling
 
@@ -221,3 +224,55 @@ def test_tasks_of_spark_write_the_files(spark: SparkSession, modern: Path, tmp_p
     assert "headers" in tables.read().column_names
     assert result.partitions.count() == 3
     assert tables.open().find_orphans(0) == []
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Registry:
+    folder = tmp_path / "schemas"
+    folder.mkdir()
+    versions: list[list[dict[str, Any]]] = [[{"name": "id", "type": "int"}]]
+    versions.append([{"name": "id", "type": "long"}, {"name": "note", "type": ["null", "string"], "default": None}])
+    for number, fields in enumerate(versions, 1):
+        text = json.dumps({"type": "record", "name": "Order", "fields": fields})
+        (folder / f"avro-value.{number}.{40 + number}.avsc").write_text(text)
+    return Registry(folder)
+
+
+def write_values(folder: Path, values: list[bytes]) -> Path:
+    """Write a log of the topic `avro`."""
+    (folder / "avro-0").mkdir(parents=True)
+    kind = TimestampType.CREATE_TIME
+    rows = [
+        Record(offset=n, timestamp=1, timestamp_type=kind, key=None, value=value, headers=[])
+        for n, value in enumerate(values)
+    ]
+    (folder / "avro-0" / f"{0:020}.log").write_bytes(write_batch(rows))
+    return folder
+
+
+def test_values_of_a_registry_become_structs(
+    tables: Tables, tmp_path: Path, registry: Registry, done_here: list[list[str]]
+) -> None:
+    """Each value by the schema that wrote it, read as the topic's latest."""
+    values = [encode({"id": n}, registry, schema=41 + n % 2) for n in range(6)]
+    logs = write_values(tmp_path / "logs", [value for value in values if value is not None])
+    jobs.table(NOBODY, str(logs), registry=str(tmp_path / "schemas"), **where(tables))
+    assert tables.read().sort_by("offset").column("value").to_pylist() == [{"id": n, "note": None} for n in range(6)]
+
+
+def test_a_value_that_does_not_decode_fails_its_partition(
+    tables: Tables, tmp_path: Path, registry: Registry, done_here: list[list[str]]
+) -> None:
+    good = encode({"id": 1}, registry, topic="avro")
+    assert good is not None
+    logs = write_values(tmp_path / "logs", [good, b"plain text"])
+    with pytest.raises(JobFailed, match="avro-0, offset 1: ") as failed:
+        jobs.table(NOBODY, str(logs), registry=registry, **where(tables))
+    assert "schema id" in str(failed.value)
+
+
+def test_a_registry_requires_one_topic(
+    tables: Tables, modern: Path, registry: Registry, done_here: list[list[str]]
+) -> None:
+    with pytest.raises(OptionError, match=r"registry: requires one topic, .*; topics: orders, txn"):
+        jobs.table(NOBODY, str(modern), topics=["orders", "txn"], registry=registry, **where(tables))

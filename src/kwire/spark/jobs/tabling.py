@@ -15,7 +15,7 @@ import logging
 import pickle
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
@@ -34,15 +34,18 @@ from kwire.spark.jobs.runner import Item, JobRun, Outcome, Progress, ProgressCal
 from kwire.spark.packing import RECORD_BYTES, SMALLEST_TASK_BYTES, TaskSizes
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from kwire.log.file_names import Ignored
     from kwire.log.readable_log import Isolation, ReadableLog
+    from kwire.schemas import RegisteredSchema, Registry
 
 __all__ = ["table"]
 
 STEP_BYTES = 8 << 30  # of logs, in a commit
 MERGED_STEP_BYTES = 256 << 20  # with merge_key, since the driver merges the rows of a commit in memory
+VALUE = "value"
 COLUMNS = {
     "topic": "string",
     "partition": "int",
@@ -68,10 +71,58 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ValueDecoding:
+    """Decodes the values of a topic. schema: which they are read as, the latest one when the job began."""
+
+    registry: Registry
+    schema: RegisteredSchema
+
+    @classmethod
+    def of(cls, registry: str | Registry, keys: Iterable[TopicPartition]) -> ValueDecoding:
+        """Look up the schema of a topic's values. Raises OptionError for several topics, RegistryError."""
+        from kwire.schemas import subject_name
+        from kwire.schemas.columns import open_registry
+
+        topics = sorted({topic for topic, _ in keys})
+        if len(topics) != 1:
+            found = ", ".join(topics)[:500] or "none"
+            raise OptionError(f"registry: requires one topic, since its values are one column; topics: {found}")
+        opened = open_registry(registry)
+        return cls(registry=opened, schema=opened.latest(subject_name(topics[0])))
+
+    def schema_of(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of decoded rows."""
+        from kwire.schemas import schema_type
+
+        return schema.set(schema.get_field_index(VALUE), pa_field(schema_type(self.registry, schema=self.schema)))
+
+    def decode(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Decode the column `value`. Raises DecodeError with topic, partition, offset and schema id."""
+        from kwire.schemas.columns import ColumnDecoder, Target
+
+        decoder = ColumnDecoder(
+            self.registry, Target(schema=self.schema, subject=None, message=None, key=False), mode="failfast"
+        )
+        for batch in batches:
+            headers = batch.column("headers") if "headers" in batch.schema.names else None
+            source = [batch.column(name) for name in ("topic", "partition", "offset")]
+            values = decoder.decode(batch.column(VALUE), headers, source)
+            yield batch.set_column(batch.schema.get_field_index(VALUE), pa_field(values.type), values)
+
+
+def pa_field(kind: pa.DataType) -> pa.Field:
+    """Return the field of decoded values."""
+    import pyarrow as pa
+
+    return pa.field(VALUE, kind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRange:
-    """Writes the files of one range. cluster: its URL; settings: of the client."""
+    """Writes the files of one range. cluster: its URL; settings: of the client. decoding: of values, if any."""
 
     plan: FilePlan
+    decoding: ValueDecoding | None
     columns: tuple[str, ...]
     isolation: Isolation
     cluster: str | None
@@ -88,7 +139,8 @@ class WriteRange:
                     f"the log ends at offset {pinned.end_offset}; it had offset {part.end - 1} when the job began",
                     log.url,
                 )
-            written = write_files(read_pinned(log, pinned, self.columns), self.plan)
+            batches = read_pinned(log, pinned, self.columns)
+            written = write_files(batches if self.decoding is None else self.decoding.decode(batches), self.plan)
             notes = [each.reason for each in ignored if each.name == f"{log.topic}-{log.partition}"]
             if pinned.start_offset > part.start:
                 notes.insert(0, _deleted(part.start, min(pinned.start_offset, part.end)))
@@ -139,6 +191,7 @@ def table(
     partition_by: Sequence[str] = (),
     isolation: Isolation = "read_committed",
     headers: bool = False,
+    registry: str | Registry | None = None,
     settings: Mapping[str, object] | None = None,
     progress: ProgressCallback | None = None,
     storage: StorageOptions | None = None,
@@ -149,10 +202,12 @@ def table(
     an Iceberg table NAMESPACE.NAME, or the path or URL of a Delta table, which has a slash; created if it is missing.
     catalog: properties of an Iceberg catalog. table_storage: options of a Delta table's object store. topics: names and
     patterns (*, ?), all by default. merge_key: columns to replace rows by, as for a compacted topic. partition_by: of a
-    new table. settings: of the client of a cluster, by Kafka's names. storage: of the logs' file system.
+    new table. registry: a schema registry, its URL or a folder: values of the one topic become structs, read as its
+    latest schema (see kwire.schemas). settings: of the client of a cluster, by Kafka's names. storage: of the logs'
+    file system.
     The same call appends what is new since, and continues a job that was killed.
-    Raises OptionError, LogError, TableError, BrokerError, ConnectionFailed; JobFailed when all other partitions are
-    complete.
+    Raises OptionError, LogError, TableError, RegistryError, BrokerError, ConnectionFailed; JobFailed when all other
+    partitions are complete.
     """
     from kwire.lake import open_table
     from kwire.log.arrow import default_columns
@@ -168,6 +223,7 @@ def table(
     with ExitStack() as stack:
         cluster, logs = _open_logs(as_list(path), dict(settings or {}), storage or {}, stack)
         chosen = select_logs(logs, topics, partitions)
+        decoding = None if registry is None else ValueDecoding.of(registry, chosen)
         lake.refresh()
         found = _plan(lake, chosen, isolation, is_cluster=cluster is not None)
     job = TableJob(
@@ -179,6 +235,7 @@ def table(
         isolation=isolation,
         cluster=cluster,
         settings=dict(settings or {}),
+        decoding=decoding,
     )
     resumed = sum(each.start == each.end for each in found.values())
     job.run(found, progress or (lambda state: logger.info("%s", state)))
@@ -198,6 +255,7 @@ class TableJob:
     isolation: Isolation
     cluster: str | None
     settings: Mapping[str, object] = field(repr=False)
+    decoding: ValueDecoding | None
 
     def run(self, found: Mapping[TopicPartition, Partition], progress: ProgressCallback) -> None:
         """Append all ranges. Raises TableError; what was committed before is noted in `found`."""
@@ -221,9 +279,17 @@ class TableJob:
         from kwire.log.arrow import schema_of
 
         self.lake.refresh()
-        plan = self.lake.prepare(schema_of(self.columns), self.layout, key=self.merge_key)
+        schema = schema_of(self.columns)
+        if self.decoding is not None:
+            schema = self.decoding.schema_of(schema)
+        plan = self.lake.prepare(schema, self.layout, key=self.merge_key)
         work = WriteRange(
-            plan=plan, columns=self.columns, isolation=self.isolation, cluster=self.cluster, settings=self.settings
+            plan=plan,
+            columns=self.columns,
+            isolation=self.isolation,
+            cluster=self.cluster,
+            settings=self.settings,
+            decoding=self.decoding,
         )
         done = run_items(self.spark, "table", [_item(part) for part in step], work, progress=lambda _: None)
         files, useless, spans, rows = list[WrittenFile](), list[WrittenFile](), Spans(), dict[TopicPartition, int]()
