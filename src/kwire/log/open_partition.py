@@ -126,7 +126,7 @@ class OpenPartition:
             raise LogError(str(error), path) from error
 
     def assign_topic_id(self, topic_id: uuid.UUID, *, sync: bool = True) -> None:
-        """Write a topic id to partition.metadata unless it is there. Raises LogError if there is another one.
+        """Write a topic id to partition.metadata unless that has it. Raises LogError if it has another one.
 
         Source: kafka.log.UnifiedLog.assignTopicId.
         """

@@ -6,7 +6,7 @@
     kwire.state                 offsets and micro-batches of all commits so far; also a property of the table, for the
                                 time when snapshots of kwire have expired
 
-These stand in the summaries of snapshots, so that a table that is rolled back is rolled back with its offsets.
+These are in the summaries of snapshots, so that a table that is rolled back is rolled back with its offsets.
 PyIceberg's own retries are off: a retry has to look for the Mark again.
 """
 

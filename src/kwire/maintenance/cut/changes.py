@@ -88,6 +88,7 @@ class Changes:
 def plan_changes(surveys: Mapping[TopicPartition, Survey], now_ms: int) -> Changes:
     """Return the changes that end every divided transaction. now_ms: of new records of `__transaction_state`.
 
+    That topic is read twice, since the PREPARE records of all producers may not fit in memory.
     Memory: the transactional ids, and the transactions between the earliest and the latest cut. Raises LogError.
     """
     cuts = {key: survey.cut_offset for key, survey in surveys.items()}

@@ -55,7 +55,7 @@ class Source:
         return self.directory.meta_properties.get("cluster.id")
 
     def end_offset(self, key: TopicPartition) -> int | None:
-        """Return the high watermark up to which a copy has a partition; None if it is no copy."""
+        """Return the high watermark up to which a copy has a partition; None if it is not a copy."""
         topic = None if self.manifest is None else self.manifest.topics.get(key[0])
         entry = None if topic is None else topic.partitions.get(key[1])
         return None if entry is None else entry.high_watermark

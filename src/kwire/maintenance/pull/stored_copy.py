@@ -1,4 +1,4 @@
-"""The copy of one partition in a store: what is there, what is in the staging directory, and how it gets there.
+"""The copy of one partition in a store: its objects, its files in the staging directory, and their upload.
 
     store      closed segments, and the open one as of its last upload, replaced whole each time it grows
     staging    the open segment, and closed ones that are not uploaded yet
@@ -117,7 +117,7 @@ class Uploaded:
     """What the store has of a partition.
 
     epochs: contents of leader-epoch-checkpoint. aborted: sizes of transaction indexes, by base offset. tail_at:
-    monotonic time of the last upload of the open segment. has_index: whether its indexes are there. is_too_long:
+    monotonic time of the last upload of the open segment. has_index: whether its indexes exist. is_too_long:
     it has to be replaced by a shorter one.
     """
 
@@ -133,7 +133,7 @@ class Uploaded:
 
 
 class StoredCopy(PartitionCopy):
-    """The copy of a partition in a store. uploaded: what is there. name: of its directory."""
+    """The copy of a partition in a store. uploaded: what the store has. name: of its directory."""
 
     def __init__(
         self, log: PartitionWriter, uploaded: Uploaded, *, log_start_offset: int, high_watermark: int, is_new: bool
