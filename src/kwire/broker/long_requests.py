@@ -1,7 +1,8 @@
 """Requests that change many partitions, handled in slices between which the broker serves other clients.
 
 Their handlers are generators that yield after each partition. The first slice runs immediately, so most requests have
-their response without a delay. The rest runs as a task of the broker, to the end even if the client disconnects, as in Kafka.
+their response without a delay. The rest runs as a task of the broker, to the end even if the client disconnects, as in
+Kafka.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
               appId: kwire/TOPIC/PARTITION, version: the offset after the last one in the table
     commitInfo  kwire.commit-id, kwire.offsets, kwire.state (all names so far, and the first offsets)
 
-Transaction identifiers are never removed from the table; delta-rs and Spark refuse concurrent commits with the same one.
+Transaction identifiers are never removed from the table. delta-rs and Spark refuse concurrent commits with the same
+one.
 """
 
 from __future__ import annotations
