@@ -116,7 +116,8 @@ static void truncate_column(Run *run, int64_t *column, int64_t length) {
 
 /* Primitive values */
 
-static inline int read_long(Run *run, int64_t *value) {
+/* last_shift, last_byte: of the last byte that a number of the type may have, and its largest value. */
+static inline int read_varint(Run *run, int64_t *value, int last_shift, uint64_t last_byte, int fault) {
     const uint8_t *pos = run->pos, *end = run->end;
     uint64_t bits = 0;
     if (UNLIKELY(pos >= end)) return FAULT_TRUNCATED;
@@ -127,7 +128,7 @@ static inline int read_long(Run *run, int64_t *value) {
         for (;; shift += 7) {
             if (UNLIKELY(pos >= end)) return FAULT_TRUNCATED;
             const uint64_t byte = *pos++;
-            if (UNLIKELY(shift == 63 && byte > 1)) return FAULT_LONG_TOO_LONG;
+            if (UNLIKELY(shift == last_shift && byte > last_byte)) return fault;
             bits |= (byte & 0x7F) << shift;
             if (byte < 0x80) break;
         }
@@ -137,25 +138,12 @@ static inline int read_long(Run *run, int64_t *value) {
     return 0;
 }
 
+static inline int read_long(Run *run, int64_t *value) {
+    return read_varint(run, value, 63, 1, FAULT_LONG_TOO_LONG);
+}
+
 static inline int read_int(Run *run, int64_t *value) {
-    const uint8_t *pos = run->pos, *end = run->end;
-    uint64_t bits = 0;
-    if (UNLIKELY(pos >= end)) return FAULT_TRUNCATED;
-    if (LIKELY(*pos < 0x80)) {
-        bits = *pos++;
-    } else {
-        int shift = 0;
-        for (;; shift += 7) {
-            if (UNLIKELY(pos >= end)) return FAULT_TRUNCATED;
-            const uint64_t byte = *pos++;
-            if (UNLIKELY(shift == 28 && byte > 15)) return FAULT_INT_TOO_LONG;
-            bits |= (byte & 0x7F) << shift;
-            if (byte < 0x80) break;
-        }
-    }
-    run->pos = pos;
-    *value = (int64_t)(bits >> 1) ^ -(int64_t)(bits & 1);
-    return 0;
+    return read_varint(run, value, 28, 15, FAULT_INT_TOO_LONG);
 }
 
 static inline int read_length(Run *run, int64_t *size) {
