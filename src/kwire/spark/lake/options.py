@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
@@ -96,7 +96,7 @@ PARTITION_BY = Option[tuple[str, ...]](
     default=(),
     value="comma-separated list",
     shown_default="none",
-    meaning="Partitioning of a new table: columns, and for Iceberg `years`, `months`, `days` or `hours` of a column.",
+    meaning="Partitioning of a new table: columns, or `years`, `months`, `days` or `hours` of a column.",
 )
 SORT_BY = Option[tuple[str, ...]](
     name="sortBy",
@@ -104,7 +104,7 @@ SORT_BY = Option[tuple[str, ...]](
     default=(),
     value="comma-separated list of columns",
     shown_default="none",
-    meaning="Order of the rows in a file, such as `customer, offset desc`; of an Iceberg table, its sort order.",
+    meaning="Sort order of a new table, such as `customer, offset desc`: the order of the rows in a file.",
 )
 TABLE_PROPERTIES = Option[Mapping[str, str]](
     name="tableProperties",
@@ -127,16 +127,18 @@ APP_VERSION = Option[int | None](
     meaning="For a write in `foreachBatch`: the batch's number. A number that is not above the last one of `txnAppId` "
     "commits nothing.",
 )
-_SHARED: tuple[Option[object], ...] = (
-    MERGE_KEY,
-    PARTITION_BY,
-    SORT_BY,
-    TABLE_PROPERTIES,
-    APP_ID,
-    APP_VERSION,
+ICEBERG_OPTIONS: tuple[Option[object], ...] = (
+    *(TABLE, CATALOG, CATALOG_PROPERTIES),
+    *(MERGE_KEY, PARTITION_BY, SORT_BY, TABLE_PROPERTIES),
+    *(APP_ID, APP_VERSION),
 )
-ICEBERG_OPTIONS: tuple[Option[object], ...] = (TABLE, CATALOG, CATALOG_PROPERTIES, *_SHARED)
-DELTA_OPTIONS: tuple[Option[object], ...] = (PATH, STORAGE, *_SHARED)
+DELTA_OPTIONS: tuple[Option[object], ...] = (
+    *(PATH, STORAGE, MERGE_KEY),
+    replace(PARTITION_BY, meaning="Columns that a new table is partitioned by."),
+    replace(SORT_BY, meaning="Order of the rows in the files of this write, such as `customer, offset desc`."),
+    replace(TABLE_PROPERTIES, meaning='Properties of a new table, such as `{"delta.targetFileSize": "134217728"}`.'),
+    *(APP_ID, APP_VERSION),
+)
 _MERGED = {"mergeSchema": "new columns are always added; select the columns to write"}
 UNSUPPORTED: Mapping[LakeFormat, Mapping[str, str]] = {
     "iceberg": {**_MERGED, "merge-schema": _MERGED["mergeSchema"]},
