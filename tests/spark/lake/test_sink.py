@@ -7,14 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.lake.tables import FORMATS, Tables
+from tests.lake.tables import FORMATS, Tables, kafka_rows
 
 from kwire.broker import Broker
 
 pytest.importorskip("pyspark.sql.datasource")
 pytest.importorskip("pyiceberg")
 pytest.importorskip("deltalake")
+
+from kwire.spark.lake.options import parse_lake_options
+from kwire.spark.lake.sink import LakeWriter
+
 confluent_kafka = pytest.importorskip("confluent_kafka")
+
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -118,3 +123,17 @@ def test_batches_append_overwrite_and_evolve(spark: SparkSession, tmp_path: Path
     assert tables.open().find_orphans(0) == []
     save(spark.range(3), "overwrite")
     assert sorted(tables.read().column("id").to_pylist()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_files_of_a_commit_whose_response_was_lost_stay(tmp_path: Path, format: Any) -> None:
+    """After a failed commit, engines call abort() with the messages of all tasks; after a failed task with None."""
+    tables = Tables(format, tmp_path)
+    rows = kafka_rows(0, 10)
+    writer = LakeWriter(parse_lake_options(options(tables), format), rows.schema, overwrite=False)
+    first, second = (writer.write(iter(rows.to_batches())) for _ in range(2))
+    writer.commit([first])
+    writer.abort([first])
+    assert tables.read().num_rows == 10
+    writer.abort([None, second])
+    assert tables.open().find_orphans(0) == []

@@ -74,7 +74,13 @@ class _Writing(SentToWorkers):
         self.options.open().commit(files, change, self.plan, key=self.options.merge_key)
 
     def abort_all(self, messages: Messages) -> None:
-        """Delete the files of all tasks; a task has failed."""
+        """Delete the files of all tasks, if a task has failed.
+
+        Engines abort after a failed commit, too, which has the messages of all tasks. Its files stay: the commit may be
+        in the table, and only its response was lost.
+        """
+        if None not in messages:
+            return
         files = [file for each in messages if isinstance(each, TaskWritten) for file in each.files.files]
         if files:
             self.options.open().discard(files, self.plan)
