@@ -125,6 +125,7 @@ class LakeTable(ABC):
         Raises TableError; the files then stay, because the commit may still have succeeded.
         """
         wait_s = FIRST_WAIT_S
+        latest: tuple[pa.Table, pa.Table] | None = None
         for attempt in range(ATTEMPTS):
             self.refresh()
             if attempt and self.has_commit(change):  # its response was lost
@@ -136,7 +137,8 @@ class LakeTable(ABC):
                 self._check_new_offsets(files, change, plan)
             try:
                 if key:
-                    self._merge_staged(files, change, plan, key)
+                    latest = latest or self._latest(files, plan, key)
+                    self.merge(latest[0], key, latest[1], change, plan)
                 else:
                     self.add(files, change, plan)
                 break
@@ -175,11 +177,15 @@ class LakeTable(ABC):
                     self.name,
                 )
 
-    def _merge_staged(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan, key: Sequence[str]) -> None:
+    def _latest(self, files: Sequence[WrittenFile], plan: FilePlan, key: Sequence[str]) -> tuple[pa.Table, pa.Table]:
+        """Return what to merge. Raises TableError, and deletes the files, for rows that cannot be merged."""
         from kwire.lake.latest import latest_by_key
 
-        rows, deleted = latest_by_key(self.read_staged(files, plan), key, plan.schema, self.name)
-        self.merge(rows, key, deleted, change, plan)
+        try:
+            return latest_by_key(self.read_staged(files, plan), key, plan.schema, self.name)
+        except TableError:
+            self.discard(files, plan)
+            raise
 
 
 def check_key(key: Sequence[str], schema: pa.Schema) -> None:
