@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +15,8 @@ from kwire.errors import TableError
 from kwire.lake import Change, Layout, Mark, write_files
 from kwire.lake.state import MAX_QUERIES, TableState
 from tests.lake.tables import KAFKA, Tables, kafka_rows, write
+
+deltalake = pytest.importorskip("deltalake")
 
 
 def offsets(rows: pa.Table) -> list[int]:
@@ -200,3 +204,57 @@ def test_the_transaction_identifiers_of_delta_are_in_its_log(delta: Tables) -> N
     table.refresh()
     assert table.table.transaction_version("q") == 7
     assert table.table.transaction_version("kwire/orders/0") == 10
+
+
+def test_offsets_survive_the_clean_up_of_deltas_log(delta: Tables) -> None:
+    """They are in checkpoints, from which delta-rs looks up the identifier of one transaction but lists none."""
+    table: Any = delta.open()
+    write(table, kafka_rows(5, 10), mark=Mark(query="q", batch=7))
+    deltalake.write_deltalake(table.uri, kafka_rows(90, 91, partition=3), mode="append")
+    clean_log(table.uri)
+    other = delta.open()
+    other.refresh()
+    assert other.state() == TableState(spans={("orders", 0): (0, 10)}, batches={"q": 7})
+    assert not write(other, kafka_rows(5, 10), mark=Mark(query="q", batch=7))
+    assert write(other, kafka_rows(0, 2, partition=1), mark=Mark(query="q", batch=8))
+    table.refresh()  # whose version is not in the log any more
+    assert table.state() == TableState(spans={("orders", 0): (0, 10), ("orders", 1): (0, 2)}, batches={"q": 8})
+
+
+def clean_log(uri: str) -> None:
+    """Write a checkpoint and delete the commits before it."""
+    table = deltalake.DeltaTable(uri)
+    table.alter.set_table_properties({"delta.logRetentionDuration": "interval 0 seconds"})
+    table.create_checkpoint()
+    for path in Path(uri, "_delta_log").iterdir():
+        os.utime(path, (0, 0))
+    table.cleanup_metadata()
+    assert len(list(Path(uri, "_delta_log").glob("*.json"))) == 1
+
+
+def test_a_delta_table_that_forgets_transactions_is_refused(delta: Tables) -> None:
+    table: Any = delta.open()
+    write(table, kafka_rows(0, 10))
+    table.table.alter.set_table_properties({"delta.setTransactionRetentionDuration": "interval 1 days"})
+    with pytest.raises(TableError, match="setTransactionRetentionDuration makes it forget the offsets and micro-batch"):
+        write(table, kafka_rows(10, 20))
+
+
+def test_files_of_other_writers_are_no_orphans(tables: Tables) -> None:
+    """Checksums of Hadoop's local file system, and Delta's deletion vectors, which delta-rs does not list."""
+    table = tables.open()
+    write(table, kafka_rows(0, 10))
+    folder = tables.folder / ("orders" if tables.format == "delta" else "sales/orders/data")
+    name = "deletion_vector_8c39dc67.bin" if tables.format == "delta" else ".00000-1.parquet.crc"
+    (folder / name).write_bytes(b"x")
+    assert table.find_orphans(0) == []
+    (folder / "x.parquet").write_bytes(b"x")
+    assert [each.path.rpartition("/")[2] for each in table.find_orphans(0)] == ["x.parquet"]
+
+
+def test_files_of_a_merge_that_cannot_be_made_are_deleted(tables: Tables) -> None:
+    table = tables.open()
+    rows = kafka_rows(0, 10).set_column(0, "key", pa.nulls(10, pa.string()))
+    with pytest.raises(TableError, match="column 'key' of mergeKey is null in a row"):
+        write(table, rows, key=("key",))
+    assert table.find_orphans(0) == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -108,6 +110,58 @@ def test_delta_tables_that_need_other_writers_are_refused(delta: Tables) -> None
     table.table.alter.add_constraint({"positive": "id > 0"})
     with pytest.raises(TableError, match="it uses checkConstraints, which is not supported; write with Spark's Delta"):
         write(table, pa.table({"id": [2]}))
+
+
+def test_delta_tables_that_delta_rs_does_not_write_are_no_conflict(delta: Tables) -> None:
+    from deltalake import TableFeatures
+
+    table: Any = delta.open()
+    write(table, pa.table({"id": [1]}))
+    table.table.alter.add_feature(TableFeatures.IcebergCompatV1, allow_protocol_versions_increase=True)
+    with pytest.raises(
+        TableError, match=r"Unsupported table features required: \[IcebergCompatV1\]; delta-rs does not wri"
+    ):
+        write(table, pa.table({"id": [2]}))
+
+
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        ({"format-version": "3"}, "it has format version 3, and PyIceberg writes up to 2; write with Iceberg's JAR"),
+        ({"write.target-file-size-bytes": "1MB"}, r"its property write\.target-file-size-bytes is not a number: '1MB'"),
+        ({"write.parquet.compression-level": "high"}, r"write\.parquet\.compression-level is not a number: 'high'"),
+    ],
+)
+def test_properties_that_kwire_cannot_follow_are_errors(
+    iceberg: Tables, properties: dict[str, str], message: str
+) -> None:
+    """Of a table that somebody else has made or altered."""
+    table: Any = iceberg.open()
+    write(table, pa.table({"id": [1]}))
+    metadata = json.loads(Path(table.table.metadata_location.removeprefix("file://")).read_text())
+    metadata["format-version"] = int(properties.pop("format-version", "2"))
+    metadata["properties"] |= properties
+    metadata["next-row-id"] = 0
+    Path(table.table.metadata_location.removeprefix("file://")).write_text(json.dumps(metadata))
+    with pytest.raises(TableError, match=message):
+        write(table, pa.table({"id": [2]}))
+
+
+def test_a_level_of_a_codec_without_levels_is_ignored(iceberg: Tables) -> None:
+    properties = {"write.parquet.compression-codec": "snappy", "write.parquet.compression-level": "3"}
+    assert write(iceberg.open(), pa.table({"id": [1]}), layout=Layout(properties=properties))
+
+
+def test_a_key_that_is_renamed_during_a_merge_is_an_error(iceberg: Tables) -> None:
+    table: Any = iceberg.open()
+    write(table, kafka_rows(0, 5))
+    plan = table.prepare(KAFKA, Layout(), key=("key",))
+    with iceberg.open().table.update_schema() as update:  # type: ignore[attr-defined]
+        update.rename_column("key", "k")
+    with pytest.raises(
+        TableError, match="column 'key' of mergeKey was renamed or dropped while rows were written; run"
+    ):
+        write(table, kafka_rows(5, 10), key=("key",), plan=plan)
 
 
 def test_null_in_a_required_column_is_an_error(iceberg: Tables) -> None:

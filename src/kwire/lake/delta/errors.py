@@ -9,6 +9,7 @@ from kwire.errors import KwireError, OptionError, TableError
 from kwire.lake.table import CommitConflict
 
 LONGEST = 500
+UNSUPPORTED = "Unsupported table features"
 
 __all__ = ["as_table_errors", "need_deltalake"]
 
@@ -32,6 +33,8 @@ def as_table_errors(table: str) -> Iterator[None]:
         # delta-rs puts causes on lines of their own, with arrows
         lines = [line.strip(" ↳├└─│\t") for line in str(error).splitlines()]
         what = ": ".join(filter(None, lines))[:LONGEST] or type(error).__name__
+        if UNSUPPORTED in what:  # not a conflict, although delta-rs calls it a failed commit
+            raise TableError(f"{what}; delta-rs does not write such tables, write with Spark", table) from error
         if type(error).__name__ == "CommitFailedError":
             raise CommitConflict(what) from error
         raise TableError(what, table) from error

@@ -4,13 +4,14 @@
               appId: kwire/TOPIC/PARTITION, version: the offset after the last one in the table
     commitInfo  kwire.commit-id, kwire.offsets, kwire.state (all names so far, and the first offsets)
 
-Transaction identifiers are never removed from the table. delta-rs and Spark refuse concurrent commits with the same
-one.
+Transaction identifiers stay in the table's checkpoints when commits are deleted from the log, unless the table has a
+retention for them. delta-rs and Spark refuse concurrent commits with the same one.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from kwire.errors import OptionError, TableError
 from kwire.identifiers import TopicPartition
 from kwire.lake.data_files import FilePlan, WrittenFile
+from kwire.lake.delta.checkpoints import transaction_ids
 from kwire.lake.delta.errors import as_table_errors, need_deltalake
 from kwire.lake.delta.plan import DeltaPlan, file_system
 from kwire.lake.evolution import Evolution, compare_schemas, evolved, nullable_fields
@@ -43,6 +45,8 @@ UNSUPPORTED = {
     "invariants": "delta.invariants",
     "checkConstraints": "delta.constraints.",
 }
+FORGETTING = "delta.setTransactionRetentionDuration"
+DELETION_VECTOR = re.compile(r"deletion_vector_.+\.bin")
 
 
 class DeltaLakeTable(LakeTable):
@@ -152,6 +156,11 @@ class DeltaLakeTable(LakeTable):
             values = [value for name, value in configuration.items() if name.startswith(setting)]
             if any(value not in ("false", "none") for value in values) or f'"{setting}' in text:
                 raise TableError(f"it uses {feature}, which is not supported; write with Spark's Delta Lake", self.name)
+        if FORGETTING in configuration:
+            raise TableError(
+                f"its property {FORGETTING} makes it forget the offsets and micro-batches that it has; unset it",
+                self.name,
+            )
 
     def _evolve(self, schema: pa.Schema) -> None:
         from deltalake import Schema
@@ -178,16 +187,24 @@ class DeltaLakeTable(LakeTable):
         """Return the offsets and micro-batches of the table."""
         if self._table is None:
             return TableState()
-        for commit in self._history():
-            if STATE in commit:
-                found = TableState.parse(commit[STATE], self.name)
-                batches = {query: self.last_batch(query) for query in found.batches}
-                ends = self.end_offsets(found.spans)
-                return TableState(
-                    spans={key: (start, ends[key]) for key, (start, _) in found.spans.items() if key in ends},
-                    batches={query: batch for query, batch in batches.items() if batch is not None},
-                )
-        return TableState()
+        text = next((commit[STATE] for commit in self._history() if STATE in commit), None)
+        known = self._checkpointed() if text is None else TableState.parse(text, self.name)
+        batches = {query: self.last_batch(query) for query in known.batches}
+        ends = self.end_offsets(known.spans)
+        return TableState(
+            spans={key: (start, ends[key]) for key, (start, _) in known.spans.items() if key in ends},
+            batches={query: batch for query, batch in batches.items() if batch is not None},
+        )
+
+    def _checkpointed(self) -> TableState:
+        """Return the partitions and queries of the last checkpoint, for a log without a commit of kwire."""
+        with as_table_errors(self.name):
+            names = transaction_ids(file_system(self.uri, self.storage))
+        keys = {name: _partition_of(name) for name in sorted(names)}
+        return TableState(
+            spans={key: (0, 0) for key in keys.values() if key is not None},
+            batches={name: 0 for name, key in keys.items() if key is None},
+        )
 
     def last_batch(self, query: str) -> int | None:
         """Return the last micro-batch of a query."""
@@ -320,6 +337,8 @@ class DeltaLakeTable(LakeTable):
             )
             files = file_system(self.uri, self.storage)
             for path in sorted(set(every) - set(tombstones)):
+                if DELETION_VECTOR.fullmatch(path.rpartition("/")[2]):  # delta-rs does not look for them in the log
+                    continue
                 info = files.get_file_info(path)
                 if info.type == FileType.File:
                     found.append(Orphan(path=path, size_bytes=info.size, modified_ms=info.mtime_ns // 1_000_000))
@@ -335,6 +354,12 @@ class DeltaLakeTable(LakeTable):
 
 def _app_id(key: TopicPartition) -> str:
     return f"kwire/{key[0]}/{key[1]}"
+
+
+def _partition_of(app_id: str) -> TopicPartition | None:
+    """Return the partition of _app_id(), None for the id of a query."""
+    match = re.fullmatch(r"kwire/([^/]+)/(\d{1,9})", app_id)
+    return None if match is None else (match[1], int(match[2]))
 
 
 def _quoted(alias: str, name: str) -> str:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["IcebergPlan", "arrow_schema", "data_file", "plan_of"]
 
-TARGET_BYTES = 512 << 20  # Iceberg's default of write.target-file-size-bytes
+TARGET, TARGET_BYTES = "write.target-file-size-bytes", 512 << 20  # and Iceberg's default
+LEVEL = "write.parquet.compression-level"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,10 +67,11 @@ class IcebergPlan(FilePlan):
     def parquet_options(self) -> Mapping[str, Any]:
         properties = self._table.properties
         codec = properties.get("write.parquet.compression-codec", "zstd").lower()
-        level = properties.get("write.parquet.compression-level")
+        level = properties.get(LEVEL, "null")
+        has_level = codec in ("zstd", "gzip", "brotli") and level != "null"
         return {
             "compression": "none" if codec == "uncompressed" else codec,
-            "compression_level": None if level in (None, "null") else int(level),
+            "compression_level": _number(LEVEL, level, self.table) if has_level else None,
             "store_decimal_as_integer": True,
         }
 
@@ -171,7 +173,7 @@ def plan_of(table: Table, name: str, *, is_staged: bool = False) -> IcebergPlan:
         spec_id=metadata.default_spec_id,
         sort_order_id=metadata.default_sort_order_id if sort_by and is_whole and not is_staged else None,
         sort_by=() if is_staged else tuple(sort_by),
-        target_bytes=int(metadata.properties.get("write.target-file-size-bytes", TARGET_BYTES)),
+        target_bytes=_number(TARGET, metadata.properties.get(TARGET, str(TARGET_BYTES)), name),
         is_staged=is_staged,
     )
 
@@ -229,3 +231,11 @@ def _column(rows: pa.RecordBatch, name: str) -> pa.Array:
         return rows.column(name)
     first, *rest = name.split(".")
     return pc.struct_field(rows.column(first), rest)
+
+
+def _number(name: str, value: str, table: str) -> int:
+    """Return the value of a table property. Raises TableError."""
+    try:
+        return int(value)
+    except ValueError:
+        raise TableError(f"its property {name} is not a number: '{value}'", table) from None

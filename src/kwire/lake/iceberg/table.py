@@ -100,6 +100,7 @@ class IcebergTable(LakeTable):
         self.refresh()
         if self._table is None:
             self._create(nullable_fields(schema), layout)
+        self._check_version()
         self._evolve(nullable_fields(schema))
         plan = plan_of(self.table, self.name, is_staged=bool(key))
         check_key(key, plan.schema)
@@ -125,6 +126,18 @@ class IcebergTable(LakeTable):
                 raise TableError(f"cannot be created: {error}", self.name) from error
             if not isinstance(error, CommitConflict) and not isinstance(error.__cause__, TableAlreadyExistsError):
                 raise
+
+    def _check_version(self) -> None:
+        """Raise TableError for a format version that PyIceberg reads but does not write."""
+        from pyiceberg.table.metadata import SUPPORTED_TABLE_FORMAT_VERSION
+
+        version = self.table.format_version
+        if version > SUPPORTED_TABLE_FORMAT_VERSION:
+            raise TableError(
+                f"it has format version {version}, and PyIceberg writes up to {SUPPORTED_TABLE_FORMAT_VERSION}; write "
+                "with Iceberg's JAR, or to a table of a lower version",
+                self.name,
+            )
 
     def _evolve(self, schema: pa.Schema) -> None:
         """Add what is new in a schema, unless another writer has done so meanwhile."""
@@ -204,6 +217,7 @@ class IcebergTable(LakeTable):
     def add(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan) -> None:
         """Append files, or replace all files by them."""
         assert isinstance(plan, IcebergPlan)
+        self._check_version()
         if self.table.metadata.default_spec_id != plan.spec_id:
             raise TableError("its partitioning was changed while rows were written; run the query again", self.name)
         with as_table_errors(self.name):
@@ -214,8 +228,15 @@ class IcebergTable(LakeTable):
         """Rewrite the files that have rows with these keys, and add the new rows."""
         import pyarrow as pa
 
+        self._check_version()
         keys = pa.concat_tables([rows.select(list(key)), deleted])
         now = plan_of(self.table, self.name)
+        for name in key:
+            if name not in now.schema.names:
+                raise TableError(
+                    f"column '{name}' of mergeKey was renamed or dropped while rows were written; run the query again",
+                    self.name,
+                )
         written: list[WrittenFile] = []
         try:
             with as_table_errors(self.name):
