@@ -61,6 +61,11 @@ def spark_iceberg_jars() -> Path:
     return fetch_jars(BUILD / "spark-iceberg", "spark-iceberg.xml")
 
 
+def spark_table_jars() -> Path:
+    """The folder with the jars of Spark 4.1 that read and write Iceberg and Delta tables."""
+    return fetch_jars(BUILD / "spark-tables", "spark-tables.xml")
+
+
 def generator_jars(version: str) -> Path:
     """The folder with the jars of Kafka's message generator, which from 4.0.0 on holds its checker of definitions."""
     return fetch_jars(BUILD / f"generator-{version}", "generator.xml", f"-Dkafka.version={version}")

@@ -18,7 +18,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,6 +29,7 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 from tools import kafka
+from tools.spark_tables import PACKAGES, install_pyspark
 
 from benchmarks.broker.serving import real_kafka
 from benchmarks.schemas.avro import ORDER, PREFIX, orders
@@ -37,8 +37,6 @@ from benchmarks.spark.clusters import PARTITIONS, TUNED_READING, Cluster
 from benchmarks.spark.measure import ROOT, Meter, in_turns, show, start_session
 from kwire.schemas.avro import Encoder, parse
 
-PYSPARK = "4.1.1"
-PACKAGES = ROOT / "build" / "pyspark-4.1"
 TOPIC = "orders"
 SCHEMA_ID = int.from_bytes(PREFIX[1:], "big")
 PEERS = ("connector", "connector-tuned")
@@ -57,15 +55,6 @@ def main() -> None:
     path = os.pathsep.join([str(PACKAGES), str(ROOT)])
     code = f"from benchmarks.lake.avro_to_iceberg import measure; measure({jars!r})"
     subprocess.run([sys.executable, "-c", code], env={**kept, "PYTHONPATH": path, "TZ": "UTC"}, cwd=ROOT, check=True)
-
-
-def install_pyspark() -> None:
-    """Install the PySpark that Iceberg supports, once."""
-    if (PACKAGES / f"pyspark-{PYSPARK}.dist-info" / "RECORD").exists():
-        return
-    shutil.rmtree(PACKAGES, ignore_errors=True)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(PACKAGES)]
-    subprocess.run([*pip, f"pyspark=={PYSPARK}", "py4j==0.10.9.9"], check=True)
 
 
 def measure(jars: str) -> None:
