@@ -108,6 +108,25 @@ def test_an_object_store_reads_the_same(source: Path, object_store: ObjectStore)
 
 
 @pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
+def test_a_file_that_was_written_after_a_listing_is_found(object_store: ObjectStore) -> None:
+    """s3fs said "no such file" from the listing that it had cached, without asking the store."""
+    import fsspec
+
+    other = fsspec.filesystem("s3", skip_instance_cache=True, **object_store.options)  # as in another process
+    other.mkdir("logs")
+    other.pipe_file("logs/a/0.log", b"first")
+    store = open_store("s3://logs", object_store.options)
+    assert [each.name for each in store.list("a")] == ["0.log"]
+    other.pipe_file("logs/a/5.log", b"second")
+    assert store.read_all("a/5.log") == b"second"
+    assert [each.name for each in store.list("a")] == ["0.log", "5.log"]
+    other.pipe_file("logs/a/9.log", b"third")
+    with store.open("a/9.log") as file:
+        assert file.pread(0, file.size()) == b"third"
+    with pytest.raises(LogError, match="no such file"):
+        store.read_all("a/12.log")
+
+
 @pytest.mark.parametrize(
     ("url", "given", "expected"),
     [

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from kwire.errors import LogError
 from kwire.storage.driver_errors import cause, explain
+
+T = TypeVar("T")
 
 LOCAL_WINDOW_BYTES = 4096
 REMOTE_WINDOW_BYTES = 1 << 20
@@ -354,7 +356,7 @@ class FsspecStore(Store):
     def read_all(self, path: str) -> bytes:
         """Read a whole small file in one request: one that is replaced meanwhile is not torn. Raises LogError."""
         try:
-            return bytes(self._fs.cat_file(self._full(path)))
+            return bytes(unlisted(self._fs, self._full(path), self._fs.cat_file))
         except Exception as error:
             raise LogError(f"cannot be opened: {self._explain(error)}", self.url_of(path)) from error
 
@@ -384,6 +386,18 @@ def entry_of(name: str, info: Mapping[str, Any]) -> Entry:
     return Entry(name=name, is_directory=False, size_bytes=int(info["size"] or 0), version=version)
 
 
+def unlisted(fs: Any, path: str, request: Callable[[str], T]) -> T:
+    """Return request(path); a missing file is looked for again without the driver's cached listings.
+
+    Drivers answer from a listing that they have cached: for s3fs, a file that was written after it does not exist.
+    """
+    try:
+        return request(path)
+    except FileNotFoundError:
+        fs.invalidate_cache(path.rpartition("/")[0])
+        return request(path)
+
+
 class FsspecFile(StoredFile):
     """A file read through fsspec, with range requests where the driver supports them.
 
@@ -400,7 +414,7 @@ class FsspecFile(StoredFile):
         self._handle = None
         ranged = getattr(fs, "async_impl", False) or type(fs).cat_file is not AbstractFileSystem.cat_file
         try:
-            self._size = int(fs.info(path)["size"]) if size is None else size
+            self._size = int(unlisted(fs, path, fs.info)["size"]) if size is None else size
             if not ranged:
                 self._handle = fs.open(path, "rb")
         except Exception as error:
