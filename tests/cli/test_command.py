@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -172,3 +174,33 @@ def test_damage_has_exit_code_1_with_file_position_and_offsets(kwire: Callable, 
     assert result.code == 1
     assert f"{file}: checksum does not match, in the batch at byte {len(good)} (offset 1)" in result.err
     assert "INVALID" in result.out
+
+
+@pytest.mark.parametrize(
+    ("module", "code", "message"),
+    [("typer", -signal.SIGINT, ""), ("kwire.log", 130, "kwire: interrupted\n"), ("end", -signal.SIGINT, "")],
+)
+def test_ctrl_c_has_no_traceback_at_any_moment(
+    module: str, code: int, message: str, kafka_logs: dict[str, Path]
+) -> None:
+    """It comes while a command is loaded, while it works, or when it has ended."""
+    program = f"""
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+from kwire.cli.__main__ import main
+if {module!r} == "end":
+    import atexit
+    atexit.register(os.kill, os.getpid(), signal.SIGINT)
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, "log", "ls", str(kafka_logs["modern"] / "data")],
+        capture_output=True,
+        text=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # shells ignore it in the background
+    )
+    assert (done.returncode, done.stderr) == (code, message)

@@ -68,7 +68,7 @@ def test_x86_processors_run_their_level_with_equal_results(model: str, level: st
 def test_an_x86_processor_below_the_baseline_runs_plain_python() -> None:
     program = """
 import sys
-from kwire.cli.main import main
+from kwire.cli.__main__ import main
 from kwire.messages import ApiVersionsRequest as Request
 try:
     import kwire.native._kernels

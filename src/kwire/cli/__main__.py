@@ -1,5 +1,26 @@
-"""`python -m kwire.cli`: the `kwire` command where the script is not on the PATH."""
+"""The `kwire` command, also as `python -m kwire.cli` where the script is not on the PATH.
 
-from kwire.cli.main import main
+Imports nothing of kwire before Ctrl-C is handled: a command loads for a few hundred milliseconds.
+"""
 
-main()
+import signal
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the `kwire` command and exit.
+
+    Outside of a command's own work Ctrl-C ends the process as it ends a program in C, without a traceback: see
+    kwire.cli.command. A process that ignores it, as in the background of a script, goes on to.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from kwire.cli.main import run
+
+    sys.exit(run())
+
+
+if __name__ == "__main__":
+    main()

@@ -5,7 +5,7 @@ Exit codes:
     0    success
     1    the command found something: damage, errors in the data, differences
     2    wrong usage: an unknown option, a missing path
-    130  interrupted (128 + SIGINT)
+    130  interrupted (128 + SIGINT); ended by SIGINT itself while it loads, which shells show as 130
     141  the reader of a pipe has closed it (128 + SIGPIPE)
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -104,8 +105,9 @@ def add_command(
     @functools.wraps(function)
     def ended(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            code = function(*args, **kwargs)
-            sys.stdout.flush()
+            with _interruptible():
+                code = function(*args, **kwargs)
+                sys.stdout.flush()
         except KwireError as error:
             code = _report_error(error)
         except BrokenPipeError:
@@ -116,6 +118,19 @@ def add_command(
         raise typer.Exit(code)
 
     app.command(name, cls=Command, epilog="\n".join(examples), rich_help_panel=section)(ended)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Raise KeyboardInterrupt on Ctrl-C inside the block; kwire.cli.__main__ lets it end the process elsewhere."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def unfinished(path: str | os.PathLike[str]) -> str:

@@ -17,7 +17,7 @@ import typer
 import kwire
 from kwire.cli.command import new_group
 
-__all__ = ["COMMANDS", "build", "main", "run"]
+__all__ = ["COMMANDS", "build", "run"]
 
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "kwire.cli.log.group": ("log",),
@@ -64,8 +64,3 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as leave:
         return leave.code if isinstance(leave.code, int) else 0
     return 0
-
-
-def main() -> None:
-    """Run the `kwire` command and exit."""
-    sys.exit(run())
