@@ -67,7 +67,7 @@ def open(path_or_url: "str | _os.PathLike[str]", **settings: _typing.Any) -> "_L
     import os
 
     text = os.fspath(path_or_url)
-    if text.startswith("kafka://"):
+    if text[:8].lower() == "kafka://":
         from kwire.client.cluster_logs import ClusterLogs
 
         return _typing.cast("_LogSource[_ReadableLog]", ClusterLogs(text, **settings))

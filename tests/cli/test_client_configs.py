@@ -27,6 +27,14 @@ def test_configs_come_from_the_file_and_the_command_line_which_takes_precedence(
     }
 
 
+@pytest.mark.parametrize("line", ["fetch.max.byte=1", "request.timeout.ms=soon", "sasl.login.class=a.B"])
+def test_an_error_in_the_file_names_the_file(line: str, tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(f"client.id=a\n{line}\n")
+    with pytest.raises(OptionError, match=rf"client.properties: .*{line.partition('=')[0]}"):
+        client_configs("Kafka://b:9092", None, str(file))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from kwire.cli import terminal
 from kwire.errors import OptionError
+from kwire.pages.escaping import printable
 
-__all__ = ["CLUSTER", "client_configs"]
+__all__ = ["CLUSTER", "client_configs", "is_cluster"]
 
 CLUSTER = "kafka://"
 """Begin of a path that is a cluster; kwire.client.address, which parses it, takes long to import."""
+
+
+def is_cluster(path: str) -> bool:
+    """Return whether a path is the URL of a cluster; the case of a scheme does not matter."""
+    return path[: len(CLUSTER)].lower() == CLUSTER
 
 
 def client_configs(path: str, configs: Sequence[str] | None, config_file: str | None) -> dict[str, object]:
@@ -19,10 +26,11 @@ def client_configs(path: str, configs: Sequence[str] | None, config_file: str | 
     path: what they are for. Raises OptionError unless it is a kafka:// URL, for a secret in -c, and for a file that
     cannot be read; messages never contain a value.
     """
-    if not path.startswith(CLUSTER):
+    if not is_cluster(path):
         if given := "--config" if configs else "--config-file" if config_file else None:
             raise OptionError(f"{given} requires a path that begins with {CLUSTER}")
         return {}
+    _show_warnings()
     found = _from_file(config_file) if config_file else {}
     for text in configs or ():
         name, value = _pair(text)
@@ -30,13 +38,33 @@ def client_configs(path: str, configs: Sequence[str] | None, config_file: str | 
     return found
 
 
+def _show_warnings() -> None:
+    """Print what the client warns of, such as a broker that refuses connections, like a command's own warnings."""
+    import logging
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            terminal.warn(printable(record.getMessage()))
+
+    logger = logging.getLogger("kwire.client")
+    if not logger.handlers:
+        logger.addHandler(Lines(logging.WARNING))
+
+
 def _from_file(path: str) -> dict[str, object]:
+    from kwire.client.settings import parse_config
     from kwire.storage.checkpoints import parse_properties
 
     try:
-        return dict(parse_properties(Path(path).read_bytes()))
+        found = dict(parse_properties(Path(path).read_bytes()))
     except OSError as error:
         raise OptionError(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        for name, value in found.items():
+            parse_config(name, value)
+    except OptionError as error:
+        raise OptionError(f"{path}: {error}") from None
+    return dict(found)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -26,7 +26,7 @@ NO_TOPIC = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPT
 
 def is_cluster_url(text: str) -> bool:
     """Return whether a path is the URL of a cluster."""
-    return text.startswith(SCHEME)
+    return text[: len(SCHEME)].lower() == SCHEME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class ClusterAddress:
     @classmethod
     def parse(cls, url: str) -> ClusterAddress:
         """Parse a URL. Raises OptionError with the part that is wrong; user names and passwords are refused."""
-        location, _, path = url.removeprefix(SCHEME).partition("/")
+        location, _, path = url[len(SCHEME) :].partition("/")
         if not is_cluster_url(url):
             raise OptionError(f"{url!r}: expected {FORM}")
         if "@" in location:

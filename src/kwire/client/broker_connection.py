@@ -63,6 +63,8 @@ class BrokerConnection:
         except OSError as error:
             self.close()
             raise ConnectionFailed(f"cannot connect: {reason(error)}", self.address) from error
+        except UnicodeError as error:
+            raise ConnectionFailed("cannot connect: not a valid host name", self.address) from error
         except BaseException:  # a token callback may raise anything
             self.close()
             raise

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
 
 from kwire.client.broker_connection import BrokerConnection
 from kwire.client.cluster import Cluster, parse_metadata
+from kwire.client.failures import ConnectionFailures, is_final, is_unknown_host
 from kwire.client.settings import ClientSettings
 from kwire.errors import BrokerError, ConnectionFailed, LogTruncated
 from kwire.identifiers import TopicPartition
@@ -97,6 +98,7 @@ class Client:
         self._connections: dict[tuple[str, int], BrokerConnection] = {}
         self._cluster: Cluster | None = None
         self._leaders: dict[TopicPartition, int] = {}
+        self.failures = ConnectionFailures()
 
     def close(self) -> None:
         """Close all connections."""
@@ -125,13 +127,14 @@ class Client:
             try:
                 return self._connect(address)
             except ConnectionFailed as error:
-                failure = error
+                if failure is None or not self._is_final(error):
+                    failure = error
         assert failure is not None  # bootstrap.servers is not empty
         raise failure
 
     def open_connection(self, node_id: int) -> BrokerConnection:
         """Open a connection that the caller owns, beside the client's. Raises like connection()."""
-        return BrokerConnection(*self._address(node_id), self.settings)
+        return self._open(self._address(node_id))
 
     def _address(self, node_id: int) -> tuple[str, int]:
         cluster = self._cluster or self._update_metadata([])
@@ -142,8 +145,17 @@ class Client:
     def _connect(self, address: tuple[str, int]) -> BrokerConnection:
         connection = self._connections.get(address)
         if connection is None or not connection.is_open:
-            connection = self._connections[address] = BrokerConnection(*address, self.settings)
+            connection = self._connections[address] = self._open(address)
         return connection
+
+    def _open(self, address: tuple[str, int]) -> BrokerConnection:
+        connection = BrokerConnection(*address, self.settings)
+        self.failures.clear(connection.address)
+        return connection
+
+    def _is_final(self, error: ConnectionFailed) -> bool:
+        """Return whether retries are useless; the name of a broker that was there before may come back."""
+        return is_final(error) or (self._cluster is None and is_unknown_host(error))
 
     def retry(self, attempt: Callable[[], T]) -> T:
         """Return attempt(); repeat it after retriable errors, for at most default.api.timeout.ms."""
@@ -153,9 +165,14 @@ class Client:
             try:
                 return attempt()
             except (BrokerError, ConnectionFailed) as error:
-                retriable = isinstance(error, ConnectionFailed) or ErrorCode(error.code).retriable
+                if isinstance(error, ConnectionFailed):
+                    retriable = not self._is_final(error)
+                else:
+                    retriable = ErrorCode(error.code).retriable
                 if not retriable or time.monotonic() + wait_ms / 1000 > deadline:
                     raise
+                if isinstance(error, ConnectionFailed):
+                    self.failures.note(error)
                 self._leaders.clear()
             time.sleep(wait_ms / 1000 * random.uniform(0.8, 1.2))
             wait_ms = min(wait_ms * 2, self.settings.retry_backoff_max_ms)

@@ -23,6 +23,7 @@ from typing import NamedTuple
 from kwire.client.broker_connection import BrokerConnection
 from kwire.client.client import FETCH, FETCH_BY_ID_VERSION, FETCH_WAIT_MS, Client, by_topic
 from kwire.client.cluster import Topic
+from kwire.client.failures import is_final
 from kwire.errors import BrokerError, ConnectionFailed, CorruptBatch, KwireError
 from kwire.identifiers import TopicPartition
 from kwire.messages import (
@@ -212,8 +213,8 @@ class Fetcher:
                 names = {at.topic_id: topic for (topic, _), at in wanted.items() if at.topic_id is not None}
                 self._sent[node_id] = Sent(connection, wanted, names)
             return found
-        except ConnectionFailed:
-            self._forget_leader(node_id)
+        except ConnectionFailed as error:
+            self._failed_at(node_id, error)
             return []
 
     def _connection(self, node_id: int) -> BrokerConnection:
@@ -255,8 +256,8 @@ class Fetcher:
             response = sent.connection.receive(
                 FetchResponse, timeout_ms=self._client.settings.request_timeout_ms + FETCH_WAIT_MS
             )
-        except ConnectionFailed:
-            self._forget_leader(node_id)
+        except ConnectionFailed as error:
+            self._failed_at(node_id, error)
             return []
         found: list[Result] = []
         for topic in response.responses:
@@ -320,7 +321,11 @@ class Fetcher:
 
     # ---- leaders
 
-    def _forget_leader(self, node_id: int) -> None:
+    def _failed_at(self, node_id: int, error: ConnectionFailed) -> None:
+        """Look up the leaders again. Raises the error if retries are useless."""
+        if is_final(error):
+            raise error
+        self._client.failures.note(error)
         self._sent.pop(node_id, None)
         for each in self._partitions.values():
             if each.leader == node_id:

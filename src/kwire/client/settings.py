@@ -17,7 +17,7 @@ from typing import Any
 from kwire.client.oauthbearer import OAuthConfigs, TokenSource, choose_source
 from kwire.errors import OptionError, did_you_mean
 
-__all__ = ["ClientSettings"]
+__all__ = ["ClientSettings", "parse_config"]
 
 MAX_INT32 = (1 << 31) - 1
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -275,24 +275,12 @@ class ClientSettings:
         """
         fields: Fields = {}
         ignored = []
-        for given, value in settings.items():
-            name = given.replace("_", ".")
-            name = SYNONYMS.get(name, name)
-            if name in IGNORED:
-                ignored.append(name)
-                continue
-            if reason := next((why for start, why in REFUSED.items() if name.startswith(start)), None):
-                raise OptionError(f"config '{name}' is not supported: {reason}")
-            if name not in KNOWN:
-                raise OptionError(f"unknown config '{name}'{did_you_mean(name, [*KNOWN, *IGNORED])}")
-            key, parse = KNOWN[name]
-            if key == "oauth_callback" and callable(value):
-                fields[key] = value
-                continue
-            try:
-                fields[key] = parse(str(value).lower() if isinstance(value, bool) else str(value))
-            except ValueError as error:
-                raise OptionError(f"config '{name}': expected {error}") from None
+        for name, value in settings.items():
+            parsed = parse_config(name, value)
+            if parsed is None:
+                ignored.append(_name_of(name))
+            else:
+                fields[parsed[0]] = parsed[1]
         if "bootstrap_servers" not in fields:
             raise OptionError("config 'bootstrap.servers' is required: comma-separated host:port")
         return cls(**check(fields), ignored=tuple(ignored))
@@ -306,6 +294,29 @@ class ClientSettings:
     def uses_tls(self) -> bool:
         """Whether connections are encrypted."""
         return self.security_protocol.endswith("SSL")
+
+
+def _name_of(given: str) -> str:
+    name = given.replace("_", ".")
+    return SYNONYMS.get(name, name)
+
+
+def parse_config(given: str, value: object) -> tuple[str, object] | None:
+    """Return the key in Fields and the value of one config; None for one that does not apply. Raises OptionError."""
+    name = _name_of(given)
+    if name in IGNORED:
+        return None
+    if reason := next((why for start, why in REFUSED.items() if name.startswith(start)), None):
+        raise OptionError(f"config '{name}' is not supported: {reason}")
+    if name not in KNOWN:
+        raise OptionError(f"unknown config '{name}'{did_you_mean(name, [*KNOWN, *IGNORED])}")
+    key, parse = KNOWN[name]
+    if key == "oauth_callback" and callable(value):
+        return key, value
+    try:
+        return key, parse(str(value).lower() if isinstance(value, bool) else str(value))
+    except ValueError as error:
+        raise OptionError(f"config '{name}': expected {error}") from None
 
 
 def check(fields: Fields) -> Fields:

@@ -29,9 +29,8 @@ def test_the_table_lists_what_the_copy_has(url: str, kwire: Callable, tmp_path: 
     result = kwire("log", "pull", url, "-o", copy)
     assert (result.code, result.err) == (0, "")
     lines = [line.split() for line in result.out.splitlines()]
-    assert lines[0][:4] == ["TOPIC", "PARTITION", "START", "END"]
-    assert lines[1][:4] == ["orders", "0", "10", "30"]
-    assert lines[1][-1] == "complete"
+    assert lines[0][:5] == ["TOPIC", "PARTITION", "STATE", "START", "END"]
+    assert lines[1][:5] == ["orders", "0", "complete", "10", "30"]
     assert lines[-1][:2] == ["3", "partitions,"]
     assert kwire("log", "verify", copy).out.endswith("no damage\n")
     assert json.loads((copy / MANIFEST).read_text())["complete"] is True

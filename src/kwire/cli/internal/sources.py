@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from kwire.cli import terminal
-from kwire.cli.client_configs import CLUSTER, client_configs
+from kwire.cli.client_configs import client_configs, is_cluster
 from kwire.cli.internal.moment import Moment, require_topic
 from kwire.cli.log.directories import open_cluster, open_directory
 from kwire.errors import BrokerError, OptionError
@@ -80,7 +80,7 @@ class InternalSource:
 def open_source(path: str, config: Sequence[str] | None, config_file: str | None) -> tuple[ClusterLogs | None, object]:
     """Open a directory or a cluster. Returns the cluster, None for a directory, and the logs."""
     settings = client_configs(path, config, config_file)
-    if not path.startswith(CLUSTER):
+    if not is_cluster(path):
         return None, open_directory(path)
     cluster = open_cluster(path, settings)
     return cluster, cluster

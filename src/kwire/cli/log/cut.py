@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kwire.cli import terminal
-from kwire.cli.client_configs import CLUSTER
+from kwire.cli.client_configs import is_cluster
 from kwire.cli.command import FINE, if_interrupted
 from kwire.cli.log.directories import check_path
 from kwire.cli.log.selection import parse_time
@@ -78,7 +78,7 @@ def restore_logs(
     if len(inputs) != 1:
         raise OptionError(f"{len(inputs)} paths: --at and --at-offsets take one log directory")
     (source,) = inputs
-    if source.startswith(CLUSTER):
+    if is_cluster(source):
         raise OptionError(f"{source}: a running cluster; copy it with kwire log pull, and restore the copy")
     check_path(source)
     point = _point(at, at_offsets)

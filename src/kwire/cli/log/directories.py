@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from kwire.cli import terminal
-from kwire.cli.client_configs import CLUSTER, client_configs
+from kwire.cli.client_configs import client_configs, is_cluster
 from kwire.cli.log.selection import Selection
 from kwire.errors import LogError, OptionError
 from kwire.pages.escaping import printable
@@ -45,7 +45,7 @@ def open_logs(path: str, config: Sequence[str] | None = None, config_file: str |
     ConnectionFailed.
     """
     settings = client_configs(path, config, config_file)
-    opened = open_cluster(path, settings) if path.startswith(CLUSTER) else open_directory(path)
+    opened = open_cluster(path, settings) if is_cluster(path) else open_directory(path)
     return cast("LogSource[ReadableLog]", opened)
 
 
@@ -59,7 +59,7 @@ def open_cluster(path: str, settings: Mapping[str, object]) -> ClusterLogs:
 def open_directory(path: str) -> LogDirectory:
     """Open the log directory at a path or URL. Raises OptionError where there is none, and for a cluster."""
     check_path(path)
-    if path.startswith(CLUSTER):
+    if is_cluster(path):
         raise OptionError(f"{path}: a cluster; this command needs a log directory")
     from kwire.log import LogDirectory
 

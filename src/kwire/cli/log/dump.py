@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kwire.cli import terminal
-from kwire.cli.client_configs import CLUSTER, client_configs
+from kwire.cli.client_configs import CLUSTER, client_configs, is_cluster
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.log.directories import check_path, open_cluster, open_directory, selected, warn_of_ignored
 from kwire.cli.log.files import Dumped, LogFile, PartitionOfCluster, kind_of, log_file, trailing_bytes
@@ -133,12 +133,12 @@ def _sources(
     paths: Sequence[str], selection: Selection, config: Sequence[str] | None, config_file: str | None
 ) -> tuple[list[Dumped], ClusterLogs | None]:
     """Return the files and partitions at paths, and the cluster if it is the only path."""
-    clusters = [path for path in paths if path.startswith(CLUSTER)]
+    clusters = [path for path in paths if is_cluster(path)]
     settings = client_configs((clusters or paths)[0], config, config_file)
     found: list[Dumped] = []
     source = None
     for path in paths:
-        if path.startswith(CLUSTER):
+        if is_cluster(path):
             source = open_cluster(path, settings)
             found += map(_of_cluster, selected(source, selection))
             warn_of_ignored(source.ignored)

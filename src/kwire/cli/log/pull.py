@@ -24,12 +24,12 @@ __all__ = ["pull"]
 COLUMNS = (
     Column(key="topic", heading="TOPIC"),
     Column(key="partition", heading="PARTITION", right=True),
+    Column(key="state", heading="STATE"),  # not last: a line may be longer than a terminal
     Column(key="log_start_offset", heading="START", right=True),
     Column(key="log_end_offset", heading="END", right=True),
-    Column(key="high_watermark", heading="HIGH WATERMARK", right=True),
-    Column(key="segments", heading="SEGMENTS", right=True),
     Column(key="size_bytes", heading="SIZE", show=bytes_text, right=True),
-    Column(key="state", heading="STATE"),
+    Column(key="segments", heading="SEGMENTS", right=True),
+    Column(key="high_watermark", heading="HIGH WATERMARK", right=True),
 )
 EVENTS = {
     "gap": "offsets {first} to {last} were removed by retention before they were copied",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kwire.cli import terminal
-from kwire.cli.client_configs import CLUSTER
+from kwire.cli.client_configs import is_cluster
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.log.directories import bytes_of, open_logs, selected, warn_of_ignored
 from kwire.cli.log.report import check_page_path, write_page
@@ -80,10 +80,10 @@ def verify(
     cluster; what compaction has changed there is a note. Exit code 1 if there is damage or a difference.
     """
     settings, none = (config, config_file), (None, None)
-    is_for_path = against is None or path.startswith(CLUSTER)
+    is_for_path = against is None or is_cluster(path)
     source, original = open_logs(path, *(settings if is_for_path else none)), None
     if against is not None:
-        original = open_logs(against, *(none if is_for_path and not against.startswith(CLUSTER) else settings))
+        original = open_logs(against, *(none if is_for_path and not is_cluster(against) else settings))
     logs = selected(source, Selection.parse(topic, partition))
     if report is not None:
         check_page_path(report)
