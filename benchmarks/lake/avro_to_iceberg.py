@@ -5,7 +5,8 @@
 from_avro of spark-avro on `substring(value, 6)`, and Iceberg's JAR with a Hadoop catalog. Both write unpartitioned
 Parquet with zstd, their default. `batch` is one write, also with jobs.table, which writes Kafka's columns as well;
 `stream` has the trigger availableNow, one micro-batch; `read` discards the decoded rows; `decode` reads the values from
-Parquet and discards the rows. All rows of the tables are compared.
+Parquet and discards the rows. All rows of the tables are compared. `batch.kwire-sail` is the program of `batch.kwire`
+on Sail, if ./dev test has installed it; its CPU time counts as that of Python.
 
 local[2] with the broker on the same two cores. Iceberg has no JAR for the newest Spark, so both sides run on Spark 4.1,
 in one session: PySpark 4.1.1, which the first run installs in build/pyspark-4.1. Ratio: rows per second by the peer's.
@@ -21,20 +22,23 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 from tools import kafka
+from tools.sail import SailEngine
 from tools.spark_tables import PACKAGES, install_pyspark
 
 from benchmarks.broker.serving import real_kafka
 from benchmarks.schemas.avro import ORDER, PREFIX, orders
 from benchmarks.spark.clusters import PARTITIONS, TUNED_READING, Cluster
-from benchmarks.spark.measure import ROOT, Meter, in_turns, show, start_session
+from benchmarks.spark.measure import ROOT, TICKS_A_SECOND, Cost, Meter, in_turns, processes, show, start_session
 from kwire.schemas.avro import Encoder, parse
 
 TOPIC = "orders"
@@ -76,8 +80,12 @@ def measure(jars: str) -> None:
         spark = start_session(**settings)
         copies = Copies(spark, cluster, work)
         meter = Meter(spark)
+        sail = engine_of_sail()
         cases = {name: case for name, case in copies.cases().items() if name.startswith(chosen)}
-        found = in_turns({name: lambda case=case: meter.run(case, served) for name, case in cases.items()}, runs)
+        runs_of = {name: partial(meter.run, case, served) for name, case in cases.items()}
+        if sail is not None and "batch.kwire-sail".startswith(chosen):
+            runs_of["batch.kwire-sail"] = lambda: on_sail(sail, copies.arguments("kwire.sail"))
+        found = in_turns(runs_of, runs)
         for name, cost in found.items():
             kind, _, side = name.partition(".")
             peers = [
@@ -88,6 +96,35 @@ def measure(jars: str) -> None:
             show(f"lake.avro_to_iceberg.{name}", cost, records, {peer: found[peer] for peer in peers})
         copies.compare(records)
         spark.stop()
+        if sail is not None:
+            sail.close()
+
+
+def engine_of_sail() -> SailEngine | None:
+    """Start Sail, if it is installed."""
+    try:
+        return SailEngine()
+    except kafka.Unavailable as missing:
+        print(f"# without Sail: {missing}", file=sys.stderr)
+        return None
+
+
+def on_sail(sail: SailEngine, arguments: tuple[object, ...]) -> Cost:
+    """Copy the topic on Sail."""
+    before, started = sum(processes()[sail.pid][1]), time.perf_counter()
+    sail(copy_topic, *arguments)
+    wall = time.perf_counter() - started
+    return Cost(wall, 0.0, (sum(processes()[sail.pid][1]) - before) / TICKS_A_SECOND)
+
+
+def copy_topic(session: SparkSession, address: str, schemas: str, options: dict[str, str], table: str) -> None:
+    """Copy the topic to a new table with kwire, on either engine."""
+    from kwire.spark.functions import from_registry
+
+    reader = session.read.format("kafka-live").option("kafka.bootstrap.servers", address)
+    values = reader.option("subscribe", TOPIC).option("columns", "value").load()
+    rows = values.select(from_registry("value", schemas, topic=TOPIC).alias("o")).select("o.*")
+    rows.write.format("kwire-iceberg").options(**options).mode("append").save(table)
 
 
 def avro_values(count: int) -> pa.Table:
@@ -135,7 +172,7 @@ class Copies:
         spark, ours, tuned = self.spark, {"columns": "value"}, TUNED_READING
         values = spark.read.parquet(f"{self.work}/values")
         return {
-            "batch.kwire": lambda: self.kwire_write(self.from_registry(self.read("kafka-live", ours))),
+            "batch.kwire": lambda: copy_topic(spark, *self.arguments("kwire.batch")),
             "batch.kwire-table": self.kwire_table,
             "batch.connector": lambda: self.peer_write(self.from_avro(self.read("kafka", {}))),
             "batch.connector-tuned": lambda: self.peer_write(self.from_avro(self.read("kafka", tuned))),
@@ -187,10 +224,10 @@ class Copies:
         self.last[case] = f"sales.orders_{next(self.numbers)}"
         return self.last[case]
 
-    def kwire_write(self, frame: DataFrame) -> None:
-        """Create a table with kwire."""
+    def arguments(self, case: str) -> tuple[str, str, dict[str, str], str]:
+        """Return the arguments of copy_topic for a new table."""
         options = {f"catalog.{key}": value for key, value in self.catalog().items()}
-        frame.write.format("kwire-iceberg").options(**options).mode("append").save(self.table("kwire.batch"))
+        return self.cluster.served.address, str(self.work / "schemas"), options, self.table(case)
 
     def kwire_table(self) -> None:
         """Create a table with kwire's job."""
