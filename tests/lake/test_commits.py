@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from kwire.errors import TableError
-from kwire.lake import Change, Layout, Mark, write_files
+from kwire.lake import Change, Layout, Mark, open_iceberg, open_table, write_files
 from kwire.lake.state import MAX_QUERIES, TableState
 from tests.lake.tables import KAFKA, Tables, kafka_rows, write
 
@@ -258,3 +258,15 @@ def test_files_of_a_merge_that_cannot_be_made_are_deleted(tables: Tables) -> Non
     with pytest.raises(TableError, match="column 'key' of mergeKey is null in a row"):
         write(table, rows, key=("key",))
     assert table.find_orphans(0) == []
+
+
+def test_a_catalog_has_the_name_that_its_properties_give(iceberg: Tables) -> None:
+    """Catalogs in SQL databases keep it, and other programs have to use the same."""
+    catalog = iceberg.catalog(f"file://{iceberg.folder}")
+    write(open_table("sales.named", catalog={**catalog, "name": "lake"}), kafka_rows(0, 3))
+    named = open_iceberg("sales.named", catalog, catalog_name="lake")
+    named.refresh()
+    assert named.exists
+    default = open_table("sales.named", catalog=catalog)
+    default.refresh()
+    assert not default.exists

@@ -68,6 +68,8 @@ def open_table(
 ) -> LakeTable:
     """Return the Iceberg table NAMESPACE.NAME of a catalog, or the Delta table at a path or URL, which has a slash.
 
+    catalog: properties, and `name`, that of the catalog: its section in PyIceberg's configuration, or its name in a SQL
+    database.
     Raises OptionError, TableError.
     """
     if "/" in name or "." not in name:
@@ -76,4 +78,6 @@ def open_table(
         return open_delta(name, storage)
     if storage:
         raise OptionError(f"storage: requires the path or URL of a Delta table, got '{name}'")
-    return open_iceberg(name, catalog or {})
+    properties = dict(catalog or {})
+    catalog_name = properties.pop("name", None)
+    return open_iceberg(name, properties, catalog_name=catalog_name)
