@@ -14,7 +14,11 @@ from kwire.cli.main import run
 from kwire.errors import TableError
 from kwire.lake import Layout, append_logs, write_files
 from kwire.log import LogDirectory
+from kwire.log.readable_log import ReadableLog
+from kwire.schemas import Registry, encode
 from tests.golden import DATA
+from tests.lake.avro_values import registry as registry
+from tests.lake.avro_values import write_values
 from tests.lake.tables import Tables
 
 LAYOUT = Layout()
@@ -98,7 +102,7 @@ def test_the_commands(tables: Tables, kafka_logs: dict[str, Path], capsys: pytes
     source = str(kafka_logs["modern"] / "data")
     assert run(["lake", "append", source, *where, "--topic", "orders", "--partition", "0", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == [
-        {"topic": "orders", "partition": 0, "rows": 7015, "start_offset": 0, "end_offset": 7015}
+        {"topic": "orders", "partition": 0, "rows": 7015, "start_offset": 0, "end_offset": 7015, "problem": None}
     ]
     assert run(["lake", "offsets", *where, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == [
@@ -114,6 +118,80 @@ def test_the_commands(tables: Tables, kafka_logs: dict[str, Path], capsys: pytes
     assert found["path"].endswith(dead.path.rpartition("/")[2])
     assert run(["lake", "clean", *where, "--older-than", "0", "--apply"]) == 0
     assert table.find_orphans(0) == []
+
+
+def test_offsets_that_retention_deleted_are_said(
+    tables: Tables, tmp_path: Path, registry: Registry, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Between two runs, and while one reads."""
+    source = write_values(tmp_path / "logs", [b"value"] * 10)
+    list(append_logs(tables.open(), [LogDirectory(source)["avro", 0]], layout=LAYOUT))
+
+    def roll(start: int, end: int) -> None:
+        (segment,) = (source / "avro-0").glob("*.log")
+        write_values(source, [b"value"] * (end - start), first=start)
+        segment.unlink()
+
+    roll(15, 20)
+    assert run(["lake", "append", str(source), *arguments(tables), "--format", "json"]) == 0
+    printed = capsys.readouterr()
+    (row,) = json.loads(printed.out)
+    lost = "retention deleted offsets 10 to 14 before they were appended"
+    assert (row["rows"], row["start_offset"], row["end_offset"], row["problem"]) == (5, 15, 20, lost)
+    assert f"avro-0: {lost}" in printed.err
+
+    log: ReadableLog = LogDirectory(source)["avro", 0]
+    end = log.last_stable_offset
+    roll(20, 30)
+    late = LogDirectory(source)["avro", 0]
+    really = late.pin
+
+    def pin(start: int, end: int | None, isolation: Any) -> Any:
+        roll(25, 30)  # after the offsets to append were chosen
+        return really(start, end, isolation)
+
+    late.pin = pin  # type: ignore[method-assign]
+    (done,) = append_logs(tables.open(), [late], layout=LAYOUT)
+    assert end == 20
+    assert done.problem == "retention deleted offsets 20 to 24 before they were appended"
+    assert [offset for _, offset in places(tables.read())] == [*range(10), *range(15, 20), *range(25, 30)]
+
+
+def test_values_of_a_registry_are_decoded(
+    tables: Tables, tmp_path: Path, registry: Registry, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the command; a bad value fails, or becomes null or a dead letter."""
+    good = encode({"id": 7}, registry, schema=41)
+    source = str(write_values(tmp_path / "logs", [good, b"plain text", None]))
+    words = ["lake", "append", source, *arguments(tables), "--registry", str(tmp_path / "schemas")]
+    assert run(words) == 1
+    assert "avro-0, offset 1: no schema id" in capsys.readouterr().err
+    assert run([*words, "--mode", "deadletter"]) == 0
+    assert run([*words, "--mode", "deadletter"]) == 0
+    rows = tables.read().sort_by("offset").select(["value", "value_error", "value_bytes"]).to_pylist()
+    assert [row["value"] for row in rows] == [{"id": 7, "note": None}, None, None]
+    assert [row["value_bytes"] for row in rows] == [None, b"plain text", None]
+    assert [bool(row["value_error"]) for row in rows] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("words", "fields"),
+    [
+        (["--schema", "union"], {"id", "note"}),
+        (["--schema", "41"], {"id"}),
+        (["--subject", "avro-value"], {"id", "note"}),
+    ],
+)
+def test_the_schema_that_values_are_read_as(
+    tmp_path: Path, registry: Registry, words: list[str], fields: set[str]
+) -> None:
+    source = str(write_values(tmp_path / "logs", [encode({"id": 7}, registry, schema=41), b"bad"]))
+    table = str(tmp_path / "orders")
+    options = ["--registry", str(tmp_path / "schemas"), *words, "--mode", "permissive"]
+    assert run(["lake", "append", source, table, *options]) == 0
+    rows = Tables("delta", tmp_path).read()
+    assert {field.name for field in rows.schema.field("value").type} == fields
+    assert rows.sort_by("offset").column("value").is_valid().to_pylist() == [True, False]
 
 
 def test_tiered_storage_then_the_brokers_directory(
@@ -154,10 +232,16 @@ def test_tiered_storage_then_the_brokers_directory(
         (["offsets", "nope/x", "--catalog", "uri=x"], "catalog: requires an Iceberg table NAMESPACE.NAME"),
         (["offsets", "a.b", "--storage", "x=y"], "storage: requires the path or URL of a Delta table"),
         (["offsets", "a.b", "--catalog", "uri"], "--catalog: expected NAME=VALUE"),
+        (["append", ".", "a/b", "--registry-config", "x"], "--registry-config: requires --registry"),
+        (["append", ".", "a/b", "--registry", "http://u:hunter2@h"], "--registry: secrets on a command line are"),
+        (["append", ".", "a/b", "--registry", ".", "--schema", "x"], "latest, union, an id or a file; 'x': No such"),
         (["clean", "a.b", "--catalog", "s3.secret-access-key=hunter2"], "secrets on a command line are visible"),
     ],
 )
-def test_wrong_usage(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage(
+    words: list[str], message: str, kafka_logs: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(kafka_logs["modern"] / "data") if word == "." else word for word in words]
     assert run(["lake", *words]) == 2
     error = capsys.readouterr().err
     assert message in error

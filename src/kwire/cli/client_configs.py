@@ -9,7 +9,7 @@ from kwire.cli import terminal
 from kwire.errors import OptionError
 from kwire.pages.escaping import printable
 
-__all__ = ["CLUSTER", "client_configs", "is_cluster"]
+__all__ = ["CLUSTER", "client_configs", "is_cluster", "read_properties"]
 
 CLUSTER = "kafka://"
 """Begin of a path that is a cluster; kwire.client.address, which parses it, takes long to import."""
@@ -53,18 +53,24 @@ def _show_warnings() -> None:
 
 def _from_file(path: str) -> dict[str, object]:
     from kwire.client.settings import parse_config
-    from kwire.storage.checkpoints import parse_properties
 
-    try:
-        found = dict(parse_properties(Path(path).read_bytes()))
-    except OSError as error:
-        raise OptionError(f"{path}: cannot be read: {error.strerror}") from None
+    found: dict[str, object] = dict(read_properties(path))
     try:
         for name, value in found.items():
             parse_config(name, value)
     except OptionError as error:
         raise OptionError(f"{path}: {error}") from None
     return dict(found)
+
+
+def read_properties(path: str) -> dict[str, str]:
+    """Read NAME=VALUE lines. Raises OptionError."""
+    from kwire.storage.checkpoints import parse_properties
+
+    try:
+        return parse_properties(Path(path).read_bytes())
+    except OSError as error:
+        raise OptionError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _pair(text: str) -> tuple[str, str]:

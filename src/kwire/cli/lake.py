@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -17,7 +19,7 @@ from kwire.errors import OptionError
 from kwire.pages.quantities import bytes_text
 
 if TYPE_CHECKING:
-    from kwire.lake import LakeTable
+    from kwire.lake import Appended, LakeTable
 
 __all__ = ["register"]
 
@@ -43,6 +45,14 @@ StorageOptions = Annotated[
         "Secrets belong in environment variables.",
     ),
 ]
+
+
+class BadValues(enum.StrEnum):
+    """Values of --mode."""
+
+    FAILFAST = "failfast"
+    PERMISSIVE = "permissive"
+    DEADLETTER = "deadletter"
 
 
 class Isolation(enum.StrEnum):
@@ -87,6 +97,37 @@ def append(
         Isolation, typer.Option(help="read_committed excludes aborted and open transactions.")
     ] = Isolation.READ_COMMITTED,
     headers: Annotated[bool, typer.Option("--headers", help="Column of record headers.")] = False,
+    registry: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL|PATH",
+            help="Decode values with a schema registry: its URL, a folder of schemas, or a log directory or kafka:// "
+            "URL with the topic _schemas.",
+        ),
+    ] = None,
+    registry_config: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Settings of the registry as NAME=VALUE lines, such as basic.auth.user.info."
+        ),
+    ] = None,
+    subject: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Subject of the values, by default TOPIC-value of one topic.")
+    ] = None,
+    schema: Annotated[
+        str | None,
+        typer.Option(metavar="SCHEMA", help="Reader's schema: latest (default), union, an id, or the file of one."),
+    ] = None,
+    mode: Annotated[
+        BadValues | None,
+        typer.Option(
+            help="Values that cannot be decoded: failfast (default) fails, permissive makes them null, deadletter adds "
+            "columns with the error and the bytes."
+        ),
+    ] = None,
+    message: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Protobuf message, if it is not the first of its schema.")
+    ] = None,
     config: ClientConfigs = None,
     config_file: ClientConfigFile = None,
     format: FormatOption = Format.TABLE,
@@ -98,25 +139,18 @@ def append(
     """
     from kwire.cli.log.directories import open_logs, selected, warn_of_ignored
     from kwire.cli.log.selection import Selection
-    from kwire.lake import Layout, append_logs
+    from kwire.cli.registry import registry_of, schema_of
+    from kwire.lake import Layout, ValueDecoding, append_logs
 
     found = _open(table, catalog, storage)
     opened = open_logs(source, config, config_file)
     logs = selected(opened, Selection.parse(topic, partition))
     layout = Layout(partition_by=tuple(partition_by or ()))
-    appended = append_logs(found, logs, layout=layout, isolation=isolation.value, headers=headers)
+    choice = {"subject": subject, "schema": schema_of(schema), "mode": mode and mode.value, "message": message}
+    decoding = ValueDecoding.choose(registry_of(registry, registry_config), (log.topic for log in logs), choice)
+    appended = append_logs(found, logs, layout=layout, isolation=isolation.value, headers=headers, decoding=decoding)
     with if_interrupted("the table has what was committed; run the command again to continue"):
-        rows = (
-            {
-                "topic": each.topic,
-                "partition": each.partition,
-                "rows": each.rows,
-                "start_offset": each.start_offset,
-                "end_offset": each.end_offset,
-            }
-            for each in appended
-        )
-        write_rows(rows, APPENDED, format, live=True)
+        write_rows(_rows(appended), APPENDED, format, live=True)
     warn_of_ignored(opened.ignored)
     return FINE
 
@@ -175,6 +209,14 @@ def clean(
     return FOUND if orphans and not apply else FINE
 
 
+def _rows(appended: Iterable[Appended]) -> Iterator[dict[str, object]]:
+    """Return a row for each partition, and print what could not be appended."""
+    for each in appended:
+        yield dataclasses.asdict(each)
+        if each.problem is not None:
+            terminal.warn(f"{each.topic}-{each.partition}: {each.problem}")
+
+
 def _existing(table: str, catalog: Sequence[str] | None, storage: Sequence[str] | None) -> LakeTable:
     found = _open(table, catalog, storage)
     found.refresh()
@@ -197,6 +239,8 @@ def _pairs(option: str, given: Sequence[str] | None) -> list[tuple[str, str]]:
             raise OptionError(f"{option}: expected NAME=VALUE")
         if any(part in name.lower() for part in ("secret", "password", "token", "credential", "access")):
             raise OptionError(f"{option} {name.strip()}: secrets on a command line are visible to others; see --help")
+        if "://" in value and urlsplit(value).password is not None:
+            raise OptionError(f"{option} {name.strip()}: a password on a command line is visible to others; see --help")
         found.append((name.strip(), value.strip()))
     return found
 
@@ -211,6 +255,7 @@ def register(app: typer.Typer) -> None:
         append,
         "kwire lake append kafka://broker:9092 /lake/orders --topic orders",
         f"kwire lake append /var/lib/kafka/data sales.orders --topic orders {catalog}",
+        "kwire lake append kafka://broker:9092 /lake/orders --topic orders --registry http://localhost:8081",
     )
     add_command(group, "offsets", offsets, "kwire lake offsets /lake/orders")
     add_command(

@@ -6,6 +6,7 @@
     write_files(batches, plan)                          data files of one task
     table.commit(files, change, plan)                   once for each Mark, with the offsets of the rows
     append_logs(table, logs)                            logs into a table, from where it ends
+    ValueDecoding.resolve(registry, topics)             decodes their values meanwhile
     table.state(), find_orphans(), delete_orphans()     what it has, and what it does not
 
 See docs/tables.md.
@@ -18,6 +19,7 @@ from collections.abc import Mapping
 from kwire.errors import OptionError
 from kwire.lake.append import Appended, append_logs
 from kwire.lake.data_files import FilePlan, TaskFiles, WrittenFile, write_files
+from kwire.lake.decoding import ValueDecoding
 from kwire.lake.state import Change, Mark, Spans, TableState, merge_spans
 from kwire.lake.table import LakeTable, Layout, Orphan
 
@@ -32,6 +34,7 @@ __all__ = [
     "Spans",
     "TableState",
     "TaskFiles",
+    "ValueDecoding",
     "WrittenFile",
     "append_logs",
     "merge_spans",

@@ -7,34 +7,39 @@ commit ended, and a run that meets another one fails without a row twice.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from kwire.errors import TableError
+from kwire.errors import LogError, TableError
 from kwire.lake.data_files import write_files
+from kwire.lake.decoding import ValueDecoding
 from kwire.lake.state import Change
 from kwire.lake.table import LakeTable, Layout
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kwire.log.readable_log import ReadableLog
+    from kwire.log.readable_log import Isolation, ReadableLog
 
-__all__ = ["Appended", "append_logs", "new_offsets"]
+__all__ = ["Appended", "append_logs", "new_offsets", "read_offsets", "rows_schema"]
 
 COMMIT_BYTES = 2 << 30  # Arrow memory of the rows of a commit, which are in memory only in part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appended:
-    """What was appended of a partition. offsets: from start_offset to end_offset, exclusive; equal without any."""
+    """What was appended of a partition. offsets: from start_offset to end_offset, exclusive; equal without any.
+
+    problem: the offsets that retention deleted before they were appended, None if there are none.
+    """
 
     topic: str
     partition: int
     start_offset: int
     end_offset: int
     rows: int
+    problem: str | None = None
 
 
 def append_logs(
@@ -42,55 +47,106 @@ def append_logs(
     logs: Sequence[ReadableLog],
     *,
     layout: Layout,
-    isolation: Literal["read_uncommitted", "read_committed"] = "read_committed",
+    isolation: Isolation = "read_committed",
     headers: bool = False,
+    decoding: ValueDecoding | None = None,
     commit_bytes: int = COMMIT_BYTES,
 ) -> Iterator[Appended]:
     """Append the records of logs; return a row for each partition as it is done.
 
-    Raises LogError, CorruptBatch, BrokerError, ConnectionFailed for the logs; TableError, OptionError for the table.
+    decoding: of values, as ValueDecoding.resolve() returns it; by default they are bytes.
+    Raises LogError, CorruptBatch, BrokerError, ConnectionFailed for the logs; DecodeError, RegistryError for values;
+    TableError, OptionError for the table.
     """
     from kwire.records.columns import COLUMNS
 
     columns = [name for name in COLUMNS if headers or name != "headers"]
     for log in logs:
         table.refresh()
-        key = (log.topic, log.partition)
-        start, end = new_offsets(table, log, isolation)
-        first, rows = start, 0
+        start, end, lost = new_offsets(table, log, isolation)
+        key, first, rows, problems = (log.topic, log.partition), start, 0, [lost] if lost else []
         while start < end:
-            reader = log.read_arrow(start, end, isolation, columns)
-            plan = table.prepare(reader.schema, layout)
-            limited = _Limited(reader, commit_bytes)
+            plan = table.prepare(rows_schema(columns, decoding), layout)
+            read = read_offsets(log, (start, end), isolation, columns, decoding, problems.append)
+            limited = _Limited(read, commit_bytes)
             written = write_files(limited, plan)
             until = limited.next_offset if limited.is_cut else end
             change = Change(id=uuid.uuid4().hex, spans={key: (start, until)}, continues=True)
             table.commit(written.files, change, plan)
             rows, start = rows + written.rows, until
-        yield Appended(topic=key[0], partition=key[1], start_offset=first, end_offset=start, rows=rows)
+        yield Appended(
+            topic=key[0],
+            partition=key[1],
+            start_offset=first,
+            end_offset=start,
+            rows=rows,
+            problem="; ".join(problems) or None,
+        )
 
 
-def new_offsets(table: LakeTable, log: ReadableLog, isolation: str) -> tuple[int, int]:
+def new_offsets(table: LakeTable, log: ReadableLog, isolation: str) -> tuple[int, int, str | None]:
     """Return the offsets [start, end) of a log that a table, as of its last refresh, does not have.
 
+    The third value names the offsets after the table's that the log no longer has, None if there are none.
     Raises TableError for a log that ends before the table's offset.
     """
     key = (log.topic, log.partition)
     end = log.last_stable_offset if isolation == "read_committed" else log.log_end_offset
-    known = table.end_offsets([key]).get(key, 0)
-    if known > end:
+    known = table.end_offsets([key]).get(key)
+    if known is not None and known > end:
         raise TableError(
             f"{log.topic}-{log.partition} ends at offset {end}, before the table's offset {known}; this is another "
             "log than the one that was appended",
             table.name,
         )
-    return max(known, log.log_start_offset), end
+    if known is None:  # whatever the log has
+        return log.log_start_offset, max(log.log_start_offset, end), None
+    start = max(known, log.log_start_offset)
+    return start, max(start, end), _lost(known, start) if start > known else None
+
+
+def rows_schema(columns: Sequence[str], decoding: ValueDecoding | None) -> pa.Schema:
+    """Return the schema of the rows of read_offsets."""
+    from kwire.log.arrow import schema_of
+
+    schema = schema_of(columns)
+    return schema if decoding is None else decoding.schema_of(schema)
+
+
+def read_offsets(
+    log: ReadableLog,
+    offsets: tuple[int, int],
+    isolation: Isolation,
+    columns: Sequence[str],
+    decoding: ValueDecoding | None,
+    note: Callable[[str], object],
+) -> Iterator[pa.RecordBatch]:
+    """Yield the records at offsets [start, end) as rows. note: called with what retention has deleted of them.
+
+    Raises LogError for a log that is shorter than that, and the errors of logs and values.
+    """
+    from kwire.log.arrow import read_pinned
+
+    start, end = offsets
+    pinned = log.pin(start, end, isolation)
+    if pinned.end_offset < end:
+        raise LogError(
+            f"the log ends at offset {pinned.end_offset}; it had offset {end - 1} when the run began", log.url
+        )
+    if pinned.start_offset > start:
+        note(_lost(start, min(pinned.start_offset, end)))
+    batches: Iterable[pa.RecordBatch] = read_pinned(log, pinned, columns)
+    yield from batches if decoding is None else decoding.decode(batches)
+
+
+def _lost(start: int, end: int) -> str:
+    return f"retention deleted offsets {start} to {end - 1} before they were appended"
 
 
 class _Limited:
     """Batches up to a size. is_cut: whether there are more, from next_offset on."""
 
-    def __init__(self, batches: pa.RecordBatchReader, max_bytes: int) -> None:
+    def __init__(self, batches: Iterable[pa.RecordBatch], max_bytes: int) -> None:
         self._batches, self._max_bytes = batches, max_bytes
         self.is_cut, self.next_offset = False, 0
 

@@ -38,8 +38,16 @@ AVRO_TYPES = {"record", "enum", "fixed", "map", "error"}
 
 
 def open_registry(registry: Registry | str | os.PathLike[str]) -> Registry:
-    """Return the registry at a URL or in a folder, or the given one."""
-    return registry if isinstance(registry, Registry) else Registry(registry)
+    """Return the registry at a URL or in a folder, or the given one; a log directory or cluster has it as `_schemas`.
+
+    Raises OptionError, RegistryError, LogError.
+    """
+    if isinstance(registry, Registry):
+        return registry
+    text = os.fspath(registry)  # a topic is read here, on the driver
+    if text.lower().startswith("kafka://") or os.path.isdir(os.path.join(text, "_schemas-0")):
+        return Registry.from_topic(text)
+    return Registry(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

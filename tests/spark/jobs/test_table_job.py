@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.lake.avro_values import registry as registry
+from tests.lake.avro_values import write_values
 from tests.lake.tables import FORMATS, Tables
 from tests.maintenance.pull.test_pull import create, delete, delete_records, write
 from tests.spark.jobs.test_jobs import done_here as done_here
@@ -19,7 +20,6 @@ from kwire.client.cluster_logs import ClusterLogs
 from kwire.errors import JobFailed, LogError, OptionError, TableError
 from kwire.lake import Layout, append_logs
 from kwire.log import LogDirectory
-from kwire.records import Record, TimestampType, write_batch
 from kwire.schemas import Registry, encode
 from kwire.spark import jobs
 from kwire.spark.jobs import tabling
@@ -226,30 +226,6 @@ def test_tasks_of_spark_write_the_files(spark: SparkSession, modern: Path, tmp_p
     assert tables.open().find_orphans(0) == []
 
 
-@pytest.fixture
-def registry(tmp_path: Path) -> Registry:
-    folder = tmp_path / "schemas"
-    folder.mkdir()
-    versions: list[list[dict[str, Any]]] = [[{"name": "id", "type": "int"}]]
-    versions.append([{"name": "id", "type": "long"}, {"name": "note", "type": ["null", "string"], "default": None}])
-    for number, fields in enumerate(versions, 1):
-        text = json.dumps({"type": "record", "name": "Order", "fields": fields})
-        (folder / f"avro-value.{number}.{40 + number}.avsc").write_text(text)
-    return Registry(folder)
-
-
-def write_values(folder: Path, values: list[bytes]) -> Path:
-    """Write a log of the topic `avro`."""
-    (folder / "avro-0").mkdir(parents=True)
-    kind = TimestampType.CREATE_TIME
-    rows = [
-        Record(offset=n, timestamp=1, timestamp_type=kind, key=None, value=value, headers=[])
-        for n, value in enumerate(values)
-    ]
-    (folder / "avro-0" / f"{0:020}.log").write_bytes(write_batch(rows))
-    return folder
-
-
 def test_values_of_a_registry_become_structs(
     tables: Tables, tmp_path: Path, registry: Registry, done_here: list[list[str]]
 ) -> None:
@@ -271,8 +247,53 @@ def test_a_value_that_does_not_decode_fails_its_partition(
     assert "schema id" in str(failed.value)
 
 
+def test_small_partitions_share_files(tmp_path: Path, done_here: list[list[str]]) -> None:
+    """Also when one of them is damaged: it fails, and the others are complete."""
+    logs = tmp_path / "logs"
+    for partition in range(100):
+        write_values(logs, [b"%d" % partition] * 3, partition=partition)
+    tables = Tables("iceberg", tmp_path)
+    jobs.table(NOBODY, str(logs), **where(tables))
+    rows = tables.read()
+    assert sorted(rows.column("value").to_pylist()) == sorted(b"%d" % n for n in range(100) for _ in range(3))
+    table: Any = tables.open()
+    table.refresh()
+    files = len(table.table.inspect.files())
+    assert files <= 10
+    for partition in range(100):
+        write_values(logs, [b"more"], partition=partition, first=3)
+    path = logs / "avro-7" / f"{3:020}.log"
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    with pytest.raises(JobFailed, match=r"table: 1 of 100 failed: avro-7: "):
+        jobs.table(NOBODY, str(logs), **where(tables))
+    assert tables.read().num_rows == 399
+    assert tables.open().find_orphans(0) == []
+
+
 def test_a_registry_requires_one_topic(
     tables: Tables, modern: Path, registry: Registry, done_here: list[list[str]]
 ) -> None:
-    with pytest.raises(OptionError, match=r"registry: requires one topic, .*; topics: orders, txn"):
+    with pytest.raises(OptionError, match=r"registry: requires one topic or a subject, .*: orders, txn"):
         jobs.table(NOBODY, str(modern), topics=["orders", "txn"], registry=registry, **where(tables))
+
+
+def test_a_value_that_does_not_decode_becomes_a_dead_letter_and_keeps_its_key(
+    tables: Tables, tmp_path: Path, registry: Registry, done_here: list[list[str]]
+) -> None:
+    """A table merged by key: a tombstone deletes, a bad value does not."""
+    first, second = encode({"id": 1}, registry, topic="avro"), encode({"id": 2}, registry, topic="avro")
+    logs = write_values(tmp_path / "logs", [first, b"plain text", second, None], keys=[b"a", b"b", b"c", b"c"])
+    given: dict[str, Any] = {**where(tables), "registry": registry, "merge_key": ["key"]}
+    with pytest.raises(OptionError, match="mode: with permissive, values that cannot be decoded are null, which del"):
+        jobs.table(NOBODY, str(logs), **given, mode="permissive")
+    jobs.table(NOBODY, str(logs), **given, mode="deadletter", schema="union")
+    rows = tables.read().sort_by("offset").select(["key", "value", "value_error", "value_bytes"]).to_pylist()
+    assert rows[0] == {"key": b"a", "value": {"id": 1, "note": None}, "value_error": None, "value_bytes": None}
+    assert (rows[1]["key"], rows[1]["value"], rows[1]["value_bytes"]) == (b"b", None, b"plain text")
+    assert "no schema id" in rows[1]["value_error"]
+    assert len(rows) == 2
+
+
+def test_options_of_decoding_require_a_registry(tables: Tables, modern: Path, done_here: list[list[str]]) -> None:
+    with pytest.raises(OptionError, match="mode: requires registry"):
+        jobs.table(NOBODY, str(modern), **where(tables), topics=["orders"], mode="deadletter")

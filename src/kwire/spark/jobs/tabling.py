@@ -1,7 +1,7 @@
 """table: the records of logs into an Iceberg or Delta table, from the offsets that the table has to the ends.
 
     driver    new offsets of each partition -> ranges -> steps of a bounded size
-    tasks     a range as Arrow batches -> Parquet files, whose names return to the driver
+    tasks     ranges as Arrow batches -> Parquet files, whose names return to the driver; small ranges share files
     driver    a commit for each step: the files, and the offsets of their partitions
 
 Rows do not pass through Spark's JVM. Nothing but the table says what is complete, so there is no journal: a job that
@@ -15,15 +15,17 @@ import logging
 import pickle
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
-from kwire.errors import LogError, OptionError
+from kwire.errors import KwireError, LogError, OptionError
 from kwire.identifiers import TopicPartition
-from kwire.lake.append import new_offsets
-from kwire.lake.data_files import FilePlan, TaskFiles, WrittenFile, write_files
+from kwire.lake.append import new_offsets, read_offsets, rows_schema
+from kwire.lake.data_files import FilePlan, WrittenFile, write_files
+from kwire.lake.decoding import ValueDecoding
 from kwire.lake.state import Change, Spans
 from kwire.lake.table import LakeTable, Layout
 from kwire.log.paths import StorageOptions, open_logs
@@ -31,7 +33,7 @@ from kwire.spark.jobs.choice import as_list, select_logs
 from kwire.spark.jobs.journal import Row
 from kwire.spark.jobs.result import JobResult, result_of
 from kwire.spark.jobs.runner import Item, JobRun, Outcome, Progress, ProgressCallback, run_items
-from kwire.spark.packing import RECORD_BYTES, SMALLEST_TASK_BYTES, TaskSizes
+from kwire.spark.packing import RECORD_BYTES, SMALLEST_TASK_BYTES, TaskSizes, group_small
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,12 +42,12 @@ if TYPE_CHECKING:
     from kwire.log.file_names import Ignored
     from kwire.log.readable_log import Isolation, ReadableLog
     from kwire.schemas import RegisteredSchema, Registry
+    from kwire.schemas.columns import Mode
 
 __all__ = ["table"]
 
 STEP_BYTES = 8 << 30  # of logs, in a commit
 MERGED_STEP_BYTES = 256 << 20  # with merge_key, since the driver merges the rows of a commit in memory
-VALUE = "value"
 COLUMNS = {
     "topic": "string",
     "partition": "int",
@@ -70,56 +72,21 @@ class Range:
     topic_id: uuid.UUID | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValueDecoding:
-    """Decodes the values of a topic. schema: which they are read as, the latest one when the job began."""
+@dataclass(slots=True, kw_only=True)
+class RangesDone:
+    """Ranges in the same files: for each the number of rows, and notes. failure: why none of it was written."""
 
-    registry: Registry
-    schema: RegisteredSchema
-
-    @classmethod
-    def of(cls, registry: str | Registry, keys: Iterable[TopicPartition]) -> ValueDecoding:
-        """Look up the schema of a topic's values. Raises OptionError for several topics, RegistryError."""
-        from kwire.schemas import subject_name
-        from kwire.schemas.columns import open_registry
-
-        topics = sorted({topic for topic, _ in keys})
-        if len(topics) != 1:
-            found = ", ".join(topics)[:500] or "none"
-            raise OptionError(f"registry: requires one topic, since its values are one column; topics: {found}")
-        opened = open_registry(registry)
-        return cls(registry=opened, schema=opened.latest(subject_name(topics[0])))
-
-    def schema_of(self, schema: pa.Schema) -> pa.Schema:
-        """Return the schema of decoded rows."""
-        from kwire.schemas import schema_type
-
-        return schema.set(schema.get_field_index(VALUE), pa_field(schema_type(self.registry, schema=self.schema)))
-
-    def decode(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Decode the column `value`. Raises DecodeError with topic, partition, offset and schema id."""
-        from kwire.schemas.columns import ColumnDecoder, Target
-
-        decoder = ColumnDecoder(
-            self.registry, Target(schema=self.schema, subject=None, message=None, key=False), mode="failfast"
-        )
-        for batch in batches:
-            headers = batch.column("headers") if "headers" in batch.schema.names else None
-            source = [batch.column(name) for name in ("topic", "partition", "offset")]
-            values = decoder.decode(batch.column(VALUE), headers, source)
-            yield batch.set_column(batch.schema.get_field_index(VALUE), pa_field(values.type), values)
-
-
-def pa_field(kind: pa.DataType) -> pa.Field:
-    """Return the field of decoded values."""
-    import pyarrow as pa
-
-    return pa.field(VALUE, kind)
+    files: Sequence[WrittenFile] = ()
+    ranges: list[tuple[int, list[str]]] = field(default_factory=list)
+    failure: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WriteRange:
-    """Writes the files of one range. cluster: its URL; settings: of the client. decoding: of values, if any."""
+class WriteRanges:
+    """Writes the files of ranges. cluster: its URL; settings: of the client. decoding: of values, if any.
+
+    Its row is a list, with an entry for each part that has its own files.
+    """
 
     plan: FilePlan
     decoding: ValueDecoding | None
@@ -129,22 +96,36 @@ class WriteRange:
     settings: Mapping[str, object] = field(repr=False)
 
     def __call__(self, item: Item, attempt: str) -> Row:
-        from kwire.log.arrow import read_pinned
+        parts: Sequence[Range] = item.subject
+        try:
+            done = [self._write(parts)]
+        except KwireError as error:
+            # without the one that fails: its rows must not be in the files of the others
+            done = [RangesDone(failure=str(error))] if len(parts) == 1 else [self._write_alone(part) for part in parts]
+        return {"done": base64.b64encode(pickle.dumps(done)).decode()}
 
-        part: Range = item.subject
+    def _write_alone(self, part: Range) -> RangesDone:
+        try:
+            return self._write([part])
+        except KwireError as error:
+            return RangesDone(failure=str(error))
+
+    def _write(self, parts: Sequence[Range]) -> RangesDone:
+        done = RangesDone()
+        done.files = write_files(chain.from_iterable(self._read(part, done) for part in parts), self.plan).files
+        return done
+
+    def _read(self, part: Range, done: RangesDone) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a range; add their number, and what is not there, to `done`."""
+        notes: list[str] = []
+        rows = 0
         with self._open(part) as (log, ignored):
-            pinned = log.pin(part.start, part.end, self.isolation)
-            if pinned.end_offset < part.end:
-                raise LogError(
-                    f"the log ends at offset {pinned.end_offset}; it had offset {part.end - 1} when the job began",
-                    log.url,
-                )
-            batches = read_pinned(log, pinned, self.columns)
-            written = write_files(batches if self.decoding is None else self.decoding.decode(batches), self.plan)
-            notes = [each.reason for each in ignored if each.name == f"{log.topic}-{log.partition}"]
-            if pinned.start_offset > part.start:
-                notes.insert(0, _deleted(part.start, min(pinned.start_offset, part.end)))
-        return {"files": base64.b64encode(pickle.dumps(written)).decode(), "notes": notes}
+            offsets = (part.start, part.end)
+            for batch in read_offsets(log, offsets, self.isolation, self.columns, self.decoding, notes.append):
+                rows += len(batch)
+                yield batch
+            notes += [each.reason for each in ignored if each.name == f"{log.topic}-{log.partition}"]
+        done.ranges.append((rows, notes))
 
     @contextmanager
     def _open(self, part: Range) -> Iterator[tuple[ReadableLog, Sequence[Ignored]]]:
@@ -192,6 +173,10 @@ def table(
     isolation: Isolation = "read_committed",
     headers: bool = False,
     registry: str | Registry | None = None,
+    subject: str | None = None,
+    schema: str | int | RegisteredSchema | None = None,
+    mode: Mode | None = None,
+    message: str | None = None,
     settings: Mapping[str, object] | None = None,
     progress: ProgressCallback | None = None,
     storage: StorageOptions | None = None,
@@ -202,9 +187,9 @@ def table(
     an Iceberg table NAMESPACE.NAME, or the path or URL of a Delta table, which has a slash; created if it is missing.
     catalog: properties of an Iceberg catalog. table_storage: options of a Delta table's object store. topics: names and
     patterns (*, ?), all by default. merge_key: columns to replace rows by, as for a compacted topic. partition_by: of a
-    new table. registry: a schema registry, its URL or a folder: values of the one topic become structs, read as its
-    latest schema (see kwire.schemas). settings: of the client of a cluster, by Kafka's names. storage: of the logs'
-    file system.
+    new table. registry: a schema registry, its URL or a folder. Values are then decoded, with the options subject,
+    schema, mode and message of kwire.schemas.decode_arrow; by default those of one topic, as its latest schema.
+    settings: of the client of a cluster, by Kafka's names. storage: of the logs' file system.
     The same call appends what is new since, and continues a job that was killed.
     Raises OptionError, LogError, TableError, RegistryError, BrokerError, ConnectionFailed; JobFailed when all other
     partitions are complete.
@@ -219,13 +204,15 @@ def table(
         if isinstance(given, str):
             raise OptionError(f"{name}: expected a list of columns, got the string {given!r}")
     check_bounds(0, isolation)
+    choice = {"subject": subject, "schema": schema, "mode": mode, "message": message}
     lake = open_table(target, catalog=catalog, storage=table_storage)
     with ExitStack() as stack:
         cluster, logs = _open_logs(as_list(path), dict(settings or {}), storage or {}, stack)
         chosen = select_logs(logs, topics, partitions)
-        decoding = None if registry is None else ValueDecoding.of(registry, chosen)
+        topics_read = (topic for topic, _ in chosen)
+        decoding = ValueDecoding.choose(registry, topics_read, choice, is_merged=bool(merge_key))
         lake.refresh()
-        found = _plan(lake, chosen, isolation, is_cluster=cluster is not None)
+        group_bytes, found = _plan(lake, chosen, isolation, is_cluster=cluster is not None)
     job = TableJob(
         spark=spark,
         lake=lake,
@@ -236,6 +223,7 @@ def table(
         cluster=cluster,
         settings=dict(settings or {}),
         decoding=decoding,
+        group_bytes=group_bytes,
     )
     resumed = sum(each.start == each.end for each in found.values())
     job.run(found, progress or (lambda state: logger.info("%s", state)))
@@ -256,6 +244,7 @@ class TableJob:
     cluster: str | None
     settings: Mapping[str, object] = field(repr=False)
     decoding: ValueDecoding | None
+    group_bytes: int
 
     def run(self, found: Mapping[TopicPartition, Partition], progress: ProgressCallback) -> None:
         """Append all ranges. Raises TableError; what was committed before is noted in `found`."""
@@ -276,14 +265,9 @@ class TableJob:
 
     def _append(self, step: Sequence[Range], found: Mapping[TopicPartition, Partition]) -> None:
         """Write the files of a step in tasks and commit those before the first failure of each partition."""
-        from kwire.log.arrow import schema_of
-
         self.lake.refresh()
-        schema = schema_of(self.columns)
-        if self.decoding is not None:
-            schema = self.decoding.schema_of(schema)
-        plan = self.lake.prepare(schema, self.layout, key=self.merge_key)
-        work = WriteRange(
+        plan = self.lake.prepare(rows_schema(self.columns, self.decoding), self.layout, key=self.merge_key)
+        work = WriteRanges(
             plan=plan,
             columns=self.columns,
             isolation=self.isolation,
@@ -291,22 +275,26 @@ class TableJob:
             settings=self.settings,
             decoding=self.decoding,
         )
-        done = run_items(self.spark, "table", [_item(part) for part in step], work, progress=lambda _: None)
+        open_cost = TaskSizes().open_cost
+        groups = group_small(step, lambda part: part.size_bytes + open_cost, self.group_bytes)
+        items = [_item(parts) for parts in groups]
+        done = run_items(self.spark, "table", items, work, progress=lambda _: None)
         files, useless, spans, rows = list[WrittenFile](), list[WrittenFile](), Spans(), dict[TopicPartition, int]()
-        for each in done.outcomes:
-            part: Range = each.item.subject
-            partition = found[part.key]
-            if each.row is None:
-                partition.failure = partition.failure or each.problem
+        held = set[TopicPartition]()  # of which a range is missing; the next step has what can be read of them
+        for parts, written in (each for outcome in done.outcomes for each in _results(outcome)):
+            if written.failure is not None:
+                for part in parts:
+                    found[part.key].failure = found[part.key].failure or written.failure
                 continue
-            written = cast(TaskFiles, pickle.loads(base64.b64decode(each.row["files"])))
-            if partition.failure is not None:
+            if any(found[part.key].failure is not None or part.key in held for part in parts):
                 useless += written.files
+                held.update(part.key for part in parts)
                 continue
             files += written.files
-            partition.notes += each.row["notes"]
-            rows[part.key] = rows.get(part.key, 0) + written.rows
-            spans[part.key] = (spans.get(part.key, (part.start, 0))[0], part.end)
+            for part, (count, notes) in zip(parts, written.ranges, strict=True):
+                found[part.key].notes += notes
+                rows[part.key] = rows.get(part.key, 0) + count
+                spans[part.key] = (spans.get(part.key, (part.start, 0))[0], part.end)
         self.lake.discard(useless, plan)
         if spans:
             change = Change(id=uuid.uuid4().hex, spans=spans, continues=True)
@@ -343,17 +331,18 @@ def _open_logs(
 
 def _plan(
     lake: LakeTable, logs: Mapping[TopicPartition, ReadableLog], isolation: Isolation, *, is_cluster: bool
-) -> dict[TopicPartition, Partition]:
-    """Divide the new offsets of each log into ranges. Raises TableError for a log that ends before the table."""
-    known = lake.end_offsets(logs)
+) -> tuple[int, dict[TopicPartition, Partition]]:
+    """Divide the new offsets of each log into ranges. Raises TableError for a log that ends before the table.
+
+    Returns the size of ranges, up to which small ones share files, too.
+    """
     bounds = {key: new_offsets(lake, log, isolation) for key, log in logs.items()}
     densities = {key: _bytes_per_offset(log) for key, log in logs.items()}
-    total = sum(int((end - start) * densities[key]) for key, (start, end) in bounds.items())
+    total = sum(int((end - start) * densities[key]) for key, (start, end, _) in bounds.items())
     limit = TaskSizes().task_bytes(total, len(logs), SMALLEST_TASK_BYTES)
     found = {}
     for key, log in logs.items():
-        start, end = bounds[key]
-        end = max(start, end)
+        start, end, lost = bounds[key]
         count = max(int(limit / densities[key]), 1)
         ranges = [
             Range(
@@ -366,14 +355,8 @@ def _plan(
             )
             for first in range(start, end, count)
         ]
-        found[key] = Partition(start=start, end=end, done=start, ranges=ranges)
-        if start > known.get(key, start):
-            found[key].notes.append(_deleted(known[key], start))
-    return found
-
-
-def _deleted(start: int, end: int) -> str:
-    return f"retention deleted offsets {start} to {end - 1} before they were appended"
+        found[key] = Partition(start=start, end=end, done=start, ranges=ranges, notes=[lost] if lost else [])
+    return limit, found
 
 
 def _bytes_per_offset(log: ReadableLog) -> float:
@@ -396,8 +379,23 @@ def _next_step(found: Mapping[TopicPartition, Partition], max_bytes: int) -> lis
     return step
 
 
-def _item(part: Range) -> Item:
-    return Item(name=f"{part.key[0]}-{part.key[1]} from {part.start}", size_bytes=part.size_bytes, subject=part)
+def _item(parts: Sequence[Range]) -> Item:
+    size = sum(part.size_bytes for part in parts)
+    return Item(name=f"{parts[0].key[0]}-{parts[0].key[1]} from {parts[0].start}", size_bytes=size, subject=parts)
+
+
+def _results(outcome: Outcome) -> Iterator[tuple[Sequence[Range], RangesDone]]:
+    """Return the ranges of an item that share files, with their result."""
+    parts: Sequence[Range] = outcome.item.subject
+    if outcome.row is None:
+        yield parts, RangesDone(failure=outcome.problem)
+        return
+    done = cast("list[RangesDone]", pickle.loads(base64.b64decode(outcome.row["done"])))
+    if len(done) == 1:
+        yield parts, done[0]
+        return
+    for part, each in zip(parts, done, strict=True):
+        yield [part], each
 
 
 def _outcomes(found: Mapping[TopicPartition, Partition]) -> tuple[Outcome, ...]:

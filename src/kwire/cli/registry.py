@@ -1,0 +1,51 @@
+"""The registry and the reader's schema that options name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from kwire.errors import OptionError
+
+if TYPE_CHECKING:
+    from kwire.schemas import Registry
+
+__all__ = ["registry_of", "schema_of"]
+
+
+def registry_of(registry: str | None, config_file: str | None) -> Registry | None:
+    """Open the registry of --registry with the settings of a file. Messages never contain a value of it.
+
+    Raises OptionError, RegistryError; LogError for a topic `_schemas`.
+    """
+    if registry is None:
+        if config_file is not None:
+            raise OptionError("--registry-config: requires --registry")
+        return None
+    from kwire.cli.client_configs import read_properties
+    from kwire.schemas import Registry
+    from kwire.schemas.columns import open_registry
+
+    if "://" in registry and urlsplit(registry).password is not None:
+        raise OptionError("--registry: secrets on a command line are visible to others; use --registry-config")
+    if config_file is None:
+        return open_registry(registry)
+    settings: dict[str, Any] = {}
+    for name, value in read_properties(config_file).items():
+        setting = name.replace(".", "_")
+        settings[setting] = int(value) if setting in ("timeout_s", "retries") and value.isdecimal() else value
+    return Registry(registry, **settings)
+
+
+def schema_of(schema: str | None) -> str | int | None:
+    """Return the reader's schema of --schema: latest, union, an id, or the text in a file. Raises OptionError."""
+    if schema is None or schema in ("latest", "union"):
+        return schema
+    if schema.isdecimal():
+        return int(schema)
+    try:
+        return Path(schema).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        what = getattr(error, "strerror", None) or error
+        raise OptionError(f"--schema: expected latest, union, an id or a file; '{schema}': {what}") from None
