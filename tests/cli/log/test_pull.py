@@ -45,6 +45,19 @@ def test_a_url_may_name_a_topic_or_a_partition(url: str, kwire: Callable, tmp_pa
     assert not (tmp_path / "two").exists()
 
 
+def test_a_target_that_is_a_file_and_a_run_without_topics_are_reported(
+    url: str, kwire: Callable, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    result = kwire("log", "pull", url, "-o", tmp_path / "file")
+    assert (result.code, result.err) == (2, f"kwire: {tmp_path}/file: a file; a copy is a directory\n")
+    assert (tmp_path / "file").read_text() == "mine"
+    with Broker() as empty:
+        result = kwire("log", "pull", f"kafka://{empty.bootstrap_servers}", "-o", tmp_path / "copy")
+    said = "kwire: nothing to copy: the cluster has no topics that the account may see\n"
+    assert (result.code, result.err) == (1, said)
+
+
 def test_a_changed_segment_is_found_by_verify(url: str, kwire: Callable, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     kwire("log", "pull", url, "-o", copy)

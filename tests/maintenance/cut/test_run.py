@@ -260,6 +260,12 @@ def test_damage_above_the_cut_does_not_matter(source: Path, tmp_path: Path) -> N
     check_cut(source, tmp_path / "new", result)
 
 
+def test_a_time_after_all_records_is_reported(source: Path, tmp_path: Path) -> None:
+    late = cut(source, tmp_path / "late", AtTime(time_ms=NOW_MS + 1))
+    assert "nothing was cut: no record is later than 2033-05-18T03:33:20.001Z" in late.warnings
+    assert not any("nothing was cut" in each for each in cut(source, tmp_path / "cut", middle(source)).warnings)
+
+
 def test_errors_name_what_is_wrong(source: Path, tmp_path: Path) -> None:
     end = LogDirectory(source)["plain", 0].log_end_offset
     for point, said in (

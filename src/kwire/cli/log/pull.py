@@ -99,6 +99,8 @@ def pull(
         terminal.warn(printable(_event(event)))
     for hidden in result.manifest.hidden:
         terminal.warn(printable(f"not visible: {hidden}"))
+    if not result.copied:
+        terminal.warn("nothing to copy: the cluster has no topics that the account may see")
     for (name, number), error in result.failures.items():
         terminal.warn(printable(f"{name}-{number}: {error}"))
     if format is Format.TABLE:

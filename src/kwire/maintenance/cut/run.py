@@ -197,6 +197,8 @@ def warnings_of(source: Source, surveys: Mapping[TopicPartition, Survey], point:
             found.append(f"{survey.name}: the copy ends at offset {survey.source_end}, below the high watermark {end}")
         if isinstance(point, AtTime) and not survey.has_timestamps:
             found.append(f"{survey.name}: records without timestamps are kept")
+    if isinstance(point, AtTime) and all(each.cut_offset >= each.source_end for each in surveys.values()):
+        found.append(f"nothing was cut: no record is later than {time_text(point.time_ms)}")
     described = None if source.manifest is None else source.manifest.cluster
     if source.cluster is None and described is not None and described.users:
         names = ", ".join(sorted({each.user for each in described.users}))[:500]

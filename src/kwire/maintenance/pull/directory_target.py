@@ -31,6 +31,8 @@ class DirectoryTarget(Target):
 
     def read_manifest(self, cluster_id: str | None) -> Manifest | None:
         """Return the manifest of an earlier copy; None for a new one: see Target."""
+        if self._files.exists(self.url) and not self._files.is_directory(self.url):
+            raise OptionError(f"{self.url}: a file; a copy is a directory")
         path = f"{self.url}/{MANIFEST}"
         unfinished = {f"{MANIFEST}.tmp"}  # of a run that was killed as it began
         if not self._files.is_directory(self.url) or unfinished.issuperset(self._files.list(self.url)):
