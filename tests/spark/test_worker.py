@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import importlib
 import os
 import pickle
 import socket
 import struct
 import sys
 import termios
+import zipfile
+import zipimport
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -57,21 +61,57 @@ def test_objects_are_frozen_after_imports_and_in_spark_workers_only(monkeypatch:
     monkeypatch.setattr(worker, "_frozen_modules", 0)
     monkeypatch.delenv("SPARK_REUSE_WORKER", raising=False)
     before = gc.get_freeze_count()
-    worker.freeze_modules()
+    worker.warm_up()
     assert gc.get_freeze_count() == before
     monkeypatch.setenv("SPARK_REUSE_WORKER", "1")
     try:
-        worker.freeze_modules()
+        worker.warm_up()
         frozen = gc.get_freeze_count()
         assert frozen > before + 1000
         mine = [[] for _ in range(1000)]  # type: ignore[var-annotated]
-        worker.freeze_modules()
+        worker.warm_up()
         assert gc.get_freeze_count() <= frozen
         monkeypatch.setitem(sys.modules, "imported_later", sys)
-        worker.freeze_modules()
+        worker.warm_up()
         assert gc.get_freeze_count() >= frozen + len(mine) / 2
     finally:
         gc.unfreeze()
+
+
+def test_archives_are_listed_again_only_after_a_change(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SPARK_REUSE_WORKER", "1")
+    archive = tmp_path / "job.zip"
+    with zipfile.ZipFile(archive, "w") as written:
+        written.writestr("kwire_first_module.py", "VALUE = 1")
+    monkeypatch.syspath_prepend(str(archive))
+    assert importlib.import_module("kwire_first_module").VALUE == 1
+    listed = []
+    listing = zipimport.zipimporter.invalidate_caches
+    monkeypatch.setattr(
+        zipimport.zipimporter, "invalidate_caches", lambda finder: listed.append(finder.archive) or listing(finder)
+    )
+    try:
+        importlib.invalidate_caches()
+        assert listed.count(str(archive)) == 1  # what Spark makes each task do
+        worker.warm_up()
+        importlib.invalidate_caches()
+        assert listed.count(str(archive)) == 1
+        with zipfile.ZipFile(archive, "a") as written:
+            written.writestr("kwire_second_module.py", "VALUE = 2")
+        importlib.invalidate_caches()
+        assert listed.count(str(archive)) == 2
+        assert importlib.import_module("kwire_second_module").VALUE == 2
+        archive.unlink()
+        importlib.invalidate_caches()
+        with pytest.raises(ModuleNotFoundError):
+            importlib.import_module("kwire_third_module")
+    finally:
+        gc.unfreeze()
+        for finder in sys.path_importer_cache.values():
+            if isinstance(finder, zipimport.zipimporter):
+                vars(finder).pop("invalidate_caches", None)
+        for name in ("kwire_first_module", "kwire_second_module"):
+            sys.modules.pop(name, None)
 
 
 def _unacknowledged(sender: socket.socket) -> int:

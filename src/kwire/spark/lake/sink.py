@@ -21,7 +21,7 @@ from kwire.errors import OptionError
 from kwire.lake import Change, Layout, Mark, TaskFiles, merge_spans, write_files
 from kwire.spark.lake.options import LakeOptions
 from kwire.spark.streaming.micro_batch_ids import micro_batch_of_task, task_number
-from kwire.spark.worker import SentToWorkers, freeze_modules
+from kwire.spark.worker import SentToWorkers, warm_up
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +57,7 @@ class _Writing(SentToWorkers):
 
     def write_task(self, rows: Iterator[pa.RecordBatch], mark: Mark | None) -> TaskWritten:
         """Write the rows of one task, unless its batch is committed. Raises TableError."""
-        freeze_modules()
+        warm_up()
         if mark is not None and mark.is_done(self.batches.get(mark.query), self.plan.table):
             return TaskWritten(TaskFiles(), mark)
         return TaskWritten(write_files(rows, self.plan, task=task_number()), mark)

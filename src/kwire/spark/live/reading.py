@@ -25,7 +25,7 @@ from kwire.records.columns import ColumnReader
 from kwire.spark.live.options import LiveOptions
 from kwire.spark.live.planning import LivePartition
 from kwire.spark.offsets import OffsetRange, report_data_loss
-from kwire.spark.worker import freeze_modules, join_small
+from kwire.spark.worker import join_small, warm_up
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +78,7 @@ def read_partition(
     """Read the rows of one task; called in a worker. Raises the errors of read_range."""
     if not isinstance(partition, LivePartition):
         return iter(())  # Spark's placeholder for a query without tasks: InputPartition(None)
-    freeze_modules()
+    warm_up()
     return join_small(_read_task(partition, columns, options))
 
 

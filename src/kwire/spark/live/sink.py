@@ -21,7 +21,7 @@ from kwire.errors import BrokerError, ConnectionFailed, OptionError
 from kwire.spark.live.batch_marks import Mark, add_mark, find_mark, replace_mark
 from kwire.spark.live.write_options import LiveWriteOptions
 from kwire.spark.streaming.micro_batch_ids import micro_batch_of_task, task_number
-from kwire.spark.worker import SentToWorkers, freeze_modules
+from kwire.spark.worker import SentToWorkers, warm_up
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,7 +92,7 @@ def _write(
     """Write the rows of one task. is_marked: whether it records its micro-batch."""
     from kwire.spark.live.writing import write_task
 
-    freeze_modules()
+    warm_up()
     mark = _task_mark() if is_marked else None
     return TaskWritten(write_task(rows, columns, options, task=task_number(), mark=mark))
 

@@ -18,7 +18,7 @@ from kwire.spark.offsets import OffsetRange, Query, for_query
 from kwire.spark.sail import is_sail, on_both_engines
 from kwire.spark.schema import TYPES, choose_columns, effective_options, render_schema
 from kwire.spark.streaming.reader import InvalidStreamReader, OffsetStreamReader
-from kwire.spark.worker import SentToWorkers, freeze_modules
+from kwire.spark.worker import SentToWorkers, warm_up
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -139,7 +139,7 @@ class KafkaLiveSource(DataSource):
         """Create the writer of a streaming query. overwrite: output mode complete. Raises OptionError."""
         from kwire.spark.live.sink import LiveStreamWriter
 
-        freeze_modules()
+        warm_up()
         return LiveStreamWriter(*self._write_options(schema))
 
     def _write_options(self, schema: StructType) -> tuple[LiveWriteOptions, tuple[str, ...]]:

@@ -25,7 +25,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from kwire.errors import LogError, OptionError
 from kwire.log.file_names import MARKED_DIRECTORY, parse_partition_directory
 from kwire.spark.log.write_options import LogWriteOptions
-from kwire.spark.worker import SentToWorkers, freeze_modules
+from kwire.spark.worker import SentToWorkers, warm_up
 from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
     CLEANER_OFFSETS,
@@ -111,7 +111,7 @@ class LogWriter(SentToWorkers, DataSourceArrowWriter):
         """Write the rows of one task to a file; called in a worker. Raises OptionError, LogError."""
         from kwire.spark.log.writing import write_rows
 
-        freeze_modules()
+        warm_up()
         context = TaskContext.get()
         task = 0 if context is None else int(context.partitionId())
         path = f"{self.folder}/{task:08d}-{uuid.uuid4().hex}.batches"
