@@ -17,7 +17,7 @@ from tools.session_process import ROOT, SessionProcess, serve, variables
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["PACKAGES", "SparkTables", "add_catalog", "install_pyspark"]
+__all__ = ["PYSPARK", "SparkTables", "add_catalog"]
 
 PYSPARK = "4.1.1"
 PACKAGES = ROOT / "build" / "pyspark-4.1"

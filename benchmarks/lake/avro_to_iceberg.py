@@ -9,7 +9,8 @@ Parquet and discards the rows. All rows of the tables are compared. `batch.kwire
 on Sail, if ./dev test has installed it; its CPU time counts as that of Python.
 
 local[2] with the broker on the same two cores. Iceberg has no JAR for the newest Spark, so both sides run on Spark 4.1,
-in one session: PySpark 4.1.1, which the first run installs in build/pyspark-4.1. Ratio: rows per second by the peer's.
+in one session: PySpark 4.1.1, for which the first run makes an environment in build/spark-4.1, since Spark's Python
+processes start slower if PySpark is on PYTHONPATH. Ratio: rows per second by the peer's.
 Needs a JDK and mvn. KWIRE_BENCH_RECORDS and KWIRE_BENCH_RUNS change the size of the run, KWIRE_BENCH_CASES
 the cases, by the start of their names.
 """
@@ -21,8 +22,10 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
+import venv
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,7 +36,7 @@ from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 from tools import kafka
 from tools.sail import SailEngine
-from tools.spark_tables import PACKAGES, install_pyspark
+from tools.spark_tables import PYSPARK
 
 from benchmarks.broker.serving import real_kafka
 from benchmarks.schemas.avro import ORDER, PREFIX, orders
@@ -41,6 +44,7 @@ from benchmarks.spark.clusters import PARTITIONS, TUNED_READING, Cluster
 from benchmarks.spark.measure import ROOT, TICKS_A_SECOND, Cost, Meter, in_turns, processes, show, start_session
 from kwire.schemas.avro import Encoder, parse
 
+ENVIRONMENT = ROOT / "build" / "spark-4.1"
 TOPIC = "orders"
 SCHEMA_ID = int.from_bytes(PREFIX[1:], "big")
 PEERS = ("connector", "connector-tuned")
@@ -54,11 +58,23 @@ def main() -> None:
     except kafka.Unavailable as missing:
         print(f"# skipped: {missing}", file=sys.stderr)
         return
-    install_pyspark()
+    make_environment()
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
-    path = os.pathsep.join([str(PACKAGES), str(ROOT)])
     code = f"from benchmarks.lake.avro_to_iceberg import measure; measure({jars!r})"
-    subprocess.run([sys.executable, "-c", code], env={**kept, "PYTHONPATH": path, "TZ": "UTC"}, cwd=ROOT, check=True)
+    python = str(ENVIRONMENT / "bin" / "python")
+    subprocess.run([python, "-c", code], env={**kept, "PYTHONPATH": str(ROOT), "TZ": "UTC"}, cwd=ROOT, check=True)
+
+
+def make_environment() -> None:
+    """Make an environment with the PySpark that Iceberg supports, once; all else is of this one."""
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(ENVIRONMENT)}))
+    if (packages / "others.pth").exists():
+        return
+    venv.create(ENVIRONMENT, clear=True)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(packages)]
+    subprocess.run([*pip, f"pyspark=={PYSPARK}", "py4j==0.10.9.9"], check=True)
+    others = sysconfig.get_path("purelib")
+    (packages / "others.pth").write_text(f"import site; site.addsitedir({others!r})\n")
 
 
 def measure(jars: str) -> None:
