@@ -26,12 +26,16 @@ from kwire.lake.state import Change, TableState
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["CommitConflict", "LakeTable", "Layout", "Orphan", "check_key"]
+__all__ = ["CommitConflict", "CommitRefused", "LakeTable", "Layout", "Orphan", "check_key"]
 
 ATTEMPTS = 12
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.05, 5.0
 
 logger = logging.getLogger("kwire.lake")
+
+
+class CommitRefused(TableError):
+    """A commit that was not made, and will not be: the catalog refused it."""
 
 
 class CommitConflict(Exception):
@@ -122,12 +126,18 @@ class LakeTable(ABC):
     def commit(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan, *, key: Sequence[str] = ()) -> bool:
         """Commit the files of all tasks; return False if it was done before. key: columns to merge by.
 
-        Raises TableError; the files then stay, because the commit may still have succeeded.
+        Raises TableError. The files are then deleted if the catalog refused the commit or could not be asked before it.
+        They stay after a failure such as a timeout: the commit may have succeeded, or still succeed.
         """
         wait_s = FIRST_WAIT_S
         latest: tuple[pa.Table, pa.Table] | None = None
         for attempt in range(ATTEMPTS):
-            self.refresh()
+            try:
+                self.refresh()
+            except TableError:
+                if not attempt:
+                    self.discard(files, plan)
+                raise
             if attempt and self.has_commit(change):  # its response was lost
                 break
             if change.mark is not None and change.mark.is_done(self.last_batch(change.mark.query), self.name):
@@ -146,9 +156,11 @@ class LakeTable(ABC):
                 logger.info("table %s: %s; attempt %d of %d", self.name, conflict, attempt + 1, ATTEMPTS)
                 time.sleep(wait_s * random.uniform(0.5, 1.5))
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
-            except TableError:
-                self.refresh()
-                if not self.has_commit(change):
+            except TableError as error:
+                if isinstance(error, CommitRefused):
+                    self.discard(files, plan)
+                    raise
+                if not self._has_commit_after(error, change):
                     raise
                 break
         else:
@@ -156,6 +168,14 @@ class LakeTable(ABC):
         if key:
             self.discard(files, plan)
         return True
+
+    def _has_commit_after(self, error: TableError, change: Change) -> bool:
+        """Return whether a commit whose request failed is in the table. Raises the error if that cannot be found."""
+        try:
+            self.refresh()
+        except TableError as second:
+            raise error from second
+        return self.has_commit(change)
 
     def discard(self, files: Sequence[WrittenFile], plan: FilePlan) -> None:
         """Delete files that are not committed; what cannot be deleted stays an orphan."""

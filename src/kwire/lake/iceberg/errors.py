@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kwire.errors import KwireError, OptionError, TableError
-from kwire.lake.table import CommitConflict
+from kwire.lake.table import CommitConflict, CommitRefused
+
+UNREACHABLE = ("ConnectionError", "ConnectTimeout", "ProxyError", "SSLError")
+REFUSED = ("UnauthorizedError", "ForbiddenError", "AuthorizationExpiredError")
 
 __all__ = ["as_table_errors", "need_pyiceberg"]
 
@@ -36,4 +40,17 @@ def as_table_errors(table: str) -> Iterator[None]:
             raise CommitConflict(what) from error
         if isinstance(error, ImportError):
             what += "; install what this catalog or store needs, such as pip install 'pyiceberg[s3fs,glue]'"
+        if kind.__module__.startswith("requests.") and kind.__name__ in UNREACHABLE:
+            what = f"the catalog cannot be reached: {_reason(error)}; check catalog.uri"
+        if kind.__name__ in REFUSED or kind.__name__ == "OAuthError":
+            reason = re.sub(r"^\w+: ", "", what)  # without the name of the server's exception
+            what = f"the catalog refuses access: {reason}; check its credentials"
+            raise CommitRefused(what, table) from error
         raise TableError(what, table) from error
+
+
+def _reason(error: BaseException) -> str:
+    """Return the innermost reason of a connection that failed, without objects' names."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return str(error)

@@ -38,7 +38,7 @@ def find_orphans(table: Table, refreshed: Callable[[], Table], older_than_s: flo
         system = files.fs_by_scheme(scheme, netloc)
         prefix = root.rstrip("/")
         for info in system.get_file_info(FileSelector(path, recursive=True, allow_not_found=True)):
-            if info.type != FileType.File:
+            if info.type != FileType.File or _is_hidden(info.path.removeprefix(path)):
                 continue
             modified_ms = info.mtime_ns // 1_000_000
             if modified_ms <= limit_ms and not info.base_name.startswith(HIDDEN):
@@ -46,6 +46,15 @@ def find_orphans(table: Table, refreshed: Callable[[], Table], older_than_s: flo
                 found[_plain(name)] = Orphan(path=name, size_bytes=info.size, modified_ms=modified_ms)
     used = {_plain(name) for name in _referenced(refreshed())}
     return [found[name] for name in sorted(found.keys() - used)]
+
+
+def _is_hidden(path: str) -> bool:
+    """Return whether a file is not the table's own, such as the checksums of Hadoop's file systems.
+
+    A folder of a partition, `_column=value`, is not hidden. Source: Iceberg's HiddenPathFilter.
+    """
+    *folders, name = path.split("/")
+    return name[:1] in (".", "_") or any(each[:1] in (".", "_") and "=" not in each for each in folders)
 
 
 def _referenced(table: Table) -> set[str]:
