@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import uuid
 from pathlib import Path
 from typing import Any
@@ -270,3 +271,31 @@ def test_a_catalog_has_the_name_that_its_properties_give(iceberg: Tables) -> Non
     default = open_table("sales.named", catalog=catalog)
     default.refresh()
     assert not default.exists
+
+
+def test_a_file_that_was_being_written_is_an_orphan(delta: Tables) -> None:
+    """delta-rs writes local files under another name, which it hides; a killed process leaves them."""
+    table = delta.open()
+    write(table, kafka_rows(0, 10))
+    left = ["part-00000-x.snappy.parquet#1", "_delta_log/00000000000000000001.json#2"]
+    for name in left:
+        (delta.folder / "orders" / name).write_bytes(b"half")
+    assert table.find_orphans(3600) == []
+    orphans = table.find_orphans(0)
+    assert sorted(each.path for each in orphans) == sorted(left)
+    table.delete_orphans(orphans)
+    assert table.find_orphans(0) == []
+    assert offsets(delta.read()) == list(range(10))
+
+
+def test_the_age_of_orphans_is_exact(tables: Tables) -> None:
+    """delta-rs counts whole hours."""
+    table = tables.open()
+    write(table, kafka_rows(0, 10))
+    write_files(kafka_rows(10, 20).to_batches(), table.prepare(KAFKA, Layout()))
+    (orphan,) = table.find_orphans(0)
+    (path,) = tables.folder.rglob(orphan.path.rpartition("/")[2])
+    half_an_hour_ago = time.time() - 1800
+    os.utime(path, (half_an_hour_ago, half_an_hour_ago))
+    assert table.find_orphans(1900) == []
+    assert [each.path for each in table.find_orphans(1700)] == [orphan.path]

@@ -23,6 +23,7 @@ from kwire.lake.data_files import FilePlan, WrittenFile
 from kwire.lake.delta.checkpoints import transaction_ids
 from kwire.lake.delta.errors import as_table_errors, need_deltalake
 from kwire.lake.delta.plan import DeltaPlan, file_system
+from kwire.lake.delta.unfinished import delete_unfinished, find_unfinished, is_unfinished
 from kwire.lake.evolution import Evolution, compare_schemas, evolved, nullable_fields
 from kwire.lake.state import Change, Spans, TableState, render_spans
 from kwire.lake.table import CommitConflict, LakeTable, Layout, Orphan, check_key
@@ -327,29 +328,35 @@ class DeltaLakeTable(LakeTable):
         """Return files in the table's directory that its log does not have."""
         from pyarrow.fs import FileType
 
+        limit_ms = (time.time() - older_than_s) * 1000  # before the log is read: what is older was committed by then
         self.refresh()
         found = []
         with as_table_errors(self.name):
-            hours = int(-(-older_than_s // 3600))
             every, tombstones = (
-                self.table.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=is_full)
+                self.table.vacuum(
+                    int(older_than_s // 3600), dry_run=True, enforce_retention_duration=False, full=is_full
+                )
                 for is_full in (True, False)
             )
             files = file_system(self.uri, self.storage)
-            for path in sorted(set(every) - set(tombstones)):
+            for path in set(every) - set(tombstones):
                 if DELETION_VECTOR.fullmatch(path.rpartition("/")[2]):  # delta-rs does not look for them in the log
                     continue
                 info = files.get_file_info(path)
                 if info.type == FileType.File:
                     found.append(Orphan(path=path, size_bytes=info.size, modified_ms=info.mtime_ns // 1_000_000))
-        return found
+            found += find_unfinished(self.uri)
+        return sorted((each for each in found if each.modified_ms <= limit_ms), key=lambda each: each.path)
 
     def delete_orphans(self, orphans: Sequence[Orphan]) -> None:
         """Delete files."""
         with as_table_errors(self.name):
             files = file_system(self.uri, self.storage)
             for each in orphans:
-                files.delete_file(each.path)
+                if is_unfinished(each.path):
+                    delete_unfinished(self.uri, each.path)
+                else:
+                    files.delete_file(each.path)
 
 
 def _app_id(key: TopicPartition) -> str:
