@@ -10,6 +10,7 @@ import pytest
 
 from kwire.errors import OptionError, TableError
 from kwire.lake import Layout, Mark
+from kwire.lake.table import CommitConflict
 from tests.lake.tables import KAFKA, Tables, kafka_rows, write
 
 KEY = ("key",)
@@ -99,3 +100,18 @@ def test_errors_name_the_key(tables: Tables) -> None:
     no_order = pa.table({"key": ["a", "a"], "value": [1, 2]})
     with pytest.raises(TableError, match=r"several rows have the key {'key': 'a'}, and no column 'offset' says which"):
         write(tables.open("unordered"), no_order, key=KEY)
+
+
+def test_a_merge_that_conflicts_with_itself_keeps_its_files(iceberg: Tables) -> None:
+    """A proxy sends the request of a commit twice: the second response says that another writer was first."""
+    write(iceberg.open(), kafka_rows(0, 10, key=3), key=KEY)
+    table: Any = iceberg.open()
+    really = table._commit
+
+    def send_twice(*arguments: Any) -> None:
+        really(*arguments)
+        raise CommitConflict("the table has been updated by another process")
+
+    table._commit = send_twice
+    assert write(table, kafka_rows(10, 12, key=3), key=KEY)
+    assert sorted(iceberg.read().column("offset").to_pylist()) == [9, 10, 11]

@@ -247,7 +247,9 @@ class IcebergTable(LakeTable):
                 written += write_files(rows.to_batches(), now).files
                 self._commit([data_file(each) for each in written], replaced, change)
         except CommitConflict:
-            self.discard(written, now)
+            self.refresh()
+            if not self.has_commit(change):  # a request that is sent twice conflicts with itself
+                self.discard(written, now)
             raise
 
     def read_staged(self, files: Sequence[WrittenFile], plan: FilePlan) -> Iterator[pa.Table]:
