@@ -2,6 +2,7 @@
 
 python -m tests.soak --minutes 30 --seed 7              clients of a broker
 python -m tests.soak streams --minutes 30 --seed 7      streaming queries, three minutes each, of all kinds in turn
+python -m tests.soak tables --minutes 60 --seed 7       streams into tables, 25 kills each, of all kinds in turn
 python -m tests.soak pulls --minutes 30 --seed 7        kwire log pull, 25 kills each, from kwire and Kafka in turn
 """
 
@@ -19,7 +20,7 @@ from typing import Any
 from tests.soak.soak import soak
 
 STREAM_S = 180
-PULL_KILLS = 25
+PULL_KILLS = TABLE_KILLS = 25
 
 
 def main() -> None:
@@ -27,7 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", nargs="?", choices=["clients", "streams", "pulls"], default="clients")
+    parser.add_argument("what", nargs="?", choices=["clients", "streams", "tables", "pulls"], default="clients")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
     given = parser.parse_args()
@@ -38,6 +39,8 @@ def main() -> None:
             show(soak(directory, seconds=given.minutes * 60, seed=given.seed))
         elif given.what == "pulls":
             soak_all_pulls(directory, given.minutes * 60, given.seed)
+        elif given.what == "tables":
+            soak_all_tables(directory, given.minutes * 60, given.seed)
         else:
             soak_all_streams(directory, given.minutes * 60, given.seed)
     except BaseException:
@@ -58,6 +61,23 @@ def soak_all_streams(directory: Path, seconds: float, seed: int) -> None:
         broker = RealKafka(here / "kafka", "3.9.1") if n % 3 == 2 else None
         variant = VARIANTS[n % len(VARIANTS)]
         show(soak_streams(here, variant=variant, seconds=min(left, STREAM_S), seed=seed + n, broker=broker))
+        remove(here)
+        n += 1
+
+
+def soak_all_tables(directory: Path, seconds: float, seed: int) -> None:
+    """Write tables of both formats in all scenarios in turn, until the time is over."""
+    from tests.soak.streams import remove
+    from tests.soak.tables import FORMATS, SCENARIOS, soak_tables
+
+    deadline = time.monotonic() + seconds
+    n = 0
+    while time.monotonic() < deadline:
+        here = directory / f"{n}"
+        here.mkdir()
+        scenario = SCENARIOS[n // len(FORMATS) % len(SCENARIOS)]
+        format = FORMATS[n % len(FORMATS)]
+        show(soak_tables(here, format=format, scenario=scenario, kills=TABLE_KILLS, seed=seed + n))
         remove(here)
         n += 1
 

@@ -1,0 +1,82 @@
+"""S3 in a separate process, which reports each write and makes it slow: `python -m tests.soak.object_store_process`.
+
+Lines on stdout: the endpoint, then `begin KEY` before each write and `end KEY` after it, before its response is sent.
+"""
+
+from __future__ import annotations
+
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+__all__ = ["BUCKET", "KEYS", "ObjectStoreProcess"]
+
+BUCKET = "lake"
+KEYS = {"access_key": "hunter2", "secret_key": "hunter2", "region": "us-east-1"}
+DELAY_S = 0.03  # before and after each write, for a kill to meet it
+
+
+class ObjectStoreProcess:
+    """The running server, empty but for one bucket. writes: `begin KEY` and `end KEY`, as they happen."""
+
+    def __init__(self) -> None:
+        from pyarrow.fs import S3FileSystem
+
+        command = [sys.executable, "-m", "tests.soak.object_store_process"]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert self._process.stdout is not None
+        self.endpoint = self._process.stdout.readline().strip()
+        self.writes: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+        self.files = S3FileSystem(endpoint_override=self.endpoint, allow_bucket_creation=True, **KEYS)
+        self.files.create_dir(BUCKET)
+
+    def close(self) -> None:
+        """Stop it."""
+        self._process.kill()
+        self._process.wait()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self.writes.put(line.strip())
+
+
+class _Reported:
+    """A WSGI application whose writes are reported."""
+
+    def __init__(self, served: Callable[..., Iterable[bytes]]) -> None:
+        self.served = served
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        if environ["REQUEST_METHOD"] not in ("PUT", "POST"):
+            return self.served(environ, start_response)
+        key = environ["PATH_INFO"]
+        print(f"begin {key}", flush=True)
+        time.sleep(DELAY_S)
+        body = list(self.served(environ, start_response))
+        print(f"end {key}", flush=True)
+        time.sleep(DELAY_S)
+        return body
+
+
+def main() -> None:
+    """Serve until the process is killed."""
+    import logging
+
+    from moto.server import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+    from werkzeug.serving import make_server
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    app = _Reported(DomainDispatcherApplication(create_backend_app))
+    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=MotoRequestHandler)
+    print(f"http://127.0.0.1:{server.server_port}", flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

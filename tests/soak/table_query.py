@@ -1,0 +1,245 @@
+"""A streaming query into a table, in a separate process that is killed: `python -m tests.soak.table_query SETTINGS`.
+
+A TableQuery may have a second process in reserve, whose Spark session is ready, to replace a killed driver at once.
+A query that ends because one of its Python processes was killed is started again in the same session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tests.soak.query_process import descendants
+from tests.spark.conftest import environment_of_a_new_session
+from tests.waiting import HANG_S
+from tools.kafka import SHORT_LIVED
+
+__all__ = ["QuerySettings", "TableQuery"]
+
+ROOT = Path(__file__).parents[2]
+COMMITTER = b"python_streaming_sink_runner"
+TASK = b"pyspark.worker"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySettings:
+    """What a query does. format: of the sink, with its options; columns: SQL of the rows."""
+
+    servers: str
+    topic: str
+    checkpoint: str
+    format: str
+    options: dict[str, str]
+    columns: tuple[str, ...]
+    limit: int = 2000
+
+
+class Driver:
+    """One process with a Spark session. It says `ready`, `ended ERROR` and `done`; `go` and `rest` start a query."""
+
+    def __init__(self, settings: QuerySettings, log: Path) -> None:
+        java = " ".join(SHORT_LIVED)
+        environment = environment_of_a_new_session() | {"PYTHONPATH": str(ROOT), "SPARK_SUBMIT_OPTS": java}
+        environment["PYSPARK_PYTHON"] = sys.executable
+        command = [sys.executable, "-m", "tests.soak.table_query", json.dumps(asdict(settings))]
+        with log.open("ab") as errors:
+            self.process = subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+            )
+        self.said: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def tell(self, what: str) -> None:
+        """Start a query: `go`, or `rest` for one that ends with the available records."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{what}\n")
+        self.process.stdin.flush()
+
+    def wait_for(self, what: str) -> None:
+        """Wait until it says something. Raises AssertionError if it says something else, or nothing."""
+        try:
+            said = self.said.get(timeout=2 * HANG_S)
+        except queue.Empty:
+            said = "nothing"
+        assert said == what, f"the query said: {said}"
+
+    def kill(self, *, with_workers: bool) -> None:
+        """Stop it at once, then kill it, with its Python processes or without."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGSTOP)
+        groups = {self.process.pid}
+        for pid in descendants(self.process.pid) if with_workers else ():
+            with contextlib.suppress(ProcessLookupError):
+                groups.add(os.getpgid(pid))
+        for group in groups:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
+        self.process.wait(HANG_S)
+        for stream in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(OSError):
+                assert stream is not None
+                stream.close()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with contextlib.suppress(ValueError):  # closed
+            for line in self.process.stdout:
+                if line.startswith("@"):
+                    self.said.put(line[1:].strip())
+        self.said.put("nothing, and it has ended")
+
+
+class TableQuery:
+    """The query, whatever process runs it. kills: of drivers; committer_kills, worker_kills: of Python processes."""
+
+    def __init__(self, folder: Path, settings: QuerySettings, *, with_reserve: bool) -> None:
+        self.settings, self.log = settings, folder / "query.log"
+        self.checkpoint = Path(settings.checkpoint)
+        self.kills = self.committer_kills = self.worker_kills = self.ended = 0
+        self._lost_a_process = False
+        self._active = Driver(settings, self.log)
+        self._with_reserve = with_reserve
+        self._reserve = Driver(settings, self.log) if with_reserve else None
+        try:
+            self._active.wait_for("ready")
+        except BaseException:
+            self.close()
+            raise
+        self._active.tell("go")
+
+    def look(self) -> None:
+        """Start it again if it ended because a process was killed. Raises AssertionError if it ended otherwise."""
+        with contextlib.suppress(queue.Empty):
+            said = self._active.said.get_nowait()
+            assert self._lost_a_process, f"the query ended by itself: {said}"
+            self.ended += 1
+            self._lost_a_process = False
+            self._active.tell("go")
+        assert self._active.process.poll() is None, "the driver ended by itself"
+
+    def kill(self, *, with_workers: bool) -> None:
+        """Kill the driver. with_workers: its Python processes too, which otherwise end by themselves."""
+        self._active.kill(with_workers=with_workers)
+        self.kills += 1
+
+    def replace(self, what: str = "go") -> None:
+        """Let the process in reserve continue after kill()."""
+        self._active, self._lost_a_process = self._reserve or Driver(self.settings, self.log), False
+        self._active.wait_for("ready")
+        self._active.tell(what)
+        self._reserve = Driver(self.settings, self.log) if what == "go" and self._with_reserve else None
+
+    def find(self, kind: bytes) -> list[int]:
+        """Return the forked processes of a kind: COMMITTER or TASK."""
+        named = set()
+        for pid in descendants(self._active.process.pid):
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{pid}/cmdline").read_bytes().find(kind) >= 0:
+                    named.add(pid)
+        return [pid for pid in named if _parent(pid) in named]  # not the daemon that forks them
+
+    def wait_for_processes(self, kind: bytes, timeout_s: float) -> list[int]:
+        """Wait until there are processes of a kind, or until a timeout."""
+        deadline = time.monotonic() + timeout_s
+        while not (found := self.find(kind)) and time.monotonic() < deadline:
+            self.look()
+            time.sleep(0.1)
+        return found
+
+    def kill_process(self, found: Sequence[int], kind: bytes) -> None:
+        """Kill one of the processes of a kind that were found, or that run now; none if there is none."""
+        for pid in [*found, *self.find(kind)]:
+            with contextlib.suppress(ProcessLookupError):
+                self._lost_a_process = True
+                os.kill(pid, signal.SIGKILL)
+                self.committer_kills += kind == COMMITTER
+                self.worker_kills += kind == TASK
+                return
+
+    def finish(self) -> None:
+        """Kill the driver, and process the remaining records without kills. Raises AssertionError if that fails."""
+        self.kill(with_workers=True)
+        self.replace("rest")
+        self._active.wait_for("done")
+        self.close()
+
+    def close(self) -> None:
+        """Kill what runs."""
+        for driver in (self._active, self._reserve):
+            if driver is not None and driver.process.poll() is None:
+                driver.kill(with_workers=True)
+
+    def batch(self, kind: str) -> int:
+        """Return the last micro-batch in the checkpoint's `offsets` or `commits`."""
+        found = (self.checkpoint / kind).glob("[0-9]*")
+        return max((int(each.name) for each in found if each.name.isdecimal()), default=-1)
+
+    @property
+    def id(self) -> str:
+        """The query's id, by its checkpoint."""
+        return str(json.loads((self.checkpoint / "metadata").read_text())["id"])
+
+
+def _parent(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[1])
+    return 0
+
+
+def main() -> None:
+    """Run queries as told on stdin."""
+    settings = QuerySettings(**json.loads(sys.argv[1]))
+    from pyspark.sql import SparkSession
+
+    spark = (
+        SparkSession.builder.master("local[2,4]")  # tasks whose worker is killed are tried again
+        .appName("tables")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.memory", "512m")
+        .config("spark.log.level", "ERROR")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", f"{settings.checkpoint}-warehouse")
+        .getOrCreate()
+    )
+    print("@ready", flush=True)
+    for line in sys.stdin:
+        reader = spark.readStream.format("kafka-live").option("subscribe", settings.topic)
+        reader = reader.option("kafka.bootstrap.servers", settings.servers).option("startingOffsets", "earliest")
+        reader = reader.option("kafka.isolation.level", "read_committed")
+        if line.strip() == "go":
+            reader = reader.option("maxOffsetsPerTrigger", settings.limit)
+        writer = reader.load().selectExpr(*settings.columns).writeStream.format(settings.format)
+        writer = writer.options(**settings.options).option("checkpointLocation", settings.checkpoint)
+        if line.strip() == "rest":
+            writer = writer.trigger(availableNow=True)
+        try:
+            writer.start().awaitTermination()
+        except Exception as error:
+            text = str(error).split("JVM stacktrace")[0][-3000:]
+            print(f"ended: {text}", file=sys.stderr, flush=True)
+            print(f"@ended {' '.join(text.split())[-1500:]}", flush=True)
+        else:
+            print("@done", flush=True)
+
+
+if __name__ == "__main__":
+    main()
