@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from kwire.errors import Malformed, Truncated
-from kwire.schemas.protobuf.model import DURATION, TIMESTAMP, Field
-from kwire.schemas.protobuf.types import Node
+from kwire.schemas.protobuf.model import Field
+from kwire.schemas.protobuf.types import Node, is_time
 
 __all__ = ["read_message"]
 
@@ -34,38 +34,23 @@ MAX_TAG_BYTES, MAX_VARINT_BYTES = 5, 10
 MAX_DEPTH = 100
 INT64_RANGE = range(-(2**63), 2**63)
 Span = tuple[bytes, int, int]
+Found = dict[str, Any]
 
 
 def read_message(node: Node, data: bytes) -> Any:
     """Return a message as its node's type has it. Raises Truncated, Malformed, with position and path."""
-    return _finish(node, (data, 0, len(data)), 0, ())
+    found: Found = {}
+    _merge(node, found, (data, 0, len(data)), 0, ())
+    return _finish(node, found)
 
 
-def _finish(node: Node, span: Span, depth: int, path: tuple[str, ...]) -> Any:
-    """Read a message, as the value of the type that its place has."""
-    data, start, end = span
-    if node.raw:
-        return data[start:end]
-    found = _read(node, span, depth, path)
-    if pa.types.is_struct(node.type):
-        return found
-    if node.message.name in (TIMESTAMP, DURATION):
-        micros = found["seconds"] * 1_000_000 + found["nanos"] // 1_000
-        if micros not in INT64_RANGE:
-            raise Malformed("out of range", start, path)
-        return micros
-    return found["value"]
-
-
-def _read(node: Node, span: Span, depth: int, path: tuple[str, ...]) -> dict[str, Any]:
+def _merge(node: Node, found: Found, span: Span, depth: int, path: tuple[str, ...]) -> None:
+    """Read the fields of a message into those that were found before."""
     data, pos, end = span
     if depth > MAX_DEPTH:
         raise Malformed(f"messages nested more than {MAX_DEPTH} deep", pos, path)
     fields = node.message.by_number()
-    found: dict[str, Any] = {}
-    messages: dict[str, Span] = {}
     while pos < end:
-        start = pos
         number, wire_type, pos = _read_tag(data, pos, end, path)
         field = fields.get(number)
         if field is None or not _accepts(field, wire_type):
@@ -73,41 +58,67 @@ def _read(node: Node, span: Span, depth: int, path: tuple[str, ...]) -> dict[str
             continue
         here = (*path, field.name)
         if field.oneof is not None:
-            for other in node.message.fields:
+            for other in node.fields:
                 if other.oneof == field.oneof and other is not field:
                     found.pop(other.name, None)
-                    messages.pop(other.name, None)
-        if field.message is None:
+        if field not in node.fields:
+            pos = _skip(data, pos, end, number, wire_type, depth, path)
+        elif field.message is None:
             pos = _read_scalar(field, wire_type, (data, pos, end), found, here)
-            continue
-        body, pos = _body(data, pos, end, number, wire_type, depth, here)
-        if field.shape == "single":
-            messages[field.name] = _joined(messages.get(field.name), body)
         else:
-            value = _finish(node.members[number], body, depth + 1, here)
-            if field.shape == "map":
-                found.setdefault(field.name, {})[value["key"]] = value["value"]
-            else:
-                found.setdefault(field.name, []).append(value)
-        assert pos > start
-    for field in node.message.fields:
-        if field.name in messages:
-            found[field.name] = _finish(
-                node.members[field.number], messages[field.name], depth + 1, (*path, field.name)
-            )
-        elif field.shape == "map":
-            found[field.name] = list(found.get(field.name, {}).items())
-        elif field.name not in found:
-            found[field.name] = _absent(field, node)
-    return found
+            body, pos = _body(data, pos, end, number, wire_type, depth, here)
+            _read_member(field, node.members[number], found, body, depth + 1, here)
+    if is_time(node) and _micros(found) not in INT64_RANGE:
+        raise Malformed("out of range", span[1], path)
 
 
-def _absent(field: Field, node: Node) -> object:
+def _read_member(field: Field, member: Node, found: Found, body: Span, depth: int, path: tuple[str, ...]) -> None:
+    """Read a message, or an entry of a map, into what was found of its field."""
+    data, start, end = body
+    if member.raw:
+        if field.shape == "list":
+            found.setdefault(field.name, []).append(data[start:end])
+        else:  # bytes of messages that follow each other are one message
+            found[field.name] = found.get(field.name, b"") + data[start:end]
+        return
+    if field.shape == "single":
+        _merge(member, found.setdefault(field.name, {}), body, depth, path)
+        return
+    inner: Found = {}
+    _merge(member, inner, body, depth, path)
+    value = _finish(member, inner)
+    if field.shape == "map":
+        found.setdefault(field.name, {})[value["key"]] = value["value"]
+    else:
+        found.setdefault(field.name, []).append(value)
+
+
+def _finish(node: Node, found: Found) -> Any:
+    """Return what was found of a message as the value of the type that its place has."""
+    if is_time(node):
+        return _micros(found)
+    values = {field.name: _value(field, node, found) for field in node.fields}
+    return values if pa.types.is_struct(node.type) else values["value"]
+
+
+def _micros(found: Found) -> int:
+    seconds, nanos = found.get("seconds", 0), found.get("nanos", 0)
+    return int(seconds * 1_000_000 + nanos // 1_000)
+
+
+def _value(field: Field, node: Node, found: Found) -> object:
+    """Return the value of a field, which may be absent."""
+    given = found.get(field.name)
+    if field.shape == "map":
+        return list((given or {}).items())
     if field.shape == "list":
-        return []
-    if field.message is not None and not field.has_presence:  # the value of a map's entry
-        return _finish(node.members[field.number], (b"", 0, 0), 1, (field.name,))
-    return None if field.has_presence else _default(field)
+        return given or []
+    if given is None and field.has_presence:
+        return None
+    if field.message is None:
+        return _default(field) if given is None else given
+    member = node.members[field.number]  # absent: the value of a map's entry
+    return (given or b"") if member.raw else _finish(member, given or {})
 
 
 def _default(field: Field) -> object:
@@ -121,14 +132,7 @@ def _accepts(field: Field, wire_type: int) -> bool:
     return wire_type == expected or (wire_type == LEN and field.shape == "list" and expected != GROUP)
 
 
-def _joined(first: Span | None, second: Span) -> Span:
-    if first is None:
-        return second
-    parts = [data[start:end] for data, start, end in (first, second)]
-    return b"".join(parts), 0, sum(map(len, parts))
-
-
-def _read_scalar(field: Field, wire_type: int, span: Span, found: dict[str, Any], path: tuple[str, ...]) -> int:
+def _read_scalar(field: Field, wire_type: int, span: Span, found: Found, path: tuple[str, ...]) -> int:
     data, pos, end = span
     if field.shape == "single":
         found[field.name], pos = _read_value(field, data, pos, end, path)

@@ -44,7 +44,7 @@ def _message(node: Node, value: Any, path: tuple[str, ...]) -> bytes:
         given = {"value": value}
     out = bytearray()
     oneofs: dict[str, str] = {}
-    for field in sorted(node.message.fields, key=lambda f: f.number):
+    for field in sorted(node.fields, key=lambda f: f.number):
         each = given.get(field.name)
         if each is None:
             continue
