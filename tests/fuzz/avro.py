@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from tests.fuzz.guarded_buffers import guarded_columns
 from tests.fuzz.records import GuardedMemory
 from tests.schemas.avro.drawing import Drawing, plain, written
 from tests.schemas.avro.evolving import evolved
 
 from kwire.errors import InvalidSchema
-from kwire.schemas.avro import Decoder, Encoder, Schema, buffers, parse
-from kwire.schemas.avro.buffers import ColumnBuffers, assemble
-from kwire.schemas.avro.columns import Column
+from kwire.schemas.avro import Decoder, Encoder, Schema, parse
 from kwire.schemas.avro.encode_plan import bind
 from kwire.schemas.avro.walker import Walker
 from kwire.schemas.avro.writing import PlainWriter
+from kwire.schemas.buffers import assemble
 
 INTERESTING = (0, 1, 2, 3, 0x7F, 0x80, 0x81, 0xC3, 0xED, 0xFE, 0xFF)
 NUMBERS = (b"\x80\x80\x80\x80\x10", b"\xff\xff\xff\xff\x0f", b"\xff" * 9 + b"\x01", b"\xff" * 9 + b"\x02", b"\x80\0")
@@ -135,39 +135,21 @@ def run(inputs: int, seed: int, guarded: bool = False) -> int:
 
 @contextmanager
 def guard_pages() -> Iterator[GuardedMemory]:
-    """Place the columns of the kernel before guard pages too, as small as they can be."""
-    guard = GuardedMemory()
-    originals = ColumnBuffers.resize, ColumnBuffers.shrunk
+    """Place the columns and the output of kernels before guard pages too, as small as they can be."""
     output = Encoder.allocate, Encoder.resized
-    smallest = buffers.LEAST_VALUES, buffers.LEAST_BYTES
-    buffers.LEAST_VALUES, buffers.LEAST_BYTES = 1, 1
+    with guarded_columns() as guard:
 
-    def resize(self: ColumnBuffers, column: Column, part: str, n_bytes: int) -> None:
-        held = self.buffers[column.number]
-        memory = guard.allocate(n_bytes)
-        if part in held:
-            kept = min(n_bytes, held[part].size)
-            memory[:kept] = np.frombuffer(held[part], np.uint8)[:kept]
-        held[part] = pa.py_buffer(memory)
-        self.words[column.number, buffers.WORD[part]] = held[part].address
+        def resized(self: Encoder, buffer: pa.Buffer, n_bytes: int, used: int) -> pa.Buffer:
+            memory = guard.allocate(n_bytes)
+            memory[:used] = np.frombuffer(buffer, np.uint8)[:used]
+            return pa.py_buffer(memory)
 
-    def shrunk(self: ColumnBuffers, buffer: pa.Buffer, n_bytes: int) -> pa.Buffer:
-        return buffer.slice(0, n_bytes)
-
-    def resized(self: Encoder, buffer: pa.Buffer, n_bytes: int, used: int) -> pa.Buffer:
-        memory = guard.allocate(n_bytes)
-        memory[:used] = np.frombuffer(buffer, np.uint8)[:used]
-        return pa.py_buffer(memory)
-
-    Encoder.allocate = lambda self, n_bytes: pa.py_buffer(guard.allocate(1))  # type: ignore[method-assign]
-    Encoder.resized = resized  # type: ignore[method-assign]
-    ColumnBuffers.resize, ColumnBuffers.shrunk = resize, shrunk  # type: ignore[method-assign]
-    try:
-        yield guard
-    finally:
-        buffers.LEAST_VALUES, buffers.LEAST_BYTES = smallest
-        Encoder.allocate, Encoder.resized = output  # type: ignore[method-assign]
-        ColumnBuffers.resize, ColumnBuffers.shrunk = originals  # type: ignore[method-assign]
+        Encoder.allocate = lambda self, n_bytes: pa.py_buffer(guard.allocate(1))  # type: ignore[method-assign]
+        Encoder.resized = resized  # type: ignore[method-assign]
+        try:
+            yield guard
+        finally:
+            Encoder.allocate, Encoder.resized = output  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

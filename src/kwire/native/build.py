@@ -38,13 +38,16 @@ KERNEL_MODULES = tuple(dict.fromkeys(EXPORTS.values()))
 C_FILES = (
     "native.h",
     "messages.h",
+    "columns.h",
     "module.c",
     "messages.c",
     "codec.c",
     "shared_default.c",
     "records.c",
-    "values.c",
-    "value_writing.c",
+    "columns.c",
+    "avro_reading.c",
+    "avro_writing.c",
+    "protobuf_reading.c",
 )
 C_SOURCES = tuple(PACKAGE / "native" / name for name in C_FILES)
 GROUPS = tuple(
@@ -170,7 +173,8 @@ def sources_digest() -> str:
     from importlib.metadata import version
 
     found: dict[str, bytes] = {}
-    names = [*KERNEL_MODULES, "kwire.wire.kernels.intrinsics", "kwire.wire.value_rows", "kwire.native.build"]
+    names = [*KERNEL_MODULES, "kwire.wire.kernels.intrinsics", "kwire.wire.value_rows", "kwire.wire.protobuf_rows"]
+    names.append("kwire.native.build")
     while names:
         path = PACKAGE.joinpath(*names.pop().split(".")[1:]).with_suffix(".py")
         key = str(path.relative_to(PACKAGE))
@@ -453,16 +457,18 @@ def locate_header() -> str:
 
 
 def values_header() -> str:
-    """Return values.h for values.c and value_writing.c: operations, faults, the layout of columns and of the job."""
+    """Return values.h for columns.h: operations of plans, faults, the layout of columns and of jobs."""
     rows = importlib.import_module("kwire.wire.value_rows")
     lists = {"OP_": rows.OPERATIONS, "NUMBER_": rows.NUMBERS, "KIND_": rows.KINDS, "COLUMN_": rows.COLUMN}
+    messages = importlib.import_module("kwire.wire.protobuf_rows")
+    lists |= {"PB_": messages.OPERATIONS, "FIELD_": messages.FIELD}
     lists |= {"JOB_": rows.JOB, "STATUS_": rows.STATUSES, "FAULT_": rows.FAULTS}
     constants = {f"{prefix}{name}": index for prefix, names in lists.items() for index, name in enumerate(names)}
     for listed in (rows.WRITE_OPERATIONS, rows.SOURCE, rows.WRITE_JOB, rows.WRITE_FAULTS):
         constants |= {name: index for index, name in enumerate(listed)}
     constants |= {name: getattr(rows, name) for name in ("ROW_WORDS", "COLUMN_WORDS", "MAX_DEPTH", "SPARE_ITEMS")}
     constants |= {"JOB_WORDS": len(rows.JOB), "WRITE_JOB_WORDS": len(rows.WRITE_JOB), "SOURCE_WORDS": len(rows.SOURCE)}
-    constants |= {"MAX_OFFSET": rows.MAX_OFFSET}
+    constants |= {"MAX_OFFSET": rows.MAX_OFFSET, "NO_COLUMN": rows.NO_COLUMN, "MAX_NESTED": messages.MAX_NESTED}
     return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
 
 

@@ -166,14 +166,11 @@ PyObject *append_records(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *read_records(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *read_messages(PyObject *, PyObject *const *, Py_ssize_t);
 
-/* Of values.c */
+/* Of avro_reading.c, protobuf_reading.c and avro_writing.c */
 
-PyObject *decode_values(PyObject *, PyObject *const *, Py_ssize_t);
-PyObject *run_job(PyObject *const *objects, Py_ssize_t count, int64_t words, int64_t (*run)(int64_t *));
-
-/* Of value_writing.c */
-
-PyObject *encode_values(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *decode_avro(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *decode_protobuf(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *encode_avro(PyObject *, PyObject *const *, Py_ssize_t);
 
 /* Of shared_default.c */
 

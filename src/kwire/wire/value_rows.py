@@ -1,7 +1,7 @@
 """The rows of plans that decode values of Avro into Arrow columns and encode them, and the layout of those columns.
 
-A plan is a list of rows of eight int64: the operation, the column, and six operands. The kernel `native/values.c` and
-the walker in plain Python (`kwire.schemas.avro.walker`) run the same rows.
+A plan is a list of rows of eight int64: the operation, the column, and six operands. The kernel
+`native/avro_reading.c` and the walker in plain Python (`kwire.schemas.avro.walker`) run the same rows.
 
     operation      column  a         b          c          d         the value, and what is appended to the column
     NULL           yes                                               no bytes: a null
@@ -35,7 +35,7 @@ item, value, key, steps, table    rows, or places in the list of operands that h
 item_bytes, min_bytes             size of an item if all have the same, else -1; the least size of an item
 offset, limit                     places in the constants; a limit is as wide as the column
 
-Encoding has rows of its own, run by `native/value_writing.c` and `kwire.schemas.avro.writing`. Their source is an array
+Encoding has rows of its own, run by `native/avro_writing.c` and `kwire.schemas.avro.writing`. Their source is an array
 of the type that decoding makes:
 
     operation      source  a         b          c          d         what is written
@@ -71,6 +71,7 @@ __all__ = [
     "KINDS",
     "MAX_DEPTH",
     "MAX_OFFSET",
+    "NO_COLUMN",
     "NUMBERS",
     "OPERATIONS",
     "ROW_WORDS",
@@ -99,27 +100,31 @@ child."""
 
 COLUMN = (
     *("KIND", "WIDTH", "LENGTH", "CAPACITY", "DATA", "DATA_BYTES", "DATA_CAPACITY", "OFFSETS", "VALIDITY"),
-    *("CHILDREN", "CHILD_COUNT"),
+    *("CHILDREN", "CHILD_COUNT", "SECONDS", "NANOS"),
 )
 """The words of a column. DATA, OFFSETS and VALIDITY are addresses, 0 if there is none. CHILDREN is a place in the list
-of operands, with column numbers."""
-COLUMN_WORDS = 12
+of operands, with column numbers. SECONDS, NANOS: of the value of Protobuf that is being read."""
+COLUMN_WORDS = 14
 
 JOB = (
     *("ROWS", "OPERANDS", "CONSTANTS", "COLUMNS", "BYTES", "STARTS", "ENDS", "ROOTS", "ROOT_COLUMN"),
     *("COUNT", "DONE", "ALLOW_TRAILING", "FAULTS", "FAULT_CAPACITY", "FAULT_COUNT", "ROOM_COLUMN", "ROOM_NEEDED"),
-    "ROOM_IS_DATA",
+    *("ROOM_IS_DATA", "SCRATCH", "SCRATCH_CAPACITY"),
 )
 """The words of a job. ROOTS: for each input row the first row of its plan, -1 for a null. DONE: input rows that are
 finished. FAULTS: a table of (input row, fault, position in the value, row of the plan). ROOM_*: the column that is
-full, and how many values or, if it is data, bytes it has to hold."""
+full, and how many values or, if it is data, bytes it has to hold. SCRATCH: memory of int32 for what a kernel has to
+remember of one row; ROOM_COLUMN is NO_COLUMN if it is too small."""
+NO_COLUMN = -1
 STATUSES = ("FINISHED", "NO_ROOM", "TOO_LARGE", "FAULTS_FULL")
 
 FAULTS = (
     *("NONE", "TRUNCATED", "INT_TOO_LONG", "LONG_TOO_LONG", "BAD_BOOLEAN", "NEGATIVE_LENGTH", "LENGTH_TOO_LARGE"),
     *("BAD_UTF8", "BAD_SYMBOL", "NO_SYMBOL", "BAD_BRANCH", "NO_BRANCH", "BAD_DECIMAL", "OUT_OF_RANGE"),
     *("TOO_MANY_ITEMS", "TOO_MANY_EMPTY", "BAD_BLOCK", "TOO_DEEP", "TRAILING", "ROOM", "COLUMN_FULL"),
+    "LEFT",
 )
+"""ROOM and COLUMN_FULL end a call of the kernel. LEFT: plain Python reads the row, or says what is wrong with it."""
 
 MAX_DEPTH = 640
 """Maximum depth of rows within rows. Only skipped values of recursive types reach it."""

@@ -108,7 +108,8 @@ def fill_message(made: Any, rng: random.Random, depth: int) -> None:
 def scalar(field: Any, rng: random.Random) -> Any:
     kind = field.type
     if field.enum_type is not None:
-        return rng.choice([0, 1, 2, -7] if field.enum_type.is_closed else [0, 1, 5, -3])
+        known = [each.number for each in field.enum_type.values]
+        return rng.choice(known if field.enum_type.is_closed else [*known, 5])
     if kind in (1, 2):
         return rng.choice([0.0, -0.0, 1.5, math.inf, -2.25])
     if kind == 8:
@@ -182,7 +183,7 @@ def comparable(value: Any, node: Node) -> Any:
 def text(value: Any) -> str:
     """Return a text that tells values apart as their bytes do: by the sign of a zero, but not by the order of a map."""
     if isinstance(value, dict):
-        return repr(sorted((repr(key), text(each)) for key, each in value.items()))
+        return repr(sorted((text(key), text(each)) for key, each in value.items()))
     if isinstance(value, list):
         return repr([text(each) for each in value])
     return repr(int(value) if isinstance(value, Decimal) else value)

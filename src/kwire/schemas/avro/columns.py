@@ -24,15 +24,15 @@ Source: org.apache.spark.sql.avro.SchemaConverters.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from kwire.errors import OptionError, did_you_mean
 from kwire.schemas.avro.model import Schema
 from kwire.schemas.avro.parsing import fail
+from kwire.schemas.column_plan import Column, storage
 
-__all__ = ["Column", "arrow_type", "build_columns", "null_free", "storage_of"]
+__all__ = ["arrow_type", "build_columns", "null_free", "storage_of"]
 
 MAX_COLUMNS = 100_000
 UTC = "UTC"
@@ -62,24 +62,6 @@ NUMERIC_UNIONS = {frozenset(("int", "long")): "long", frozenset(("float", "doubl
 MAX_DECIMAL128 = 38
 
 Path = tuple[str, ...]
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Column:
-    """A column of a tree. number: in the plan.
-
-    kind, width: as in kwire.wire.value_rows. children: of a struct its fields, of a list its items, of a map a struct
-    of keys and values. names: of a struct's children.
-    """
-
-    type: pa.DataType
-    kind: str
-    number: int
-    path: Path
-    nullable: bool
-    width: int = 0
-    names: tuple[str, ...] = ()
-    children: list[Column] = field(default_factory=list)
 
 
 def arrow_type(schema: Schema) -> pa.DataType:
@@ -116,13 +98,7 @@ def storage_of(schema: Schema) -> tuple[pa.DataType, str, int]:
     found = SIMPLE[schema.type]
     if schema.logical is not None:
         found = LOGICAL.get(schema.logical.name, found)
-    if pa.types.is_null(found):
-        return found, "NOTHING", 0
-    if pa.types.is_boolean(found):
-        return found, "BITS", 0
-    if pa.types.is_string(found) or pa.types.is_binary(found):
-        return found, "BINARY", 0
-    return found, "WIDE", found.bit_width // 8
+    return found, *storage(found)
 
 
 def build_columns(schema: Schema, asked: Sequence[str] | None = None) -> list[Column]:

@@ -11,20 +11,15 @@ import pyarrow as pa
 
 from kwire import native
 from kwire.errors import DecodeError, OptionError
-from kwire.schemas.avro.buffers import ColumnBuffers, assemble, binary_bounds
 from kwire.schemas.avro.faults import fault_error
 from kwire.schemas.avro.model import Schema
 from kwire.schemas.avro.plan import Plan, compile_plan
 from kwire.schemas.avro.walker import Walker
-from kwire.wire.value_rows import JOB, STATUSES
+from kwire.schemas.buffers import assemble, binary_bounds
+from kwire.schemas.decoder import Int64Array
+from kwire.schemas.kernel import KernelPlan
 
 __all__ = ["Decoded", "Decoder", "Errors"]
-
-Int64Array = npt.NDArray[np.int64]
-WORD = {name: index for index, name in enumerate(JOB)}
-FINISHED, NO_ROOM, TOO_LARGE, FAULTS_FULL = range(len(STATUSES))
-FIRST_FAULTS = 64
-FAULT_WORDS = 4
 
 
 class Errors:
@@ -77,10 +72,8 @@ class Decoder:
         allow_trailing: bool = False,
     ) -> None:
         self._plan = compile_plan(writers, reader, columns)
+        self._kernel_plan = KernelPlan(self._plan)
         self._allow_trailing = allow_trailing
-        self._rows = np.array(self._plan.rows, np.int64).reshape(-1)
-        self._operands = np.array([*self._plan.operands, 0], np.int64)
-        self._constants = pa.py_buffer(bytes(self._plan.constants) or b"\0")
         self._roots = np.array([*self._plan.roots, -1], np.int64)  # the last one for writer -1
 
     @property
@@ -120,38 +113,9 @@ class Decoder:
         if native.LEVEL is None:
             walker = Walker(self._plan, allow_trailing=self._allow_trailing)
             table = walker.run(data, starts, ends, roots)
-            finished = [walker.finished(each) for each in self._plan.columns]
+            array = assemble(self._plan.columns[0], [walker.finished(each) for each in self._plan.columns])
         else:
-            buffers = ColumnBuffers(self._plan, len(starts), int((ends - starts).sum()))
-            table = self._run(buffers, data, starts, ends, roots)
-            finished = [buffers.finished(each) for each in self._plan.columns]
-        return Decoded(assemble(self._plan.columns[0], finished), Errors(self._plan, table))
-
-    def _run(
-        self, buffers: ColumnBuffers, data: pa.Buffer, starts: Int64Array, ends: Int64Array, roots: Int64Array
-    ) -> Int64Array:
-        """Run the kernel; returns the table of faults."""
-        starts, ends = np.ascontiguousarray(starts), np.ascontiguousarray(ends)
-        table = np.empty((FIRST_FAULTS, FAULT_WORDS), np.int64)
-        job = np.zeros(len(JOB), np.int64)
-        job[WORD["COUNT"]], job[WORD["ALLOW_TRAILING"]] = len(starts), self._allow_trailing
-        places = {"ROWS": self._rows, "OPERANDS": self._operands, "COLUMNS": buffers.words, "STARTS": starts}
-        for name, array in (places | {"ENDS": ends, "ROOTS": roots}).items():
-            job[WORD[name]] = array.ctypes.data
-        job[WORD["CONSTANTS"]], job[WORD["BYTES"]] = self._constants.address, data.address
-        while True:
-            job[WORD["FAULTS"]], job[WORD["FAULT_CAPACITY"]] = table.ctypes.data, len(table)
-            status = native.decode_values(job)
-            if status == FINISHED:
-                return table[: int(job[WORD["FAULT_COUNT"]])].copy()
-            if status == FAULTS_FULL:
-                table = np.concatenate((table, np.empty((len(starts), FAULT_WORDS), np.int64)))
-            elif status == NO_ROOM:
-                done = int(job[WORD["DONE"]]) / max(len(starts), 1)
-                column, needed = int(job[WORD["ROOM_COLUMN"]]), int(job[WORD["ROOM_NEEDED"]])
-                buffers.grow(column, needed, bool(job[WORD["ROOM_IS_DATA"]]), done)
-            else:
-                path = ".".join(self._plan.columns[int(job[WORD["ROOM_COLUMN"]])].path)
-                raise OptionError(
-                    f"{path or 'the values'}: more than 2 GiB in one column; decode fewer values at a time"
-                )
+            array, table = self._kernel_plan.decode(
+                native.decode_avro, data, starts, ends, roots, allow_trailing=self._allow_trailing
+            )
+        return Decoded(array, Errors(self._plan, table))

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from kwire.errors import EncodeError
-from kwire.schemas.avro.columns import Column, build_columns, null_free, numeric_union
+from kwire.schemas.avro.columns import build_columns, null_free, numeric_union
 from kwire.schemas.avro.defaults import default_bytes, zigzag
 from kwire.schemas.avro.model import NO_DEFAULT, Field, Schema
 from kwire.schemas.avro.parsing import fail
+from kwire.schemas.column_plan import Column
 from kwire.wire.value_rows import ROW_WORDS, WRITE_OPERATIONS
 
 __all__ = ["EncodePlan", "bind", "compile_encode_plan"]

@@ -126,7 +126,7 @@ class Encoder:
         while True:
             job[WORD["OUT"]], job[WORD["CAPACITY"]] = out.address, out.size
             job[WORD["FAULTS"]], job[WORD["FAULT_CAPACITY"]] = table.ctypes.data, len(table)
-            status = native.encode_values(job)
+            status = native.encode_avro(job)
             if status == FINISHED:
                 used = int(job[WORD["USED"]])
                 return self.resized(out, used, used), table[: int(job[WORD["FAULT_COUNT"]])].copy()

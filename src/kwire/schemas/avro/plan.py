@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from kwire.errors import InvalidSchema
-from kwire.schemas.avro.columns import Column, build_columns, null_free
+from kwire.schemas.avro.columns import build_columns, null_free
 from kwire.schemas.avro.defaults import default_bytes
 from kwire.schemas.avro.model import NO_DEFAULT, Field, Schema
 from kwire.schemas.avro.parsing import fail
 from kwire.schemas.avro.resolution import branch_of, field_of, mismatch
 from kwire.schemas.avro.sizes import Sizes
+from kwire.schemas.column_plan import Column, ColumnPlan
 from kwire.wire.value_rows import NUMBERS, OPERATIONS, ROW_WORDS
 
 __all__ = ["Plan", "compile_plan"]
@@ -28,21 +29,12 @@ NANOSECONDS = {"millis": 10**6, "micros": 10**3, "nanos": 1, "us": 10**3, "ns": 
 
 
 @dataclass(slots=True, kw_only=True)
-class Plan:
-    """Rows, and the lists they refer to: see kwire.wire.value_rows.
+class Plan(ColumnPlan):
+    """Rows that decode. paths, names: the field of each row, and the writer's type. roots: the row for each writer."""
 
-    paths, names: the field of each row, and the writer's type. roots: the first row for each writer. columns: the
-    first is the root.
-    """
-
-    columns: list[Column]
-    rows: list[list[int]] = field(default_factory=list)
-    operands: list[int] = field(default_factory=list)
-    constants: bytearray = field(default_factory=bytearray)
     paths: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     roots: list[int] = field(default_factory=list)
-    children: dict[int, int] = field(default_factory=dict)
 
 
 def compile_plan(writers: Sequence[Schema], reader: Schema, asked: Sequence[str] | None = None) -> Plan:
@@ -51,9 +43,7 @@ def compile_plan(writers: Sequence[Schema], reader: Schema, asked: Sequence[str]
     Raises InvalidSchema if a writer's values cannot be read as the reader's, OptionError for unknown columns.
     """
     plan = Plan(columns=build_columns(reader, asked))
-    for column in plan.columns:
-        plan.children[column.number] = len(plan.operands)
-        plan.operands += [each.number for each in column.children]
+    plan.add_children()
     compiler = _Compiler(plan)
     plan.roots = [compiler.value(writer, reader, plan.columns[0], "") for writer in writers]
     return plan
@@ -74,16 +64,6 @@ class _Compiler:
         self.plan.paths.append(path)
         self.plan.names.append(str(schema))
         return len(self.plan.rows) - 1
-
-    def add_operands(self, numbers: Sequence[int]) -> tuple[int, int]:
-        """Add numbers to the operands; returns their place and count."""
-        self.plan.operands += numbers
-        return len(self.plan.operands) - len(numbers), len(numbers)
-
-    def constant(self, data: bytes) -> tuple[int, int]:
-        """Add bytes to the constants; returns their place and size."""
-        self.plan.constants += data
-        return len(self.plan.constants) - len(data), len(data)
 
     def value(self, writer: Schema, reader: Schema, column: Column, path: str) -> int:
         """Add the rows of a value; returns the first."""
@@ -113,7 +93,7 @@ class _Compiler:
                 branches.append(self.row("UNRESOLVED", path, branch, None))
         if first is not None and all(self.plan.rows[each][0] == OP["UNRESOLVED"] for each in branches):
             raise first
-        return self.row("UNION", path, writer, None, *self.add_operands(branches))
+        return self.row("UNION", path, writer, None, *self.plan.add_operands(branches))
 
     def reader_union(self, writer: Schema, reader: Schema, column: Column, path: str) -> int:
         branches = tuple(each for each in reader.branches)
@@ -153,7 +133,7 @@ class _Compiler:
             each = next(each for each in reader.fields if each.name == name)
             if targets.get(sources.get(name, "")) is not each:
                 steps.append(self.default(each, child, _below(path, name), writer))
-        return self.row("RECORD", path, writer, column, *self.add_operands(steps))
+        return self.row("RECORD", path, writer, column, *self.plan.add_operands(steps))
 
     def default(self, target: Field, column: Column, path: str, writer: Schema) -> int:
         if target.default is NO_DEFAULT:
@@ -163,7 +143,7 @@ class _Compiler:
         except ValueError as error:
             raise fail(str(error), path) from None
         value = self.value(target.schema, target.schema, column, path)
-        return self.row("CONSTANT", path, target.schema, None, value, *self.constant(data))
+        return self.row("CONSTANT", path, target.schema, None, value, *self.plan.add_constant(data))
 
     def item_sizes(self, schema: Schema) -> tuple[int, int]:
         size = self.sizes.fixed(schema)
@@ -189,7 +169,7 @@ class _Compiler:
         if pa.types.is_decimal(column.type):
             limit = (10**column.type.precision).to_bytes(column.width, "little")
             size = writer.size if kind == "fixed" else -1
-            return self.row("DECIMAL", path, writer, column, size, self.constant(limit)[0])
+            return self.row("DECIMAL", path, writer, column, size, self.plan.add_constant(limit)[0])
         if kind == "fixed":
             return self.row("FIXED", path, writer, column, writer.size)
         return self.row("BYTES", path, writer, column, int(pa.types.is_string(column.type)))
@@ -198,8 +178,8 @@ class _Compiler:
         table: list[int] = []
         for symbol in writer.symbols:
             found = symbol if symbol in reader.symbols else reader.default
-            table += (-1, 0) if found is None else self.constant(found.encode())
-        return self.row("ENUM", path, writer, column, self.add_operands(table)[0], len(writer.symbols))
+            table += (-1, 0) if found is None else self.plan.add_constant(found.encode())
+        return self.row("ENUM", path, writer, column, self.plan.add_operands(table)[0], len(writer.symbols))
 
     def number(self, writer: Schema, reader: Schema, column: Column, path: str) -> int:
         kind = writer.type
@@ -264,9 +244,9 @@ class _Compiler:
             steps: list[int] = []
             for each in schema.fields:
                 self.add_skip(steps, each.schema, _below(path, each.name))
-            operands = self.add_operands(steps)
+            operands = self.plan.add_operands(steps)
         elif kind == "union":
-            operands = self.add_operands([self.skip(each, path) for each in schema.branches])
+            operands = self.plan.add_operands([self.skip(each, path) for each in schema.branches])
         else:
             item_bytes, least = self.item_sizes(schema.items)
             if kind == "map":

@@ -1,6 +1,6 @@
 """The rows of a plan in plain Python: the oracle of the kernel, and what decodes without compiled code.
 
-It makes the same columns and reports the same faults as `native/values.c`, row by row of the plan.
+It makes the same columns and reports the same faults as `native/avro_reading.c`, row by row of the plan.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kwire.schemas.avro.buffers import Buffers
-from kwire.schemas.avro.columns import Column
 from kwire.schemas.avro.faults import FAULT
 from kwire.schemas.avro.plan import Plan
+from kwire.schemas.buffers import Buffers
+from kwire.schemas.column_plan import Column
 from kwire.wire.value_rows import MAX_DEPTH, NUMBERS, OPERATIONS, SPARE_ITEMS
 
 __all__ = ["Walker"]

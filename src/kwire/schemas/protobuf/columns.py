@@ -1,4 +1,4 @@
-"""Arrow arrays of Protobuf values, row by row through Python objects."""
+"""Arrow arrays of Protobuf values: read by a kernel or in plain Python, written through Python objects."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kwire import native
 from kwire.errors import DecodeError, EncodeError
+from kwire.schemas.buffers import binary_bounds
 from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, encode_error, row_error
+from kwire.schemas.kernel import KernelPlan
 from kwire.schemas.protobuf.model import Message
+from kwire.schemas.protobuf.plan import ROOT, compile_plan
 from kwire.schemas.protobuf.reading import read_message
 from kwire.schemas.protobuf.types import build_node
 from kwire.schemas.protobuf.writing import write_message
@@ -24,6 +28,7 @@ class Decoder:
     def __init__(self, reader: Message, columns: Sequence[str] | None = None) -> None:
         """Compile the message. columns: the fields to decode, in this order. Raises InvalidSchema."""
         self._node = build_node(reader, None if columns is None else tuple(columns))
+        self._plan = KernelPlan(compile_plan(self._node))
 
     @property
     def type(self) -> pa.DataType:
@@ -31,16 +36,32 @@ class Decoder:
         return self._node.type
 
     def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array) -> Decoded:
-        """Decode an array of binary; see SchemaDecoder."""
-        rows: list[Any] = [None] * len(values)
-        errors = list[RowError]()
+        """Decode an array of binary; see SchemaDecoder. Raises OptionError if a column has more than 2 GiB."""
+        data, starts, ends = binary_bounds(values)
+        starts = starts + np.minimum(skip, ends - starts)
         wanted = (writer >= 0) & values.is_valid().to_numpy(zero_copy_only=False)
-        for row in np.flatnonzero(wanted).tolist():
+        array, rows = pa.nulls(len(values), self.type), np.flatnonzero(wanted)
+        if native.LEVEL is not None:
+            roots = np.where(wanted, ROOT, -1)
+            array, left = self._plan.decode(native.decode_protobuf, data, starts, ends, roots)
+            rows = left[:, 0]
+        return self._read(array, rows, memoryview(data), starts, ends)
+
+    def _read(
+        self, array: pa.Array, rows: Int64Array, data: memoryview, starts: Int64Array, ends: Int64Array
+    ) -> Decoded:
+        """Read some rows in plain Python, in place of the nulls of an array."""
+        values, errors = list[Any](), list[RowError]()
+        places = np.arange(len(array))
+        for row in rows.tolist():
             try:
-                rows[row] = read_message(self._node, values[row].as_py()[int(skip[row]) :])
+                values.append(read_message(self._node, bytes(data[starts[row] : ends[row]])))
+                places[row] = len(array) + len(values) - 1
             except DecodeError as error:
                 errors.append(row_error(row, error))
-        return Decoded(pa.array(rows, self.type), errors)
+        if values:
+            array = pa.concat_arrays([array, pa.array(values, self.type)]).take(pa.array(places))
+        return Decoded(array, errors)
 
 
 class Encoder:

@@ -1,118 +1,8 @@
 /* Values of Avro into Arrow columns: the kernel of kwire.schemas.avro.
  *
- * Follows the rows of a plan (kwire.wire.value_rows), which build.py writes to values.h with the layout of columns and of
- * the job. Every byte is checked against the end of its value. Columns have a capacity that Python chose: the kernel
- * stops before the input row that does not fit, and continues from it when it is called with more. A row that is
- * malformed leaves nothing in the columns: it becomes a null, and a line in the table of faults.
+ * Follows the rows of a plan (kwire.wire.value_rows). Every byte is checked against the end of its value.
  */
-#include "native.h"
-
-#include "values.h"
-
-typedef struct {
-    const int64_t *rows, *operands;
-    const uint8_t *constants, *pos, *end;
-    int64_t (*columns)[COLUMN_WORDS];
-    int64_t *job;
-    int64_t spare_items; /* items without bytes that this value may still have */
-    int depth;
-    int64_t failed; /* the row of the fault */
-} Run;
-
-#define LIKELY(x) __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define TRY(expression)                     \
-    do {                                    \
-        int fault_ = (expression);          \
-        if (UNLIKELY(fault_)) return fault_; \
-    } while (0)
-
-/* Columns */
-
-static int no_room(Run *run, const int64_t *column, int64_t needed, int is_data) {
-    run->job[JOB_ROOM_COLUMN] = (column - run->columns[0]) / COLUMN_WORDS;
-    run->job[JOB_ROOM_NEEDED] = needed;
-    run->job[JOB_ROOM_IS_DATA] = is_data;
-    return needed > MAX_OFFSET ? FAULT_COLUMN_FULL : FAULT_ROOM;
-}
-
-static inline void set_bit(uint8_t *bits, int64_t at, int value) { /* clears those after it */
-    const int shift = (int)(at & 7);
-    uint8_t *byte = bits + (at >> 3);
-    *byte = (uint8_t)((*byte & ((1 << shift) - 1)) | (value << shift));
-}
-
-/* Begin a value that is not null, and return its index, or -1 if the column is full. */
-static inline int64_t place(int64_t *column) {
-    const int64_t at = column[COLUMN_LENGTH];
-    if (UNLIKELY(at >= column[COLUMN_CAPACITY])) return -1;
-    if (column[COLUMN_VALIDITY]) set_bit((uint8_t *)column[COLUMN_VALIDITY], at, 1);
-    column[COLUMN_LENGTH] = at + 1;
-    return at;
-}
-
-#define PLACE(column)                                                          \
-    const int64_t at = place(column);                                          \
-    if (UNLIKELY(at < 0)) return no_room(run, column, column[COLUMN_LENGTH] + 1, 0)
-
-static inline int append4(Run *run, int64_t *column, uint32_t value) {
-    PLACE(column);
-    ((uint32_t *)column[COLUMN_DATA])[at] = value;
-    return 0;
-}
-
-static inline int append8(Run *run, int64_t *column, uint64_t value) {
-    PLACE(column);
-    ((uint64_t *)column[COLUMN_DATA])[at] = value;
-    return 0;
-}
-
-static inline int append_bytes(Run *run, int64_t *column, const uint8_t *bytes, int64_t size) {
-    const int64_t used = column[COLUMN_DATA_BYTES];
-    if (UNLIKELY(size > column[COLUMN_DATA_CAPACITY] - used)) return no_room(run, column, used + size, 1);
-    PLACE(column);
-    memcpy((uint8_t *)column[COLUMN_DATA] + used, bytes, (size_t)size);
-    column[COLUMN_DATA_BYTES] = used + size;
-    ((int32_t *)column[COLUMN_OFFSETS])[at + 1] = (int32_t)(used + size);
-    return 0;
-}
-
-/* Append a null; where the column has no nulls, below a null struct, any value. */
-static int append_null(Run *run, int64_t *column) {
-    PLACE(column);
-    if (column[COLUMN_VALIDITY]) set_bit((uint8_t *)column[COLUMN_VALIDITY], at, 0);
-    const int64_t *children = run->operands + column[COLUMN_CHILDREN];
-    switch (column[COLUMN_KIND]) {
-    case KIND_BITS:
-        set_bit((uint8_t *)column[COLUMN_DATA], at, 0);
-        break;
-    case KIND_WIDE:
-        memset((uint8_t *)column[COLUMN_DATA] + at * column[COLUMN_WIDTH], 0, (size_t)column[COLUMN_WIDTH]);
-        break;
-    case KIND_BINARY:
-        ((int32_t *)column[COLUMN_OFFSETS])[at + 1] = (int32_t)column[COLUMN_DATA_BYTES];
-        break;
-    case KIND_STRUCT:
-        for (int64_t i = 0; i < column[COLUMN_CHILD_COUNT]; i++) TRY(append_null(run, run->columns[children[i]]));
-        break;
-    case KIND_LIST:
-        ((int32_t *)column[COLUMN_OFFSETS])[at + 1] = (int32_t)run->columns[children[0]][COLUMN_LENGTH];
-    }
-    return 0;
-}
-
-/* Remove the values after the first `length` ones. */
-static void truncate_column(Run *run, int64_t *column, int64_t length) {
-    const int64_t *children = run->operands + column[COLUMN_CHILDREN];
-    column[COLUMN_LENGTH] = length;
-    if (column[COLUMN_KIND] == KIND_BINARY)
-        column[COLUMN_DATA_BYTES] = ((int32_t *)column[COLUMN_OFFSETS])[length];
-    else if (column[COLUMN_KIND] == KIND_LIST)
-        truncate_column(run, run->columns[children[0]], ((int32_t *)column[COLUMN_OFFSETS])[length]);
-    else if (column[COLUMN_KIND] == KIND_STRUCT)
-        for (int64_t i = 0; i < column[COLUMN_CHILD_COUNT]; i++)
-            truncate_column(run, run->columns[children[i]], length);
-}
+#include "columns.h"
 
 /* Primitive values */
 
@@ -152,29 +42,6 @@ static inline int read_length(Run *run, int64_t *size) {
     if (LIKELY((uint64_t)*size <= (uint64_t)(run->end - run->pos))) return 0;
     run->pos = start;
     return *size < 0 ? FAULT_NEGATIVE_LENGTH : FAULT_LENGTH_TOO_LARGE;
-}
-
-static int is_utf8(const uint8_t *pos, const uint8_t *end) {
-    while (pos < end) {
-        uint64_t word;
-        if (end - pos >= 8) {
-            memcpy(&word, pos, 8);
-            if (LIKELY(!(word & 0x8080808080808080ULL))) {
-                pos += 8;
-                continue;
-            }
-        }
-        const uint8_t first = *pos++;
-        if (first < 0x80) continue;
-        int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
-        if (first < 0xC2 || first > 0xF4 || end - pos < more) return 0;
-        const uint8_t second = *pos;
-        if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F)) return 0; /* overlong; surrogates */
-        if ((first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F)) return 0; /* overlong; above U+10FFFF */
-        for (; more; more--)
-            if ((*pos++ & 0xC0) != 0x80) return 0;
-    }
-    return 1;
 }
 
 static inline int read_bytes(Run *run, int64_t *column, int is_text) {
@@ -535,61 +402,8 @@ static int read_row(Run *run, int64_t root, const uint8_t *start, int64_t size) 
     return FAULT_TRAILING;
 }
 
-static int64_t decode(int64_t *job) {
-    Run run = {
-        .rows = (const int64_t *)job[JOB_ROWS],
-        .operands = (const int64_t *)job[JOB_OPERANDS],
-        .constants = (const uint8_t *)job[JOB_CONSTANTS],
-        .columns = (int64_t(*)[COLUMN_WORDS])job[JOB_COLUMNS],
-        .job = job,
-    };
-    const int64_t *starts = (const int64_t *)job[JOB_STARTS], *ends = (const int64_t *)job[JOB_ENDS];
-    const int64_t *roots = (const int64_t *)job[JOB_ROOTS];
-    const uint8_t *bytes = (const uint8_t *)job[JOB_BYTES];
-    int64_t *column = run.columns[job[JOB_ROOT_COLUMN]];
-    int64_t *i = &job[JOB_DONE];
-    for (; *i < job[JOB_COUNT]; ++*i) {
-        const uint8_t *start = bytes + starts[*i];
-        int fault = roots[*i] < 0 ? append_null(&run, column) : read_row(&run, roots[*i], start, ends[*i] - starts[*i]);
-        if (LIKELY(!fault)) continue;
-        truncate_column(&run, column, *i);
-        if (fault != FAULT_ROOM && fault != FAULT_COLUMN_FULL) {
-            if (job[JOB_FAULT_COUNT] == job[JOB_FAULT_CAPACITY]) return STATUS_FAULTS_FULL;
-            int64_t *line = (int64_t *)job[JOB_FAULTS] + 4 * job[JOB_FAULT_COUNT];
-            line[0] = *i;
-            line[1] = fault;
-            line[2] = run.pos - start;
-            line[3] = run.failed;
-            fault = append_null(&run, column);
-            if (!fault) {
-                job[JOB_FAULT_COUNT]++;
-                continue;
-            }
-            truncate_column(&run, column, *i);
-        }
-        return fault == FAULT_ROOM ? STATUS_NO_ROOM : STATUS_TOO_LARGE;
-    }
-    return STATUS_FINISHED;
-}
+static int64_t decode(int64_t *job) { return decode_rows(job, read_row); }
 
-/* Run a job, an array of int64 with this many words, without the GIL; returns its status. */
-PyObject *run_job(PyObject *const *objects, Py_ssize_t count, int64_t words, int64_t (*run)(int64_t *)) {
-    Py_buffer view;
-    if (count != 1) return PyErr_Format(PyExc_TypeError, "takes 1 argument, got %zd", count);
-    if (PyObject_GetBuffer(objects[0], &view, PyBUF_C_CONTIGUOUS) < 0) return NULL;
-    PyObject *made = NULL;
-    if (view.itemsize != 8 || view.len != 8 * words || view.readonly) {
-        PyErr_Format(PyExc_ValueError, "not a job");
-    } else {
-        void *thread = PyEval_SaveThread();
-        const int64_t status = run(view.buf);
-        PyEval_RestoreThread(thread);
-        made = PyLong_FromLongLong(status);
-    }
-    PyBuffer_Release(&view);
-    return made;
-}
-
-PyObject *decode_values(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
+PyObject *decode_avro(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
     return run_job(objects, count, JOB_WORDS, decode);
 }

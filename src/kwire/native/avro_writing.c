@@ -4,9 +4,7 @@
  * chose: the kernel stops before the row that does not fit, and continues from it when it is called with more. A row
  * with a fault becomes a null, and a line in the table of faults.
  */
-#include "native.h"
-
-#include "values.h"
+#include "columns.h"
 
 enum { MOST_VARINT = 10 };
 
@@ -17,14 +15,6 @@ typedef struct {
     uint8_t *out, *end;
     int64_t failed; /* the row of the fault */
 } Writer;
-
-#define LIKELY(x) __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define TRY(expression)                      \
-    do {                                     \
-        int fault_ = (expression);           \
-        if (UNLIKELY(fault_)) return fault_; \
-    } while (0)
 
 static inline int bit(int64_t address, int64_t at) { return ((const uint8_t *)address)[at >> 3] >> (at & 7) & 1; }
 
@@ -217,6 +207,6 @@ static int64_t encode_rows(int64_t *job) {
     return STATUS_FINISHED;
 }
 
-PyObject *encode_values(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
+PyObject *encode_avro(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
     return run_job(objects, count, WRITE_JOB_WORDS, encode_rows);
 }

@@ -13,8 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kwire.errors import OptionError
-from kwire.schemas.avro.columns import Column
-from kwire.schemas.avro.plan import Plan
+from kwire.schemas.column_plan import Column, ColumnPlan
 from kwire.wire.value_rows import COLUMN, COLUMN_WORDS, KINDS, MAX_OFFSET
 
 __all__ = ["Buffers", "ColumnBuffers", "assemble"]
@@ -32,7 +31,7 @@ class ColumnBuffers:
     rows: of the input. data_bytes: of all their values together.
     """
 
-    def __init__(self, plan: Plan, rows: int, data_bytes: int) -> None:
+    def __init__(self, plan: ColumnPlan, rows: int, data_bytes: int) -> None:
         self.plan = plan
         self.words = np.zeros((len(plan.columns), COLUMN_WORDS), np.int64)
         self.buffers: list[dict[str, pa.Buffer]] = [{} for _ in plan.columns]

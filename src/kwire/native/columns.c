@@ -1,0 +1,122 @@
+/* Arrow columns that kernels fill: what is not in columns.h because it is rare, or once a job. */
+#include "columns.h"
+
+int no_room(Run *run, const int64_t *column, int64_t needed, int is_data) {
+    run->job[JOB_ROOM_COLUMN] = (column - run->columns[0]) / COLUMN_WORDS;
+    run->job[JOB_ROOM_NEEDED] = needed;
+    run->job[JOB_ROOM_IS_DATA] = is_data;
+    return needed > MAX_OFFSET ? FAULT_COLUMN_FULL : FAULT_ROOM;
+}
+
+int append_null(Run *run, int64_t *column) {
+    PLACE(column);
+    if (column[COLUMN_VALIDITY]) set_bit((uint8_t *)column[COLUMN_VALIDITY], at, 0);
+    const int64_t *children = run->operands + column[COLUMN_CHILDREN];
+    switch (column[COLUMN_KIND]) {
+    case KIND_BITS:
+        set_bit((uint8_t *)column[COLUMN_DATA], at, 0);
+        break;
+    case KIND_WIDE:
+        memset((uint8_t *)column[COLUMN_DATA] + at * column[COLUMN_WIDTH], 0, (size_t)column[COLUMN_WIDTH]);
+        break;
+    case KIND_BINARY:
+        ((int32_t *)column[COLUMN_OFFSETS])[at + 1] = (int32_t)column[COLUMN_DATA_BYTES];
+        break;
+    case KIND_STRUCT:
+        for (int64_t i = 0; i < column[COLUMN_CHILD_COUNT]; i++) TRY(append_null(run, run->columns[children[i]]));
+        break;
+    case KIND_LIST:
+        ((int32_t *)column[COLUMN_OFFSETS])[at + 1] = (int32_t)run->columns[children[0]][COLUMN_LENGTH];
+    }
+    return 0;
+}
+
+/* Remove the values after the first `length` ones. */
+void truncate_column(Run *run, int64_t *column, int64_t length) {
+    const int64_t *children = run->operands + column[COLUMN_CHILDREN];
+    column[COLUMN_LENGTH] = length;
+    if (column[COLUMN_KIND] == KIND_BINARY)
+        column[COLUMN_DATA_BYTES] = ((int32_t *)column[COLUMN_OFFSETS])[length];
+    else if (column[COLUMN_KIND] == KIND_LIST)
+        truncate_column(run, run->columns[children[0]], ((int32_t *)column[COLUMN_OFFSETS])[length]);
+    else if (column[COLUMN_KIND] == KIND_STRUCT)
+        for (int64_t i = 0; i < column[COLUMN_CHILD_COUNT]; i++)
+            truncate_column(run, run->columns[children[i]], length);
+}
+
+int is_utf8(const uint8_t *pos, const uint8_t *end) {
+    while (pos < end) {
+        uint64_t word;
+        if (end - pos >= 8) {
+            memcpy(&word, pos, 8);
+            if (LIKELY(!(word & 0x8080808080808080ULL))) {
+                pos += 8;
+                continue;
+            }
+        }
+        const uint8_t first = *pos++;
+        if (first < 0x80) continue;
+        int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
+        if (first < 0xC2 || first > 0xF4 || end - pos < more) return 0;
+        const uint8_t second = *pos;
+        if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F)) return 0; /* overlong; surrogates */
+        if ((first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F)) return 0; /* overlong; above U+10FFFF */
+        for (; more; more--)
+            if ((*pos++ & 0xC0) != 0x80) return 0;
+    }
+    return 1;
+}
+
+int64_t decode_rows(int64_t *job, int (*read)(Run *run, int64_t root, const uint8_t *start, int64_t size)) {
+    Run run = {
+        .rows = (const int64_t *)job[JOB_ROWS],
+        .operands = (const int64_t *)job[JOB_OPERANDS],
+        .constants = (const uint8_t *)job[JOB_CONSTANTS],
+        .columns = (int64_t(*)[COLUMN_WORDS])job[JOB_COLUMNS],
+        .job = job,
+    };
+    const int64_t *starts = (const int64_t *)job[JOB_STARTS], *ends = (const int64_t *)job[JOB_ENDS];
+    const int64_t *roots = (const int64_t *)job[JOB_ROOTS];
+    const uint8_t *bytes = (const uint8_t *)job[JOB_BYTES];
+    int64_t *column = run.columns[job[JOB_ROOT_COLUMN]];
+    int64_t *i = &job[JOB_DONE];
+    for (; *i < job[JOB_COUNT]; ++*i) {
+        const uint8_t *start = bytes + starts[*i];
+        int fault = roots[*i] < 0 ? append_null(&run, column) : read(&run, roots[*i], start, ends[*i] - starts[*i]);
+        if (LIKELY(!fault)) continue;
+        truncate_column(&run, column, *i);
+        if (fault != FAULT_ROOM && fault != FAULT_COLUMN_FULL) {
+            if (job[JOB_FAULT_COUNT] == job[JOB_FAULT_CAPACITY]) return STATUS_FAULTS_FULL;
+            int64_t *line = (int64_t *)job[JOB_FAULTS] + 4 * job[JOB_FAULT_COUNT];
+            line[0] = *i;
+            line[1] = fault;
+            line[2] = run.pos - start;
+            line[3] = run.failed;
+            fault = append_null(&run, column);
+            if (!fault) {
+                job[JOB_FAULT_COUNT]++;
+                continue;
+            }
+            truncate_column(&run, column, *i);
+        }
+        return fault == FAULT_ROOM ? STATUS_NO_ROOM : STATUS_TOO_LARGE;
+    }
+    return STATUS_FINISHED;
+}
+
+PyObject *run_job(PyObject *const *objects, Py_ssize_t count, int64_t words, int64_t (*run)(int64_t *)) {
+    Py_buffer view;
+    if (count != 1) return PyErr_Format(PyExc_TypeError, "takes 1 argument, got %zd", count);
+    if (PyObject_GetBuffer(objects[0], &view, PyBUF_C_CONTIGUOUS) < 0) return NULL;
+    PyObject *made = NULL;
+    if (view.itemsize != 8 || view.len != 8 * words || view.readonly) {
+        PyErr_Format(PyExc_ValueError, "not a job");
+    } else {
+        void *thread = PyEval_SaveThread();
+        const int64_t status = run(view.buf);
+        PyEval_RestoreThread(thread);
+        made = PyLong_FromLongLong(status);
+    }
+    PyBuffer_Release(&view);
+    return made;
+}
