@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import uuid
+from collections.abc import Iterable
 
 from kwire.errors import Malformed
 
-__all__ = ["MAX_OFFSET", "TopicPartition", "decode_base64url", "new_uuid", "parse_uuid", "render_uuid"]
+__all__ = ["MAX_OFFSET", "TopicPartition", "by_topic", "decode_base64url", "new_uuid", "parse_uuid", "render_uuid"]
 
 TopicPartition = tuple[str, int]
 """(topic, partition)."""
@@ -15,6 +16,14 @@ TopicPartition = tuple[str, int]
 MAX_OFFSET = (1 << 63) - 1
 
 RESERVED_IDS = 100  # ids below this number are for Kafka's own use
+
+
+def by_topic(keys: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Group partitions by topic, in the order of the first one of each."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in keys:
+        topics.setdefault(topic, []).append(partition)
+    return topics
 
 
 def render_uuid(value: uuid.UUID) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from kwire.broker import Broker
 from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, OutgoingBatch, Producer
-from kwire.client.client import Position, position_after
+from kwire.client.fetch_requests import Position, whole_batches
 from kwire.errors import BrokerError, ConnectionFailed, CorruptBatch, OptionError
 from kwire.messages import registry
 from kwire.protocol.error_codes import ErrorCode
@@ -239,16 +239,21 @@ def test_the_next_fetch_starts_after_the_last_complete_batch() -> None:
     batches = [(batch.position, batch.last_offset) for batch in read_batches(data)]
     assert len(batches) > 2
 
-    def after(data: bytes, offset: int = 7) -> int | None:
-        found = position_after(memoryview(data), Position(offset), "t-0")
-        return None if found is None else found.offset
+    def after(data: bytes, offset: int = 7) -> int:
+        whole, found = whole_batches(memoryview(data), Position(offset), "t-0")
+        assert data[: len(whole)] == whole
+        return found.offset
 
     assert after(data) == 17
+    assert after(b"") == 7
     for cut in range(batches[-1][0], len(data)):
         assert after(data[:cut]) == batches[-2][1] + 1
-    for cut in range(batches[1][0]):
-        assert after(data[:cut]) is None
+    for cut in range(1, batches[1][0]):
+        with pytest.raises(CorruptBatch, match=f"the broker returned {cut} bytes of a larger batch at offset 7"):
+            after(data[:cut])
+    impossible = bytes(8) + (13).to_bytes(4, "big") + data
+    assert after(data + impossible) == 17  # the next request returns what follows
     with pytest.raises(CorruptBatch, match="size 13 is below the minimum of 14"):
-        after(data + bytes(8) + (13).to_bytes(4, "big") + data)
+        after(impossible, 17)
     with pytest.raises(CorruptBatch, match="a Fetch response for offset 17 ends at offset 16"):
         after(data, 17)  # a broker that repeats itself must not cause an endless loop

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from kwire.broker import Broker
 from kwire.client import Client
-from kwire.client.client import FETCH, Position
+from kwire.client.fetch_requests import FETCH
 from kwire.client.follower import Follower
 from kwire.errors import LogError
+from kwire.identifiers import TopicPartition
 from kwire.messages import FetchRequest
 from kwire.messages.base import Message
 from kwire.records import read_batches
@@ -31,6 +32,13 @@ def broker() -> Iterator[Broker]:
 def client(broker: Broker) -> Iterator[Client]:
     with Client(broker.bootstrap_servers, **SETTINGS) as client:
         yield client
+
+
+def following(client: Client, offsets: Mapping[TopicPartition, int]) -> Follower:
+    follower = Follower(client)
+    for key, offset in offsets.items():
+        follower.add(key, offset)
+    return follower
 
 
 def poll(follower: Follower) -> dict[str, list[int]]:
@@ -56,48 +64,64 @@ def test_a_session_sends_only_what_has_changed(broker: Broker, client: Client, m
             send(message, **options)  # type: ignore[arg-type]
 
         monkeypatch.setattr(connection, "send", spy)
-        follower = Follower(client, {("a", 0): 0, ("b", 0): 0, ("c", 0): 10})
-        assert poll(follower) == {"a": [0], "b": [0]}
-        write(writer, "c", 1)
-        assert poll(follower) == {"c": [10]}
-        write(writer, "b", 1)
-        del follower.positions["a", 0]
-        assert poll(follower) == {"b": [10]}
+        with following(client, {("a", 0): 0, ("b", 0): 0, ("c", 0): 10}) as follower:
+            assert poll(follower) == {"a": [0], "b": [0]}
+            write(writer, "c", 1)
+            assert poll(follower) == {"c": [10]}
+            write(writer, "b", 1)
+            follower.remove(("a", 0))
+            assert poll(follower) == {"b": [10]}
     assert connection.version_for(FETCH) >= 12
-    assert sent[0].session_epoch == 0
-    assert [request.session_epoch for request in sent] == [0, 1, 2]
+    assert [request.session_epoch for request in sent] == [0, 1, 2, 3]
     assert len({request.session_id for request in sent[1:]}) == 1
-    assert [sorted(topic.topic for topic in request.topics) for request in sent] == [["a", "b", "c"], ["a", "b"], ["c"]]
-    assert [[each.topic for each in request.forgotten_topics_data] for request in sent] == [[], [], ["a"]]
+    topics = [[topic.topic for topic in request.topics] for request in sent]
+    assert topics == [["a", "b", "c"], ["a", "b"], ["c"], ["b"]]
+    assert [[each.topic for each in request.forgotten_topics_data] for request in sent] == [[], [], [], ["a"]]
 
 
 def test_what_retention_deletes_is_skipped_and_noted(client: Client) -> None:
     create(client, "short")
     write(client, "short", 10)
     delete_records(client, "short", 55)
-    follower = Follower(client, {("short", 0): 3})
-    until(lambda: poll(follower) == {"short": [50, 60, 70, 80, 90]})
-    assert follower.lost == [(("short", 0), 3, 55)]
+    with following(client, {("short", 0): 3}) as follower:
+        until(lambda: poll(follower) == {"short": [50, 60, 70, 80, 90]})
+        assert follower.lost == [(("short", 0), 3, 55)]
 
 
 def test_a_deleted_topic_is_no_longer_followed(client: Client) -> None:
     for topic in ("gone", "kept"):
         create(client, topic)
         write(client, topic, 1)
-    follower = Follower(client, {("gone", 0): 0, ("kept", 0): 0})
-    assert set(poll(follower)) == {"gone", "kept"}
-    delete_topic(client, "gone")
-    until(lambda: poll(follower) == {} and follower.deleted)
-    assert follower.deleted == [("gone", 0)]
-    assert list(follower.positions) == [("kept", 0)]
+    with following(client, {("gone", 0): 0, ("kept", 0): 0}) as follower:
+        assert set(poll(follower)) == {"gone", "kept"}
+        delete_topic(client, "gone")
+        until(lambda: poll(follower) == {} and follower.deleted)
+        assert follower.deleted == [("gone", 0)]
+        assert len(follower) == 1
+        write(client, "kept", 1)
+        until(lambda: poll(follower) == {"kept": [10]})
 
 
 def test_a_position_beyond_the_log_is_an_error(client: Client) -> None:
     create(client, "ends")
     write(client, "ends", 1)
-    follower = Follower(client, {("ends", 0): 500})
-    with pytest.raises(LogError, match="ends-0: the log ends at offset 10, below offset 500"):
+    with (
+        following(client, {("ends", 0): 500}) as follower,
+        pytest.raises(LogError, match="ends-0: the log ends at offset 10, below offset 500"),
+    ):
         list(follower.poll())
+
+
+def test_a_partition_is_followed_up_to_its_end(client: Client) -> None:
+    create(client, "wide", 3)
+    write(client, "wide", 5)
+    with Follower(client) as follower:
+        follower.add(("wide", 0), 0, end=7)
+        follower.add(("wide", 1), 7, end=7)
+        assert len(follower) == 1
+        found = [fetched.next_offset for _, fetched in follower.poll()]
+        assert len(follower) == 0
+        assert found[-1] >= 7
 
 
 def test_a_restart_of_the_broker_goes_unnoticed(tmp_path: Path) -> None:
@@ -106,18 +130,17 @@ def test_a_restart_of_the_broker_goes_unnoticed(tmp_path: Path) -> None:
         client = Client(broker.bootstrap_servers, **SETTINGS)
         create(client, "t")
         write(client, "t", 1)
-        follower = Follower(client, {("t", 0): 0})
+        follower = following(client, {("t", 0): 0})
         assert poll(follower) == {"t": [0]}
-    with Broker(data_dir=tmp_path, port=port) as broker, Client(broker.bootstrap_servers) as writer:
+    with Broker(data_dir=tmp_path, port=port) as broker, Client(broker.bootstrap_servers) as writer, client, follower:
         write(writer, "t", 1)
         until(lambda: poll(follower) == {"t": [10]})
-        assert follower.positions["t", 0] == Position(20, follower.positions["t", 0].leader_epoch)
-        client.close()
 
 
 def test_a_poll_that_is_given_up_leaves_the_client_usable(client: Client) -> None:
     create(client, "wide", 3)
     write(client, "wide", 5)
-    follower = Follower(client, {("wide", 0): 0, ("wide", 1): 0})
-    next(iter(follower.poll()))
+    with following(client, {("wide", 0): 0, ("wide", 1): 0}) as follower:
+        next(iter(follower.poll()))
+        assert client.metadata(["wide"]).topics["wide"].partitions
     assert client.metadata(["wide"]).topics["wide"].partitions

@@ -9,7 +9,7 @@ from kwire.log.transaction_index import AbortedTransaction
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 
 if TYPE_CHECKING:
-    from kwire.client.client import Fetched
+    from kwire.client.fetch_requests import Fetched
 
 __all__ = ["aborted_transactions"]
 

@@ -16,16 +16,27 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
+from typing import NamedTuple, TypeVar, overload
 
 from kwire.client.broker_connection import BrokerConnection
 from kwire.client.cluster import Cluster, parse_metadata
 from kwire.client.failures import ConnectionFailures, is_final, is_unknown_host
+from kwire.client.fetch_requests import (
+    FETCH,
+    FETCH_WAIT_MS,
+    ISOLATION,
+    NO_SESSION,
+    Diverged,
+    Fetched,
+    FetchSession,
+    Position,
+    Wanted,
+    fetched_from,
+)
 from kwire.client.settings import ClientSettings
 from kwire.errors import BrokerError, ConnectionFailed, LogTruncated
-from kwire.identifiers import TopicPartition
+from kwire.identifiers import TopicPartition, by_topic
 from kwire.messages import (
-    FetchRequest,
     FetchResponse,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -36,28 +47,20 @@ from kwire.messages import (
 )
 from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode
-from kwire.records import read_batches
-from kwire.records.batch_header import batch_spans
 
-__all__ = ["EARLIEST_TIMESTAMP", "LATEST_TIMESTAMP", "Client", "Fetched", "OffsetAndTimestamp"]
+__all__ = ["EARLIEST_TIMESTAMP", "LATEST_TIMESTAMP", "Client", "OffsetAndTimestamp"]
 
 LATEST_TIMESTAMP, EARLIEST_TIMESTAMP = -1, -2
-ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
 # The last versions with topic names instead of topic ids: all brokers still support them.
-FETCH_VERSION, PRODUCE_VERSION, METADATA_VERSION = 12, 11, 12
-FETCH_BY_ID_VERSION = 13
-TRUNCATION_VERSION = 12  # brokers compare the leader epoch of the last fetched batch with their log (KIP-320, KIP-595)
-FETCH_WAIT_MS = 500
+PRODUCE_VERSION, METADATA_VERSION = 11, 12
 TOPIC_CHECKS = 20  # that find no topic or another id until it counts as deleted: a broker's metadata may be stale
 UNKNOWN_TOPIC = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 GROUP, TRANSACTION = 0, 1
-FETCH, LIST_OFFSETS, METADATA, FIND_COORDINATOR = 1, 2, 3, 10
-
-if TYPE_CHECKING:
-    from kwire.messages.fetch_response import PartitionData
+LIST_OFFSETS, METADATA, FIND_COORDINATOR = 2, 3, 10
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Message)
+Sent = tuple[BrokerConnection, FetchSession]
 
 
 class OffsetAndTimestamp(NamedTuple):
@@ -65,24 +68,6 @@ class OffsetAndTimestamp(NamedTuple):
 
     offset: int
     timestamp: int
-
-
-class Fetched(NamedTuple):
-    """A Fetch response for a partition.
-
-    records: complete batches, which may start before and end after the requested offsets.
-    aborted: (producer id, first offset) of the aborted transactions in records, for read_committed.
-    high_watermark, last_stable_offset, log_start_offset: of the partition at that time; -1 if the broker does not
-    report them. start_offset: the requested one. next_offset: after the last batch.
-    """
-
-    records: memoryview
-    aborted: tuple[tuple[int, int], ...]
-    high_watermark: int
-    last_stable_offset: int
-    log_start_offset: int
-    start_offset: int = -1
-    next_offset: int = -1
 
 
 class Client:
@@ -132,9 +117,19 @@ class Client:
         assert failure is not None  # bootstrap.servers is not empty
         raise failure
 
-    def open_connection(self, node_id: int) -> BrokerConnection:
-        """Open a connection that the caller owns, beside the client's. Raises like connection()."""
-        return self._open(self._address(node_id))
+    def take_connection(self, node_id: int) -> BrokerConnection:
+        """Return an open connection that belongs to the caller until return_connection(). Raises like connection()."""
+        connection = self.connection(node_id)
+        del self._connections[self._address(node_id)]
+        return connection
+
+    def return_connection(self, node_id: int, connection: BrokerConnection) -> None:
+        """Take back a connection without a request in flight: for other requests, or to close it."""
+        address = ("", 0) if self._cluster is None else self._cluster.brokers.get(node_id, ("", 0))
+        if address in self._connections or not address[0]:
+            connection.close()
+        else:
+            self._connections[address] = connection
 
     def _address(self, node_id: int) -> tuple[str, int]:
         cluster = self._cluster or self._update_metadata([])
@@ -339,21 +334,21 @@ class Client:
         does not have the batches that were read (brokers from 2.7 on); CorruptBatch for batches that do not fit the
         request.
         """
-        key, position, gone = (topic, partition), Position(start_offset), 0
+        key, position, gone = (topic, partition), Position(start_offset, -1, topic_id), 0
         deadline = time.monotonic() + self.settings.default_api_timeout_ms / 1000
-        pending: BrokerConnection | None = None
+        pending: Sent | None = None
         try:
             while position.offset < end_offset:
                 if pending is None:
-                    pending = self.retry(lambda at=position: self._send_fetch(key, at, isolation, topic_id))  # type: ignore[misc]
-                connection, pending = pending, None
+                    pending = self.retry(lambda at=position: self._send_fetch(key, at, isolation))  # type: ignore[misc]
+                sent, pending = pending, None
                 try:
-                    fetched = self._receive_fetch(connection, key, position, topic_id)
+                    fetched, after = self._receive_fetch(sent, key, position)
                 except (BrokerError, ConnectionFailed) as error:
                     if isinstance(error, BrokerError) and error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
                         if position.leader_epoch < 0 or isinstance(error, LogTruncated):
                             raise
-                        position = Position(position.offset)  # perhaps the leader does not know that epoch
+                        position = position._replace(leader_epoch=-1)  # perhaps the leader does not know that epoch
                         continue
                     if isinstance(error, BrokerError) and not ErrorCode(error.code).retriable:
                         raise
@@ -364,8 +359,7 @@ class Client:
                         raise
                     time.sleep(self.settings.retry_backoff_ms / 1000)
                     continue
-                after = position_after(fetched.records, position, f"{topic}-{partition}")
-                if after is None:
+                if not len(fetched.records):
                     if time.monotonic() > deadline:
                         what = f"{topic}-{partition}: log ends at offset {position.offset}"
                         what += f", expected records up to offset {end_offset}"
@@ -375,11 +369,11 @@ class Client:
                 deadline = time.monotonic() + self.settings.default_api_timeout_ms / 1000
                 if position.offset < end_offset:
                     with suppress(BrokerError, ConnectionFailed):  # sent again above, with retries
-                        pending = self._send_fetch(key, position, isolation, topic_id)
-                yield fetched._replace(next_offset=position.offset)
+                        pending = self._send_fetch(key, position, isolation)
+                yield fetched
         finally:
             if pending is not None:  # the caller stopped early: its response must not be taken for another one
-                pending.close()
+                pending[0].close()
 
     def is_gone(self, topic: str, topic_id: uuid.UUID | None) -> bool:
         """Return whether metadata has no such topic, or another one of this name. Metadata may be seconds old."""
@@ -388,91 +382,29 @@ class Client:
             return True
         return topic_id is not None and found.topic_id not in (None, topic_id)
 
-    def _send_fetch(
-        self, key: TopicPartition, position: Position, isolation: str | None, topic_id: uuid.UUID | None
-    ) -> BrokerConnection:
-        settings = self.settings
-        partition = FetchRequest.FetchPartition(
-            partition=key[1], fetch_offset=position.offset, partition_max_bytes=settings.max_partition_fetch_bytes
-        )
-        request = FetchRequest(
-            max_wait_ms=FETCH_WAIT_MS,
-            min_bytes=settings.fetch_min_bytes,
-            max_bytes=max(settings.fetch_max_bytes, settings.max_partition_fetch_bytes),
-            isolation_level=ISOLATION[isolation or settings.isolation_level],
-        )
+    def _send_fetch(self, key: TopicPartition, position: Position, isolation: str | None) -> Sent:
         connection = self.connection(self.leader(key))
-        if connection.version_for(FETCH) >= TRUNCATION_VERSION:
-            partition.last_fetched_epoch = position.leader_epoch
-        if topic_id is not None and connection.version_for(FETCH) >= FETCH_BY_ID_VERSION:
-            request.topics = [FetchRequest.FetchTopic(topic_id=topic_id, partitions=[partition])]
-            connection.send(request, version=FETCH_BY_ID_VERSION)
-        else:
-            request.topics = [FetchRequest.FetchTopic(topic=key[0], partitions=[partition])]
-            connection.send(request, version=FETCH_VERSION)
-        return connection
+        session = FetchSession(epoch=NO_SESSION)
+        request, version = session.next_request(
+            {key: Wanted(position)},
+            connection.version_for(FETCH),
+            self.settings,
+            isolation or self.settings.isolation_level,
+        )
+        connection.send(request, version=version)
+        return connection, session
 
-    def _receive_fetch(
-        self, connection: BrokerConnection, key: TopicPartition, position: Position, topic_id: uuid.UUID | None
-    ) -> Fetched:
-        timeout_ms = self.settings.request_timeout_ms + FETCH_WAIT_MS
-        response = connection.receive(FetchResponse, timeout_ms=timeout_ms)
+    def _receive_fetch(self, sent: Sent, key: TopicPartition, position: Position) -> tuple[Fetched, Position]:
+        connection, session = sent
+        response = connection.receive(FetchResponse, timeout_ms=self.settings.request_timeout_ms + FETCH_WAIT_MS)
         raise_for(response.error_code, "Fetch")
-        for topic in response.responses:
-            for each in topic.partitions:
-                if each.partition_index == key[1] and (topic.topic == key[0] or topic.topic_id == topic_id):
-                    return response_of(each, key, position)
+        for _, data in session.accept(response):
+            raise_for(data.error_code, f"{key[0]}-{key[1]}")
+            found = fetched_from(data, key, position)
+            if isinstance(found, Diverged):
+                raise found.error()
+            return found
         raise BrokerError(f"{key[0]}-{key[1]}: missing in the Fetch response", ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
-def by_topic(keys: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Group partitions by topic."""
-    topics: dict[str, list[int]] = {}
-    for topic, partition in keys:
-        topics.setdefault(topic, []).append(partition)
-    return topics
-
-
-def response_of(each: PartitionData, key: TopicPartition, position: Position) -> Fetched:
-    """Return the response for a partition that was fetched from a position. Raises BrokerError, LogTruncated."""
-    raise_for(each.error_code, f"{key[0]}-{key[1]}")
-    if each.diverging_epoch.epoch >= 0:
-        end = min(each.diverging_epoch.end_offset, position.offset)
-        what = f"{key[0]}-{key[1]}: the log was truncated to offset {end} by an unclean leader election"
-        what += f"; offsets up to {position.offset - 1} had been read"
-        raise LogTruncated(what, ErrorCode.OFFSET_OUT_OF_RANGE, end)
-    return Fetched(
-        memoryview(each.records or b""),
-        tuple((aborted.producer_id, aborted.first_offset) for aborted in each.aborted_transactions or ()),
-        each.high_watermark,
-        each.last_stable_offset,
-        each.log_start_offset,
-        position.offset,
-    )
-
-
-class Position(NamedTuple):
-    """Where to fetch next. leader_epoch: of the batch before it, -1 if it is unknown."""
-
-    offset: int
-    leader_epoch: int = -1
-
-
-def position_after(records: memoryview, position: Position, where: str) -> Position | None:
-    """Return the position after the last whole batch; None without one. Parses the last batch only.
-
-    Raises CorruptBatch for an impossible size, and for batches that end before the requested position: reading would
-    never advance. where: the partition, for errors.
-    """
-    at = max((start for start, _ in batch_spans(records)), default=0)
-    last = None
-    for batch in read_batches(records[at:], position=at, file=where):
-        last = batch
-    if last is None:
-        return None
-    if last.last_offset < position.offset:
-        raise last.corrupt(f"a Fetch response for offset {position.offset} ends at offset {last.last_offset}")
-    return Position(last.last_offset + 1, last.partition_leader_epoch)
 
 
 def raise_for(code: int, what: str, message: str | None = None) -> None:

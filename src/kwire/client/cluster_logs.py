@@ -23,14 +23,12 @@ from kwire.client.aborted import aborted_transactions
 from kwire.client.address import ClusterAddress
 from kwire.client.client import (
     EARLIEST_TIMESTAMP,
-    FETCH,
-    FETCH_BY_ID_VERSION,
     LATEST_TIMESTAMP,
     UNKNOWN_TOPIC,
     Client,
-    Fetched,
     OffsetAndTimestamp,
 )
+from kwire.client.fetch_requests import BY_ID_VERSION, FETCH, Fetched
 from kwire.client.partition_state import fetch_leader_epochs, fetch_sizes
 from kwire.errors import BrokerError, CorruptBatch, LogError, LogTruncated, UnsupportedVersion
 from kwire.identifiers import TopicPartition
@@ -398,7 +396,7 @@ class ClusterLog(ReadableLog):
         """Raise LogError if another topic of this name was read: brokers before 3.1 do not check the id."""
         if self._topic_id is None:
             return
-        by_id = client.connection(client.leader(self._key)).version_for(FETCH) >= FETCH_BY_ID_VERSION
+        by_id = client.connection(client.leader(self._key)).version_for(FETCH) >= BY_ID_VERSION
         if not by_id and client.is_gone(self.topic, self._topic_id):
             raise LogError("the topic was deleted, or deleted and created again, during the read", self.url)
 

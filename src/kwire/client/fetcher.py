@@ -1,49 +1,56 @@
-"""Fetch many partitions, each from its leader, as a follower does: stored batches, unchanged and in order.
+"""Fetch partitions of a cluster, each from its leader: complete batches as they are stored, in order.
 
-    fetcher = Fetcher(client)
-    fetcher.add(("orders", 0), Position(offset=0))
-    for result in fetcher.poll(): ...       # Fetched, Diverged or FetchError, one per partition in a response
+    with Fetcher(client) as fetcher:
+        fetcher.add(("orders", 0), Position(offset=0))
+        for result in fetcher.poll(): ...   # FetchedBatches, Diverged or FetchError, one per partition in a response
 
-It has its own connections. One request per broker is in flight, and the next one is sent before a response is returned,
-so that broker and caller work at the same time. Partitions with data go to the end of the next request: none of them
-starves. Requests name the leader epoch, so that a deposed leader refuses them, and the epoch of the last batch, so that
-a leader reports records that it does not have (KIP-320, KIP-595).
-Memory: the responses of fetch.max.bytes that poll() returns and the broker prepares.
-Source: FetchRequest of 3.9.1 and 4.4.0; kafka.server.AbstractFetcherThread.
+It finds leaders and follows their changes, keeps a fetch session with each of them, and retries what can be retried.
+What to do about records that the cluster lost, or deleted topics, is the caller's decision.
+One request per broker is in flight, and the next one is sent before a response is returned, so that broker and caller
+work at the same time. Partitions with data go to the end of the next request: none of them starves. Requests name the
+leader epoch, so that a deposed leader refuses them, and the epoch of the last batch, so that a leader reports records
+that it does not have (KIP-320, KIP-595).
+Connections are taken from the client, which opens others for its own requests.
+Memory: the responses of max_bytes that poll() returns and each broker prepares.
+Source: kafka.server.AbstractFetcherThread of 3.9.1 and 4.4.0.
 """
 
 from __future__ import annotations
 
 import selectors
 import time
-import uuid
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.broker_connection import BrokerConnection
-from kwire.client.client import FETCH, FETCH_BY_ID_VERSION, FETCH_WAIT_MS, Client, by_topic
-from kwire.client.cluster import Topic
+from kwire.client.client import TOPIC_CHECKS, Client
 from kwire.client.failures import is_final
-from kwire.errors import BrokerError, ConnectionFailed, CorruptBatch, KwireError
-from kwire.identifiers import TopicPartition
-from kwire.messages import (
-    FetchRequest,
-    FetchResponse,
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
+from kwire.client.fetch_requests import (
+    FETCH,
+    FETCH_WAIT_MS,
+    NO_SESSION,
+    TRUNCATION_VERSION,
+    Diverged,
+    Fetched,
+    FetchSession,
+    Position,
+    Wanted,
+    fetched_from,
 )
-from kwire.messages.fetch_response import PartitionData
+from kwire.errors import BrokerError, ConnectionFailed, CorruptBatch, KwireError
+from kwire.identifiers import TopicPartition, by_topic
+from kwire.messages import FetchResponse, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from kwire.protocol.error_codes import ErrorCode
-from kwire.records.batch_header import batch_spans, parse_header
 
-__all__ = ["Diverged", "FetchError", "FetchedBatches", "Fetcher", "Position"]
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from kwire.client.cluster import Topic
+    from kwire.messages.fetch_response import PartitionData
+
+__all__ = ["MISSING", "Diverged", "FetchError", "FetchedBatches", "Fetcher", "Position"]
 
 OFFSET_FOR_LEADER_EPOCH = 23
-METADATA_CHECKS = 5
-"""How often the metadata must say that a topic is missing or recreated: a broker's metadata may be stale."""
-EPOCH_IN_FETCH_VERSION = 12
-"""The first version of Fetch that reports diverging epochs; before it, OffsetForLeaderEpoch does."""
-NEWEST_VERSION = 17
 STALE = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -56,38 +63,21 @@ STALE = frozenset(
     }
 )
 MISSING = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID})
-
-
-class Position(NamedTuple):
-    """The next offset to fetch.
-
-    leader_epoch: of the batch before it, -1 if unknown. topic_id: fail if the topic has another one.
-    """
-
-    offset: int
-    leader_epoch: int = -1
-    topic_id: uuid.UUID | None = None
+SESSION_ERRORS = frozenset(
+    {
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+    }
+)
 
 
 class FetchedBatches(NamedTuple):
-    """Complete batches of a partition, perhaps none; the first one may begin before the position.
-
-    after: the position after them.
-    """
+    """Batches of a partition, perhaps none. after: the position after them."""
 
     key: TopicPartition
-    records: memoryview
-    high_watermark: int
-    log_start_offset: int
+    fetched: Fetched
     after: Position
-
-
-class Diverged(NamedTuple):
-    """The leader's log ends at end_offset for leader_epoch: what was fetched after it is not in its log."""
-
-    key: TopicPartition
-    leader_epoch: int
-    end_offset: int
 
 
 class FetchError(NamedTuple):
@@ -98,6 +88,7 @@ class FetchError(NamedTuple):
 
     key: TopicPartition
     error: KwireError
+    position: Position
 
 
 Result = FetchedBatches | Diverged | FetchError
@@ -105,9 +96,13 @@ Result = FetchedBatches | Diverged | FetchError
 
 @dataclass(slots=True)
 class Fetching:
-    """A partition that is fetched. leader: node id, None if unknown. checks: METADATA_CHECKS so far."""
+    """A partition that is fetched, up to an end if it is not None.
+
+    leader: node id, None if unknown. checks: how often metadata had no such topic.
+    """
 
     position: Position
+    end: int | None
     leader: int | None = None
     leader_epoch: int = -1
     checks: int = 0
@@ -116,43 +111,63 @@ class Fetching:
 
 
 @dataclass(slots=True)
-class Sent:
-    """A request in flight, with the positions that it asks for."""
+class Leader:
+    """A broker that is fetched from. deadline: of the response in flight, None without one."""
 
     connection: BrokerConnection
-    positions: dict[TopicPartition, Position]
-    names: dict[uuid.UUID, str]
+    session: FetchSession = field(default_factory=FetchSession)
+    deadline: float | None = None
 
 
 class Fetcher:
-    """Fetches partitions of one cluster, until close(). For one thread, like its client."""
+    """Fetches partitions of one cluster, until close(). For one thread, like its client.
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    max_bytes: of a response, by default fetch.max.bytes.
+    """
+
+    def __init__(self, client: Client, *, isolation: str = "read_uncommitted", max_bytes: int | None = None) -> None:
+        self._client, self._isolation, self._max_bytes = client, isolation, max_bytes
         self._partitions: dict[TopicPartition, Fetching] = {}
         self._stopped: set[TopicPartition] = set()
-        self._sent: dict[int, Sent] = {}
-        self._connections: dict[int, BrokerConnection] = {}
+        self._leaders: dict[int, Leader] = {}
         self._metadata_due = 0.0
         self._backoff_s = client.settings.retry_backoff_ms / 1000
+        self._unreachable_since: float | None = None
+        self._failure: ConnectionFailed | None = None
+
+    def __enter__(self) -> Fetcher:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def close(self) -> None:
-        """Close the connections, and drop the responses in flight."""
-        for connection in self._connections.values():
-            connection.close()
-        self._connections.clear()
-        self._sent.clear()
+        """Return the connections to the client, but for those with a response in flight: these are closed."""
+        for node_id, leader in self._leaders.items():
+            if leader.deadline is None:
+                self._client.return_connection(node_id, leader.connection)
+            else:
+                leader.connection.close()
+        self._leaders.clear()
 
-    def add(self, key: TopicPartition, position: Position) -> None:
-        """Fetch a partition from a position on."""
-        self._partitions[key] = Fetching(position)
-        self._stopped.discard(key)
+    def add(self, key: TopicPartition, position: Position, *, end: int | None = None) -> None:
+        """Fetch a partition from a position on. end: remove it once everything below this offset is fetched.
+
+        Brokers need not keep sessions for partitions that all have an end.
+        """
+        self.remove(key)
+        if end is None or position.offset < end:
+            self._partitions[key] = Fetching(position, end)
 
     def seek(self, key: TopicPartition, position: Position) -> None:
         """Continue at another position; a response to an earlier one is dropped."""
         partition = self._partitions[key]
         partition.position, partition.checks, partition.failing_since = position, 0, None
         self._stopped.discard(key)
+        if partition.end is not None and position.offset >= partition.end:
+            self.remove(key)
 
     def remove(self, key: TopicPartition) -> None:
         """Stop fetching a partition."""
@@ -172,108 +187,106 @@ class Fetcher:
 
         Raises ConnectionFailed, BrokerError if no broker can be reached for default.api.timeout.ms.
         """
+        self._raise_failure()
         found = self._find_leaders()
         if found:
             return found
         for node_id in {each.leader for key, each in self._partitions.items() if key not in self._stopped}:
-            if node_id is not None and node_id not in self._sent:
+            if node_id is not None and not self._is_waiting(node_id):
                 found += self._send(node_id)
-        if not self._sent:
-            time.sleep(self._backoff_s)
-            return found
-        for node_id in self._readable():
-            found += self._receive(node_id)
+        ready = self._ready()
+        now = time.monotonic()
+        for node_id, leader in list(self._leaders.items()):
+            if node_id in ready:
+                found += self._receive(node_id, self._client.settings.request_timeout_ms)
+            elif leader.deadline is not None and leader.deadline <= now:
+                found += self._receive(node_id, 0)
+        if self._failure is not None and not found:
+            self._raise_failure()
         return found
 
-    def _readable(self) -> list[int]:
-        """Return the brokers whose responses arrive; the one asked first if all connections are silent for long."""
+    def _raise_failure(self) -> None:
+        error, self._failure = self._failure, None
+        if error is not None:
+            raise error
+
+    def _is_waiting(self, node_id: int) -> bool:
+        leader = self._leaders.get(node_id)
+        return leader is not None and leader.deadline is not None
+
+    def _ready(self) -> set[int]:
+        """Wait for responses; return the brokers that send one.
+
+        It may be there for long, if the caller was busy: deadlines are for brokers that are silent.
+        """
+        deadlines = {node_id: each.deadline for node_id, each in self._leaders.items() if each.deadline is not None}
+        if not deadlines:
+            if self._failure is None:
+                time.sleep(self._backoff_s)
+            return set()
         with selectors.DefaultSelector() as selector:
-            for node_id, sent in self._sent.items():
-                selector.register(sent.connection, selectors.EVENT_READ, node_id)
-            ready = [key.data for key, _ in selector.select(self._client.settings.request_timeout_ms / 1000)]
-        return ready or [next(iter(self._sent))]
+            for node_id in deadlines:
+                selector.register(self._leaders[node_id].connection, selectors.EVENT_READ, node_id)
+            timeout_s = max(0.0, min(deadlines.values()) - time.monotonic())
+            return {key.data for key, _ in selector.select(timeout_s)}
 
     def _send(self, node_id: int) -> list[Result]:
         """Send a request for the partitions of a leader. Returns positions that OffsetForLeaderEpoch rejects."""
         try:
-            connection = self._connection(node_id)
-            version = min(connection.version_for(FETCH), NEWEST_VERSION)
-            found = [] if version >= EPOCH_IN_FETCH_VERSION else self._check_epochs(node_id, connection)
-            wanted = {
-                key: each.position
+            leader = self._leader(node_id)
+            version = leader.connection.version_for(FETCH)
+            found = [] if version >= TRUNCATION_VERSION else self._check_epochs(node_id, leader.connection)
+            partitions = {
+                key: each
                 for key, each in self._partitions.items()
                 if each.leader == node_id and key not in self._stopped
             }
-            by_id = version >= FETCH_BY_ID_VERSION and all(at.topic_id for at in wanted.values())
-            if wanted:
-                connection.send(
-                    self._request(wanted, by_id=by_id),
-                    version=version if by_id else min(version, EPOCH_IN_FETCH_VERSION),
+            if partitions:
+                if all(each.end is not None for each in partitions.values()):
+                    leader.session = FetchSession(epoch=NO_SESSION)
+                request, version = leader.session.next_request(
+                    {key: Wanted(each.position, each.leader_epoch) for key, each in partitions.items()},
+                    version,
+                    self._client.settings,
+                    self._isolation,
+                    self._max_bytes,
                 )
-                names = {at.topic_id: topic for (topic, _), at in wanted.items() if at.topic_id is not None}
-                self._sent[node_id] = Sent(connection, wanted, names)
+                leader.connection.send(request, version=version)
+                timeout_ms = self._client.settings.request_timeout_ms + FETCH_WAIT_MS
+                leader.deadline = time.monotonic() + timeout_ms / 1000
             return found
         except ConnectionFailed as error:
-            self._failed_at(node_id, error)
+            self._lose(node_id, error)
             return []
 
-    def _connection(self, node_id: int) -> BrokerConnection:
-        connection = self._connections.get(node_id)
-        if connection is None or not connection.is_open:
-            connection = self._connections[node_id] = self._client.open_connection(node_id)
-        return connection
+    def _leader(self, node_id: int) -> Leader:
+        leader = self._leaders.get(node_id)
+        if leader is None:
+            leader = self._leaders[node_id] = Leader(self._client.take_connection(node_id))
+        return leader
 
-    def _request(self, wanted: dict[TopicPartition, Position], *, by_id: bool) -> FetchRequest:
-        settings = self._client.settings
-        topics = []
-        for topic, numbers in by_topic(wanted).items():
-            partitions = [
-                FetchRequest.FetchPartition(
-                    partition=number,
-                    current_leader_epoch=self._partitions[topic, number].leader_epoch,
-                    fetch_offset=wanted[topic, number].offset,
-                    last_fetched_epoch=wanted[topic, number].leader_epoch,
-                    partition_max_bytes=settings.max_partition_fetch_bytes,
-                )
-                for number in numbers
-            ]
-            topic_id = wanted[topic, numbers[0]].topic_id
-            if by_id and topic_id is not None:
-                topics.append(FetchRequest.FetchTopic(topic_id=topic_id, partitions=partitions))
-            else:
-                topics.append(FetchRequest.FetchTopic(topic=topic, partitions=partitions))
-        return FetchRequest(
-            max_wait_ms=FETCH_WAIT_MS,
-            min_bytes=settings.fetch_min_bytes,
-            max_bytes=max(settings.fetch_max_bytes, settings.max_partition_fetch_bytes),
-            topics=topics,
-        )
-
-    def _receive(self, node_id: int) -> list[Result]:
+    def _receive(self, node_id: int, timeout_ms: int) -> list[Result]:
         """Receive a response and send the next request to that broker."""
-        sent = self._sent.pop(node_id)
+        leader = self._leaders[node_id]
+        leader.deadline = None
         try:
-            response = sent.connection.receive(
-                FetchResponse, timeout_ms=self._client.settings.request_timeout_ms + FETCH_WAIT_MS
-            )
+            response = leader.connection.receive(FetchResponse, timeout_ms=timeout_ms)
         except ConnectionFailed as error:
-            self._failed_at(node_id, error)
+            self._lose(node_id, error)
             return []
+        self._unreachable_since = None
         found: list[Result] = []
-        for topic in response.responses:
-            name = topic.topic or sent.names.get(topic.topic_id, "")
-            for each in topic.partitions:
-                key = name, each.partition_index
-                if key in sent.positions and self._is_current(key, sent.positions[key]):
-                    result = self._result(key, each)
-                    if result is not None:
-                        found.append(result)
+        wanted = leader.session.wanted
+        for key, data in leader.session.accept(response):
+            if self._is_current(key, wanted[key].position):
+                found += self._result(key, data)
+        if response.error_code in SESSION_ERRORS:
+            return found
         if response.error_code:
             code = ErrorCode(response.error_code)
-            for key in sent.positions:
-                result = self._failed(key, BrokerError(f"Fetch from broker {node_id}: {code.name}", code))
-                if result is not None:
-                    found.append(result)
+            for key in wanted:
+                if self._is_current(key, wanted[key].position):
+                    found += self._failed(key, BrokerError(f"Fetch from broker {node_id}: {code.name}", code))
         elif found:
             found += self._send(node_id)
         return found
@@ -282,27 +295,30 @@ class Fetcher:
         known = self._partitions.get(key)
         return known is not None and known.position == position and key not in self._stopped
 
-    def _result(self, key: TopicPartition, data: PartitionData) -> Result | None:
-        """Return the result of one partition, None without records or with an error that is retried."""
+    def _result(self, key: TopicPartition, data: PartitionData) -> list[Result]:
+        """Return the result of one partition, none for an error that is retried."""
         code = ErrorCode(data.error_code)
         partition = self._partitions[key]
         if code:
             return self._failed(key, BrokerError(f"{key[0]}-{key[1]}: {code.name}", code))
         partition.checks, partition.failing_since = 0, None
-        if data.diverging_epoch.epoch >= 0 or data.diverging_epoch.end_offset >= 0:
-            self._stopped.add(key)
-            return Diverged(key, data.diverging_epoch.epoch, data.diverging_epoch.end_offset)
         try:
-            records, after = complete(memoryview(data.records or b""), partition.position, key)
+            found = fetched_from(data, key, partition.position)
         except CorruptBatch as error:
             self._stopped.add(key)
-            return FetchError(key, error)
-        if len(records):
+            return [FetchError(key, error, partition.position)]
+        if isinstance(found, Diverged):
+            self._stopped.add(key)
+            return [found]
+        fetched, after = found
+        if len(fetched.records):
             partition.position = after
-            self._partitions[key] = self._partitions.pop(key)  # to the end of the next request
-        return FetchedBatches(key, records, data.high_watermark, data.log_start_offset, after)
+            del self._partitions[key]
+            if partition.end is None or after.offset < partition.end:
+                self._partitions[key] = partition  # to the end of the next request
+        return [FetchedBatches(key, fetched, after)]
 
-    def _failed(self, key: TopicPartition, error: BrokerError) -> Result | None:
+    def _failed(self, key: TopicPartition, error: BrokerError) -> list[Result]:
         """Decide whether an error is retried; if not, stop the partition and return the error."""
         partition, code = self._partitions[key], ErrorCode(error.code)
         now = time.monotonic()
@@ -310,26 +326,37 @@ class Fetcher:
             partition.failing_since = now
         is_over = now - partition.failing_since > self._client.settings.default_api_timeout_ms / 1000
         if code in MISSING:
-            is_final = is_over or partition.checks >= METADATA_CHECKS
+            is_final = is_over or partition.checks >= TOPIC_CHECKS
         else:
             is_final = is_over or not (code in STALE or code.retriable)
         partition.leader = None  # the next request waits for metadata, also if the caller continues after a final error
         if not is_final:
-            return None
+            return []
         self._stopped.add(key)
-        return FetchError(key, error)
+        return [FetchError(key, error, partition.position)]
 
     # ---- leaders
 
-    def _failed_at(self, node_id: int, error: ConnectionFailed) -> None:
-        """Look up the leaders again. Raises the error if retries are useless."""
-        if is_final(error):
-            raise error
-        self._client.failures.note(error)
-        self._sent.pop(node_id, None)
+    def _lose(self, node_id: int, error: ConnectionFailed) -> None:
+        """Forget a broker that cannot be reached: its partitions may have other leaders now.
+
+        poll() raises the error if retries are useless, or no broker has responded for long: after it has returned
+        what other brokers sent, from which positions have advanced.
+        """
+        if node_id in self._leaders:
+            self._leaders.pop(node_id).connection.close()
         for each in self._partitions.values():
             if each.leader == node_id:
                 each.leader = None
+        now = time.monotonic()
+        if is_final(error):
+            self._failure = error
+            return
+        self._client.failures.note(error)
+        if self._unreachable_since is None:
+            self._unreachable_since = now
+        elif now - self._unreachable_since > self._client.settings.default_api_timeout_ms / 1000:
+            self._failure = error
 
     def _find_leaders(self) -> list[Result]:
         """Ask for the leaders of partitions without one, at most once per retry.backoff.ms."""
@@ -338,17 +365,16 @@ class Fetcher:
             return []
         delay = self._metadata_due - time.monotonic()
         if delay > 0:
-            if self._sent:  # other brokers go on meanwhile
+            if any(each.deadline is not None for each in self._leaders.values()):  # other brokers go on meanwhile
                 return []
             time.sleep(delay)
         self._metadata_due = time.monotonic() + self._backoff_s
         topics = self._client.metadata({topic for topic, _ in missing}).topics
-        found = []
+        found: list[Result] = []
         for key in missing:
             error = self._use_metadata(key, topics.get(key[0]))
-            result = None if error is None else self._failed(key, error)
-            if result is not None:
-                found.append(result)
+            if error is not None:
+                found += self._failed(key, error)
         return found
 
     def _use_metadata(self, key: TopicPartition, topic: Topic | None) -> BrokerError | None:
@@ -410,26 +436,5 @@ class Fetcher:
                     wanted[key].epoch_checked, wanted[key].leader = False, None
                 elif end.end_offset < position.offset or end.leader_epoch < position.leader_epoch:
                     self._stopped.add(key)
-                    found.append(Diverged(key, end.leader_epoch, end.end_offset))
+                    found.append(Diverged(key, end.leader_epoch, end.end_offset, position))
         return found
-
-
-def complete(records: memoryview, position: Position, key: TopicPartition) -> tuple[memoryview, Position]:
-    """Return the complete batches and the position after them. Raises CorruptBatch for an impossible size."""
-    last = end = 0
-    for last, end in batch_spans(records):  # noqa: B007
-        pass
-    if not end:
-        if len(records):
-            parse_header(records, 0, 0, f"{key[0]}-{key[1]}")  # raises CorruptBatch for an impossible size
-            what = f"the broker returned {len(records)} bytes of a larger batch at offset {position.offset}"
-            what += "; brokers before 0.10.1 require a larger max.partition.fetch.bytes"
-            raise CorruptBatch(what, 0, (), f"{key[0]}-{key[1]}")
-        return records, position
-    header = parse_header(records, last, last, f"{key[0]}-{key[1]}")
-    assert header is not None  # of a complete batch
-    if header.last_offset < position.offset:
-        what = f"the broker returned batches that end before the fetch offset {position.offset}"
-        raise CorruptBatch(what, last, (), f"{key[0]}-{key[1]}", (header.base_offset, header.last_offset))
-    epoch = header.leader_epoch if header.magic >= 2 else -1
-    return records[:end], Position(header.last_offset + 1, epoch, position.topic_id)

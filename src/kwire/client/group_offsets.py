@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kwire.client.client import GROUP, Client, by_topic, raise_for
-from kwire.identifiers import TopicPartition
+from kwire.client.client import GROUP, Client, raise_for
+from kwire.identifiers import TopicPartition, by_topic
 from kwire.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
 
 __all__ = ["CommittedOffset", "commit_offsets", "fetch_offsets"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
-from kwire.client.client import Client, by_topic, raise_for
+from kwire.client.client import Client, raise_for
 from kwire.errors import BrokerError, UnsupportedVersion
-from kwire.identifiers import TopicPartition
+from kwire.identifiers import TopicPartition, by_topic
 from kwire.messages import (
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,

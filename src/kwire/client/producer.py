@@ -27,10 +27,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypedDict
 
 from kwire.client.broker_connection import BrokerConnection
-from kwire.client.client import GROUP, PRODUCE_VERSION, Client, by_topic, raise_for
+from kwire.client.client import GROUP, PRODUCE_VERSION, Client, raise_for
 from kwire.client.old_brokers import data_for, require_producer_ids
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
-from kwire.identifiers import TopicPartition
+from kwire.identifiers import TopicPartition, by_topic
 from kwire.messages import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kwire.cli import terminal
 from kwire.cli.log.directories import selected
-from kwire.cli.log.selection import Selection
+from kwire.cli.log.selection import MAX_OFFSET, Selection
 from kwire.pages.escaping import printable
 
 if TYPE_CHECKING:
@@ -28,29 +28,29 @@ def follow_batches(source: ClusterLogs, selection: Selection) -> Iterator[tuple[
     New partitions are followed from their start, once they are noticed. Ends when all topics are deleted, or
     --offsets has an end that all partitions have reached. Raises LogError, BrokerError, ConnectionFailed.
     """
-    from kwire.client.client import Position
     from kwire.client.follower import Follower
     from kwire.records import read_batches
 
     logs = {(log.topic, log.partition): log for log in selected(source, selection)}
-    follower = Follower(source.client, {key: _first_offset(log, selection) for key, log in logs.items()})
-    refreshed = time.monotonic()
-    while follower.positions:
-        for key, fetched in follower.poll():
-            for batch in read_batches(fetched.records, file=logs[key].url):
-                if batch.last_offset >= fetched.start_offset:
-                    yield logs[key], batch
-        for key, position in list(follower.positions.items()):
-            if position.offset >= selection.end_offset:
-                del follower.positions[key]
-        _report_losses(follower)
-        if time.monotonic() - refreshed < REFRESH_S:
-            continue
-        for key, log in source.reopened().items():
-            if key not in logs and selection.takes_partition(*key):
-                logs[key], follower.positions[key] = log, Position(_first_offset(log, selection))
-                terminal.warn(printable(f"new partition: {log.topic}-{log.partition}"))
+    end = selection.end_offset if selection.end_offset <= MAX_OFFSET else None
+    with Follower(source.client) as follower:
+        for key, log in logs.items():
+            follower.add(key, _first_offset(log, selection), end=end)
         refreshed = time.monotonic()
+        while len(follower):
+            for key, fetched in follower.poll():
+                for batch in read_batches(fetched.records, file=logs[key].url):
+                    if batch.last_offset >= fetched.start_offset:
+                        yield logs[key], batch
+            _report_losses(follower)
+            if time.monotonic() - refreshed < REFRESH_S:
+                continue
+            for key, log in source.reopened().items():
+                if key not in logs and selection.takes_partition(*key):
+                    logs[key] = log
+                    follower.add(key, _first_offset(log, selection), end=end)
+                    terminal.warn(printable(f"new partition: {log.topic}-{log.partition}"))
+            refreshed = time.monotonic()
 
 
 def _first_offset(log: ClusterLog, selection: Selection) -> int:

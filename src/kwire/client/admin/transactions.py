@@ -16,9 +16,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kwire.client.admin.requests import AdminRequests
-from kwire.client.client import LATEST_TIMESTAMP, Client, by_topic, raise_for
+from kwire.client.client import LATEST_TIMESTAMP, Client, raise_for
 from kwire.errors import BrokerError, OptionError
-from kwire.identifiers import TopicPartition
+from kwire.identifiers import TopicPartition, by_topic
 from kwire.internal_topics.transactions_state import Transaction, TransactionsState, TransactionState
 from kwire.messages import (
     DescribeConfigsRequest,

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from kwire.client.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client
 from kwire.client.cluster import Cluster, Topic
-from kwire.client.fetcher import Diverged, FetchedBatches, Fetcher, FetchError
+from kwire.client.fetcher import MISSING, Diverged, FetchedBatches, Fetcher, FetchError
 from kwire.client.partition_state import fetch_leader_epochs
 from kwire.errors import BrokerError, CorruptBatch, KwireError, OptionError, UnsupportedVersion
 from kwire.identifiers import TopicPartition, render_uuid
@@ -45,7 +45,6 @@ __all__ = ["Pull", "PullOptions", "PullResult", "copy_all", "pull", "start"]
 
 CHECKPOINT_S = 10.0
 METADATA_S = 10.0
-MISSING = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,9 +237,9 @@ class Pull:
         copy = self.copies[result.key]
         follow = self.options.follow
         if follow:
-            copy.high_watermark = max(copy.high_watermark, result.high_watermark)
+            copy.high_watermark = max(copy.high_watermark, result.fetched.high_watermark)
         is_whole = follow or result.after.offset <= copy.high_watermark
-        n = copy.append(result.records, up_to=None if is_whole else copy.high_watermark, now_ms=now())
+        n = copy.append(result.fetched.records, up_to=None if is_whole else copy.high_watermark, now_ms=now())
         self.copied_bytes += n
         self.target.appended(result.key)
         if not is_whole:
