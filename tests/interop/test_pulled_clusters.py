@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from tests.waiting import HANG_S
 from tools import kafka
 
 from kwire.client import Client
+from kwire.client.fetcher import FetchedBatches, Fetcher, Position
 from kwire.errors import BrokerError, ConnectionFailed
 from kwire.log import LogDirectory
 from kwire.log.verify import verify_directory
@@ -189,3 +191,44 @@ def write(servers: str, value: bytes, n: int, acks: str = "1") -> int:
         producer.produce("orders", value, partition=0, on_delivery=lambda error, m: ends.append((m.offset() or 0) + 1))
     assert producer.flush(HANG_S) == 0
     return max(ends)
+
+
+def test_a_stalled_broker_is_given_up_while_others_respond(tmp_path: Path) -> None:
+    with running(tmp_path) as cluster:
+        create(cluster, "orders", [[2, 1], [3, 1]])
+        producer = Producer({"bootstrap.servers": cluster.servers, "linger.ms": 0})
+
+        def write(partition: int) -> None:
+            producer.produce("orders", b"value", partition=partition)
+            producer.flush()
+
+        write(0)
+        write(1)
+        settings = {"request.timeout.ms": 2000, "socket.connection.setup.timeout.ms": 2000}
+        stalled = cluster.brokers[3].process
+        assert stalled is not None
+        with Client(cluster.servers, **settings) as client, Fetcher(client) as fetcher:
+            ends = {0: 0, 1: 0}
+
+            def poll() -> None:
+                for result in fetcher.poll():
+                    assert isinstance(result, FetchedBatches)
+                    ends[result.key[1]] = result.after.offset
+
+            def is_read_from_the_next_leader() -> bool:
+                write(0)  # the other broker always has a response
+                poll()
+                return ends[1] == 2
+
+            for n in (0, 1):
+                fetcher.add(("orders", n), Position(0))
+            while ends != {0: 1, 1: 1}:
+                poll()
+            stalled.send_signal(signal.SIGSTOP)
+            try:
+                until(lambda: client.metadata(["orders"]).topics["orders"].partitions[1].leader == 1)
+                write(1)
+                until(is_read_from_the_next_leader)
+            finally:
+                stalled.send_signal(signal.SIGCONT)
+        assert ends[0] > 1
