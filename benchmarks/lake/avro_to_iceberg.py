@@ -5,7 +5,8 @@
 from_avro of spark-avro on `substring(value, 6)`, and Iceberg's JAR with a Hadoop catalog. Both write unpartitioned
 Parquet with zstd, their default. `batch` is one write, also with jobs.table, which writes Kafka's columns as well;
 `stream` has the trigger availableNow, one micro-batch; `read` discards the decoded rows; `decode` reads the values from
-Parquet and discards the rows. All rows of the tables are compared. `batch.kwire-sail` is the program of `batch.kwire`
+Parquet and discards the rows. `kwire-tuned` is kwire with larger Arrow batches between Spark and Python, see ARROW.
+All rows of the tables are compared. `batch.kwire-sail` is the program of `batch.kwire`
 on Sail, if ./dev test has installed it; its CPU time counts as that of Python.
 
 local[2] with the broker on the same two cores. Iceberg has no JAR for the newest Spark, so both sides run on Spark 4.1,
@@ -48,6 +49,10 @@ ENVIRONMENT = ROOT / "build" / "spark-4.1"
 TOPIC = "orders"
 SCHEMA_ID = int.from_bytes(PREFIX[1:], "big")
 PEERS = ("connector", "connector-tuned")
+ARROW = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",  # less makes Spark add up the sizes after each row
+}
 
 
 def main() -> None:
@@ -189,10 +194,14 @@ class Copies:
         values = spark.read.parquet(f"{self.work}/values")
         return {
             "batch.kwire": lambda: copy_topic(spark, *self.arguments("kwire.batch")),
+            "batch.kwire-tuned": lambda: self.tuned(copy_topic, spark, *self.arguments("kwire.tuned")),
             "batch.kwire-table": self.kwire_table,
             "batch.connector": lambda: self.peer_write(self.from_avro(self.read("kafka", {}))),
             "batch.connector-tuned": lambda: self.peer_write(self.from_avro(self.read("kafka", tuned))),
             "stream.kwire": lambda: self.kwire_stream(self.from_registry(self.stream("kafka-live", ours))),
+            "stream.kwire-tuned": lambda: self.tuned(
+                lambda: self.kwire_stream(self.from_registry(self.stream("kafka-live", ours)))
+            ),
             "stream.connector": lambda: self.peer_stream(self.from_avro(self.stream("kafka", {}))),
             "stream.connector-tuned": lambda: self.peer_stream(self.from_avro(self.stream("kafka", tuned))),
             "read.kwire": lambda: discard(self.from_registry(self.read("kafka-live", ours))),
@@ -201,6 +210,16 @@ class Copies:
             "decode.kwire": lambda: discard(self.from_registry(values)),
             "decode.from_avro": lambda: discard(self.from_avro(values)),
         }
+
+    def tuned(self, case: Callable[..., object], *arguments: object) -> None:
+        """Run a case with ARROW."""
+        for name, value in ARROW.items():
+            self.spark.conf.set(name, value)
+        try:
+            case(*arguments)
+        finally:
+            for name in ARROW:
+                self.spark.conf.unset(name)
 
     def read(self, source: str, options: dict[str, str]) -> DataFrame:
         """Read the topic."""
