@@ -23,6 +23,8 @@ from packaging.utils import parse_wheel_filename
 MODULE = "kwire/native/_kernels.abi3.so"
 EXPORT = "PyInit__kernels"
 LIBC = {"bcmp", "getauxval", "memcmp", "memcpy", "memmove", "memset", "strcmp", "strlen"}
+SYSTEM = {"__memcpy_chk", "bzero"}
+"""macOS: what Apple's headers and compiler use for memcpy and memset, in every release."""
 LOADER = {"dyld_stub_binder"}
 """macOS: binds the other functions when they are first called."""
 LINKER = {"__dso_handle", "_mh_dylib_header"}
@@ -60,7 +62,7 @@ def problems(path: Path) -> Iterator[str]:
 
 def symbol_problems(used: set[str], exported: set[str]) -> Iterator[str]:
     """Check the names of what a module uses and defines."""
-    if unknown := used - stable_abi() - LIBC - LOADER:
+    if unknown := used - stable_abi() - LIBC - SYSTEM - LOADER:
         yield f"uses {sorted(unknown)}: neither in the stable ABI of Python 3.11 nor expected of the C library"
     if exported - LINKER != {EXPORT}:
         yield f"exports {sorted(exported)}, expected {EXPORT}"
