@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["find_orphans"]
 
-HIDDEN = (".", "_")  # such as checksums of Hadoop's local file system, which belong to files of the table
-
 
 def find_orphans(table: Table, refreshed: Callable[[], Table], older_than_s: float) -> list[Orphan]:
     """Return the orphans of a table, by path. refreshed(): the table as of the call."""
@@ -41,7 +39,7 @@ def find_orphans(table: Table, refreshed: Callable[[], Table], older_than_s: flo
             if info.type != FileType.File or _is_hidden(info.path.removeprefix(path)):
                 continue
             modified_ms = info.mtime_ns // 1_000_000
-            if modified_ms <= limit_ms and not info.base_name.startswith(HIDDEN):
+            if modified_ms <= limit_ms:
                 name = prefix + info.path.removeprefix(path)
                 found[_plain(name)] = Orphan(path=name, size_bytes=info.size, modified_ms=modified_ms)
     used = {_plain(name) for name in _referenced(refreshed())}
