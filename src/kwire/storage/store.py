@@ -387,14 +387,18 @@ def entry_of(name: str, info: Mapping[str, Any]) -> Entry:
 
 
 def unlisted(fs: Any, path: str, request: Callable[[str], T]) -> T:
-    """Return request(path); a missing file is looked for again without the driver's cached listings.
+    """Return request(path); a missing file is looked for again if the driver has a cached listing of its directory.
 
-    Drivers answer from a listing that they have cached: for s3fs, a file that was written after it does not exist.
+    Drivers answer from that: for s3fs, a file that was written after it does not exist.
     """
+    directory = path.rpartition("/")[0]
+    is_listed = directory in getattr(fs, "dircache", ())
     try:
         return request(path)
     except FileNotFoundError:
-        fs.invalidate_cache(path.rpartition("/")[0])
+        if not is_listed:
+            raise
+        fs.invalidate_cache(directory)
         return request(path)
 
 
