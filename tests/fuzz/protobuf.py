@@ -21,10 +21,10 @@ from tests.schemas.protobuf.drawing import Drawing, Writer
 
 from kwire import native
 from kwire.errors import DecodeError
+from kwire.schemas.column_plan import ROOT
 from kwire.schemas.decoder import Decoded, row_error
 from kwire.schemas.protobuf import Decoder
 from kwire.schemas.protobuf.columns import _plain
-from kwire.schemas.protobuf.plan import ROOT
 from kwire.schemas.protobuf.reading import read_message
 
 SCHEMA_VALUES, COLUMN_VALUES = 60, 6

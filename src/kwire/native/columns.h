@@ -30,6 +30,7 @@ typedef struct {
 int no_room(Run *run, const int64_t *column, int64_t needed, int is_data);
 int append_null(Run *run, int64_t *column); /* where the column has no nulls, below a null struct, any value */
 void truncate_column(Run *run, int64_t *column, int64_t length);
+int check_keys(Run *run, const int64_t *map, int64_t at); /* leaves a row to plain Python if its map has a key twice */
 int is_utf8(const uint8_t *pos, const uint8_t *end);
 
 /* Fill columns from all rows of a job; read: one value with the plan's row `root`, 0 or a fault. */
@@ -56,6 +57,12 @@ static inline int64_t place(int64_t *column) {
 #define PLACE(column)                \
     const int64_t at = place(column); \
     if (UNLIKELY(at < 0)) return no_room(run, column, column[COLUMN_LENGTH] + 1, 0)
+
+static inline int append_bit(Run *run, int64_t *column, int value) {
+    PLACE(column);
+    set_bit((uint8_t *)column[COLUMN_DATA], at, value);
+    return 0;
+}
 
 static inline int append4(Run *run, int64_t *column, uint32_t value) {
     PLACE(column);

@@ -9,7 +9,7 @@
 #include "columns.h"
 
 enum { VARINT, I64, LEN, GROUP, END_GROUP, I32 };
-enum { MOST_TAG = 5, MOST_VARINT = 10, FEW_KEYS = 8, MOST_PROBES = 32 };
+enum { MOST_TAG = 5, MOST_VARINT = 10 };
 
 /* Bytes */
 
@@ -147,12 +147,6 @@ static int append16(Run *run, int64_t *column, uint64_t value) {
     return 0;
 }
 
-static int append_bit(Run *run, int64_t *column, int value) {
-    PLACE(column);
-    set_bit((uint8_t *)column[COLUMN_DATA], at, value);
-    return 0;
-}
-
 static int append_number(Run *run, int64_t *column, int32_t number) {
     uint8_t text[12], *first = text + sizeof text;
     uint32_t rest = number < 0 ? -(uint32_t)number : (uint32_t)number;
@@ -257,73 +251,6 @@ static int append_absent(Run *run, const int64_t *field) {
     default:
         return append8(run, column, 0);
     }
-}
-
-/* Keys of maps */
-
-static inline const uint8_t *key_at(const int64_t *keys, int64_t at, int64_t *size) {
-    static const uint8_t bits[2] = {0, 1};
-    const uint8_t *data = (const uint8_t *)keys[COLUMN_DATA];
-    if (keys[COLUMN_KIND] == KIND_BINARY) {
-        const int32_t *offsets = (const int32_t *)keys[COLUMN_OFFSETS];
-        *size = offsets[at + 1] - offsets[at];
-        return data + offsets[at];
-    }
-    if (keys[COLUMN_KIND] == KIND_BITS) {
-        *size = 1;
-        return bits + (data[at >> 3] >> (at & 7) & 1);
-    }
-    *size = keys[COLUMN_WIDTH];
-    return data + at * *size;
-}
-
-static inline int is_same_key(const int64_t *keys, int64_t one, int64_t other) {
-    int64_t size, other_size;
-    const uint8_t *bytes = key_at(keys, one, &size), *other_bytes = key_at(keys, other, &other_size);
-    return size == other_size && !memcmp(bytes, other_bytes, (size_t)size);
-}
-
-static uint64_t hash_key(const int64_t *keys, int64_t at) {
-    int64_t size;
-    const uint8_t *bytes = key_at(keys, at, &size);
-    uint64_t hash = (uint64_t)size, word;
-    for (; size > 0; bytes += 8, size -= 8) {
-        word = 0;
-        memcpy(&word, bytes, size < 8 ? (size_t)size : 8);
-        hash = (hash ^ word) * 0x9E3779B97F4A7C15ULL;
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
-
-/* Leave a row to plain Python if a map has a key twice. Many keys are put into a table of their indexes. */
-static int check_keys(Run *run, const int64_t *column, int64_t at) {
-    const int32_t *offsets = (const int32_t *)column[COLUMN_OFFSETS];
-    const int64_t *entries = run->columns[run->operands[column[COLUMN_CHILDREN]]];
-    const int64_t *keys = run->columns[run->operands[entries[COLUMN_CHILDREN]]];
-    const int64_t first = offsets[at], count = offsets[at + 1] - first;
-    if (count <= FEW_KEYS) {
-        for (int64_t i = 1; i < count; i++)
-            for (int64_t j = 0; j < i; j++)
-                if (UNLIKELY(is_same_key(keys, first + i, first + j))) return FAULT_LEFT;
-        return 0;
-    }
-    int64_t slots = 4 * FEW_KEYS;
-    while (slots < 2 * count) slots *= 2;
-    if (slots > run->job[JOB_SCRATCH_CAPACITY]) {
-        run->job[JOB_ROOM_COLUMN] = NO_COLUMN;
-        run->job[JOB_ROOM_NEEDED] = slots;
-        return FAULT_ROOM;
-    }
-    int32_t *table = (int32_t *)run->job[JOB_SCRATCH];
-    memset(table, 0xFF, 4 * (size_t)slots);
-    for (int64_t i = first; i < first + count; i++) {
-        int64_t slot = (int64_t)(hash_key(keys, i) & (uint64_t)(slots - 1));
-        for (int probes = 0; table[slot] >= 0; slot = (slot + 1) & (slots - 1))
-            if (UNLIKELY(++probes > MOST_PROBES || is_same_key(keys, i, table[slot]))) return FAULT_LEFT;
-        table[slot] = (int32_t)i;
-    }
-    return 0;
 }
 
 /* Values */

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-__all__ = ["Column", "ColumnPlan", "storage"]
+__all__ = ["ROOT", "Column", "ColumnPlan", "storage"]
+
+ROOT = 0
+"""The row and the column of a whole value."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from kwire.errors import OptionError
-from kwire.schemas.buffers import ColumnBuffers, assemble
-from kwire.schemas.column_plan import ColumnPlan
-from kwire.schemas.decoder import Int32Array, Int64Array
+from kwire import native
+from kwire.errors import DecodeError, OptionError
+from kwire.schemas.buffers import ColumnBuffers, assemble, binary_bounds
+from kwire.schemas.column_plan import ROOT, ColumnPlan
+from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, row_error
 from kwire.wire.value_rows import JOB, NO_COLUMN, STATUSES
 
-__all__ = ["FAULT_WORDS", "KernelPlan"]
+__all__ = ["FAULT_WORDS", "KernelPlan", "decode_column"]
 
 WORD = {name: index for index, name in enumerate(JOB)}
 FINISHED, NO_ROOM, TOO_LARGE, FAULTS_FULL = range(len(STATUSES))
@@ -80,3 +82,37 @@ class KernelPlan:
                 raise OptionError(
                     f"{path or 'the values'}: more than 2 GiB in one column; decode fewer values at a time"
                 )
+
+
+def decode_column(
+    plan: KernelPlan,
+    kernel: Callable[[Int64Array], int],
+    read: Callable[[bytes], Any],
+    type: pa.DataType,
+    values: pa.Array,
+    skip: Int64Array,
+    writer: Int32Array,
+) -> Decoded:
+    """Decode an array of binary with the row ROOT of a plan; see SchemaDecoder.
+
+    read: decodes one value in plain Python, or raises DecodeError; called for rows that the kernel leaves, without
+    compiled code for all. Raises OptionError if a column has more than 2 GiB.
+    """
+    data, starts, ends = binary_bounds(values)
+    starts = starts + np.minimum(skip, ends - starts)
+    wanted = (writer >= 0) & values.is_valid().to_numpy(zero_copy_only=False)
+    array, rows = pa.nulls(len(values), type), np.flatnonzero(wanted)
+    if native.LEVEL is not None:
+        array, left = plan.decode(kernel, data, starts, ends, np.where(wanted, ROOT, -1))
+        rows = left[:, 0]
+    found, errors = list[Any](), list[RowError]()
+    places, view = np.arange(len(array)), memoryview(data)
+    for row in rows.tolist():
+        try:
+            found.append(read(bytes(view[starts[row] : ends[row]])))
+            places[row] = len(array) + len(found) - 1
+        except DecodeError as error:
+            errors.append(row_error(row, error))
+    if found:
+        array = pa.concat_arrays([array, pa.array(found, type)]).take(pa.array(places))
+    return Decoded(array, errors)

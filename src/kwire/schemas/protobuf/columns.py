@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
-import numpy as np
 import pyarrow as pa
 
 from kwire import native
-from kwire.errors import DecodeError, EncodeError
-from kwire.schemas.buffers import binary_bounds
-from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, encode_error, row_error
-from kwire.schemas.kernel import KernelPlan
+from kwire.errors import EncodeError
+from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, encode_error
+from kwire.schemas.kernel import KernelPlan, decode_column
 from kwire.schemas.protobuf.model import Message
-from kwire.schemas.protobuf.plan import ROOT, compile_plan
+from kwire.schemas.protobuf.plan import compile_plan
 from kwire.schemas.protobuf.reading import read_message
 from kwire.schemas.protobuf.types import build_node
 from kwire.schemas.protobuf.writing import write_message
@@ -37,31 +35,8 @@ class Decoder:
 
     def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array) -> Decoded:
         """Decode an array of binary; see SchemaDecoder. Raises OptionError if a column has more than 2 GiB."""
-        data, starts, ends = binary_bounds(values)
-        starts = starts + np.minimum(skip, ends - starts)
-        wanted = (writer >= 0) & values.is_valid().to_numpy(zero_copy_only=False)
-        array, rows = pa.nulls(len(values), self.type), np.flatnonzero(wanted)
-        if native.LEVEL is not None:
-            roots = np.where(wanted, ROOT, -1)
-            array, left = self._plan.decode(native.decode_protobuf, data, starts, ends, roots)
-            rows = left[:, 0]
-        return self._read(array, rows, memoryview(data), starts, ends)
-
-    def _read(
-        self, array: pa.Array, rows: Int64Array, data: memoryview, starts: Int64Array, ends: Int64Array
-    ) -> Decoded:
-        """Read some rows in plain Python, in place of the nulls of an array."""
-        values, errors = list[Any](), list[RowError]()
-        places = np.arange(len(array))
-        for row in rows.tolist():
-            try:
-                values.append(read_message(self._node, bytes(data[starts[row] : ends[row]])))
-                places[row] = len(array) + len(values) - 1
-            except DecodeError as error:
-                errors.append(row_error(row, error))
-        if values:
-            array = pa.concat_arrays([array, pa.array(values, self.type)]).take(pa.array(places))
-        return Decoded(array, errors)
+        read = partial(read_message, self._node)
+        return decode_column(self._plan, native.decode_protobuf, read, self.type, values, skip, writer)
 
 
 class Encoder:

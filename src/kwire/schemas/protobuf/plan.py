@@ -12,9 +12,8 @@ from kwire.schemas.protobuf.reading import LEN, WIRE_TYPES
 from kwire.schemas.protobuf.types import Node, is_time
 from kwire.wire.protobuf_rows import FIELD, OPERATIONS
 
-__all__ = ["ROOT", "compile_plan"]
+__all__ = ["compile_plan"]
 
-ROOT = 0
 OP = {name: index for index, name in enumerate(OPERATIONS)}
 WORD = {name: index for index, name in enumerate(FIELD)}
 COPIED = {"float": "COPY4", "sfixed32": "COPY4", "double": "COPY8", "sfixed64": "COPY8"}
@@ -24,7 +23,7 @@ Path = tuple[str, ...]
 
 
 def compile_plan(node: Node) -> ColumnPlan:
-    """Compile the plan; its first row is ROOT, that of the message."""
+    """Compile the plan; its row ROOT is that of the message."""
     compiler = _Compiler()
     compiler.message(compiler.column(node.type, "STRUCT", (), nullable=True), node, LEN, 0)
     compiler.plan.add_children()
