@@ -22,6 +22,8 @@ FUZZERS = {
     "record-writing": ("record_writing", (), 50_000),
     "avro": ("avro", (), 500_000),
     "avro-guarded": ("avro", (True,), 100_000),
+    "json": ("json_values", (), 500_000),
+    "json-guarded": ("json_values", (True,), 100_000),
     "protobuf": ("protobuf", (), 500_000),
     "protobuf-guarded": ("protobuf", (True,), 100_000),
     "record-writing-guarded": ("record_writing", (True,), 20_000),

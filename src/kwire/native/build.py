@@ -48,6 +48,7 @@ C_FILES = (
     "avro_reading.c",
     "avro_writing.c",
     "protobuf_reading.c",
+    "json_reading.c",
 )
 C_SOURCES = tuple(PACKAGE / "native" / name for name in C_FILES)
 GROUPS = tuple(
@@ -173,8 +174,8 @@ def sources_digest() -> str:
     from importlib.metadata import version
 
     found: dict[str, bytes] = {}
-    names = [*KERNEL_MODULES, "kwire.wire.kernels.intrinsics", "kwire.wire.value_rows", "kwire.wire.protobuf_rows"]
-    names.append("kwire.native.build")
+    names = [*KERNEL_MODULES, "kwire.wire.kernels.intrinsics", "kwire.native.build"]
+    names += [f"kwire.wire.{format}_rows" for format in ("value", "protobuf", "json")]
     while names:
         path = PACKAGE.joinpath(*names.pop().split(".")[1:]).with_suffix(".py")
         key = str(path.relative_to(PACKAGE))
@@ -461,7 +462,8 @@ def values_header() -> str:
     rows = importlib.import_module("kwire.wire.value_rows")
     lists = {"OP_": rows.OPERATIONS, "NUMBER_": rows.NUMBERS, "KIND_": rows.KINDS, "COLUMN_": rows.COLUMN}
     messages = importlib.import_module("kwire.wire.protobuf_rows")
-    lists |= {"PB_": messages.OPERATIONS, "FIELD_": messages.FIELD}
+    json = importlib.import_module("kwire.wire.json_rows")
+    lists |= {"PB_": messages.OPERATIONS, "FIELD_": messages.FIELD, "JSON_": json.OPERATIONS, "VALUE_": json.VALUE}
     lists |= {"JOB_": rows.JOB, "STATUS_": rows.STATUSES, "FAULT_": rows.FAULTS}
     constants = {f"{prefix}{name}": index for prefix, names in lists.items() for index, name in enumerate(names)}
     for listed in (rows.WRITE_OPERATIONS, rows.SOURCE, rows.WRITE_JOB, rows.WRITE_FAULTS):

@@ -197,6 +197,7 @@ static PyMethodDef methods[] = {
      "append_records(state, bytearray, factory, records, start, keep offsets) -> index of the first one left"},
     {"decode_avro", decode_avro, METH_FASTCALL, "decode_avro(job) -> status; job: see kwire.wire.value_rows"},
     {"decode_protobuf", decode_protobuf, METH_FASTCALL, "decode_protobuf(job) -> status"},
+    {"decode_json", decode_json, METH_FASTCALL, "decode_json(job) -> status"},
     {"encode_avro", encode_avro, METH_FASTCALL, "encode_avro(job) -> status"},
     {"use_level", use_level, METH_FASTCALL, "use_level(name): run the code compiled for this level of processors"},
     {"level_in_use", level_in_use, METH_FASTCALL, "level_in_use() -> name"},

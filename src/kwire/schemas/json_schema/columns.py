@@ -1,4 +1,4 @@
-"""Arrow arrays of JSON values, row by row through Python objects."""
+"""Arrow arrays of JSON values: read by a kernel or in plain Python, written through Python objects."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
+from kwire import native
 from kwire.errors import EncodeError, InvalidSchema, Malformed, did_you_mean
-from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, encode_error, row_error
+from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, encode_error
 from kwire.schemas.json_schema.parsing import JsonSchema, Node
+from kwire.schemas.json_schema.plan import compile_plan
+from kwire.schemas.kernel import KernelPlan, decode_column
 
 __all__ = ["Decoder", "Encoder"]
 
@@ -34,21 +36,19 @@ class Decoder:
             node = replace(node, members={name: node.members[name] for name in columns})
         self.type: pa.DataType = node.type
         self._convert = _reader(node)
+        self._plan = KernelPlan(compile_plan(node))
 
     def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array) -> Decoded:
-        """Decode an array of binary; see SchemaDecoder."""
-        rows: list[Any] = [None] * len(values)
-        errors = list[RowError]()
-        parse = msgspec.json.Decoder(float_hook=None).decode
-        wanted = (writer >= 0) & values.is_valid().to_numpy(zero_copy_only=False)
-        for row in np.flatnonzero(wanted).tolist():
-            try:
-                rows[row] = self._convert(parse(memoryview(values[row].as_buffer())[int(skip[row]) :]), ())
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                errors.append(RowError(row, 0, f"not JSON: {error}"))
-            except Malformed as error:
-                errors.append(row_error(row, error))
-        return Decoded(pa.array(rows, self.type), errors)
+        """Decode an array of binary; see SchemaDecoder. Raises OptionError if a column has more than 2 GiB."""
+        return decode_column(self._plan, native.decode_json, self.read, self.type, values, skip, writer)
+
+    def read(self, data: bytes) -> Any:
+        """Decode one value to what Arrow takes. Raises Malformed."""
+        try:
+            value = msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise Malformed(f"not JSON: {error}", 0) from None
+        return self._convert(value, ())
 
 
 def _fault(expected: str, value: object, path: Path) -> Malformed:
