@@ -1,0 +1,100 @@
+"""How fast are JSON values decoded into Arrow, compared with pyarrow's reader of JSON lines?
+
+100,000 objects of 10 properties, about 190 bytes each: integers, strings, numbers, a boolean and nulls. pyarrow.json
+gets the same bytes as lines, and the schema. Peers in Python: msgspec with a class, and Arrow arrays made from the
+values of each attribute.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.json
+
+from benchmarks.messages.timing import cpu_us, line
+from kwire.schemas.json_schema import Decoder, parse
+
+ROWS = 100_000
+PREFIX = b"\0\0\0\0\1"
+TYPES: dict[str, Any] = {
+    "id": "integer",
+    "customer": "string",
+    "amount": "number",
+    "quantity": "integer",
+    "paid": "boolean",
+    "note": ["string", "null"],
+    "created": "string",
+    "status": "string",
+    "token": "string",
+    "weight": "number",
+}
+PYTHON = {"integer": int, "string": str, "number": float, "boolean": bool}
+
+
+def encoded_orders(count: int) -> list[bytes]:
+    """Return JSON as Python's own module writes it."""
+    return [
+        json.dumps(
+            {
+                "id": i * 1_000_003,
+                "customer": f"customer {i % 5000}",
+                "amount": i / 7,
+                "quantity": i % 100,
+                "paid": i % 3 == 0,
+                "note": None if i % 4 else f"leave order {i} at the door",
+                "created": f"2026-01-01T00:{i // 60 % 60:02}:{i % 60:02}Z",
+                "status": ("NEW", "PAID", "SENT", "DONE")[i % 4],
+                "token": f"{i * 2654435761 % 2**64:016x}",
+                "weight": i * 0.5,
+            }
+        ).encode()
+        for i in range(count)
+    ]
+
+
+def main() -> None:
+    """Print the figures."""
+    values = encoded_orders(ROWS)
+    column = pa.array([PREFIX + each for each in values], pa.binary())
+    lines = pa.py_buffer(b"\n".join(values))
+    schema = parse(json.dumps({"type": "object", "properties": {name: {"type": kind} for name, kind in TYPES.items()}}))
+    skip, writer = np.full(ROWS, len(PREFIX), np.int64), np.zeros(ROWS, np.int32)
+    jobs = {"10_columns": Decoder(schema), "2_of_10_columns": Decoder(schema, ["id", "created"])}
+    fields = pa.schema(list(jobs["10_columns"].type))
+    kinds = {name: PYTHON[kind if isinstance(kind, str) else kind[0]] for name, kind in TYPES.items()}
+    row = msgspec.defstruct("Row", [(name, kind | None, None) for name, kind in kinds.items()], gc=False)
+    parse_row, few = msgspec.json.Decoder(row).decode, values[:2_000]
+
+    def with_pyarrow() -> pa.Table:
+        return pyarrow.json.read_json(
+            pa.BufferReader(lines),
+            read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=lines.size + 1),
+            parse_options=pyarrow.json.ParseOptions(explicit_schema=fields, unexpected_field_behavior="ignore"),
+        )
+
+    def with_msgspec() -> list[pa.Array]:
+        rows = [parse_row(each) for each in few]
+        return [pa.array([getattr(each, field.name) for each in rows], field.type) for field in fields]
+
+    decoded = jobs["10_columns"].decode(column, skip, writer).array
+    assert pa.Table.from_struct_array(decoded).equals(with_pyarrow().combine_chunks())
+    best = cpu_us(
+        {name: lambda each=each: each.decode(column, skip, writer) for name, each in jobs.items()}
+        | {"pyarrow": with_pyarrow, "msgspec": with_msgspec}
+        | {"plain": lambda: pa.array([jobs["10_columns"].read(each) for each in few], decoded.type)}
+    )
+    peer = ROWS / best["pyarrow"]
+    rates = {name: ROWS / best[name] for name in jobs}
+    rates |= {"plain_python": len(few) / best["plain"], "msgspec-then-Arrow": len(few) / best["msgspec"]}
+    for name, rate in rates.items():
+        name = f"schemas.json.decode.{name}"
+        print(line(name, rate, "M_rows/s", peer, "pyarrow.json"))
+        print(line(f"{name}.cpu", 1000 / rate, "ns/row", 1000 / peer, "pyarrow.json"))
+
+
+if __name__ == "__main__":
+    main()
