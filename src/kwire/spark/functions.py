@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ import pyarrow as pa
 from kwire.errors import OptionError
 from kwire.spark.message_types import message_class, portable_message, struct_type
 from kwire.spark.options.option import Option, check_names, choice, flag_option
+from kwire.spark.worker import warm_up
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -218,7 +219,12 @@ def _udf(function: Callable[..., pa.Array], kind: DataType | str) -> Callable[..
     """Return an Arrow UDF; Spark derives its input from the annotations, which refer to this module's pyarrow."""
     from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not in the stubs of all releases
 
-    udf: Callable[..., Column] = arrow_udf(function, kind)
+    @wraps(function)
+    def in_worker(*columns: pa.Array) -> pa.Array:
+        warm_up()
+        return function(*columns)
+
+    udf: Callable[..., Column] = arrow_udf(in_worker, kind)
     return udf
 
 
