@@ -71,20 +71,22 @@ def parse_segment_file(name: str) -> tuple[int, str, str | None] | None:
     return (int(base), *ending) if ending is not None and base.isascii() and base.isdecimal() else None
 
 
-def plain_base_offsets(names: Iterable[str]) -> list[int] | None:
-    """Return the base offsets of the segments, ascending, by their `.log` files alone.
+def plain_segments(names: Iterable[str]) -> list[tuple[int, str]] | None:
+    """Return the base offset and the `.log` file of each segment, ascending, by these files alone.
 
     None if there are files of a deletion, a swap or a split, for which decide_files has to look at all files.
     """
     found = []
     for name in names:
-        if name.endswith(".log"):
-            parsed = parse_segment_file(name)
-            if parsed is not None and parsed[0] <= MAX_OFFSET:
-                found.append(parsed[0])
+        kind, suffix = _ENDINGS.get(name[BASE_DIGITS:], (None, ""))
+        if suffix is None:
+            base = name[:BASE_DIGITS]
+            if kind == "log" and base.isdecimal() and base.isascii() and int(base) <= MAX_OFFSET:
+                found.append((int(base), name))
         elif name.endswith(SUFFIXES):
             return None
-    return sorted(found)
+    found.sort()
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

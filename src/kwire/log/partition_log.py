@@ -19,8 +19,7 @@ from kwire.log.file_names import (
     PartitionFiles,
     SegmentFiles,
     decide_files,
-    plain_base_offsets,
-    segment_file,
+    plain_segments,
 )
 from kwire.log.producer_snapshot import parse_producer_snapshot
 from kwire.log.readable_log import Isolation, PinnedRange, ReadableLog
@@ -185,16 +184,16 @@ class PartitionLog(ReadableLog):
 
         Raises LogError if the directory cannot be listed.
         """
-        bases = None if self.only_base_offset is not None else plain_base_offsets(self.entries)
-        if bases is None or "segments" in self.__dict__:
+        entries = self.entries
+        found = None if self.only_base_offset is not None else plain_segments(entries)
+        if found is None or "segments" in self.__dict__:
             return [
                 SegmentSpan(each.base_offset, each.next_base, each.size_bytes, each.name_of("log"))
                 for each in self.segments
             ]
         spans, next_base = [], None
-        for base in reversed(bases):
-            name = segment_file(base, "log")
-            entry = self.entries[name]
+        for base, name in reversed(found):
+            entry = entries[name]
             assert entry is not None, "a segment's file has one of the endings MEASURED"
             spans.append(SegmentSpan(base, next_base, entry.size_bytes, name))
             next_base = base

@@ -213,7 +213,7 @@ def plan_whole(log: PartitionLog) -> SplitRun:
     cuts = []
     for base, next_base, size_bytes, name in spans:
         if size_bytes and (next_base is None or next_base > start):
-            other_name = None if name == segment_file(base, "log") else name
+            other_name = None if name.endswith(".log") else name
             cuts.append(Cut(base, next_base, 0, size_bytes, start, MAX_OFFSET, other_name))
     return _run(log, "read_uncommitted", (), cuts)
 

@@ -14,9 +14,8 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from kwire.errors import LogError
 from kwire.storage.driver_errors import cause, explain
@@ -27,9 +26,8 @@ LOCAL_WINDOW_BYTES = 4096
 REMOTE_WINDOW_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """An entry of a directory.
+class Entry(NamedTuple):
+    """An entry of a directory. Give its fields by name.
 
     size_bytes: 0 for directories. modified_ms: modification time in ms since the epoch; None for object stores, which
     record the upload time only. version: changes with the object's content; None where the store has no versions.
@@ -176,10 +174,11 @@ class LocalStore(Store):
         found: dict[str, Entry | None] = {}
         try:
             with os.scandir(url) as names:
-                for name in names:
+                for each in names:
                     try:
-                        if name.is_file():
-                            found[name.name] = _measure(name) if name.name.endswith(measured) else None
+                        if each.is_file():
+                            name = each.name
+                            found[name] = _measure(each) if name.endswith(measured) else None
                     except OSError:
                         continue  # removed during the listing
         except OSError as error:
