@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 VARIABLES = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+KEYS = {"access_key": "hunter2-key", "secret_key": "hunter2-secret", "region": "us-east-1"}
 PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
 
 
@@ -37,6 +40,28 @@ class ObjectStore:
         for path in sorted(folder.rglob("*")):
             if path.is_file():
                 self.fs.pipe_file(f"{target}/{path.relative_to(folder)}", path.read_bytes())
+
+
+@contextmanager
+def aws_process(*buckets: str) -> Iterator[str]:
+    """Serve S3 and Glue in another process, and yield their URL: delta-rs holds the interpreter lock in some requests.
+
+    Skips if moto is missing.
+    """
+    pytest.importorskip("moto.server", reason="needs moto[server] for AWS on loopback")
+    from pyarrow.fs import S3FileSystem
+
+    command = [sys.executable, "-m", "tests.aws_server"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1]) as server:
+        assert server.stdout is not None
+        try:
+            url = server.stdout.readline().strip()
+            store = S3FileSystem(endpoint_override=url, allow_bucket_creation=True, **KEYS)
+            for bucket in buckets:
+                store.create_dir(bucket)
+            yield url
+        finally:
+            server.kill()
 
 
 @contextmanager

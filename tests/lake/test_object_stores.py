@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +9,7 @@ import pytest
 
 from kwire.lake import Layout, Mark, write_files
 from tests.lake.tables import FORMATS, KAFKA, Tables, kafka_rows, write
+from tests.object_store import aws_process
 
 pytest.importorskip("pyiceberg")
 pytest.importorskip("deltalake")
@@ -19,20 +17,8 @@ pytest.importorskip("deltalake")
 
 @pytest.fixture
 def endpoint() -> Iterator[str]:
-    """An S3 server in another process: delta-rs holds the interpreter lock in some requests."""
-    pytest.importorskip("moto.server")
-    from pyarrow.fs import S3FileSystem
-
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
-        assert server.stdout is not None
-        try:
-            url = next(found[0] for line in server.stdout if (found := re.search(r"http://127\S+", line)))
-            settings = {"access_key": "hunter2", "secret_key": "hunter2", "region": "us-east-1"}
-            S3FileSystem(endpoint_override=url, allow_bucket_creation=True, **settings).create_dir("lake")
-            yield url
-        finally:
-            server.kill()
+    with aws_process("lake") as url:
+        yield url
 
 
 @pytest.mark.parametrize("format", FORMATS)
