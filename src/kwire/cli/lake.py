@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -62,6 +63,12 @@ class Isolation(enum.StrEnum):
     READ_COMMITTED = "read_committed"
 
 
+# Names of properties and options of object stores whose value is a secret
+SECRET = re.compile(
+    r"secret|password|token|credential|access.?key|account.?key|sas.?key|connection.?string|authorization"
+    r"|\.key$|^key$",
+    re.IGNORECASE,
+)
 APPENDED = (
     Column(key="topic", heading="TOPIC"),
     Column(key="partition", heading="PARTITION", right=True),
@@ -237,7 +244,7 @@ def _pairs(option: str, given: Sequence[str] | None) -> list[tuple[str, str]]:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise OptionError(f"{option}: expected NAME=VALUE")
-        if any(part in name.lower() for part in ("secret", "password", "token", "credential", "access")):
+        if SECRET.search(name):
             raise OptionError(f"{option} {name.strip()}: secrets on a command line are visible to others; see --help")
         if "://" in value and urlsplit(value).password is not None:
             raise OptionError(f"{option} {name.strip()}: a password on a command line is visible to others; see --help")

@@ -16,7 +16,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from kwire.errors import OptionError, TableError
 from kwire.identifiers import TopicPartition
@@ -26,7 +26,7 @@ from kwire.lake.state import Change, TableState
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["CommitConflict", "CommitRefused", "LakeTable", "Layout", "Orphan", "check_key"]
+__all__ = ["CommitConflict", "CommitRefused", "LakeTable", "Layout", "LoadedTable", "Orphan", "check_key"]
 
 ATTEMPTS = 12
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.05, 5.0
@@ -206,6 +206,29 @@ class LakeTable(ABC):
         except TableError:
             self.discard(files, plan)
             raise
+
+
+Loaded = TypeVar("Loaded")
+
+
+class LoadedTable(LakeTable, Generic[Loaded]):
+    """A table through a library, which has loaded it as an object of its own."""
+
+    _table: Loaded | None = None
+
+    @property
+    def table(self) -> Loaded:
+        """The library's table as of the last refresh. Raises TableError if it does not exist."""
+        if self._table is None:
+            self.refresh()
+        if self._table is None:
+            raise TableError("no such table", self.name)
+        return self._table
+
+    @property
+    def exists(self) -> bool:
+        """Whether the table existed at the last refresh."""
+        return self._table is not None
 
 
 def check_key(key: Sequence[str], schema: pa.Schema) -> None:

@@ -21,12 +21,13 @@ from kwire.errors import OptionError, TableError
 from kwire.identifiers import TopicPartition
 from kwire.lake.data_files import FilePlan, WrittenFile
 from kwire.lake.delta.checkpoints import transaction_ids
-from kwire.lake.delta.errors import as_table_errors, need_deltalake
+from kwire.lake.delta.errors import as_table_errors
 from kwire.lake.delta.plan import DeltaPlan, file_system
 from kwire.lake.delta.unfinished import delete_unfinished, find_unfinished, is_unfinished
 from kwire.lake.evolution import Evolution, compare_schemas, evolved, nullable_fields
+from kwire.lake.libraries import need_library
 from kwire.lake.state import Change, Spans, TableState, render_spans
-from kwire.lake.table import CommitConflict, LakeTable, Layout, Orphan, check_key
+from kwire.lake.table import CommitConflict, Layout, LoadedTable, Orphan, check_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,28 +51,15 @@ FORGETTING = "delta.setTransactionRetentionDuration"
 DELETION_VECTOR = re.compile(r"deletion_vector_.+\.bin")
 
 
-class DeltaLakeTable(LakeTable):
+class DeltaLakeTable(LoadedTable["DeltaTable"]):
     """The table in a directory. uri: path or URL. storage: options of delta-rs for its object store."""
 
+    _table: DeltaTable | None = None
+
     def __init__(self, uri: str, storage: Mapping[str, str] | None = None) -> None:
-        need_deltalake()
+        need_library("deltalake", "deltalake", "delta")
         self.uri = uri if "://" in uri else os.path.abspath(uri.removeprefix("file:"))
         self.name, self.storage = self.uri, dict(storage or {})
-        self._table: DeltaTable | None = None
-
-    @property
-    def table(self) -> DeltaTable:
-        """The table as of the last refresh. Raises TableError if it does not exist."""
-        if self._table is None:
-            self.refresh()
-        if self._table is None:
-            raise TableError("no such table", self.name)
-        return self._table
-
-    @property
-    def exists(self) -> bool:
-        """Whether the table existed at the last refresh."""
-        return self._table is not None
 
     def refresh(self) -> None:
         """Load the table's current version."""
@@ -140,7 +128,8 @@ class DeltaLakeTable(LakeTable):
         except (CommitConflict, TableError) as error:
             self.refresh()
             if self._table is None:
-                raise TableError(f"cannot be created: {error}", self.name) from error
+                reason = error.what if isinstance(error, TableError) else error
+                raise TableError(f"cannot be created: {reason}", self.name) from error
 
     def _arrow(self) -> pa.Schema:
         """Return the table's schema, with types as Spark's batches have them."""

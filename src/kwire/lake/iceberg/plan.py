@@ -26,18 +26,20 @@ __all__ = ["IcebergPlan", "arrow_schema", "data_file", "plan_of"]
 
 TARGET, TARGET_BYTES = "write.target-file-size-bytes", 512 << 20  # and Iceberg's default
 LEVEL = "write.parquet.compression-level"
+OF_CATALOG = ("uri", "token", "credential", "oauth2-server-uri", "scope", "auth", "auth.manager", "ssl")
 
 
 @dataclass(frozen=True, kw_only=True)
 class IcebergPlan(FilePlan):
-    """metadata: of the table, as JSON, without its history. io: settings of the file system; may contain secrets.
+    """metadata: of the table, as JSON, without its history. io: settings of the file system; may contain its secrets.
 
     is_staged: files are read by a merge and have rows of all partitions.
     """
 
     table: str
+    table_uuid: uuid.UUID
     metadata: str = field(repr=False)
-    io: Mapping[str, str] = field(repr=False)
+    io: Mapping[str, Any] = field(repr=False)
     spec_id: int
     sort_order_id: int | None
     sort_by: tuple[tuple[str, str], ...]
@@ -169,13 +171,28 @@ def plan_of(table: Table, name: str, *, is_staged: bool = False) -> IcebergPlan:
     return IcebergPlan(
         table=name,
         metadata=metadata.model_copy(update=no_history).model_dump_json(),
-        io=dict(table.io.properties),
+        table_uuid=metadata.table_uuid,
+        io=_file_settings(table.io.properties),
         spec_id=metadata.default_spec_id,
         sort_order_id=metadata.default_sort_order_id if sort_by and is_whole and not is_staged else None,
         sort_by=() if is_staged else tuple(sort_by),
         target_bytes=_number(TARGET, metadata.properties.get(TARGET, str(TARGET_BYTES)), name),
         is_staged=is_staged,
     )
+
+
+def _file_settings(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the settings of a table's file system without those of its catalog, which tasks do not ask.
+
+    A catalog that signs the requests to an object store is the exception.
+    """
+    if "s3.signer" in properties:
+        return dict(properties)
+    return {
+        name: value
+        for name, value in properties.items()
+        if name not in OF_CATALOG and not name.startswith(("glue.", "dynamodb.", "header.", "rest."))
+    }
 
 
 def data_file(file: WrittenFile) -> DataFile:

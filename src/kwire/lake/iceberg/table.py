@@ -12,6 +12,8 @@ PyIceberg's own retries are off: a retry has to look for the Mark again.
 
 from __future__ import annotations
 
+import time
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -19,11 +21,12 @@ from typing import TYPE_CHECKING, Any
 from kwire.errors import TableError
 from kwire.lake.data_files import FilePlan, WrittenFile, write_files
 from kwire.lake.evolution import compare_schemas, evolved, nullable_fields
-from kwire.lake.iceberg.errors import as_table_errors, need_pyiceberg
+from kwire.lake.iceberg.errors import as_table_errors, configuration_error
 from kwire.lake.iceberg.layout import set_partitioning, set_sort_order
 from kwire.lake.iceberg.plan import IcebergPlan, arrow_schema, data_file, plan_of
+from kwire.lake.libraries import need_library
 from kwire.lake.state import Change, TableState, render_spans
-from kwire.lake.table import CommitConflict, LakeTable, Layout, Orphan, check_key
+from kwire.lake.table import CommitConflict, CommitRefused, Layout, LoadedTable, Orphan, check_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,44 +45,46 @@ STATE, COMMIT_ID, QUERY, BATCH, OFFSETS = (
     "kwire.offsets",
 )
 RECENT = 100  # snapshots to look for a commit in
+ATTEMPTS = 5  # to create or change what other writers create or change at the same time
 NEW_TABLE = {"write.metadata.delete-after-commit.enabled": "true"}  # each commit writes a metadata file
 
 
-class IcebergTable(LakeTable):
+class IcebergTable(LoadedTable["Table"]):
     """The table `namespace.name` of a catalog. catalog: properties of pyiceberg.catalog.load_catalog, and its name."""
 
     def __init__(self, name: str, catalog: Mapping[str, str], *, catalog_name: str | None = None) -> None:
-        need_pyiceberg()
+        need_library("pyiceberg", "PyIceberg", "iceberg")
         if "." not in name.strip("."):
             raise TableError("expected NAMESPACE.TABLE, such as sales.orders", name)
         self.name = name
         self._settings, self._catalog_name = dict(catalog), catalog_name
         self._opened: Catalog | None = None
-        self._table: Table | None = None
 
     @property
     def catalog(self) -> Catalog:
         """The catalog. Raises TableError."""
-        if self._opened is None:
-            from pyiceberg.catalog import load_catalog
+        for attempt in range(ATTEMPTS):
+            try:
+                self._opened = self._opened or self._open_catalog()
+                return self._opened
+            except CommitConflict:  # another process creates the tables of an SQL catalog
+                time.sleep(0.1 * 2**attempt)
+        raise TableError("the catalog is being changed by other writers; try again", self.name)
 
-            with as_table_errors(self.name):
-                self._opened = load_catalog(self._catalog_name, **self._settings)
-        return self._opened
+    def _open_catalog(self) -> Catalog:
+        """Return the catalog. Raises TableError, CommitConflict."""
+        with as_table_errors(self.name):
+            try:
+                from pyiceberg.catalog import load_catalog  # reads .pyiceberg.yaml and the environment
 
-    @property
-    def table(self) -> Table:
-        """The table as of the last refresh. Raises TableError if it does not exist."""
-        if self._table is None:
-            self.refresh()
-        if self._table is None:
-            raise TableError("no such table", self.name)
-        return self._table
-
-    @property
-    def exists(self) -> bool:
-        """Whether the table existed at the last refresh."""
-        return self._table is not None
+                return load_catalog(self._catalog_name, **self._settings)
+            except (OSError, ImportError):
+                raise
+            except Exception as error:
+                if type(error).__module__.startswith(("strictyaml", "builtins", "pydantic")):
+                    # without the cause, which quotes secrets, and which Spark would log
+                    raise configuration_error(error, self.name) from None
+                raise
 
     def refresh(self) -> None:
         """Load the table's current metadata."""
@@ -88,16 +93,26 @@ class IcebergTable(LakeTable):
         try:
             with as_table_errors(self.name):
                 self._table = self.catalog.load_table(self.name)
+        except CommitConflict as conflict:
+            if not isinstance(conflict.__cause__, NoSuchTableError):
+                raise TableError(f"{conflict}; try again", self.name) from conflict
+            self._table = None
         except TableError as error:
-            if not isinstance(error.__cause__, NoSuchTableError | NoSuchNamespaceError):
+            if not isinstance(error.__cause__, NoSuchNamespaceError):
                 raise
             self._table = None
 
     # ---- before a write
 
     def prepare(self, schema: pa.Schema, layout: Layout, *, key: Sequence[str] = ()) -> IcebergPlan:
-        """Create the table or add new columns; return how tasks write."""
+        """Create the table or add new columns; return how tasks write.
+
+        A table that this object has loaded before is not created again: its rows, and with them offsets, are lost.
+        """
+        known = self._table
         self.refresh()
+        if known is not None:
+            self._check_same(known.metadata.table_uuid)
         if self._table is None:
             self._create(nullable_fields(schema), layout)
         self._check_version()
@@ -109,23 +124,43 @@ class IcebergTable(LakeTable):
     def _create(self, schema: pa.Schema, layout: Layout) -> None:
         from pyiceberg.exceptions import TableAlreadyExistsError
 
+        for attempt in range(ATTEMPTS):
+            try:
+                with as_table_errors(self.name):
+                    self._create_namespace()
+                    creation = self.catalog.create_table_transaction(
+                        self.name, schema=schema, properties={**NEW_TABLE, **layout.properties}
+                    )
+                    set_partitioning(creation, layout.partition_by)
+                    if layout.sort_by:
+                        set_sort_order(creation, layout.sort_by)
+                    self._table = creation.commit_transaction()
+                return
+            except (CommitConflict, TableError) as error:
+                self.refresh()
+                is_late = isinstance(error, CommitConflict) or isinstance(error.__cause__, TableAlreadyExistsError)
+                if self._table is None and (not is_late or attempt + 1 == ATTEMPTS):
+                    reason = error.what if isinstance(error, TableError) else error
+                    raise TableError(f"cannot be created: {reason}", self.name) from error
+                if self._table is not None and is_late:
+                    return
+                if not is_late:
+                    raise
+
+    def _create_namespace(self) -> None:
+        """Create the namespace, if it is missing: only then is the right to do so needed."""
+        from pyiceberg.exceptions import NoSuchNamespaceError
+
         namespace = self.name.rpartition(".")[0]
         try:
-            with as_table_errors(self.name):
-                self.catalog.create_namespace_if_not_exists(namespace)
-                creation = self.catalog.create_table_transaction(
-                    self.name, schema=schema, properties={**NEW_TABLE, **layout.properties}
-                )
-                set_partitioning(creation, layout.partition_by)
-                if layout.sort_by:
-                    set_sort_order(creation, layout.sort_by)
-                self._table = creation.commit_transaction()
-        except (CommitConflict, TableError) as error:
-            self.refresh()
-            if self._table is None:
-                raise TableError(f"cannot be created: {error}", self.name) from error
-            if not isinstance(error, CommitConflict) and not isinstance(error.__cause__, TableAlreadyExistsError):
-                raise
+            self.catalog.load_namespace_properties(namespace)
+        except NoSuchNamespaceError:
+            self.catalog.create_namespace_if_not_exists(namespace)
+
+    def _check_same(self, table_uuid: uuid.UUID) -> None:
+        """Raise CommitRefused if the table was removed, or removed and created again."""
+        if self._table is None or self._table.metadata.table_uuid != table_uuid:
+            raise CommitRefused("it was removed by another program while rows were written; run again", self.name)
 
     def _check_version(self) -> None:
         """Raise TableError for a format version that PyIceberg reads but does not write."""
@@ -141,7 +176,7 @@ class IcebergTable(LakeTable):
 
     def _evolve(self, schema: pa.Schema) -> None:
         """Add what is new in a schema, unless another writer has done so meanwhile."""
-        for _ in range(5):
+        for _ in range(ATTEMPTS):
             current = arrow_schema(self.table.metadata)
             evolution = compare_schemas(schema, current, self.name, can_widen=lambda narrow, wide: True)
             if not evolution:
@@ -217,6 +252,7 @@ class IcebergTable(LakeTable):
     def add(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan) -> None:
         """Append files, or replace all files by them."""
         assert isinstance(plan, IcebergPlan)
+        self._check_same(plan.table_uuid)
         self._check_version()
         if self.table.metadata.default_spec_id != plan.spec_id:
             raise TableError("its partitioning was changed while rows were written; run the query again", self.name)
@@ -228,6 +264,8 @@ class IcebergTable(LakeTable):
         """Rewrite the files that have rows with these keys, and add the new rows."""
         import pyarrow as pa
 
+        assert isinstance(plan, IcebergPlan)
+        self._check_same(plan.table_uuid)
         self._check_version()
         keys = pa.concat_tables([rows.select(list(key)), deleted])
         now = plan_of(self.table, self.name)

@@ -265,7 +265,6 @@ class TableJob:
 
     def _append(self, step: Sequence[Range], found: Mapping[TopicPartition, Partition]) -> None:
         """Write the files of a step in tasks and commit those before the first failure of each partition."""
-        self.lake.refresh()
         plan = self.lake.prepare(rows_schema(self.columns, self.decoding), self.layout, key=self.merge_key)
         work = WriteRanges(
             plan=plan,
