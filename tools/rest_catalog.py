@@ -1,6 +1,6 @@
-"""A real Iceberg REST catalog for interop tests: the server of Iceberg's own tests, over SQLite and a local folder.
+"""A real Iceberg REST catalog for interop tests: the server of Iceberg's own tests, over SQLite and a warehouse.
 
-`mvn` downloads it from Maven Central to build/rest-catalog, once. It needs Java 17.
+`mvn` downloads it from Maven Central to build/kafka/rest-catalog-s3, once. It needs Java 17.
 """
 
 from __future__ import annotations
@@ -14,19 +14,29 @@ from pathlib import Path
 
 from tools.kafka import BUILD, ROOT, SHORT_LIVED, fetch_jars, need
 
-TOKEN = "hunter2"
+TOKEN, SECRET = "hunter2-token", "hunter2-secret"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestCatalog:
-    """A running catalog. properties: of PyIceberg."""
+    """A running catalog."""
 
     uri: str
 
     @property
     def properties(self) -> dict[str, str]:
-        """Return what load_catalog needs."""
+        """Return PyIceberg's properties, with a token."""
         return {"type": "rest", "uri": self.uri, "token": TOKEN}
+
+    @property
+    def client_properties(self) -> dict[str, str]:
+        """Return PyIceberg's properties, with client credentials."""
+        return {
+            "type": "rest",
+            "uri": self.uri,
+            "credential": f"kwire:{SECRET}",
+            "oauth2-server-uri": f"{self.uri}/tokens",
+        }
 
     def fail(self, fault: str) -> None:
         """Cause a fault: see RestCatalog.java."""
@@ -35,15 +45,20 @@ class RestCatalog:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[RestCatalog]:
-    """Run a catalog, whose database and tables are in a folder."""
-    jars = fetch_jars(BUILD / "rest-catalog", "rest-catalog.xml")
+def running(folder: Path, **properties: str) -> Iterator[RestCatalog]:
+    """Run a catalog, whose database and, without other properties, tables are in a folder."""
+    jars = fetch_jars(BUILD / "rest-catalog-s3", "rest-catalog.xml")
     source = ROOT / "tools" / "java" / "RestCatalog.java"
     command = [need("java", "openjdk-17-jdk-headless"), *SHORT_LIVED, "-Xmx512m", "-cp", f"{jars}/*", str(source)]
     log = folder / "catalog.log"
     with (
         log.open("wb") as errors,
-        subprocess.Popen([*command, str(folder), TOKEN], stdout=subprocess.PIPE, stderr=errors, text=True) as process,
+        subprocess.Popen(
+            [*command, str(folder), TOKEN, SECRET, *(f"{name}={value}" for name, value in properties.items())],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
     ):
         assert process.stdout is not None
         try:

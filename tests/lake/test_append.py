@@ -236,6 +236,10 @@ def test_tiered_storage_then_the_brokers_directory(
         (["append", ".", "a/b", "--registry", "http://u:hunter2@h"], "--registry: secrets on a command line are"),
         (["append", ".", "a/b", "--registry", ".", "--schema", "x"], "latest, union, an id or a file; 'x': No such"),
         (["clean", "a.b", "--catalog", "s3.secret-access-key=hunter2"], "secrets on a command line are visible"),
+        (["clean", "a.b", "--catalog", "credential=me:hunter2"], "--catalog credential: secrets on a command line"),
+        (["clean", "a.b", "--catalog", "header.authorization=hunter2"], "secrets on a command line are visible"),
+        (["clean", "a.b", "--catalog", "adls.account-key=hunter2"], "secrets on a command line are visible"),
+        (["clean", "a.b", "--catalog", "uri=postgresql://me:hunter2@h/d"], "a password on a command line is visible"),
     ],
 )
 def test_wrong_usage(

@@ -11,7 +11,9 @@ import jakarta.servlet.http.HttpServletResponse;
 import jakarta.servlet.http.HttpServletResponseWrapper;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.util.Arrays;
 import java.util.EnumSet;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.hadoop.conf.Configuration;
@@ -26,22 +28,28 @@ import org.eclipse.jetty.servlet.ServletContextHandler;
 import org.eclipse.jetty.servlet.ServletHolder;
 
 /**
- * Iceberg's REST catalog of its own tests, over an SQLite catalog: RestCatalog FOLDER TOKEN.
+ * Iceberg's REST catalog of its own tests, over an SQLite catalog: RestCatalog FOLDER TOKEN SECRET [NAME=VALUE...].
  *
- * Prints its port. Requests need the bearer token, or 401. PUT /lose: the next commit succeeds, and its response is 504.
- * PUT /die: as /lose, and nothing else is answered after it. PUT /expire: the token is not accepted any more.
+ * Names and values are properties of the catalog, such as its warehouse, by default the folder. Prints its port.
+ * Requests need the bearer token, or 401. POST /tokens gives the token that is valid to the client "kwire" with the
+ * secret, as an OAuth2 server does.
+ * PUT /lose: the next commit succeeds, and its response is 504. PUT /die: as /lose, and nothing else is answered after
+ * it. PUT /expire: the token is not accepted any more, and a new one is given to clients.
  */
 public class RestCatalog {
     public static void main(String[] args) throws Exception {
-        Map<String, String> properties = Map.of(
+        Map<String, String> properties = new HashMap<>(Map.of(
                 "catalog-impl", "org.apache.iceberg.jdbc.JdbcCatalog",
                 "uri", "jdbc:sqlite:" + args[0] + "/rest.db",
                 "warehouse", "file://" + args[0],
-                "jdbc.schema-version", "V1");
+                "jdbc.schema-version", "V1"));
+        for (String each : Arrays.copyOfRange(args, 3, args.length)) {
+            properties.put(each.substring(0, each.indexOf('=')), each.substring(each.indexOf('=') + 1));
+        }
         Catalog catalog = CatalogUtil.buildIcebergCatalog("rest", properties, new Configuration());
         ServletContextHandler context = new ServletContextHandler(ServletContextHandler.NO_SESSIONS);
         context.addServlet(new ServletHolder(new RESTCatalogServlet(new RESTCatalogAdapter(catalog))), "/*");
-        Guard guard = new Guard("Bearer " + args[1]);
+        Guard guard = new Guard(args[1], args[2]);
         context.addFilter(new FilterHolder(guard), "/*", EnumSet.of(DispatcherType.REQUEST));
         Server server = new Server();
         ServerConnector connector = new ServerConnector(server);
@@ -55,11 +63,13 @@ public class RestCatalog {
 
     static final class Guard implements Filter {
         private final AtomicReference<String> fault = new AtomicReference<>("");
-        private volatile String required;
+        private final String secret;
+        private volatile String token;
         private volatile boolean isDead;
 
-        Guard(String required) {
-            this.required = required;
+        Guard(String token, String secret) {
+            this.token = token;
+            this.secret = secret;
         }
 
         @Override
@@ -70,12 +80,14 @@ public class RestCatalog {
             String path = request.getRequestURI();
             String found = isCommit(request) ? fault.getAndSet("") : "";
             if (request.getMethod().equals("PUT") && path.equals("/expire")) {
-                required = "nobody";
+                token += "-renewed";
             } else if (request.getMethod().equals("PUT")) {
                 fault.set(path);
             } else if (isDead) {
                 fail(answer, 503, "ServiceUnavailableException", "the catalog is down");
-            } else if (!required.equals(request.getHeader("Authorization"))) {
+            } else if (path.equals("/tokens")) {
+                giveToken(request, answer);
+            } else if (!("Bearer " + token).equals(request.getHeader("Authorization"))) {
                 fail(answer, 401, "NotAuthorizedException", "the access token is expired or invalid");
             } else if (!found.isEmpty()) {
                 chain.doFilter(request, new Silent(answer));
@@ -84,6 +96,17 @@ public class RestCatalog {
             } else {
                 chain.doFilter(request, response);
             }
+        }
+
+        private void giveToken(HttpServletRequest request, HttpServletResponse answer) throws IOException {
+            boolean isKnown = "client_credentials".equals(request.getParameter("grant_type"))
+                    && "kwire".equals(request.getParameter("client_id"))
+                    && secret.equals(request.getParameter("client_secret"));
+            answer.setStatus(isKnown ? 200 : 401);
+            answer.setContentType("application/json");
+            answer.getWriter().write(isKnown
+                    ? "{\"access_token\": \"%s\", \"token_type\": \"bearer\", \"expires_in\": 3600}".formatted(token)
+                    : "{\"error\": \"invalid_client\", \"error_description\": \"unknown client or wrong secret\"}");
         }
 
         private static boolean isCommit(HttpServletRequest request) {
