@@ -156,7 +156,9 @@ def removed_meanwhile(table: LakeTable, remove: Any) -> None:
         if is_created_again:
             opened.refresh()
             write(open_iceberg(opened.name, opened._settings), kafka_rows(0, 1))
-        with pytest.raises(TableError, match="it was removed by another program while rows were written; run again"):
+        with pytest.raises(
+            TableError, match="it was removed or replaced by another program while rows were written; run again"
+        ):
             opened.commit(written.files, Change(id="a", spans=written.spans), plan)
         for each in written.files:
             assert not plan._io.new_input(each.path).exists()

@@ -19,7 +19,7 @@ from kwire.schemas import Registry, encode
 from tests.golden import DATA
 from tests.lake.avro_values import registry as registry
 from tests.lake.avro_values import write_values
-from tests.lake.tables import Tables
+from tests.lake.tables import Tables, kafka_rows, write
 
 LAYOUT = Layout()
 
@@ -77,6 +77,30 @@ def test_two_runs_at_a_time_append_no_row_twice(tables: Tables, logs: list[Any])
     with pytest.raises(TableError, match="another writer has appended orders-0 from offset 0 to 7015; run again"):
         list(append_logs(table, logs, layout=LAYOUT))
     assert places(tables.read()) == expected(logs)
+
+
+@pytest.mark.parametrize("commits", [0, 3])
+def test_a_table_that_is_removed_between_two_commits_gets_no_part_of_a_log(
+    iceberg: Tables, logs: list[Any], commits: int
+) -> None:
+    """commits: of another program to a new table of the same name."""
+    table: Any = iceberg.open()
+    really = table.add
+
+    def remove_after(*arguments: Any) -> None:
+        really(*arguments)
+        table.add = really
+        table.catalog.purge_table(table.name)
+        for number in range(commits):
+            write(iceberg.open(), kafka_rows(number, number + 1))
+
+    table.add = remove_after
+    with pytest.raises(TableError, match="removed or replaced by another program while rows were written; run again"):
+        list(append_logs(table, logs, layout=LAYOUT, commit_bytes=100_000))
+    if commits:
+        table.catalog.purge_table(table.name)
+    list(append_logs(iceberg.open(), logs, layout=LAYOUT))
+    assert places(iceberg.read()) == expected(logs)
 
 
 def test_a_log_that_ends_before_the_table_is_another_log(tables: Tables, logs: list[Any], tmp_path: Path) -> None:

@@ -96,7 +96,8 @@ def test_a_table_of_hive_is_not_written(settings: dict[str, str]) -> None:
         ({"client.region": ""}, "the catalog's region is not set; set catalog.glue.region or AWS_REGION"),
         ({"client.secret-access-key": "", "client.access-key-id": ""}, "refuses access: Unable to locate credentials;"),
         ({"type": "glu"}, "'glu' is not a valid CatalogType"),
-        ({"type": ""}, "catalog.uri is missing, or of a kind that needs catalog.type: rest, sql, glue"),
+        ({"type": ""}, "catalog.uri is missing, or catalog.type of .* as PYICEBERG_CATALOG__DEFAULT__URI or in ~/"),
+        ({"type": "", "uri": "mysql://u:hunter2@h/d"}, "catalog.type is missing, which this catalog.uri requires: res"),
     ],
 )
 def test_wrong_settings_are_named(settings: dict[str, str], changed: dict[str, str], message: str) -> None:

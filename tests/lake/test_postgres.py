@@ -49,6 +49,7 @@ def test_writers_at_once_create_the_catalog_and_a_table(settings: dict[str, str]
     catalog_cases.appended_at_once(settings)
 
 
+@pytest.mark.slow
 def test_the_commands_read_the_password_from_the_environment(
     settings: dict[str, str], kafka_logs: dict[str, Path], tmp_path: Path
 ) -> None:

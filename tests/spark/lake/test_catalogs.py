@@ -1,4 +1,4 @@
-"""kwire-iceberg and jobs.table with every kind of catalog. Secrets in the environment or in options are not shown."""
+"""kwire-iceberg and jobs.table with every kind of catalog. Secrets in files, variables or options are not shown."""
 
 from __future__ import annotations
 
@@ -59,14 +59,19 @@ def settings_of(kind: str, folder: Path) -> Iterator[Mapping[str, str]]:
             yield {**server.properties, **storage}
 
 
-def program(folder: Path, options: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, Sequence[int]]:
-    """Run catalog_program; return what it prints. Its log is in the folder."""
+def run(folder: Path, options: Mapping[str, str], variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run catalog_program. Its log is in the folder."""
     environment = bare_environment(folder / "home", variables) | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tests.spark.lake.catalog_program", str(folder), json.dumps(dict(options))]
     with (folder / "spark.log").open("w") as log:
-        done = subprocess.run(
+        return subprocess.run(
             command, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True, check=False
         )
+
+
+def program(folder: Path, options: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, Sequence[int]]:
+    """Run catalog_program; return what it prints."""
+    done = run(folder, options, variables)
     assert done.returncode == 0, (folder / "spark.log").read_text()[-3000:]
     found: dict[str, Sequence[int]] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -85,10 +90,33 @@ def test_rows_are_written_once_and_secrets_are_not_shown(kind: str, tmp_path: Pa
     served.mkdir()
     own.mkdir()
     with settings_of(kind, served) as settings:
-        if kind == "rest-s3":  # secrets in options; those that the program has are not shown either
+        if kind == "rest-s3":
             found = program(own, {f"catalog.{name}": value for name, value in settings.items()}, {})
+        elif kind == "rest":
+            lines = [f"    {name}: {value}\n" for name, value in settings.items()]
+            (own / "home").mkdir()
+            (own / "home" / ".pyiceberg.yaml").write_text("catalog:\n  lake:\n" + "".join(lines))
+            found = program(own, {"catalog": "lake"}, {})
+            (own / "home" / ".pyiceberg.yaml").unlink()
         else:
             found = program(own, {"catalog": "lake"}, settings_as_variables(settings, "lake"))
     assert found == {"streamed": [300, 300], "job": [300, 300], "batch": [20, 20], "jobs": [300, 0]}
     assert files_with(own / "events", ["kwire-iceberg"])
+    assert files_with(tmp_path, SECRETS) == []
+
+
+@pytest.mark.parametrize("kind", ["rest", "postgres"])
+def test_the_error_of_wrong_secrets_has_none(kind: str, tmp_path: Path) -> None:
+    """Not in the traceback either, with which Spark logs the errors of its Python processes."""
+    need_java()
+    served, own = tmp_path / "served", tmp_path / "own"
+    served.mkdir()
+    own.mkdir()
+    with settings_of(kind, served) as settings:
+        wrong = {name: value.replace(postgres.PASSWORD, "hunter2-wrong") for name, value in settings.items()}
+        wrong = {name: value.replace(rest_catalog.SECRET, "hunter2-wrong") for name, value in wrong.items()}
+        done = run(own, {"catalog": "lake"}, settings_as_variables(wrong, "lake"))
+    assert done.returncode != 0
+    log = (own / "spark.log").read_text()
+    assert "sales.streamed: the catalog refuses access: " in log
     assert files_with(tmp_path, SECRETS) == []

@@ -61,12 +61,14 @@ def configuration_error(error: Exception, table: str) -> TableError:
         line = re.search(r"line (\d+)", text)
         where = f", line {line[1]}" if line else ""
         return TableError(f"the file .pyiceberg.yaml is not valid{where}: {text.splitlines()[0].lower()}", table)
-    if "URI missing" in text or "infer the catalog type" in text:
+    if variable := re.search(r"URI missing.*\b(PYICEBERG_CATALOG__\S+__URI)", text):
         return TableError(
-            "catalog.uri is missing, or of a kind that needs catalog.type: rest, sql, glue, hive, ...; set them as "
-            "options, as PYICEBERG_CATALOG__NAME__URI and __TYPE, or in ~/.pyiceberg.yaml",
+            "catalog.uri is missing, or catalog.type of a catalog without a URI, such as glue; set it as an option, as "
+            f"{variable[1]} or in ~/.pyiceberg.yaml",
             table,
         )
+    if "infer the catalog type" in text:
+        return TableError("catalog.type is missing, which this catalog.uri requires: rest, sql, hive, ...", table)
     if "following properties" in text:
         return TableError("catalog.type is not a string; check ~/.pyiceberg.yaml", table)
     if kind.__module__.startswith("pydantic"):

@@ -160,7 +160,9 @@ class IcebergTable(LoadedTable["Table"]):
     def _check_same(self, table_uuid: uuid.UUID) -> None:
         """Raise CommitRefused if the table was removed, or removed and created again."""
         if self._table is None or self._table.metadata.table_uuid != table_uuid:
-            raise CommitRefused("it was removed by another program while rows were written; run again", self.name)
+            raise CommitRefused(
+                "it was removed or replaced by another program while rows were written; run again", self.name
+            )
 
     def _check_version(self) -> None:
         """Raise TableError for a format version that PyIceberg reads but does not write."""
