@@ -42,11 +42,21 @@ def extract(name: str, into: Path) -> Path:
     if not target.exists():
         staging = into / f".{name}.part"
         staging.mkdir(parents=True)
-        with tarfile.open(DATA / "logs" / f"{name}.tar.gz") as archive:
-            archive.extraction_filter = getattr(tarfile, "data_filter", None)  # not before Python 3.11.4
-            archive.extractall(staging)
+        _extract(DATA / "logs" / f"{name}.tar.gz", staging)
         staging.rename(target)
     return target
+
+
+def extract_tiered(into: Path) -> Path:
+    """Unpack the object store's folders of tests/data/tiered into a folder and return it."""
+    _extract(DATA / "tiered" / "objects.tar.gz", into)
+    return into
+
+
+def _extract(file: Path, into: Path) -> None:
+    with tarfile.open(file) as archive:
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # not before Python 3.11.4
+        archive.extractall(into)
 
 
 def record_sets() -> tuple[Line, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.golden import DATA, extract
+from tests.golden import extract, extract_tiered
 
 from kwire import records
 
@@ -98,7 +98,7 @@ def fill(page: str, folder: Path, kafka_logs: dict[str, Path]) -> Path:
         for capture in extract("wire", folder).rglob("*.pcap"):
             shutil.copy(capture, folder / capture.name)
     if page == "tiered.md":
-        shutil.unpack_archive(DATA / "tiered" / "objects.tar.gz", folder)
+        extract_tiered(folder)
     return shutil.copytree(kafka_logs["modern"] / "data", folder / "data")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tarfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests import golden
 from tests.broker.test_takeover import consume, own_settings, produce
-from tests.golden import DATA
 from tests.interop.booted_logs import MODERN44, PEER, as_printed, booted, by_place
 from tests.interop.test_broker_takeover import read, transact
 from tests.interop.test_pulled_clusters import Cluster, create, running, until
@@ -221,8 +219,7 @@ def test_a_directory_of_zookeeper_times_starts_in_kraft_mode(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("version", ["3.9.1", "4.4.0"])
 def test_tiered_storage_alone_becomes_a_cluster(version: str, tmp_path: Path) -> None:
-    with tarfile.open(DATA / "tiered" / "objects.tar.gz") as archive:
-        archive.extractall(tmp_path)
+    golden.extract_tiered(tmp_path)
     source, data = f"tiered+{tmp_path}/plain", tmp_path / "data"
     expected = {
         key: [(each.offset, each.timestamp) for each in log.read()] for key, log in LogDirectory(source).items()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from kwire.lake import Layout, append_logs, write_files
 from kwire.log import LogDirectory
 from kwire.log.readable_log import ReadableLog
 from kwire.schemas import Registry, encode
-from tests.golden import DATA
+from tests import golden
 from tests.lake.avro_values import registry as registry
 from tests.lake.avro_values import write_values
 from tests.lake.tables import Tables, kafka_rows, write
@@ -222,10 +221,7 @@ def test_tiered_storage_then_the_brokers_directory(
     tables: Tables, kafka_logs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Objects give the closed segments, and the directory the rest: each record once. A key opens encrypted ones."""
-    objects = tmp_path / "objects"
-    with tarfile.open(DATA / "tiered" / "objects.tar.gz") as archive:
-        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # not before Python 3.11.4
-        archive.extractall(objects)
+    objects = golden.extract_tiered(tmp_path / "objects")
 
     def append(source: str, log: Any) -> Any:
         selection = ["--topic", log.topic, "--partition", str(log.partition)]

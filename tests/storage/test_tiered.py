@@ -6,7 +6,6 @@ import base64
 import json
 import pickle
 import shutil
-import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from kwire.records.columns import COLUMNS
 from kwire.storage.open_store import open_store
 from kwire.storage.tiered.encryption import unwrap
 from kwire.storage.tiered.manifest import Manifest, decode_sizes, parse_manifest
-from tests.golden import DATA
+from tests import golden
 from tests.log.expected import ISOLATIONS, read_arrow, read_objects, rows_of
 
 Row = dict[str, Any]
@@ -29,11 +28,7 @@ Row = dict[str, Any]
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folders of tests/data/tiered."""
-    root = tmp_path_factory.mktemp("tiered")
-    with tarfile.open(DATA / "tiered" / "objects.tar.gz") as archive:
-        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # not before Python 3.11.4
-        archive.extractall(root)
-    return root
+    return golden.extract_tiered(tmp_path_factory.mktemp("tiered"))
 
 
 @pytest.fixture
