@@ -56,15 +56,24 @@ def bare_environment(home: Path, variables: Mapping[str, str] | None = None) -> 
     return {**kept, "HOME": str(home), "AWS_EC2_METADATA_DISABLED": "true", **(variables or {})}
 
 
-def command(words: Sequence[str], home: Path, variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run `kwire lake` as a process."""
+def started(words: Sequence[str], home: Path, variables: Mapping[str, str]) -> subprocess.Popen[str]:
+    """Start `kwire lake` as a process."""
     program = [sys.executable, "-m", "kwire.cli", "lake", *words]
     environment = bare_environment(home, variables)
-    return subprocess.run(program, env=environment, cwd=home, capture_output=True, text=True, check=False)
+    return subprocess.Popen(
+        program, env=environment, cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def command(words: Sequence[str], home: Path, variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run `kwire lake` as a process."""
+    process = started(words, home, variables)
+    stdout, stderr = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 
 def commands_copy_a_log(source: Path, home: Path, variables: Mapping[str, str], *words: str) -> None:
-    """Append a log with the command, twice, and print offsets and orphans; `words` name the catalog."""
+    """Append logs with the command, twice and two at once, and print offsets and orphans; `words` name the catalog."""
     append = [
         "append",
         str(source),
@@ -86,6 +95,15 @@ def commands_copy_a_log(source: Path, home: Path, variables: Mapping[str, str], 
     assert json.loads(offsets.stdout) == [SPAN]
     clean = command(["clean", "sales.copied", "--older-than", "0", "--format", "json", *words], home, variables)
     assert json.loads(clean.stdout) == []
+    at_once = [
+        started(["append", str(source), "busy.copied", "--topic", topic, "--partition", "0", *words], home, variables)
+        for topic in ("orders", "compacted")
+    ]
+    for process in at_once:
+        _, stderr = process.communicate()
+        assert (process.returncode, stderr) == (0, "")
+    offsets = command(["offsets", "busy.copied", "--format", "json", *words], home, variables)
+    assert [each["topic"] for each in json.loads(offsets.stdout)] == ["compacted", "orders"]
 
 
 def written_and_merged(settings: Mapping[str, str]) -> None:
