@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +143,21 @@ def test_the_commands(tables: Tables, kafka_logs: dict[str, Path], capsys: pytes
     assert found["path"].endswith(dead.path.rpartition("/")[2])
     assert run(["lake", "clean", *where, "--older-than", "0", "--apply"]) == 0
     assert table.find_orphans(0) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux")
+def test_commands_close_the_catalog(tmp_path: Path, kafka_logs: dict[str, Path]) -> None:
+    tables = Tables("iceberg", tmp_path)
+    properties = [f"--catalog={name}={value}" for name, value in tables.catalog(f"file://{tmp_path}").items()]
+    gc.disable()
+    try:
+        assert run(["lake", "append", f"{kafka_logs['modern']}/data/orders-0", "sales.orders", *properties]) == 0
+        assert run(["lake", "offsets", "sales.orders", *properties]) == 0
+        assert run(["lake", "clean", "sales.orders", *properties]) == 0
+        opened = [os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
+    finally:
+        gc.enable()
+    assert str(tmp_path / "catalog.db") not in opened
 
 
 def test_offsets_that_retention_deleted_are_said(

@@ -156,7 +156,7 @@ def append(
     choice = {"subject": subject, "schema": schema_of(schema), "mode": mode and mode.value, "message": message}
     decoding = ValueDecoding.choose(registry_of(registry, registry_config), (log.topic for log in logs), choice)
     appended = append_logs(found, logs, layout=layout, isolation=isolation.value, headers=headers, decoding=decoding)
-    with if_interrupted("the table has what was committed; run the command again to continue"):
+    with found, if_interrupted("the table has what was committed; run the command again to continue"):
         write_rows(_rows(appended), APPENDED, format, live=True)
     warn_of_ignored(opened.ignored)
     return FINE
@@ -172,8 +172,8 @@ def offsets(
 
     Offsets are those that kwire has stored with its commits. Exit code 1 if the table has none.
     """
-    found = _existing(table, catalog, storage)
-    spans = found.state().spans
+    with _existing(table, catalog, storage) as found:
+        spans = found.state().spans
     rows = (
         {"topic": topic, "partition": partition, "start_offset": start, "end_offset": end}
         for (topic, partition), (start, end) in sorted(spans.items())
@@ -200,10 +200,10 @@ def clean(
     Keep --older-than above the duration of any write: the files of a commit that is still to come look the same. Exit
     code 1 if files are found and not deleted.
     """
-    found = _existing(table, catalog, storage)
-    orphans = found.find_orphans(older_than * 3600)
-    if apply:
-        found.delete_orphans(orphans)
+    with _existing(table, catalog, storage) as found:
+        orphans = found.find_orphans(older_than * 3600)
+        if apply:
+            found.delete_orphans(orphans)
     rows = (
         {
             "path": each.path,

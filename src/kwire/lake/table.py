@@ -16,7 +16,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from kwire.errors import OptionError, TableError
 from kwire.identifiers import TopicPartition
@@ -65,9 +65,18 @@ class Orphan:
 
 
 class LakeTable(ABC):
-    """A table. name: its identifier or URL, for people."""
+    """A table; a context manager that closes it. name: its identifier or URL, for people."""
 
     name: str
+
+    def close(self) -> None:  # noqa: B027 (Delta tables have no catalog)
+        """Close the connections of its catalog. A table that is used again opens them anew."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
 
     @property
     @abstractmethod

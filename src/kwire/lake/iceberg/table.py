@@ -71,6 +71,12 @@ class IcebergTable(LoadedTable["Table"]):
                 time.sleep(0.1 * 2**attempt)
         raise TableError("the catalog is being changed by other writers; try again", self.name)
 
+    def close(self) -> None:
+        """Close the connections of the catalog."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
     def _open_catalog(self) -> Catalog:
         """Return the catalog. Raises TableError, CommitConflict."""
         with as_table_errors(self.name):

@@ -205,28 +205,28 @@ def table(
             raise OptionError(f"{name}: expected a list of columns, got the string {given!r}")
     check_bounds(0, isolation)
     choice = {"subject": subject, "schema": schema, "mode": mode, "message": message}
-    lake = open_table(target, catalog=catalog, storage=table_storage)
-    with ExitStack() as stack:
-        cluster, logs = _open_logs(as_list(path), dict(settings or {}), storage or {}, stack)
-        chosen = select_logs(logs, topics, partitions)
-        topics_read = (topic for topic, _ in chosen)
-        decoding = ValueDecoding.choose(registry, topics_read, choice, is_merged=bool(merge_key))
-        lake.refresh()
-        group_bytes, found = _plan(lake, chosen, isolation, is_cluster=cluster is not None)
-    job = TableJob(
-        spark=spark,
-        lake=lake,
-        layout=Layout(partition_by=tuple(partition_by)),
-        merge_key=tuple(merge_key),
-        columns=tuple(RECORD_COLUMNS) if headers else default_columns(None),
-        isolation=isolation,
-        cluster=cluster,
-        settings=dict(settings or {}),
-        decoding=decoding,
-        group_bytes=group_bytes,
-    )
-    resumed = sum(each.start == each.end for each in found.values())
-    job.run(found, progress or (lambda state: logger.info("%s", state)))
+    with open_table(target, catalog=catalog, storage=table_storage) as lake:
+        with ExitStack() as stack:
+            cluster, logs = _open_logs(as_list(path), dict(settings or {}), storage or {}, stack)
+            chosen = select_logs(logs, topics, partitions)
+            topics_read = (topic for topic, _ in chosen)
+            decoding = ValueDecoding.choose(registry, topics_read, choice, is_merged=bool(merge_key))
+            lake.refresh()
+            group_bytes, found = _plan(lake, chosen, isolation, is_cluster=cluster is not None)
+        job = TableJob(
+            spark=spark,
+            lake=lake,
+            layout=Layout(partition_by=tuple(partition_by)),
+            merge_key=tuple(merge_key),
+            columns=tuple(RECORD_COLUMNS) if headers else default_columns(None),
+            isolation=isolation,
+            cluster=cluster,
+            settings=dict(settings or {}),
+            decoding=decoding,
+            group_bytes=group_bytes,
+        )
+        resumed = sum(each.start == each.end for each in found.values())
+        job.run(found, progress or (lambda state: logger.info("%s", state)))
     run = JobRun(outcomes=_outcomes(found), resumed=resumed, seconds=time.monotonic() - started)
     return result_of(spark, "table", run, COLUMNS, f"what was committed is in {target}; run the job again to continue")
 

@@ -47,13 +47,13 @@ class _Writing(SentToWorkers):
         if overwrite and options.merge_key:
             raise OptionError("Option 'mergeKey': requires appending; remove it, or use mode append")
         self.options, self.overwrite = options, overwrite
-        table = options.open()
         layout = Layout(partition_by=options.partition_by, sort_by=options.sort_by, properties=options.table_properties)
-        self.plan = table.prepare(schema, layout, key=options.merge_key)
-        self.batches = table.state().batches
-        if options.app is not None:
-            last = table.last_batch(options.app[0])
-            self.batches = {} if last is None else {options.app[0]: last}
+        with options.open() as table:
+            self.plan = table.prepare(schema, layout, key=options.merge_key)
+            self.batches = table.state().batches
+            if options.app is not None:
+                last = table.last_batch(options.app[0])
+                self.batches = {} if last is None else {options.app[0]: last}
 
     def write_task(self, rows: Iterator[pa.RecordBatch], mark: Mark | None) -> TaskWritten:
         """Write the rows of one task, unless its batch is committed. Raises TableError."""
@@ -71,7 +71,8 @@ class _Writing(SentToWorkers):
         mark = next((each.mark for each in written if each.mark is not None), None)
         spans = merge_spans(each.files.spans for each in written)
         change = Change(id=uuid.uuid4().hex, mark=mark, spans=spans, overwrite=self.overwrite)
-        self.options.open().commit(files, change, self.plan, key=self.options.merge_key)
+        with self.options.open() as table:
+            table.commit(files, change, self.plan, key=self.options.merge_key)
 
     def abort_all(self, messages: Messages) -> None:
         """Delete the files of all tasks, if a task has failed.
@@ -83,7 +84,8 @@ class _Writing(SentToWorkers):
             return
         files = [file for each in messages if isinstance(each, TaskWritten) for file in each.files.files]
         if files:
-            self.options.open().discard(files, self.plan)
+            with self.options.open() as table:
+                table.discard(files, self.plan)
 
 
 class LakeWriter(_Writing, DataSourceArrowWriter):
