@@ -56,11 +56,12 @@ class TaskFiles:
 class FilePlan(Protocol):
     """How tasks write files of one table. Picklable.
 
-    table: its name, for errors. sort_by: columns that rows of a file are sorted by, with the order, "ascending" or
-    "descending".
+    table: its name, for errors. table_id: its id, for the commit. sort_by: columns that rows of a file are sorted by,
+    with the order, "ascending" or "descending".
     """
 
     table: str
+    table_id: str
     target_bytes: int
     sort_by: tuple[tuple[str, str], ...] = ()
 

@@ -83,6 +83,11 @@ class LakeTable(ABC):
     def exists(self) -> bool:
         """Whether the table existed at the last refresh."""
 
+    @property
+    @abstractmethod
+    def id(self) -> str | None:
+        """What tells the table from others of its name, as of the last refresh; None if it does not exist."""
+
     @abstractmethod
     def prepare(self, schema: pa.Schema, layout: Layout, *, key: Sequence[str] = ()) -> FilePlan:
         """Create the table or add what is new in the schema of rows; return how tasks write them.
@@ -107,6 +112,19 @@ class LakeTable(ABC):
     @abstractmethod
     def refresh(self) -> None:
         """Load the table's current metadata. Raises TableError."""
+
+    def refresh_known(self) -> None:
+        """Load the current metadata of the same table as before, if there was one.
+
+        Raises TableError if that was removed. Created again, it would have rows from the middle of a source.
+        """
+        known = self.id
+        self.refresh()
+        if known not in (None, self.id):
+            raise self._removed()
+
+    def _removed(self) -> TableError:
+        return TableError("it was removed or replaced by another program while rows were written; run again", self.name)
 
     @abstractmethod
     def has_commit(self, change: Change) -> bool:
@@ -149,6 +167,9 @@ class LakeTable(ABC):
                 raise
             if attempt and self.has_commit(change):  # its response was lost
                 break
+            if self.id != plan.table_id:
+                self.discard(files, plan)
+                raise self._removed()
             if change.mark is not None and change.mark.is_done(self.last_batch(change.mark.query), self.name):
                 self.discard(files, plan)
                 return False

@@ -44,6 +44,7 @@ class DeltaPlan(FilePlan):
     """
 
     table: str
+    table_id: str
     uri: str
     arrow: pa.Schema
     partition_by: tuple[str, ...]

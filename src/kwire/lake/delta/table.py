@@ -55,11 +55,17 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
     """The table in a directory. uri: path or URL. storage: options of delta-rs for its object store."""
 
     _table: DeltaTable | None = None
+    _seen: tuple[int, int, int] | None = None  # version, and size and time of its file in the log
 
     def __init__(self, uri: str, storage: Mapping[str, str] | None = None) -> None:
         need_library("deltalake", "deltalake", "delta")
         self.uri = uri if "://" in uri else os.path.abspath(uri.removeprefix("file:"))
         self.name, self.storage = self.uri, dict(storage or {})
+
+    @property
+    def id(self) -> str | None:
+        """The id in the metadata of the table as of the last refresh."""
+        return None if self._table is None else str(self._table.metadata().id)
 
     def refresh(self) -> None:
         """Load the table's current version."""
@@ -67,16 +73,28 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         from deltalake.exceptions import TableNotFoundError
 
         with as_table_errors(self.name), suppress(TableNotFoundError):
-            if self._table is not None:
+            if self._table is not None and self._seen is not None and self._seen == self._version(self._seen[0]):
                 self._table.update_incremental()
-            else:
+            else:  # delta-rs would put the log of another table on top of the one that is loaded
+                self._table = None
                 self._table = DeltaTable(self.uri, storage_options=self.storage)
+            self._seen = self._version(self._table.version())
+
+    def _version(self, version: int) -> tuple[int, int, int] | None:
+        """Return a version with size and time of its file; None without it, for which loading gives the reason."""
+        from deltalake.exceptions import DeltaError
+
+        try:
+            info = file_system(self.uri, self.storage).get_file_info(f"_delta_log/{version:020d}.json")
+        except (DeltaError, OSError):
+            return None
+        return (version, info.size, info.mtime_ns) if info.is_file else None
 
     # ---- before a write
 
     def prepare(self, schema: pa.Schema, layout: Layout, *, key: Sequence[str] = ()) -> DeltaPlan:
         """Create the table or add new columns; return how tasks write."""
-        self.refresh()
+        self.refresh_known()
         wanted = nullable_fields(schema)
         if self._table is None:
             self._create(wanted, layout)
@@ -92,6 +110,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         target = metadata.configuration.get("delta.targetFileSize", "")
         plan = DeltaPlan(
             table=self.name,
+            table_id=str(metadata.id),
             uri=self.uri,
             arrow=self._arrow(),
             partition_by=tuple(metadata.partition_columns),

@@ -37,7 +37,7 @@ class IcebergPlan(FilePlan):
     """
 
     table: str
-    table_uuid: uuid.UUID
+    table_id: str
     metadata: str = field(repr=False)
     io: Mapping[str, Any] = field(repr=False)
     spec_id: int
@@ -171,7 +171,7 @@ def plan_of(table: Table, name: str, *, is_staged: bool = False) -> IcebergPlan:
     return IcebergPlan(
         table=name,
         metadata=metadata.model_copy(update=no_history).model_dump_json(),
-        table_uuid=metadata.table_uuid,
+        table_id=str(metadata.table_uuid),
         io=_file_settings(table.io.properties),
         spec_id=metadata.default_spec_id,
         sort_order_id=metadata.default_sort_order_id if sort_by and is_whole and not is_staged else None,

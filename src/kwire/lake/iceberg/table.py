@@ -13,7 +13,6 @@ PyIceberg's own retries are off: a retry has to look for the Mark again.
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,7 @@ from kwire.lake.iceberg.layout import set_partitioning, set_sort_order
 from kwire.lake.iceberg.plan import IcebergPlan, arrow_schema, data_file, plan_of
 from kwire.lake.libraries import need_library
 from kwire.lake.state import Change, TableState, render_spans
-from kwire.lake.table import CommitConflict, CommitRefused, Layout, LoadedTable, Orphan, check_key
+from kwire.lake.table import CommitConflict, Layout, LoadedTable, Orphan, check_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,6 +91,11 @@ class IcebergTable(LoadedTable["Table"]):
                     raise configuration_error(error, self.name) from None
                 raise
 
+    @property
+    def id(self) -> str | None:
+        """The UUID of the table as of the last refresh."""
+        return None if self._table is None else str(self._table.metadata.table_uuid)
+
     def refresh(self) -> None:
         """Load the table's current metadata."""
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
@@ -111,14 +115,8 @@ class IcebergTable(LoadedTable["Table"]):
     # ---- before a write
 
     def prepare(self, schema: pa.Schema, layout: Layout, *, key: Sequence[str] = ()) -> IcebergPlan:
-        """Create the table or add new columns; return how tasks write.
-
-        A table that this object has loaded before is not created again: its rows, and with them offsets, are lost.
-        """
-        known = self._table
-        self.refresh()
-        if known is not None:
-            self._check_same(known.metadata.table_uuid)
+        """Create the table or add new columns; return how tasks write."""
+        self.refresh_known()
         if self._table is None:
             self._create(nullable_fields(schema), layout)
         self._check_version()
@@ -162,13 +160,6 @@ class IcebergTable(LoadedTable["Table"]):
             self.catalog.load_namespace_properties(namespace)
         except NoSuchNamespaceError:
             self.catalog.create_namespace_if_not_exists(namespace)
-
-    def _check_same(self, table_uuid: uuid.UUID) -> None:
-        """Raise CommitRefused if the table was removed, or removed and created again."""
-        if self._table is None or self._table.metadata.table_uuid != table_uuid:
-            raise CommitRefused(
-                "it was removed or replaced by another program while rows were written; run again", self.name
-            )
 
     def _check_version(self) -> None:
         """Raise TableError for a format version that PyIceberg reads but does not write."""
@@ -260,7 +251,6 @@ class IcebergTable(LoadedTable["Table"]):
     def add(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan) -> None:
         """Append files, or replace all files by them."""
         assert isinstance(plan, IcebergPlan)
-        self._check_same(plan.table_uuid)
         self._check_version()
         if self.table.metadata.default_spec_id != plan.spec_id:
             raise TableError("its partitioning was changed while rows were written; run the query again", self.name)
@@ -272,8 +262,6 @@ class IcebergTable(LoadedTable["Table"]):
         """Rewrite the files that have rows with these keys, and add the new rows."""
         import pyarrow as pa
 
-        assert isinstance(plan, IcebergPlan)
-        self._check_same(plan.table_uuid)
         self._check_version()
         keys = pa.concat_tables([rows.select(list(key)), deleted])
         now = plan_of(self.table, self.name)
