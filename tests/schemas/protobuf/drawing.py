@@ -145,14 +145,17 @@ class Writer:
         out = bytearray()
         for _ in range(self.source.choice((0, 1, len(fields), len(fields), 2 * len(fields)))):
             if self.source.random() < 0.05:
-                out += self.unknown(self.source.randrange(1, 3000), depth)
+                out += self.unknown(self.source.randrange(3000, 300_000), depth)
             elif fields and depth < 5:
                 out += self.field(self.source.choice(fields), depth)
         return bytes(out)
 
     def field(self, field: Any, depth: int) -> bytes:
-        """Return one occurrence of a field, rarely with another wire type."""
-        if self.source.random() < 0.02:
+        """Return one occurrence of a field, rarely with another wire type.
+
+        Enums of proto2 always have their own: other bytes may be numbers without a name, which google.protobuf hides.
+        """
+        if self.source.random() < 0.02 and not (field.type == ENUM and field.enum_type.is_closed):
             return self.unknown(field.number, depth)
         return self.known(field, depth)
 

@@ -22,7 +22,9 @@ from google.protobuf.message import DecodeError as GoogleError
 
 from kwire.errors import DecodeError, EncodeError, InvalidSchema
 from kwire.schemas.protobuf import Decoder, Encoder, File, Message, parse
+from kwire.schemas.protobuf.model import Enum
 from kwire.schemas.protobuf.reading import read_message
+from kwire.schemas.protobuf.source_text import simplify
 from kwire.schemas.protobuf.types import Node, build_node
 
 DATA = Path(__file__).parents[2] / "data" / "protobuf"
@@ -290,6 +292,37 @@ def test_columns_choose_the_fields(order: File) -> None:
 HEAD = 'syntax = "proto3"; '
 
 
+def test_what_protoc_accepts_anywhere() -> None:
+    text = (
+        'edition = "2023"; /* " */ message/*a*/A{ // }\n'
+        "reserved old, older; reserved 5 to 0x10; # not C\n"
+        'string /**/ s = /* 9 */ 0x2 /**/ [default = "// \\" /* 0x10 reserved a; */"]; }'
+    )
+    (message,) = parse(text).messages
+    assert [(each.name, each.number) for each in message.fields] == [("s", 2)]
+
+
+@pytest.mark.parametrize("piece", ["/*", '"', "'\\", "reserved a,", "0x"])
+def test_hostile_text_is_read_in_linear_time(piece: str) -> None:
+    """Quadratic time would be hours."""
+    assert simplify("message A { " + piece * (4_000_000 // len(piece)))
+
+
+def test_hexadecimal_and_octal_numbers_have_the_values_of_protoc() -> None:
+    text = (
+        "message A { optional int32 x = 0x1F; optional int32 y = 0100; map<int32, int32> m = 0X2;"
+        "optional group G = 03 { optional int32 a = 0x1FFFFFFF; } oneof o { int32 z = 04; }"
+        "optional fixed64 f = 12 [default = 0xFFFFFFFFFFFFFFFF]; enum E { ZERO = 00; MINUS = -0x10; OCTAL = 017; } }"
+    )
+    found = parse(text)
+    (message,) = found.messages
+    assert {each.name: each.number for each in message.fields} == {"x": 31, "y": 64, "m": 2, "g": 3, "z": 4, "f": 12}
+    assert [each.number for each in message_named(found, "A.G").fields] == [(1 << 29) - 1]
+    kind = found.types["A.E"]
+    assert isinstance(kind, Enum)
+    assert kind.numbers == {"ZERO": 0, "MINUS": -16, "OCTAL": 15}
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -301,6 +334,8 @@ HEAD = 'syntax = "proto3"; '
         (HEAD + "message A { int32 x = 1; int32 y = 1; }", "A: two fields have the number 1"),
         (HEAD + "message A { int32 x = 1; int32 x = 2; }", "A: two fields have the name x"),
         (HEAD + "message A { int32 x = 0; }", "A.x: field number 0 is not valid"),
+        (HEAD + "message A { int32 x = 0x20000000; }", "A.x: field number 536870912 is not valid"),
+        (HEAD + "message A { int32 x = 09; }", "line 1, column 43"),
         (HEAD + "message A { map<double, int32> x = 1; }", "line 1, column 36"),
         (HEAD + "message A { " * 200 + "}" * 200, "nested 200 deep, the limit is 100"),
         (" " * (5 << 20), "characters, the limit is"),

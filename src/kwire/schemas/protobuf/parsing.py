@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from kwire.errors import InvalidSchema, OptionError
 from kwire.schemas.protobuf.descriptors import DescriptorReader, is_descriptor
 from kwire.schemas.protobuf.model import SCALARS, Enum, Field, File, Message
+from kwire.schemas.protobuf.source_text import simplify
 from kwire.schemas.protobuf.well_known import FILES
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def _parse_text(text: str, name: str | None) -> ast.File:
         raise InvalidSchema(f"{where}{len(text)} characters, the limit is {MAX_TEXT_CHARACTERS}")
     if is_descriptor(text):
         return DescriptorReader(parse).read(text)
+    text = simplify(text)
     depth = deepest = 0
     for character in text:
         depth += (character in "{[<(") - (character in "}]>)")
