@@ -24,7 +24,8 @@ NAME = r"[A-Za-z_]\w*"
 EDITION_WORDS = re.compile(
     rf"""
     {STRING}
-  | \b(?: reserved \s+ {NAME} (?: \s*,\s* {NAME} )* \s*; | (?:export|local) \s+ (?= (?:message|enum) \s+ {NAME} \s*\{{ ) )
+  | \b reserved \s+ {NAME} (?: \s*,\s* {NAME} )* \s* ;
+  | \b (?:export|local) \s+ (?= (?:message|enum) \s+ {NAME} \s* \{{ )
     """,
     re.VERBOSE,
 )
