@@ -51,6 +51,7 @@ EVERYWHERE = [
     "job_checks.compact",
     "job_checks.restore_and_translate",
     "job_checks.advise",
+    "job_checks.pull_and_table",
 ]
 ON_A_CLUSTER = [
     *EVERYWHERE,
@@ -100,8 +101,10 @@ def place(tmp_path_factory: pytest.TempPathFactory, kafka_logs: dict[str, Path])
         broker.call(lambda node: node.controller.create_topic("without", 2))
         found = Place(
             folder=folder,
-            cluster=installed.make_environment(folder / "cluster", wheel, "pyspark"),
-            client=installed.make_environment(folder / "client", wheel, "pyspark[connect]", compiled=False),
+            cluster=installed.make_environment(folder / "cluster", wheel, "pyspark", "deltalake"),
+            client=installed.make_environment(
+                folder / "client", wheel, "pyspark[connect]", "deltalake", compiled=False
+            ),
             bare=installed.make_environment(folder / "bare", None, "pyspark[connect]"),
             given={
                 "servers": broker.bootstrap_servers,

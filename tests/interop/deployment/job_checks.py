@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from given import Given
+from given import Given, create_topic, of_broker, of_log
 
 from kwire.log import LogDirectory
 from kwire.log.internal import replay_groups
@@ -107,6 +107,28 @@ def advise(given: Given) -> None:
     assert by_name["TransactionLogKey", 0]["messages"] == keys
     assert by_name["ProduceRequest", 11]["messages"] == 45
     assert found.fields.where("saved_bytes > 0").count() > 10
+
+
+def pull_and_table(given: Given) -> None:
+    from deltalake import DeltaTable
+
+    topic = create_topic(given.servers, "pulled", 3)
+    source, copy = f"kafka://{given.servers}/{topic}", given.out / "pulled"
+    orders = given.spark.read.format("kafka-log").option("subscribe", "orders").load(str(given.logs))
+    orders.select("key", "value").write.format("kafka-live").options(
+        **{"kafka.bootstrap.servers": given.servers, "topic": topic}
+    ).mode("append").save()
+    expected = of_broker(given.servers, topic)
+    assert jobs.pull(given.spark, source, str(copy)).is_complete
+    assert of_log(copy, topic) == expected
+    for rows in (len(expected), 0):
+        assert jobs.table(given.spark, source, str(given.out / "table")).total("rows") == rows
+    pulled = given.spark.read.format("kafka-log").option("subscribe", topic).load(str(copy))
+    pulled.write.format("kwire-delta").option("partitionBy", "partition").mode("append").save(str(given.out / "sink"))
+    for name in ("table", "sink"):
+        made = DeltaTable(str(given.out / name)).to_pyarrow_table().select(["partition", "offset", "key", "value"])
+        found = sorted(tuple(row.values()) for row in made.to_pylist())
+        assert found == sorted((partition, offset, key, value) for partition, offset, _, key, value, _ in expected)
 
 
 def files_below(path: Path) -> dict[str, bytes]:
