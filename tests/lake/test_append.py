@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from kwire.cli.main import run
-from kwire.errors import TableError
+from kwire.errors import CorruptBatch, TableError
 from kwire.lake import Layout, append_logs, write_files
 from kwire.log import LogDirectory
 from kwire.log.readable_log import ReadableLog
@@ -47,6 +47,48 @@ def test_a_log_is_appended_in_several_commits_and_only_once(tables: Tables, logs
     again = list(append_logs(tables.open(), logs, layout=LAYOUT))
     assert [each.rows for each in again] == [0, 0]
     assert places(tables.read()) == expected(logs)
+
+
+def count_commits(table: Any) -> list[Any]:
+    """Return a list that each commit to a table is added to."""
+    really, commits = table.add, list[Any]()
+
+    def add(*arguments: Any) -> None:
+        commits.append(arguments)
+        really(*arguments)
+
+    table.add = add
+    return commits
+
+
+def test_small_partitions_share_a_commit(tables: Tables, kafka_logs: dict[str, Path]) -> None:
+    found = LogDirectory(kafka_logs["modern"] / "data")
+    small = [found["ids", 0], found["empty", 0], found["ids", 1], found["logappend", 0], found["compacted", 0]]
+    table = tables.open()
+    commits = count_commits(table)
+    done = list(append_logs(table, small, layout=LAYOUT))
+    assert len(commits) == 1
+    assert [(each.topic, each.end_offset, each.rows) for each in done] == [
+        (log.topic, log.last_stable_offset, sum(1 for _ in log.read(isolation="read_committed"))) for log in small
+    ]
+    assert places(tables.read()) == expected(small)
+    assert [each.rows for each in append_logs(tables.open(), small, layout=LAYOUT)] == [0] * 5
+    assert len(commits) == 1
+
+
+def test_partitions_before_a_damaged_one_are_appended(
+    tables: Tables, kafka_logs: dict[str, Path], tmp_path: Path
+) -> None:
+    data = shutil.copytree(kafka_logs["modern"] / "data", tmp_path / "damaged")
+    last = max((data / "ids-1").glob("*.log"))
+    last.write_bytes(last.read_bytes()[:-1] + b"\xff")
+    found, table = LogDirectory(data), tables.open()
+    done, logs = list[int](), [found["ids", 0], found["ids", 1], found["logappend", 0]]
+    with pytest.raises(CorruptBatch):
+        done.extend(each.rows for each in append_logs(table, logs, layout=LAYOUT))
+    assert done == [736]
+    assert places(tables.read()) == expected([found["ids", 0]])
+    assert table.find_orphans(0) == []
 
 
 def test_an_interrupted_run_continues_after_its_last_commit(tables: Tables, logs: list[Any]) -> None:

@@ -1,18 +1,19 @@
 """Append logs to a table: from the offset that the table has of each partition to the end of the log.
 
-Each partition is committed by itself, a large one in several commits. An interrupted run continues where the last
-commit ended, and a run that meets another one fails without a row twice.
+A large partition is committed by itself, in several commits if need be; small ones share commits. An interrupted run
+continues where the last commit ended, and a run that meets another one fails without a row twice.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kwire.errors import LogError, TableError
-from kwire.lake.data_files import write_files
+from kwire.errors import KwireError, LogError, TableError
+from kwire.identifiers import TopicPartition
+from kwire.lake.data_files import FilePlan, write_files
 from kwire.lake.decoding import ValueDecoding
 from kwire.lake.state import Change
 from kwire.lake.table import LakeTable, Layout
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Appended", "append_logs", "new_offsets", "read_offsets", "rows_schema"]
 
 COMMIT_BYTES = 2 << 30  # Arrow memory of the rows of a commit, which are in memory only in part
+SHARED_OFFSETS, SHARED_BYTES = 20_000, 256 << 20  # of the partitions that share a commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,32 +58,129 @@ def append_logs(
 
     decoding: of values, as ValueDecoding.resolve() returns it; by default they are bytes.
     Raises LogError, CorruptBatch, BrokerError, ConnectionFailed for the logs; DecodeError, RegistryError for values;
-    TableError, OptionError for the table.
+    TableError, OptionError for the table. Partitions before the one with an error are then in the table.
     """
     from kwire.records.columns import COLUMNS
 
     columns = [name for name in COLUMNS if headers or name != "headers"]
+    appender = _Appender(table, layout, isolation, columns, decoding, commit_bytes)
+    waiting = list[_New]()
     for log in logs:
-        table.refresh()
+        try:
+            if not waiting:
+                table.refresh()
+            new = _New.find(table, log, isolation)
+        except KwireError:
+            yield from appender.append(waiting)
+            raise
+        if waiting and sum(map(len, waiting)) + len(new) > SHARED_OFFSETS:
+            yield from appender.append(waiting)
+            waiting = []
+        waiting.append(new)
+    yield from appender.append(waiting)
+
+
+@dataclass(slots=True, kw_only=True)
+class _New:
+    """The offsets [start, end) of a log that a table does not have. rows: read so far. lost, notes: problems."""
+
+    log: ReadableLog
+    start: int
+    end: int
+    lost: str | None
+    rows: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def find(cls, table: LakeTable, log: ReadableLog, isolation: str) -> _New:
+        """Compare a log with a table, as of its last refresh. Raises TableError."""
         start, end, lost = new_offsets(table, log, isolation)
-        key, first, rows, problems = (log.topic, log.partition), start, 0, [lost] if lost else []
-        while start < end:
-            plan = table.prepare(rows_schema(columns, decoding), layout)
-            read = read_offsets(log, (start, end), isolation, columns, decoding, problems.append)
-            limited = _Limited(read, commit_bytes)
-            written = write_files(limited, plan)
-            until = limited.next_offset if limited.is_cut else end
-            change = Change(id=uuid.uuid4().hex, spans={key: (start, until)}, continues=True)
-            table.commit(written.files, change, plan)
-            rows, start = rows + written.rows, until
-        yield Appended(
-            topic=key[0],
-            partition=key[1],
-            start_offset=first,
-            end_offset=start,
-            rows=rows,
+        return cls(log=log, start=start, end=end, lost=lost)
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    @property
+    def key(self) -> TopicPartition:
+        """The partition."""
+        return self.log.topic, self.log.partition
+
+    def appended(self) -> Appended:
+        """Return the result."""
+        problems = [self.lost, *self.notes] if self.lost else self.notes
+        return Appended(
+            topic=self.log.topic,
+            partition=self.log.partition,
+            start_offset=self.start,
+            end_offset=self.end,
+            rows=self.rows,
             problem="; ".join(problems) or None,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Appender:
+    """Appends to a table, as append_logs says."""
+
+    table: LakeTable
+    layout: Layout
+    isolation: Isolation
+    columns: Sequence[str]
+    decoding: ValueDecoding | None
+    commit_bytes: int
+
+    def append(self, found: Sequence[_New]) -> Iterator[Appended]:
+        """Append partitions, in one commit if possible."""
+        is_done = sum(len(new) > 0 for new in found) > 1 and self._append_together(found)
+        for new in found:
+            if not is_done:
+                self._append(new)
+            yield new.appended()
+
+    def _append_together(self, found: Sequence[_New]) -> bool:
+        """Return False, with nothing appended, if that is too much, or if a log or value has an error."""
+        plan = self._prepare()
+        limit = min(SHARED_BYTES, self.commit_bytes)
+        limited = _Limited((batch for new in found for batch in self._read(new, new.start)), limit)
+        try:
+            written = write_files(limited, plan)
+        except TableError:
+            raise
+        except KwireError:
+            is_whole = False
+        else:
+            is_whole = not limited.is_cut
+            if not is_whole:
+                self.table.discard(written.files, plan)
+        if not is_whole:
+            for new in found:
+                new.rows, new.notes = 0, []
+            return False
+        spans = {new.key: (new.start, new.end) for new in found if len(new)}
+        self.table.commit(written.files, Change(id=uuid.uuid4().hex, spans=spans, continues=True), plan)
+        return True
+
+    def _append(self, new: _New) -> None:
+        start = new.start
+        while start < new.end:
+            plan = self._prepare()
+            limited = _Limited(self._read(new, start), self.commit_bytes)
+            rows = new.rows
+            written = write_files(limited, plan)
+            until = limited.next_offset if limited.is_cut else new.end
+            change = Change(id=uuid.uuid4().hex, spans={new.key: (start, until)}, continues=True)
+            self.table.commit(written.files, change, plan)
+            new.rows, start = rows + written.rows, until
+
+    def _prepare(self) -> FilePlan:
+        return self.table.prepare(rows_schema(self.columns, self.decoding), self.layout)
+
+    def _read(self, new: _New, start: int) -> Iterator[pa.RecordBatch]:
+        if start < new.end:
+            offsets = (start, new.end)
+            for batch in read_offsets(new.log, offsets, self.isolation, self.columns, self.decoding, new.notes.append):
+                new.rows += len(batch)
+                yield batch
 
 
 def new_offsets(table: LakeTable, log: ReadableLog, isolation: str) -> tuple[int, int, str | None]:
