@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests import golden
 from tests.lake.avro_values import registry as registry
 from tests.lake.avro_values import write_values
 from tests.lake.tables import FORMATS, Tables
 from tests.maintenance.pull.test_pull import create, delete, delete_records, write
+from tests.object_store import ObjectStore
 from tests.spark.jobs.test_jobs import done_here as done_here
 from tests.spark.jobs.test_jobs import own as own
 
@@ -132,6 +134,28 @@ def test_a_job_appends_what_is_new_of_a_cluster(tmp_path: Path, done_here: list[
         create(broker, "orders", 3)
         with pytest.raises(TableError, match="orders-0 ends at offset 0, before the table's offset 300; this is anoth"):
             jobs.table(NOBODY, source, **where(tables), topics=["orders"])
+
+
+@pytest.mark.filterwarnings("ignore")  # of boto and its server
+def test_logs_in_an_object_store(object_store: ObjectStore, tmp_path: Path, done_here: list[list[str]]) -> None:
+    """Tiered storage, then a pulled copy, which grows."""
+    object_store.fs.mkdir("logs")
+    objects = golden.extract_tiered(tmp_path / "objects")
+    object_store.upload(objects / "plain", "logs/tiered")
+    tiered = LogDirectory("tiered+s3://logs/tiered", **object_store.options)
+    tables = Tables("delta", tmp_path)
+    options: Any = {"storage": object_store.options}
+    jobs.table(NOBODY, "tiered+s3://logs/tiered", **where(tables), **options)
+    assert places(tables) == expected(tiered, [topic for (topic, _), _ in tiered.items()])
+    with Broker(data_dir=tmp_path / "source") as broker, Client(broker.bootstrap_servers) as client:
+        create(broker, "pulled", 2)
+        tables = Tables("delta", tmp_path / "second")
+        for _ in range(2):
+            write(client, "pulled", 20)
+            write(client, "pulled", 20, 1)
+            jobs.pull(NOBODY, f"kafka://{broker.bootstrap_servers}", "s3://logs/copy", groups=False, **options)
+            jobs.table(NOBODY, "s3://logs/copy", **where(tables), topics=["pulled"], **options)
+            assert places(tables) == expected(LogDirectory(tmp_path / "source"), ["pulled"])
 
 
 def test_a_topic_that_changes_while_the_job_runs_fails(
