@@ -22,7 +22,7 @@ from packaging.utils import parse_wheel_filename
 
 MODULE = "kwire/native/_kernels.abi3.so"
 EXPORT = "PyInit__kernels"
-LIBC = {"bcmp", "getauxval", "memcmp", "memcpy", "memmove", "memset", "strcmp", "strlen"}
+LIBC = {"bcmp", "getauxval", "memchr", "memcmp", "memcpy", "memmove", "memset", "strcmp", "strlen"}
 SYSTEM = {"__memcpy_chk", "bzero"}
 """macOS: what Apple's headers and compiler use for memcpy and memset, in every release."""
 LOADER = {"dyld_stub_binder"}

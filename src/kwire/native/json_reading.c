@@ -212,23 +212,30 @@ static inline int read_decimal(Run *run, Number *found) {
     return UNLIKELY(found->is_integer && found->is_negative && !found->digits) ? FAULT_LEFT : 0;
 }
 
-/* digits / 10^power, rounded to the nearest double, or to the even one of two. */
+/* digits / 10^power, rounded to the nearest double, or to the even one of two. Bit by bit: macOS has no division of
+ * 128 bits that is promised. */
 static double divided(uint64_t digits, int power) {
     uint64_t divisor = 1;
     for (int i = 0; i < power; i++) divisor *= 10;
-    const int shift = 64 + __builtin_clzll(digits);
-    const unsigned __int128 dividend = (unsigned __int128)digits << shift;
-    const unsigned __int128 quotient = dividend / divisor;
-    const uint64_t high = (uint64_t)(quotient >> 64);
-    const int bits = high ? 128 - __builtin_clzll(high) : 64; /* the divisor has 64 bits at most */
-    const int dropped = bits - 54;                            /* one bit more than a double has */
-    uint64_t top = (uint64_t)(quotient >> dropped);
-    const int is_exact = (unsigned __int128)top << dropped == quotient && quotient * divisor == dividend;
-    if ((top & 1) && (!is_exact || (top & 2))) top += 2;
-    const uint64_t scale = (uint64_t)(1023 + dropped + 1 - shift) << 52; /* a power of two */
+    uint64_t quotient = digits / divisor, rest = digits % divisor;
+    int exponent = 0;
+    for (; !(quotient >> 53); exponent--) { /* one bit more than a double has */
+        const uint64_t carry = rest >> 63;
+        rest <<= 1;
+        const int is_one = carry || rest >= divisor;
+        if (is_one) rest -= divisor;
+        quotient = quotient << 1 | (uint64_t)is_one;
+    }
+    int is_exact = !rest;
+    for (; quotient >> 54; exponent++) {
+        is_exact &= !(quotient & 1);
+        quotient >>= 1;
+    }
+    if ((quotient & 1) && (!is_exact || (quotient & 2))) quotient += 2;
+    const uint64_t scale = (uint64_t)(1023 + exponent + 1) << 52; /* a power of two */
     double factor;
     memcpy(&factor, &scale, 8);
-    return (double)(top >> 1) * factor;
+    return (double)(quotient >> 1) * factor;
 }
 
 static int to_double(const Number *number, double *value) {
