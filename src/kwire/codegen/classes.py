@@ -187,7 +187,7 @@ def _fields(struct: Struct, message: Message, names: _Names) -> list[str]:
         lines.append(f"    {field.attr}: {_annotation(field, names)} = {_default(field, names)}")
         lines.append(f'    """{_doc(field, message)}"""')
     unknown = "{}[{}[{}, {}]]".format(*map(names.builtin, ("list", "tuple", "int", "bytes")))
-    lines.append(f"    unknown_tagged_fields: {unknown} = {names.module('base')}.NO_UNKNOWN_FIELDS")
+    lines.append(f"    unknown_tagged_fields: {unknown} = []")
     return lines
 
 

@@ -17,7 +17,7 @@ class AbortTransactionRecord(base.Message, kw_only=True):
 
     reason: str | None = None
     """string; versions 0+; tag 0; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 25
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

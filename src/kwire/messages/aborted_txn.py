@@ -23,7 +23,7 @@ class AbortedTxn(base.Message, kw_only=True):
     """int64; versions 0+."""
     last_stable_offset: int = 0
     """int64; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, -1)

@@ -23,7 +23,7 @@ class AddOffsetsToTxnRequest(base.Message, kw_only=True):
     """int16; versions 0+."""
     group_id: str = ""
     """string; versions 0+; groupId."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 25
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 4)

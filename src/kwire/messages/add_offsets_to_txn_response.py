@@ -19,7 +19,7 @@ class AddOffsetsToTxnResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     error_code: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 25
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 4)

@@ -21,7 +21,7 @@ class AddPartitionsToTxnTopic(base.Struct, kw_only=True):
     """string; versions 0+; map key; topicName."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -40,7 +40,7 @@ class AddPartitionsToTxnTransaction(base.Struct, kw_only=True):
     """bool; versions 4+."""
     topics: base.Keyed[AddPartitionsToTxnTopic] = base.keyed()
     """[]AddPartitionsToTxnTopic; versions 4+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("transactions", "v3_and_below_topics")
@@ -57,7 +57,7 @@ class AddPartitionsToTxnRequest(base.Message, kw_only=True):
     """int16; versions 0-3."""
     v3_and_below_topics: base.Keyed[AddPartitionsToTxnTopic] = base.keyed()
     """[]AddPartitionsToTxnTopic; versions 0-3."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     AddPartitionsToTxnTopic: ClassVar[type[AddPartitionsToTxnTopic]] = AddPartitionsToTxnTopic
     AddPartitionsToTxnTransaction: ClassVar[type[AddPartitionsToTxnTransaction]] = AddPartitionsToTxnTransaction

@@ -28,7 +28,7 @@ class AddPartitionsToTxnPartitionResult(base.Struct, kw_only=True):
     """int32; versions 0+; map key."""
     partition_error_code: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("results_by_partition")
@@ -43,7 +43,7 @@ class AddPartitionsToTxnTopicResult(base.Struct, kw_only=True):
     """string; versions 0+; map key; topicName."""
     results_by_partition: base.Keyed[AddPartitionsToTxnPartitionResult] = base.keyed()
     """[]AddPartitionsToTxnPartitionResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topic_results")
@@ -56,7 +56,7 @@ class AddPartitionsToTxnResult(base.Struct, kw_only=True):
     """string; versions 4+; map key; transactionalId."""
     topic_results: base.Keyed[AddPartitionsToTxnTopicResult] = base.keyed()
     """[]AddPartitionsToTxnTopicResult; versions 4+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("results_by_transaction", "results_by_topic_v3_and_below")
@@ -71,7 +71,7 @@ class AddPartitionsToTxnResponse(base.Message, kw_only=True):
     """[]AddPartitionsToTxnResult; versions 4+."""
     results_by_topic_v3_and_below: base.Keyed[AddPartitionsToTxnTopicResult] = base.keyed()
     """[]AddPartitionsToTxnTopicResult; versions 0-3."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     AddPartitionsToTxnPartitionResult: ClassVar[type[AddPartitionsToTxnPartitionResult]] = (
         AddPartitionsToTxnPartitionResult

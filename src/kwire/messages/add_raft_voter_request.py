@@ -24,7 +24,7 @@ class Listener(base.Struct, kw_only=True):
     """string; versions 0+."""
     port: int = 0
     """uint16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("listeners")
@@ -43,7 +43,7 @@ class AddRaftVoterRequest(base.Message, kw_only=True):
     """[]Listener; versions 0+."""
     ack_when_committed: bool = True
     """bool; versions 1+; default true."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     Listener: ClassVar[type[Listener]] = Listener
     API_KEY: ClassVar[int | None] = 80

@@ -19,7 +19,7 @@ class AllocateProducerIdsRequest(base.Message, kw_only=True):
     """int32; versions 0+; brokerId."""
     broker_epoch: int = -1
     """int64; versions 0+; default -1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 67
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

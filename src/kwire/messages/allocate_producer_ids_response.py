@@ -23,7 +23,7 @@ class AllocateProducerIdsResponse(base.Message, kw_only=True):
     """int64; versions 0+; producerId."""
     producer_id_len: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 67
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

@@ -19,7 +19,7 @@ class EntityData(base.Struct, kw_only=True):
     """string; versions 0+."""
     entity_name: str | None = ""
     """string; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class OpData(base.Struct, kw_only=True):
@@ -31,7 +31,7 @@ class OpData(base.Struct, kw_only=True):
     """float64; versions 0+."""
     remove: bool = False
     """bool; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class EntryData(base.Struct, kw_only=True):
@@ -41,7 +41,7 @@ class EntryData(base.Struct, kw_only=True):
     """[]EntityData; versions 0+."""
     ops: list[OpData] = []
     """[]OpData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AlterClientQuotasRequest(base.Message, kw_only=True):
@@ -51,7 +51,7 @@ class AlterClientQuotasRequest(base.Message, kw_only=True):
     """[]EntryData; versions 0+."""
     validate_only: bool = False
     """bool; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     EntityData: ClassVar[type[EntityData]] = EntityData
     OpData: ClassVar[type[OpData]] = OpData

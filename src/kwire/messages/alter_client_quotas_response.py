@@ -19,7 +19,7 @@ class EntityData(base.Struct, kw_only=True):
     """string; versions 0+."""
     entity_name: str | None = ""
     """string; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class EntryData(base.Struct, kw_only=True):
@@ -31,7 +31,7 @@ class EntryData(base.Struct, kw_only=True):
     """string; versions 0+; nullable."""
     entity: list[EntityData] = []
     """[]EntityData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AlterClientQuotasResponse(base.Message, kw_only=True):
@@ -41,7 +41,7 @@ class AlterClientQuotasResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     entries: list[EntryData] = []
     """[]EntryData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     EntityData: ClassVar[type[EntityData]] = EntityData
     EntryData: ClassVar[type[EntryData]] = EntryData

@@ -21,7 +21,7 @@ class AlterableConfig(base.Struct, kw_only=True):
     """string; versions 0+; map key."""
     value: str | None = ""
     """string; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("configs")
@@ -36,7 +36,7 @@ class AlterConfigsResource(base.Struct, kw_only=True):
     """string; versions 0+; map key."""
     configs: base.Keyed[AlterableConfig] = base.keyed()
     """[]AlterableConfig; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("resources")
@@ -47,7 +47,7 @@ class AlterConfigsRequest(base.Message, kw_only=True):
     """[]AlterConfigsResource; versions 0+."""
     validate_only: bool = False
     """bool; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     AlterableConfig: ClassVar[type[AlterableConfig]] = AlterableConfig
     AlterConfigsResource: ClassVar[type[AlterConfigsResource]] = AlterConfigsResource

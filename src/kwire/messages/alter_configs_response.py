@@ -23,7 +23,7 @@ class AlterConfigsResourceResponse(base.Struct, kw_only=True):
     """int8; versions 0+."""
     resource_name: str = ""
     """string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AlterConfigsResponse(base.Message, kw_only=True):
@@ -33,7 +33,7 @@ class AlterConfigsResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     responses: list[AlterConfigsResourceResponse] = []
     """[]AlterConfigsResourceResponse; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     AlterConfigsResourceResponse: ClassVar[type[AlterConfigsResourceResponse]] = AlterConfigsResourceResponse
     API_KEY: ClassVar[int | None] = 33

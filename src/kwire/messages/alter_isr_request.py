@@ -23,7 +23,7 @@ class PartitionData(base.Struct, kw_only=True):
     """[]int32; versions 0+; brokerId."""
     current_isr_version: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicData(base.Struct, kw_only=True):
@@ -33,7 +33,7 @@ class TopicData(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AlterIsrRequest(base.Message, kw_only=True):
@@ -45,7 +45,7 @@ class AlterIsrRequest(base.Message, kw_only=True):
     """int64; versions 0+; default -1."""
     topics: list[TopicData] = []
     """[]TopicData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     PartitionData: ClassVar[type[PartitionData]] = PartitionData
     TopicData: ClassVar[type[TopicData]] = TopicData

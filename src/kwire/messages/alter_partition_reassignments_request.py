@@ -19,7 +19,7 @@ class ReassignablePartition(base.Struct, kw_only=True):
     """int32; versions 0+."""
     replicas: list[int] | None = None
     """[]int32; versions 0+; nullable; default null; brokerId."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ReassignableTopic(base.Struct, kw_only=True):
@@ -29,7 +29,7 @@ class ReassignableTopic(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[ReassignablePartition] = []
     """[]ReassignablePartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AlterPartitionReassignmentsRequest(base.Message, kw_only=True):
@@ -41,7 +41,7 @@ class AlterPartitionReassignmentsRequest(base.Message, kw_only=True):
     """bool; versions 1+; default true."""
     topics: list[ReassignableTopic] = []
     """[]ReassignableTopic; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ReassignablePartition: ClassVar[type[ReassignablePartition]] = ReassignablePartition
     ReassignableTopic: ClassVar[type[ReassignableTopic]] = ReassignableTopic

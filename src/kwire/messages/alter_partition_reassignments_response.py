@@ -21,7 +21,7 @@ class ReassignablePartitionResponse(base.Struct, kw_only=True):
     """int16; versions 0+."""
     error_message: str | None = ""
     """string; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ReassignableTopicResponse(base.Struct, kw_only=True):
@@ -31,7 +31,7 @@ class ReassignableTopicResponse(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[ReassignablePartitionResponse] = []
     """[]ReassignablePartitionResponse; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AlterPartitionReassignmentsResponse(base.Message, kw_only=True):
@@ -47,7 +47,7 @@ class AlterPartitionReassignmentsResponse(base.Message, kw_only=True):
     """string; versions 0+; nullable."""
     responses: list[ReassignableTopicResponse] = []
     """[]ReassignableTopicResponse; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ReassignablePartitionResponse: ClassVar[type[ReassignablePartitionResponse]] = ReassignablePartitionResponse
     ReassignableTopicResponse: ClassVar[type[ReassignableTopicResponse]] = ReassignableTopicResponse

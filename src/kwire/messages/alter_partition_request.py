@@ -20,7 +20,7 @@ class BrokerState(base.Struct, kw_only=True):
     """int32; versions 3+; brokerId."""
     broker_epoch: int = -1
     """int64; versions 3+; default -1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class PartitionData(base.Struct, kw_only=True):
@@ -38,7 +38,7 @@ class PartitionData(base.Struct, kw_only=True):
     """int8; versions 1+."""
     partition_epoch: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicData(base.Struct, kw_only=True):
@@ -52,7 +52,7 @@ class TopicData(base.Struct, kw_only=True):
     """uuid; versions 2+; ignorable."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AlterPartitionRequest(base.Message, kw_only=True):
@@ -64,7 +64,7 @@ class AlterPartitionRequest(base.Message, kw_only=True):
     """int64; versions 0+; default -1."""
     topics: list[TopicData] = []
     """[]TopicData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     BrokerState: ClassVar[type[BrokerState]] = BrokerState
     PartitionData: ClassVar[type[PartitionData]] = PartitionData

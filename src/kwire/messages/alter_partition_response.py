@@ -30,7 +30,7 @@ class PartitionData(base.Struct, kw_only=True):
     """int8; versions 1+; ignorable."""
     partition_epoch: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicData(base.Struct, kw_only=True):
@@ -44,7 +44,7 @@ class TopicData(base.Struct, kw_only=True):
     """uuid; versions 2+; ignorable."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AlterPartitionResponse(base.Message, kw_only=True):
@@ -56,7 +56,7 @@ class AlterPartitionResponse(base.Message, kw_only=True):
     """int16; versions 0+."""
     topics: list[TopicData] = []
     """[]TopicData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     PartitionData: ClassVar[type[PartitionData]] = PartitionData
     TopicData: ClassVar[type[TopicData]] = TopicData

@@ -21,7 +21,7 @@ class AlterReplicaLogDirTopic(base.Struct, kw_only=True):
     """string; versions 0+; map key; topicName."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -34,7 +34,7 @@ class AlterReplicaLogDir(base.Struct, kw_only=True):
     """string; versions 0+; map key."""
     topics: base.Keyed[AlterReplicaLogDirTopic] = base.keyed()
     """[]AlterReplicaLogDirTopic; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("dirs")
@@ -43,7 +43,7 @@ class AlterReplicaLogDirsRequest(base.Message, kw_only=True):
 
     dirs: base.Keyed[AlterReplicaLogDir] = base.keyed()
     """[]AlterReplicaLogDir; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     AlterReplicaLogDirTopic: ClassVar[type[AlterReplicaLogDirTopic]] = AlterReplicaLogDirTopic
     AlterReplicaLogDir: ClassVar[type[AlterReplicaLogDir]] = AlterReplicaLogDir

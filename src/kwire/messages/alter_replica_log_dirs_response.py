@@ -19,7 +19,7 @@ class AlterReplicaLogDirPartitionResult(base.Struct, kw_only=True):
     """int32; versions 0+."""
     error_code: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AlterReplicaLogDirTopicResult(base.Struct, kw_only=True):
@@ -29,7 +29,7 @@ class AlterReplicaLogDirTopicResult(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[AlterReplicaLogDirPartitionResult] = []
     """[]AlterReplicaLogDirPartitionResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AlterReplicaLogDirsResponse(base.Message, kw_only=True):
@@ -39,7 +39,7 @@ class AlterReplicaLogDirsResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     results: list[AlterReplicaLogDirTopicResult] = []
     """[]AlterReplicaLogDirTopicResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     AlterReplicaLogDirPartitionResult: ClassVar[type[AlterReplicaLogDirPartitionResult]] = (
         AlterReplicaLogDirPartitionResult

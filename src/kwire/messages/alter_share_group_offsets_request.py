@@ -23,7 +23,7 @@ class AlterShareGroupOffsetsRequestPartition(base.Struct, kw_only=True):
     """int32; versions 0+."""
     start_offset: int = 0
     """int64; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AlterShareGroupOffsetsRequestTopic(base.Struct, kw_only=True):
@@ -35,7 +35,7 @@ class AlterShareGroupOffsetsRequestTopic(base.Struct, kw_only=True):
     """string; versions 0+; map key; topicName."""
     partitions: list[AlterShareGroupOffsetsRequestPartition] = []
     """[]AlterShareGroupOffsetsRequestPartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -46,7 +46,7 @@ class AlterShareGroupOffsetsRequest(base.Message, kw_only=True):
     """string; versions 0+; groupId."""
     topics: base.Keyed[AlterShareGroupOffsetsRequestTopic] = base.keyed()
     """[]AlterShareGroupOffsetsRequestTopic; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     AlterShareGroupOffsetsRequestPartition: ClassVar[type[AlterShareGroupOffsetsRequestPartition]] = (
         AlterShareGroupOffsetsRequestPartition

@@ -26,7 +26,7 @@ class AlterShareGroupOffsetsResponsePartition(base.Struct, kw_only=True):
     """int16; versions 0+."""
     error_message: str | None = None
     """string; versions 0+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AlterShareGroupOffsetsResponseTopic(base.Struct, kw_only=True):
@@ -40,7 +40,7 @@ class AlterShareGroupOffsetsResponseTopic(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partitions: list[AlterShareGroupOffsetsResponsePartition] = []
     """[]AlterShareGroupOffsetsResponsePartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("responses")
@@ -55,7 +55,7 @@ class AlterShareGroupOffsetsResponse(base.Message, kw_only=True):
     """string; versions 0+; nullable; default null."""
     responses: base.Keyed[AlterShareGroupOffsetsResponseTopic] = base.keyed()
     """[]AlterShareGroupOffsetsResponseTopic; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     AlterShareGroupOffsetsResponsePartition: ClassVar[type[AlterShareGroupOffsetsResponsePartition]] = (
         AlterShareGroupOffsetsResponsePartition

@@ -19,7 +19,7 @@ class ScramCredentialDeletion(base.Struct, kw_only=True):
     """string; versions 0+."""
     mechanism: int = 0
     """int8; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ScramCredentialUpsertion(base.Struct, kw_only=True):
@@ -35,7 +35,7 @@ class ScramCredentialUpsertion(base.Struct, kw_only=True):
     """bytes; versions 0+."""
     salted_password: bytes = b""
     """bytes; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AlterUserScramCredentialsRequest(base.Message, kw_only=True):
@@ -45,7 +45,7 @@ class AlterUserScramCredentialsRequest(base.Message, kw_only=True):
     """[]ScramCredentialDeletion; versions 0+."""
     upsertions: list[ScramCredentialUpsertion] = []
     """[]ScramCredentialUpsertion; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ScramCredentialDeletion: ClassVar[type[ScramCredentialDeletion]] = ScramCredentialDeletion
     ScramCredentialUpsertion: ClassVar[type[ScramCredentialUpsertion]] = ScramCredentialUpsertion

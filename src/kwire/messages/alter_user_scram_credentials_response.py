@@ -21,7 +21,7 @@ class AlterUserScramCredentialsResult(base.Struct, kw_only=True):
     """int16; versions 0+."""
     error_message: str | None = ""
     """string; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AlterUserScramCredentialsResponse(base.Message, kw_only=True):
@@ -31,7 +31,7 @@ class AlterUserScramCredentialsResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     results: list[AlterUserScramCredentialsResult] = []
     """[]AlterUserScramCredentialsResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     AlterUserScramCredentialsResult: ClassVar[type[AlterUserScramCredentialsResult]] = AlterUserScramCredentialsResult
     API_KEY: ClassVar[int | None] = 51

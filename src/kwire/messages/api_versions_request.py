@@ -23,7 +23,7 @@ class ApiVersionsRequest(base.Message, kw_only=True):
     """string; versions 5+; nullable; default null; ignorable."""
     node_id: int = -1
     """int32; versions 5+; default -1; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 18
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 5)

@@ -25,7 +25,7 @@ class ApiVersion(base.Struct, kw_only=True):
     """int16; versions 0+."""
     max_version: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class SupportedFeatureKey(base.Struct, kw_only=True):
@@ -39,7 +39,7 @@ class SupportedFeatureKey(base.Struct, kw_only=True):
     """int16; versions 3+."""
     max_version: int = 0
     """int16; versions 3+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class FinalizedFeatureKey(base.Struct, kw_only=True):
@@ -53,7 +53,7 @@ class FinalizedFeatureKey(base.Struct, kw_only=True):
     """int16; versions 3+."""
     min_version_level: int = 0
     """int16; versions 3+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("api_keys", "supported_features", "finalized_features")
@@ -74,7 +74,7 @@ class ApiVersionsResponse(base.Message, kw_only=True):
     """[]FinalizedFeatureKey; versions 3+; tag 2; ignorable."""
     zk_migration_ready: bool = False
     """bool; versions 3+; tag 3; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ApiVersion: ClassVar[type[ApiVersion]] = ApiVersion
     SupportedFeatureKey: ClassVar[type[SupportedFeatureKey]] = SupportedFeatureKey

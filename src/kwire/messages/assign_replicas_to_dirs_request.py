@@ -18,7 +18,7 @@ class PartitionData(base.Struct, kw_only=True):
 
     partition_index: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicData(base.Struct, kw_only=True):
@@ -28,7 +28,7 @@ class TopicData(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DirectoryData(base.Struct, kw_only=True):
@@ -38,7 +38,7 @@ class DirectoryData(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     topics: list[TopicData] = []
     """[]TopicData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AssignReplicasToDirsRequest(base.Message, kw_only=True):
@@ -50,7 +50,7 @@ class AssignReplicasToDirsRequest(base.Message, kw_only=True):
     """int64; versions 0+; default -1."""
     directories: list[DirectoryData] = []
     """[]DirectoryData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     PartitionData: ClassVar[type[PartitionData]] = PartitionData
     TopicData: ClassVar[type[TopicData]] = TopicData

@@ -20,7 +20,7 @@ class PartitionData(base.Struct, kw_only=True):
     """int32; versions 0+."""
     error_code: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicData(base.Struct, kw_only=True):
@@ -30,7 +30,7 @@ class TopicData(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DirectoryData(base.Struct, kw_only=True):
@@ -40,7 +40,7 @@ class DirectoryData(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     topics: list[TopicData] = []
     """[]TopicData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AssignReplicasToDirsResponse(base.Message, kw_only=True):
@@ -52,7 +52,7 @@ class AssignReplicasToDirsResponse(base.Message, kw_only=True):
     """int16; versions 0+."""
     directories: list[DirectoryData] = []
     """[]DirectoryData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     PartitionData: ClassVar[type[PartitionData]] = PartitionData
     TopicData: ClassVar[type[TopicData]] = TopicData

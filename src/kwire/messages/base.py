@@ -23,9 +23,6 @@ so importing a message imports neither the codec nor numba. With `views`, bytes 
 
 The garbage collector does not track objects of these classes (`gc=False`), which saves a third of the time to create
 them. An object that contains itself is never freed.
-
-Decoded objects share their empty lists and the structs of tagged fields that were not sent, until the attribute is read
-(`kwire.plan.layouts`). msgspec's own functions, such as `msgspec.structs.asdict`, return what is shared.
 """
 
 from __future__ import annotations
@@ -38,7 +35,6 @@ import msgspec
 
 from kwire.errors import UnsupportedVersion
 from kwire.messages.keyed import Keyed, KeyedList, NullableKeyed, keyed, with_find
-from kwire.messages.unknown_fields import NO_UNKNOWN_FIELDS, UnknownFieldsAttribute
 from kwire.schema.versions import NONE, Versions
 
 if TYPE_CHECKING:
@@ -47,7 +43,6 @@ if TYPE_CHECKING:
     from kwire.schema.model import Message as MessageSpec
 
 __all__ = [
-    "NO_UNKNOWN_FIELDS",
     "ZERO_UUID",
     "Keyed",
     "KeyedList",
@@ -94,18 +89,6 @@ class Struct(msgspec.Struct, array_like=True, gc=False):
 
     FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = ()
     """Other releases' JSON keys: (key, attribute of the class, lowest version, highest version)."""
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        slot = cls.__dict__.get("unknown_tagged_fields")
-        if slot is not None:
-            type.__setattr__(cls, "unknown_tagged_fields", UnknownFieldsAttribute(slot))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        for name in self.__struct_fields__:
-            getattr(self, name)  # replaces a default that objects share, which a copy must not
-        reduced: tuple[Any, ...] = super().__reduce__()  # type: ignore[assignment]
-        return reduced
 
     def __repr__(self) -> str:
         values = ((name, getattr(self, name), default) for name, default in defaults(type(self)))

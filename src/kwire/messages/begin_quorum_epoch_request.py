@@ -24,7 +24,7 @@ class PartitionData(base.Struct, kw_only=True):
     """int32; versions 0+; brokerId."""
     leader_epoch: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicData(base.Struct, kw_only=True):
@@ -34,7 +34,7 @@ class TopicData(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class LeaderEndpoint(base.Struct, kw_only=True):
@@ -48,7 +48,7 @@ class LeaderEndpoint(base.Struct, kw_only=True):
     """string; versions 1+."""
     port: int = 0
     """uint16; versions 1+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("leader_endpoints")
@@ -63,7 +63,7 @@ class BeginQuorumEpochRequest(base.Message, kw_only=True):
     """[]TopicData; versions 0+."""
     leader_endpoints: base.Keyed[LeaderEndpoint] = base.keyed()
     """[]LeaderEndpoint; versions 1+; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     PartitionData: ClassVar[type[PartitionData]] = PartitionData
     TopicData: ClassVar[type[TopicData]] = TopicData

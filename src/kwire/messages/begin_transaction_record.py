@@ -17,7 +17,7 @@ class BeginTransactionRecord(base.Message, kw_only=True):
 
     name: str | None = None
     """string; versions 0+; tag 0; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 23
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

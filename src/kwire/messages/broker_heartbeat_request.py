@@ -30,7 +30,7 @@ class BrokerHeartbeatRequest(base.Message, kw_only=True):
     """[]uuid; versions 1+; tag 0."""
     cordoned_log_dirs: list[uuid.UUID] | None = None
     """[]uuid; versions 2+; tag 1; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 63
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 2)

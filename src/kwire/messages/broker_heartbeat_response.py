@@ -25,7 +25,7 @@ class BrokerHeartbeatResponse(base.Message, kw_only=True):
     """bool; versions 0+; default true."""
     should_shut_down: bool = False
     """bool; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 63
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 2)

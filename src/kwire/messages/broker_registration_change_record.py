@@ -28,7 +28,7 @@ class BrokerRegistrationChangeRecord(base.Message, kw_only=True):
     """[]uuid; versions 2+; tag 2."""
     cordoned_log_dirs: list[uuid.UUID] | None = None
     """[]uuid; versions 3+; tag 3; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 17
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 3)

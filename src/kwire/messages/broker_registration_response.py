@@ -21,7 +21,7 @@ class BrokerRegistrationResponse(base.Message, kw_only=True):
     """int16; versions 0+."""
     broker_epoch: int = -1
     """int64; versions 0+; default -1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 62
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 4)

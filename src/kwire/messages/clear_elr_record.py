@@ -17,7 +17,7 @@ class ClearElrRecord(base.Message, kw_only=True):
 
     topic_name: str = ""
     """string; versions 0+; topicName."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 28
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

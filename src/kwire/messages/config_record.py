@@ -23,7 +23,7 @@ class ConfigRecord(base.Message, kw_only=True):
     """string; versions 0+."""
     value: str | None = ""
     """string; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 4
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

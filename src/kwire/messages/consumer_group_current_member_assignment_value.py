@@ -22,7 +22,7 @@ class TopicPartitions(base.Struct, kw_only=True):
     """[]int32; versions 0+."""
     assignment_epochs: list[int] | None = []
     """[]int32; versions 0+; tag 0; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ConsumerGroupCurrentMemberAssignmentValue(base.Message, kw_only=True):
@@ -38,7 +38,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(base.Message, kw_only=True):
     """[]TopicPartitions; versions 0+."""
     partitions_pending_revocation: list[TopicPartitions] = []
     """[]TopicPartitions; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopicPartitions: ClassVar[type[TopicPartitions]] = TopicPartitions
     API_KEY: ClassVar[int | None] = 8

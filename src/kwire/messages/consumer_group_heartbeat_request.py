@@ -20,7 +20,7 @@ class TopicPartitions(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ConsumerGroupHeartbeatRequest(base.Message, kw_only=True):
@@ -46,7 +46,7 @@ class ConsumerGroupHeartbeatRequest(base.Message, kw_only=True):
     """string; versions 0+; nullable; default null."""
     topic_partitions: list[TopicPartitions] | None = None
     """[]TopicPartitions; versions 0+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopicPartitions: ClassVar[type[TopicPartitions]] = TopicPartitions
     API_KEY: ClassVar[int | None] = 68

@@ -20,7 +20,7 @@ class TopicPartitions(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class Assignment(base.Struct, kw_only=True):
@@ -28,7 +28,7 @@ class Assignment(base.Struct, kw_only=True):
 
     topic_partitions: list[TopicPartitions] = []
     """[]TopicPartitions; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ConsumerGroupHeartbeatResponse(base.Message, kw_only=True):
@@ -48,7 +48,7 @@ class ConsumerGroupHeartbeatResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     assignment: Assignment | None = None
     """Assignment; versions 0+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopicPartitions: ClassVar[type[TopicPartitions]] = TopicPartitions
     Assignment: ClassVar[type[Assignment]] = Assignment

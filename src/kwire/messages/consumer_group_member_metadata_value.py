@@ -21,7 +21,7 @@ class ClassicProtocol(base.Struct, kw_only=True):
     """string; versions 0+."""
     metadata: bytes = b""
     """bytes; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ClassicMemberMetadata(base.Struct, kw_only=True):
@@ -31,7 +31,7 @@ class ClassicMemberMetadata(base.Struct, kw_only=True):
     """int32; versions 0+."""
     supported_protocols: list[ClassicProtocol] = []
     """[]ClassicProtocol; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ConsumerGroupMemberMetadataValue(base.Message, kw_only=True):
@@ -55,7 +55,7 @@ class ConsumerGroupMemberMetadataValue(base.Message, kw_only=True):
     """string; versions 0+; nullable."""
     classic_member_metadata: ClassicMemberMetadata | None = msgspec.field(default_factory=ClassicMemberMetadata)
     """ClassicMemberMetadata; versions 0+; tag 0; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ClassicProtocol: ClassVar[type[ClassicProtocol]] = ClassicProtocol
     ClassicMemberMetadata: ClassVar[type[ClassicMemberMetadata]] = ClassicMemberMetadata

@@ -20,7 +20,7 @@ class PartitionMetadata(base.Struct, kw_only=True):
     """int32; versions 0+."""
     racks: list[str] = []
     """[]string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicMetadata(base.Struct, kw_only=True):
@@ -34,7 +34,7 @@ class TopicMetadata(base.Struct, kw_only=True):
     """int32; versions 0+."""
     partition_metadata: list[PartitionMetadata] = []
     """[]PartitionMetadata; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ConsumerGroupPartitionMetadataValue(base.Message, kw_only=True):
@@ -42,7 +42,7 @@ class ConsumerGroupPartitionMetadataValue(base.Message, kw_only=True):
 
     topics: list[TopicMetadata] = []
     """[]TopicMetadata; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     PartitionMetadata: ClassVar[type[PartitionMetadata]] = PartitionMetadata
     TopicMetadata: ClassVar[type[TopicMetadata]] = TopicMetadata

@@ -20,7 +20,7 @@ class TopicPartition(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ConsumerGroupTargetAssignmentMemberValue(base.Message, kw_only=True):
@@ -28,7 +28,7 @@ class ConsumerGroupTargetAssignmentMemberValue(base.Message, kw_only=True):
 
     topic_partitions: list[TopicPartition] = []
     """[]TopicPartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopicPartition: ClassVar[type[TopicPartition]] = TopicPartition
     API_KEY: ClassVar[int | None] = 7

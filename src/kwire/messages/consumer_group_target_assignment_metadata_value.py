@@ -19,7 +19,7 @@ class ConsumerGroupTargetAssignmentMetadataValue(base.Message, kw_only=True):
     """int32; versions 0+."""
     assignment_timestamp: int = 0
     """int64; versions 0+; tag 0; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 6
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

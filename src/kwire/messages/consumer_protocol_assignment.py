@@ -21,7 +21,7 @@ class TopicPartition(base.Struct, kw_only=True):
     """string; versions 0+; map key; topicName."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("assigned_partitions")
@@ -32,7 +32,7 @@ class ConsumerProtocolAssignment(base.Message, kw_only=True):
     """[]TopicPartition; versions 0+."""
     user_data: bytes | None = None
     """bytes; versions 0+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopicPartition: ClassVar[type[TopicPartition]] = TopicPartition
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 3)

@@ -21,7 +21,7 @@ class TopicPartition(base.Struct, kw_only=True):
     """string; versions 1+; map key; topicName."""
     partitions: list[int] = []
     """[]int32; versions 1+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("owned_partitions")
@@ -38,7 +38,7 @@ class ConsumerProtocolSubscription(base.Message, kw_only=True):
     """int32; versions 2+; default -1; ignorable."""
     rack_id: str | None = None
     """string; versions 3+; nullable; default null; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopicPartition: ClassVar[type[TopicPartition]] = TopicPartition
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 3)

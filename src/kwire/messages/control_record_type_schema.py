@@ -17,7 +17,7 @@ class ControlRecordTypeSchema(base.Message, kw_only=True):
 
     type: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, -1)

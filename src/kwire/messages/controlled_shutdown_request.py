@@ -19,7 +19,7 @@ class ControlledShutdownRequest(base.Message, kw_only=True):
     """int32; versions 0+; brokerId."""
     broker_epoch: int = -1
     """int64; versions 2+; default -1; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 7
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 3)

@@ -21,7 +21,7 @@ class RemainingPartition(base.Struct, kw_only=True):
     """string; versions 0+; map key; topicName."""
     partition_index: int = 0
     """int32; versions 0+; map key."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("remaining_partitions")
@@ -32,7 +32,7 @@ class ControlledShutdownResponse(base.Message, kw_only=True):
     """int16; versions 0+."""
     remaining_partitions: base.Keyed[RemainingPartition] = base.keyed()
     """[]RemainingPartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     RemainingPartition: ClassVar[type[RemainingPartition]] = RemainingPartition
     API_KEY: ClassVar[int | None] = 7

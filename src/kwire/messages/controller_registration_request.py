@@ -26,7 +26,7 @@ class Listener(base.Struct, kw_only=True):
     """uint16; versions 0+."""
     security_protocol: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class Feature(base.Struct, kw_only=True):
@@ -40,7 +40,7 @@ class Feature(base.Struct, kw_only=True):
     """int16; versions 0+."""
     max_supported_version: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("listeners", "features")
@@ -57,7 +57,7 @@ class ControllerRegistrationRequest(base.Message, kw_only=True):
     """[]Listener; versions 0+."""
     features: base.Keyed[Feature] = base.keyed()
     """[]Feature; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     Listener: ClassVar[type[Listener]] = Listener
     Feature: ClassVar[type[Feature]] = Feature

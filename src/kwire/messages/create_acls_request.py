@@ -29,7 +29,7 @@ class AclCreation(base.Struct, kw_only=True):
     """int8; versions 0+."""
     permission_type: int = 0
     """int8; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class CreateAclsRequest(base.Message, kw_only=True):
@@ -37,7 +37,7 @@ class CreateAclsRequest(base.Message, kw_only=True):
 
     creations: list[AclCreation] = []
     """[]AclCreation; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     AclCreation: ClassVar[type[AclCreation]] = AclCreation
     API_KEY: ClassVar[int | None] = 30

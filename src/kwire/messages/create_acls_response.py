@@ -19,7 +19,7 @@ class AclCreationResult(base.Struct, kw_only=True):
     """int16; versions 0+."""
     error_message: str | None = ""
     """string; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class CreateAclsResponse(base.Message, kw_only=True):
@@ -29,7 +29,7 @@ class CreateAclsResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     results: list[AclCreationResult] = []
     """[]AclCreationResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     AclCreationResult: ClassVar[type[AclCreationResult]] = AclCreationResult
     API_KEY: ClassVar[int | None] = 30

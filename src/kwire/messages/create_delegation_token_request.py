@@ -19,7 +19,7 @@ class CreatableRenewers(base.Struct, kw_only=True):
     """string; versions 0+."""
     principal_name: str = ""
     """string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class CreateDelegationTokenRequest(base.Message, kw_only=True):
@@ -33,7 +33,7 @@ class CreateDelegationTokenRequest(base.Message, kw_only=True):
     """[]CreatableRenewers; versions 0+."""
     max_lifetime_ms: int = 0
     """int64; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     CreatableRenewers: ClassVar[type[CreatableRenewers]] = CreatableRenewers
     API_KEY: ClassVar[int | None] = 38

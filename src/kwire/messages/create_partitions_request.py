@@ -17,7 +17,7 @@ class CreatePartitionsAssignment(base.Struct, kw_only=True):
 
     broker_ids: list[int] = []
     """[]int32; versions 0+; brokerId."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class CreatePartitionsTopic(base.Struct, kw_only=True):
@@ -31,7 +31,7 @@ class CreatePartitionsTopic(base.Struct, kw_only=True):
     """int32; versions 0+."""
     assignments: list[CreatePartitionsAssignment] | None = []
     """[]CreatePartitionsAssignment; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -44,7 +44,7 @@ class CreatePartitionsRequest(base.Message, kw_only=True):
     """int32; versions 0+."""
     validate_only: bool = False
     """bool; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     CreatePartitionsAssignment: ClassVar[type[CreatePartitionsAssignment]] = CreatePartitionsAssignment
     CreatePartitionsTopic: ClassVar[type[CreatePartitionsTopic]] = CreatePartitionsTopic

@@ -21,7 +21,7 @@ class CreatePartitionsTopicResult(base.Struct, kw_only=True):
     """int16; versions 0+."""
     error_message: str | None = None
     """string; versions 0+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class CreatePartitionsResponse(base.Message, kw_only=True):
@@ -31,7 +31,7 @@ class CreatePartitionsResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     results: list[CreatePartitionsTopicResult] = []
     """[]CreatePartitionsTopicResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     CreatePartitionsTopicResult: ClassVar[type[CreatePartitionsTopicResult]] = CreatePartitionsTopicResult
     API_KEY: ClassVar[int | None] = 37

@@ -21,7 +21,7 @@ class CreatableReplicaAssignment(base.Struct, kw_only=True):
     """int32; versions 0+; map key."""
     broker_ids: list[int] = []
     """[]int32; versions 0+; brokerId."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class CreatableTopicConfig(base.Struct, kw_only=True):
@@ -33,7 +33,7 @@ class CreatableTopicConfig(base.Struct, kw_only=True):
     """string; versions 0+; map key."""
     value: str | None = ""
     """string; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("assignments", "configs")
@@ -52,7 +52,7 @@ class CreatableTopic(base.Struct, kw_only=True):
     """[]CreatableReplicaAssignment; versions 0+."""
     configs: base.Keyed[CreatableTopicConfig] = base.keyed()
     """[]CreatableTopicConfig; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -65,7 +65,7 @@ class CreateTopicsRequest(base.Message, kw_only=True):
     """int32; versions 0+; default 60000."""
     validate_only: bool = False
     """bool; versions 1+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     CreatableReplicaAssignment: ClassVar[type[CreatableReplicaAssignment]] = CreatableReplicaAssignment
     CreatableTopicConfig: ClassVar[type[CreatableTopicConfig]] = CreatableTopicConfig

@@ -26,7 +26,7 @@ class CreatableTopicConfigs(base.Struct, kw_only=True):
     """int8; versions 5+; default -1; ignorable."""
     is_sensitive: bool = False
     """bool; versions 5+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class CreatableTopicResult(base.Struct, kw_only=True):
@@ -50,7 +50,7 @@ class CreatableTopicResult(base.Struct, kw_only=True):
     """[]CreatableTopicConfigs; versions 5+; nullable; ignorable."""
     topic_config_error_code: int = 0
     """int16; versions 5+; tag 0; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -61,7 +61,7 @@ class CreateTopicsResponse(base.Message, kw_only=True):
     """int32; versions 2+; ignorable."""
     topics: base.Keyed[CreatableTopicResult] = base.keyed()
     """[]CreatableTopicResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     CreatableTopicConfigs: ClassVar[type[CreatableTopicConfigs]] = CreatableTopicConfigs
     CreatableTopicResult: ClassVar[type[CreatableTopicResult]] = CreatableTopicResult

@@ -21,7 +21,7 @@ class DefaultPrincipalData(base.Message, kw_only=True):
     """string; versions 0+."""
     token_authenticated: bool = False
     """bool; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)

@@ -29,7 +29,7 @@ class DelegationTokenRecord(base.Message, kw_only=True):
     """int64; versions 0+."""
     token_id: str = ""
     """string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 10
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

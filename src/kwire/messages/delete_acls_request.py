@@ -29,7 +29,7 @@ class DeleteAclsFilter(base.Struct, kw_only=True):
     """int8; versions 0+."""
     permission_type: int = 0
     """int8; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DeleteAclsRequest(base.Message, kw_only=True):
@@ -37,7 +37,7 @@ class DeleteAclsRequest(base.Message, kw_only=True):
 
     filters: list[DeleteAclsFilter] = []
     """[]DeleteAclsFilter; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DeleteAclsFilter: ClassVar[type[DeleteAclsFilter]] = DeleteAclsFilter
     API_KEY: ClassVar[int | None] = 31

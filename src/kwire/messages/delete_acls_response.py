@@ -33,7 +33,7 @@ class DeleteAclsMatchingAcl(base.Struct, kw_only=True):
     """int8; versions 0+."""
     permission_type: int = 0
     """int8; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DeleteAclsFilterResult(base.Struct, kw_only=True):
@@ -45,7 +45,7 @@ class DeleteAclsFilterResult(base.Struct, kw_only=True):
     """string; versions 0+; nullable."""
     matching_acls: list[DeleteAclsMatchingAcl] = []
     """[]DeleteAclsMatchingAcl; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DeleteAclsResponse(base.Message, kw_only=True):
@@ -55,7 +55,7 @@ class DeleteAclsResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     filter_results: list[DeleteAclsFilterResult] = []
     """[]DeleteAclsFilterResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DeleteAclsMatchingAcl: ClassVar[type[DeleteAclsMatchingAcl]] = DeleteAclsMatchingAcl
     DeleteAclsFilterResult: ClassVar[type[DeleteAclsFilterResult]] = DeleteAclsFilterResult

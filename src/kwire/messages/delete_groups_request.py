@@ -17,7 +17,7 @@ class DeleteGroupsRequest(base.Message, kw_only=True):
 
     groups_names: list[str] = []
     """[]string; versions 0+; groupId."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 42
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 3)

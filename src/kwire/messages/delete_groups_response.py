@@ -23,7 +23,7 @@ class DeletableGroupResult(base.Struct, kw_only=True):
     """int16; versions 0+."""
     error_message: str | None = None
     """string; versions 3+; nullable; default null; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("results")
@@ -34,7 +34,7 @@ class DeleteGroupsResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     results: base.Keyed[DeletableGroupResult] = base.keyed()
     """[]DeletableGroupResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DeletableGroupResult: ClassVar[type[DeletableGroupResult]] = DeletableGroupResult
     API_KEY: ClassVar[int | None] = 42

@@ -19,7 +19,7 @@ class DeleteRecordsPartition(base.Struct, kw_only=True):
     """int32; versions 0+."""
     offset: int = 0
     """int64; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DeleteRecordsTopic(base.Struct, kw_only=True):
@@ -29,7 +29,7 @@ class DeleteRecordsTopic(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[DeleteRecordsPartition] = []
     """[]DeleteRecordsPartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DeleteRecordsRequest(base.Message, kw_only=True):
@@ -39,7 +39,7 @@ class DeleteRecordsRequest(base.Message, kw_only=True):
     """[]DeleteRecordsTopic; versions 0+."""
     timeout_ms: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DeleteRecordsPartition: ClassVar[type[DeleteRecordsPartition]] = DeleteRecordsPartition
     DeleteRecordsTopic: ClassVar[type[DeleteRecordsTopic]] = DeleteRecordsTopic

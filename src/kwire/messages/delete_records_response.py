@@ -23,7 +23,7 @@ class DeleteRecordsPartitionResult(base.Struct, kw_only=True):
     """int64; versions 0+."""
     error_code: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("partitions")
@@ -36,7 +36,7 @@ class DeleteRecordsTopicResult(base.Struct, kw_only=True):
     """string; versions 0+; map key; topicName."""
     partitions: base.Keyed[DeleteRecordsPartitionResult] = base.keyed()
     """[]DeleteRecordsPartitionResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -47,7 +47,7 @@ class DeleteRecordsResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     topics: base.Keyed[DeleteRecordsTopicResult] = base.keyed()
     """[]DeleteRecordsTopicResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DeleteRecordsPartitionResult: ClassVar[type[DeleteRecordsPartitionResult]] = DeleteRecordsPartitionResult
     DeleteRecordsTopicResult: ClassVar[type[DeleteRecordsTopicResult]] = DeleteRecordsTopicResult

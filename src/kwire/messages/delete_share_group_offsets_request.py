@@ -17,7 +17,7 @@ class DeleteShareGroupOffsetsRequestTopic(base.Struct, kw_only=True):
 
     topic_name: str = ""
     """string; versions 0+; topicName."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DeleteShareGroupOffsetsRequest(base.Message, kw_only=True):
@@ -27,7 +27,7 @@ class DeleteShareGroupOffsetsRequest(base.Message, kw_only=True):
     """string; versions 0+; groupId."""
     topics: list[DeleteShareGroupOffsetsRequestTopic] = []
     """[]DeleteShareGroupOffsetsRequestTopic; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DeleteShareGroupOffsetsRequestTopic: ClassVar[type[DeleteShareGroupOffsetsRequestTopic]] = (
         DeleteShareGroupOffsetsRequestTopic

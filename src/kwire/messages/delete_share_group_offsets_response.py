@@ -24,7 +24,7 @@ class DeleteShareGroupOffsetsResponseTopic(base.Struct, kw_only=True):
     """int16; versions 0+."""
     error_message: str | None = None
     """string; versions 0+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DeleteShareGroupOffsetsResponse(base.Message, kw_only=True):
@@ -38,7 +38,7 @@ class DeleteShareGroupOffsetsResponse(base.Message, kw_only=True):
     """string; versions 0+; nullable; default null."""
     responses: list[DeleteShareGroupOffsetsResponseTopic] = []
     """[]DeleteShareGroupOffsetsResponseTopic; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DeleteShareGroupOffsetsResponseTopic: ClassVar[type[DeleteShareGroupOffsetsResponseTopic]] = (
         DeleteShareGroupOffsetsResponseTopic

@@ -18,7 +18,7 @@ class PartitionData(base.Struct, kw_only=True):
 
     partition: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DeleteStateData(base.Struct, kw_only=True):
@@ -28,7 +28,7 @@ class DeleteStateData(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DeleteShareGroupStateRequest(base.Message, kw_only=True):
@@ -38,7 +38,7 @@ class DeleteShareGroupStateRequest(base.Message, kw_only=True):
     """string; versions 0+."""
     topics: list[DeleteStateData] = []
     """[]DeleteStateData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     PartitionData: ClassVar[type[PartitionData]] = PartitionData
     DeleteStateData: ClassVar[type[DeleteStateData]] = DeleteStateData

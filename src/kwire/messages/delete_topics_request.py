@@ -20,7 +20,7 @@ class DeleteTopicState(base.Struct, kw_only=True):
     """string; versions 6+; nullable; default null; topicName."""
     topic_id: uuid.UUID = base.ZERO_UUID
     """uuid; versions 6+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DeleteTopicsRequest(base.Message, kw_only=True):
@@ -32,7 +32,7 @@ class DeleteTopicsRequest(base.Message, kw_only=True):
     """[]string; versions 0-5; ignorable; topicName."""
     timeout_ms: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DeleteTopicState: ClassVar[type[DeleteTopicState]] = DeleteTopicState
     API_KEY: ClassVar[int | None] = 20

@@ -26,7 +26,7 @@ class DeletableTopicResult(base.Struct, kw_only=True):
     """int16; versions 0+."""
     error_message: str | None = None
     """string; versions 5+; nullable; default null; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("responses")
@@ -37,7 +37,7 @@ class DeleteTopicsResponse(base.Message, kw_only=True):
     """int32; versions 1+; ignorable."""
     responses: base.Keyed[DeletableTopicResult] = base.keyed()
     """[]DeletableTopicResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DeletableTopicResult: ClassVar[type[DeletableTopicResult]] = DeletableTopicResult
     API_KEY: ClassVar[int | None] = 20

@@ -29,7 +29,7 @@ class DescribeAclsRequest(base.Message, kw_only=True):
     """int8; versions 0+."""
     permission_type: int = 0
     """int8; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 29
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 3)

@@ -23,7 +23,7 @@ class AclDescription(base.Struct, kw_only=True):
     """int8; versions 0+."""
     permission_type: int = 0
     """int8; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeAclsResource(base.Struct, kw_only=True):
@@ -42,7 +42,7 @@ class DescribeAclsResource(base.Struct, kw_only=True):
     """int8; versions 1+; default 3."""
     acls: list[AclDescription] = []
     """[]AclDescription; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeAclsResponse(base.Message, kw_only=True):
@@ -56,7 +56,7 @@ class DescribeAclsResponse(base.Message, kw_only=True):
     """string; versions 0+; nullable."""
     resources: list[DescribeAclsResource] = []
     """[]DescribeAclsResource; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     AclDescription: ClassVar[type[AclDescription]] = AclDescription
     DescribeAclsResource: ClassVar[type[DescribeAclsResource]] = DescribeAclsResource

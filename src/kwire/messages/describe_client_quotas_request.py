@@ -21,7 +21,7 @@ class ComponentData(base.Struct, kw_only=True):
     """int8; versions 0+."""
     match: str | None = ""
     """string; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeClientQuotasRequest(base.Message, kw_only=True):
@@ -31,7 +31,7 @@ class DescribeClientQuotasRequest(base.Message, kw_only=True):
     """[]ComponentData; versions 0+."""
     strict: bool = False
     """bool; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ComponentData: ClassVar[type[ComponentData]] = ComponentData
     API_KEY: ClassVar[int | None] = 48

@@ -19,7 +19,7 @@ class EntityData(base.Struct, kw_only=True):
     """string; versions 0+."""
     entity_name: str | None = ""
     """string; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ValueData(base.Struct, kw_only=True):
@@ -29,7 +29,7 @@ class ValueData(base.Struct, kw_only=True):
     """string; versions 0+."""
     value: float = 0.0
     """float64; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class EntryData(base.Struct, kw_only=True):
@@ -39,7 +39,7 @@ class EntryData(base.Struct, kw_only=True):
     """[]EntityData; versions 0+."""
     values: list[ValueData] = []
     """[]ValueData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeClientQuotasResponse(base.Message, kw_only=True):
@@ -53,7 +53,7 @@ class DescribeClientQuotasResponse(base.Message, kw_only=True):
     """string; versions 0+; nullable."""
     entries: list[EntryData] | None = []
     """[]EntryData; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     EntityData: ClassVar[type[EntityData]] = EntityData
     ValueData: ClassVar[type[ValueData]] = ValueData

@@ -21,7 +21,7 @@ class DescribeClusterRequest(base.Message, kw_only=True):
     """int8; versions 1+; default 1."""
     include_fenced_brokers: bool = False
     """bool; versions 2+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 60
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 2)

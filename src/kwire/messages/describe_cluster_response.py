@@ -27,7 +27,7 @@ class DescribeClusterBroker(base.Struct, kw_only=True):
     """string; versions 0+; nullable; default null."""
     is_fenced: bool = False
     """bool; versions 2+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("brokers")
@@ -50,7 +50,7 @@ class DescribeClusterResponse(base.Message, kw_only=True):
     """[]DescribeClusterBroker; versions 0+."""
     cluster_authorized_operations: int = -2147483648
     """int32; versions 0+; default -2147483648."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DescribeClusterBroker: ClassVar[type[DescribeClusterBroker]] = DescribeClusterBroker
     API_KEY: ClassVar[int | None] = 60

@@ -21,7 +21,7 @@ class DescribeConfigsResource(base.Struct, kw_only=True):
     """string; versions 0+."""
     configuration_keys: list[str] | None = []
     """[]string; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeConfigsRequest(base.Message, kw_only=True):
@@ -33,7 +33,7 @@ class DescribeConfigsRequest(base.Message, kw_only=True):
     """bool; versions 1+."""
     include_documentation: bool = False
     """bool; versions 3+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DescribeConfigsResource: ClassVar[type[DescribeConfigsResource]] = DescribeConfigsResource
     API_KEY: ClassVar[int | None] = 32

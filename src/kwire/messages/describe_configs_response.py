@@ -26,7 +26,7 @@ class DescribeConfigsSynonym(base.Struct, kw_only=True):
     """string; versions 1+; nullable."""
     source: int = 0
     """int8; versions 1+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeConfigsResourceResult(base.Struct, kw_only=True):
@@ -50,7 +50,7 @@ class DescribeConfigsResourceResult(base.Struct, kw_only=True):
     """int8; versions 3+; ignorable."""
     documentation: str | None = ""
     """string; versions 3+; nullable; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeConfigsResult(base.Struct, kw_only=True):
@@ -66,7 +66,7 @@ class DescribeConfigsResult(base.Struct, kw_only=True):
     """string; versions 0+."""
     configs: list[DescribeConfigsResourceResult] = []
     """[]DescribeConfigsResourceResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeConfigsResponse(base.Message, kw_only=True):
@@ -76,7 +76,7 @@ class DescribeConfigsResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     results: list[DescribeConfigsResult] = []
     """[]DescribeConfigsResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DescribeConfigsSynonym: ClassVar[type[DescribeConfigsSynonym]] = DescribeConfigsSynonym
     DescribeConfigsResourceResult: ClassVar[type[DescribeConfigsResourceResult]] = DescribeConfigsResourceResult

@@ -19,7 +19,7 @@ class DescribeDelegationTokenOwner(base.Struct, kw_only=True):
     """string; versions 0+."""
     principal_name: str = ""
     """string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeDelegationTokenRequest(base.Message, kw_only=True):
@@ -27,7 +27,7 @@ class DescribeDelegationTokenRequest(base.Message, kw_only=True):
 
     owners: list[DescribeDelegationTokenOwner] | None = []
     """[]DescribeDelegationTokenOwner; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DescribeDelegationTokenOwner: ClassVar[type[DescribeDelegationTokenOwner]] = DescribeDelegationTokenOwner
     API_KEY: ClassVar[int | None] = 41

@@ -19,7 +19,7 @@ class DescribedDelegationTokenRenewer(base.Struct, kw_only=True):
     """string; versions 0+."""
     principal_name: str = ""
     """string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribedDelegationToken(base.Struct, kw_only=True):
@@ -45,7 +45,7 @@ class DescribedDelegationToken(base.Struct, kw_only=True):
     """bytes; versions 0+."""
     renewers: list[DescribedDelegationTokenRenewer] = []
     """[]DescribedDelegationTokenRenewer; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeDelegationTokenResponse(base.Message, kw_only=True):
@@ -57,7 +57,7 @@ class DescribeDelegationTokenResponse(base.Message, kw_only=True):
     """[]DescribedDelegationToken; versions 0+."""
     throttle_time_ms: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DescribedDelegationTokenRenewer: ClassVar[type[DescribedDelegationTokenRenewer]] = DescribedDelegationTokenRenewer
     DescribedDelegationToken: ClassVar[type[DescribedDelegationToken]] = DescribedDelegationToken

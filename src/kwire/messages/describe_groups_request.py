@@ -19,7 +19,7 @@ class DescribeGroupsRequest(base.Message, kw_only=True):
     """[]string; versions 0+; groupId."""
     include_authorized_operations: bool = False
     """bool; versions 3+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 15
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 6)

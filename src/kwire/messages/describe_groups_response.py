@@ -27,7 +27,7 @@ class DescribedGroupMember(base.Struct, kw_only=True):
     """bytes; versions 0+."""
     member_assignment: bytes = b""
     """bytes; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribedGroup(base.Struct, kw_only=True):
@@ -49,7 +49,7 @@ class DescribedGroup(base.Struct, kw_only=True):
     """[]DescribedGroupMember; versions 0+."""
     authorized_operations: int = -2147483648
     """int32; versions 3+; default -2147483648."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeGroupsResponse(base.Message, kw_only=True):
@@ -59,7 +59,7 @@ class DescribeGroupsResponse(base.Message, kw_only=True):
     """int32; versions 1+; ignorable."""
     groups: list[DescribedGroup] = []
     """[]DescribedGroup; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DescribedGroupMember: ClassVar[type[DescribedGroupMember]] = DescribedGroupMember
     DescribedGroup: ClassVar[type[DescribedGroup]] = DescribedGroup

@@ -23,7 +23,7 @@ class DescribableLogDirTopic(base.Struct, kw_only=True):
     """string; versions 0+; map key; topicName."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -32,7 +32,7 @@ class DescribeLogDirsRequest(base.Message, kw_only=True):
 
     topics: base.NullableKeyed[DescribableLogDirTopic] = base.keyed()
     """[]DescribableLogDirTopic; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DescribableLogDirTopic: ClassVar[type[DescribableLogDirTopic]] = DescribableLogDirTopic
     API_KEY: ClassVar[int | None] = 35

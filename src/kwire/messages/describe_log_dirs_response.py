@@ -23,7 +23,7 @@ class DescribeLogDirsPartition(base.Struct, kw_only=True):
     """int64; versions 0+."""
     is_future_key: bool = False
     """bool; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeLogDirsTopic(base.Struct, kw_only=True):
@@ -33,7 +33,7 @@ class DescribeLogDirsTopic(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[DescribeLogDirsPartition] = []
     """[]DescribeLogDirsPartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeLogDirsResult(base.Struct, kw_only=True):
@@ -51,7 +51,7 @@ class DescribeLogDirsResult(base.Struct, kw_only=True):
     """int64; versions 4+; default -1; ignorable."""
     is_cordoned: bool = False
     """bool; versions 5+; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeLogDirsResponse(base.Message, kw_only=True):
@@ -63,7 +63,7 @@ class DescribeLogDirsResponse(base.Message, kw_only=True):
     """int16; versions 3+; ignorable."""
     results: list[DescribeLogDirsResult] = []
     """[]DescribeLogDirsResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DescribeLogDirsPartition: ClassVar[type[DescribeLogDirsPartition]] = DescribeLogDirsPartition
     DescribeLogDirsTopic: ClassVar[type[DescribeLogDirsTopic]] = DescribeLogDirsTopic

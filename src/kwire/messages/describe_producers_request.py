@@ -21,7 +21,7 @@ class TopicRequest(base.Struct, kw_only=True):
     """string; versions 0+; map key; topicName."""
     partition_indexes: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -30,7 +30,7 @@ class DescribeProducersRequest(base.Message, kw_only=True):
 
     topics: base.Keyed[TopicRequest] = base.keyed()
     """[]TopicRequest; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopicRequest: ClassVar[type[TopicRequest]] = TopicRequest
     API_KEY: ClassVar[int | None] = 61

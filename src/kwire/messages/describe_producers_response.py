@@ -27,7 +27,7 @@ class ProducerState(base.Struct, kw_only=True):
     """int32; versions 0+."""
     current_txn_start_offset: int = -1
     """int64; versions 0+; default -1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class PartitionResponse(base.Struct, kw_only=True):
@@ -41,7 +41,7 @@ class PartitionResponse(base.Struct, kw_only=True):
     """string; versions 0+; nullable; default null."""
     active_producers: list[ProducerState] = []
     """[]ProducerState; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicResponse(base.Struct, kw_only=True):
@@ -51,7 +51,7 @@ class TopicResponse(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[PartitionResponse] = []
     """[]PartitionResponse; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeProducersResponse(base.Message, kw_only=True):
@@ -61,7 +61,7 @@ class DescribeProducersResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     topics: list[TopicResponse] = []
     """[]TopicResponse; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ProducerState: ClassVar[type[ProducerState]] = ProducerState
     PartitionResponse: ClassVar[type[PartitionResponse]] = PartitionResponse

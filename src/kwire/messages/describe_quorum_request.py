@@ -17,7 +17,7 @@ class PartitionData(base.Struct, kw_only=True):
 
     partition_index: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicData(base.Struct, kw_only=True):
@@ -27,7 +27,7 @@ class TopicData(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeQuorumRequest(base.Message, kw_only=True):
@@ -35,7 +35,7 @@ class DescribeQuorumRequest(base.Message, kw_only=True):
 
     topics: list[TopicData] = []
     """[]TopicData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     PartitionData: ClassVar[type[PartitionData]] = PartitionData
     TopicData: ClassVar[type[TopicData]] = TopicData

@@ -26,7 +26,7 @@ class ReplicaState(base.Struct, kw_only=True):
     """int64; versions 1+; default -1; ignorable."""
     last_caught_up_timestamp: int = -1
     """int64; versions 1+; default -1; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class PartitionData(base.Struct, kw_only=True):
@@ -48,7 +48,7 @@ class PartitionData(base.Struct, kw_only=True):
     """[]ReplicaState; versions 0+."""
     observers: list[ReplicaState] = []
     """[]ReplicaState; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicData(base.Struct, kw_only=True):
@@ -58,7 +58,7 @@ class TopicData(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class Listener(base.Struct, kw_only=True):
@@ -72,7 +72,7 @@ class Listener(base.Struct, kw_only=True):
     """string; versions 2+."""
     port: int = 0
     """uint16; versions 2+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("listeners")
@@ -85,7 +85,7 @@ class Node(base.Struct, kw_only=True):
     """int32; versions 2+; map key; brokerId."""
     listeners: base.Keyed[Listener] = base.keyed()
     """[]Listener; versions 2+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("nodes")
@@ -100,7 +100,7 @@ class DescribeQuorumResponse(base.Message, kw_only=True):
     """[]TopicData; versions 0+."""
     nodes: base.Keyed[Node] = base.keyed()
     """[]Node; versions 2+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ReplicaState: ClassVar[type[ReplicaState]] = ReplicaState
     PartitionData: ClassVar[type[PartitionData]] = PartitionData

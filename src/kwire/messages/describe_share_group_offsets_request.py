@@ -23,7 +23,7 @@ class DescribeShareGroupOffsetsRequestTopic(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeShareGroupOffsetsRequestGroup(base.Struct, kw_only=True):
@@ -33,7 +33,7 @@ class DescribeShareGroupOffsetsRequestGroup(base.Struct, kw_only=True):
     """string; versions 0+; groupId."""
     topics: list[DescribeShareGroupOffsetsRequestTopic] | None = []
     """[]DescribeShareGroupOffsetsRequestTopic; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeShareGroupOffsetsRequest(base.Message, kw_only=True):
@@ -41,7 +41,7 @@ class DescribeShareGroupOffsetsRequest(base.Message, kw_only=True):
 
     groups: list[DescribeShareGroupOffsetsRequestGroup] = []
     """[]DescribeShareGroupOffsetsRequestGroup; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DescribeShareGroupOffsetsRequestTopic: ClassVar[type[DescribeShareGroupOffsetsRequestTopic]] = (
         DescribeShareGroupOffsetsRequestTopic

@@ -33,7 +33,7 @@ class DescribeShareGroupOffsetsResponsePartition(base.Struct, kw_only=True):
     """int16; versions 0+."""
     error_message: str | None = None
     """string; versions 0+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeShareGroupOffsetsResponseTopic(base.Struct, kw_only=True):
@@ -45,7 +45,7 @@ class DescribeShareGroupOffsetsResponseTopic(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partitions: list[DescribeShareGroupOffsetsResponsePartition] = []
     """[]DescribeShareGroupOffsetsResponsePartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeShareGroupOffsetsResponseGroup(base.Struct, kw_only=True):
@@ -59,7 +59,7 @@ class DescribeShareGroupOffsetsResponseGroup(base.Struct, kw_only=True):
     """int16; versions 0+."""
     error_message: str | None = None
     """string; versions 0+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeShareGroupOffsetsResponse(base.Message, kw_only=True):
@@ -69,7 +69,7 @@ class DescribeShareGroupOffsetsResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     groups: list[DescribeShareGroupOffsetsResponseGroup] = []
     """[]DescribeShareGroupOffsetsResponseGroup; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DescribeShareGroupOffsetsResponsePartition: ClassVar[type[DescribeShareGroupOffsetsResponsePartition]] = (
         DescribeShareGroupOffsetsResponsePartition

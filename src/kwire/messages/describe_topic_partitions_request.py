@@ -17,7 +17,7 @@ class TopicRequest(base.Struct, kw_only=True):
 
     name: str = ""
     """string; versions 0+; topicName."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class Cursor(base.Struct, kw_only=True):
@@ -27,7 +27,7 @@ class Cursor(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partition_index: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeTopicPartitionsRequest(base.Message, kw_only=True):
@@ -39,7 +39,7 @@ class DescribeTopicPartitionsRequest(base.Message, kw_only=True):
     """int32; versions 0+; default 2000."""
     cursor: Cursor | None = None
     """Cursor; versions 0+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopicRequest: ClassVar[type[TopicRequest]] = TopicRequest
     Cursor: ClassVar[type[Cursor]] = Cursor

@@ -39,7 +39,7 @@ class DescribeTopicPartitionsResponsePartition(base.Struct, kw_only=True):
     """[]int32; versions 0+; nullable; default null; brokerId."""
     offline_replicas: list[int] = []
     """[]int32; versions 0+; ignorable; brokerId."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeTopicPartitionsResponseTopic(base.Struct, kw_only=True):
@@ -59,7 +59,7 @@ class DescribeTopicPartitionsResponseTopic(base.Struct, kw_only=True):
     """[]DescribeTopicPartitionsResponsePartition; versions 0+."""
     topic_authorized_operations: int = -2147483648
     """int32; versions 0+; default -2147483648."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class Cursor(base.Struct, kw_only=True):
@@ -69,7 +69,7 @@ class Cursor(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partition_index: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -82,7 +82,7 @@ class DescribeTopicPartitionsResponse(base.Message, kw_only=True):
     """[]DescribeTopicPartitionsResponseTopic; versions 0+."""
     next_cursor: Cursor | None = None
     """Cursor; versions 0+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     DescribeTopicPartitionsResponsePartition: ClassVar[type[DescribeTopicPartitionsResponsePartition]] = (
         DescribeTopicPartitionsResponsePartition

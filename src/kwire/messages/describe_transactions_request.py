@@ -17,7 +17,7 @@ class DescribeTransactionsRequest(base.Message, kw_only=True):
 
     transactional_ids: list[str] = []
     """[]string; versions 0+; transactionalId."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 65
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

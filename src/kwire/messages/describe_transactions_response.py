@@ -21,7 +21,7 @@ class TopicData(base.Struct, kw_only=True):
     """string; versions 0+; map key; topicName."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -44,7 +44,7 @@ class TransactionState(base.Struct, kw_only=True):
     """int16; versions 0+."""
     topics: base.Keyed[TopicData] = base.keyed()
     """[]TopicData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeTransactionsResponse(base.Message, kw_only=True):
@@ -54,7 +54,7 @@ class DescribeTransactionsResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     transaction_states: list[TransactionState] = []
     """[]TransactionState; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopicData: ClassVar[type[TopicData]] = TopicData
     TransactionState: ClassVar[type[TransactionState]] = TransactionState

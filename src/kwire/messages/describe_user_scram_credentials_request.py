@@ -17,7 +17,7 @@ class UserName(base.Struct, kw_only=True):
 
     name: str = ""
     """string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeUserScramCredentialsRequest(base.Message, kw_only=True):
@@ -25,7 +25,7 @@ class DescribeUserScramCredentialsRequest(base.Message, kw_only=True):
 
     users: list[UserName] | None = []
     """[]UserName; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     UserName: ClassVar[type[UserName]] = UserName
     API_KEY: ClassVar[int | None] = 50

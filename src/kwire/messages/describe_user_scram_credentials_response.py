@@ -19,7 +19,7 @@ class CredentialInfo(base.Struct, kw_only=True):
     """int8; versions 0+."""
     iterations: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeUserScramCredentialsResult(base.Struct, kw_only=True):
@@ -33,7 +33,7 @@ class DescribeUserScramCredentialsResult(base.Struct, kw_only=True):
     """string; versions 0+; nullable."""
     credential_infos: list[CredentialInfo] = []
     """[]CredentialInfo; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribeUserScramCredentialsResponse(base.Message, kw_only=True):
@@ -47,7 +47,7 @@ class DescribeUserScramCredentialsResponse(base.Message, kw_only=True):
     """string; versions 0+; nullable."""
     results: list[DescribeUserScramCredentialsResult] = []
     """[]DescribeUserScramCredentialsResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     CredentialInfo: ClassVar[type[CredentialInfo]] = CredentialInfo
     DescribeUserScramCredentialsResult: ClassVar[type[DescribeUserScramCredentialsResult]] = (

@@ -23,7 +23,7 @@ class TopicPartitions(base.Struct, kw_only=True):
     """string; versions 0+; map key; topicName."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topic_partitions")
@@ -36,7 +36,7 @@ class ElectLeadersRequest(base.Message, kw_only=True):
     """[]TopicPartitions; versions 0+; nullable."""
     timeout_ms: int = 60000
     """int32; versions 0+; default 60000."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopicPartitions: ClassVar[type[TopicPartitions]] = TopicPartitions
     API_KEY: ClassVar[int | None] = 43

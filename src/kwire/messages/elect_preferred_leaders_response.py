@@ -21,7 +21,7 @@ class PartitionResult(base.Struct, kw_only=True):
     """int16; versions 0+."""
     error_message: str | None = ""
     """string; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ReplicaElectionResult(base.Struct, kw_only=True):
@@ -31,7 +31,7 @@ class ReplicaElectionResult(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partition_result: list[PartitionResult] = []
     """[]PartitionResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ElectPreferredLeadersResponse(base.Message, kw_only=True):
@@ -41,7 +41,7 @@ class ElectPreferredLeadersResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     replica_election_results: list[ReplicaElectionResult] = []
     """[]ReplicaElectionResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     PartitionResult: ClassVar[type[PartitionResult]] = PartitionResult
     ReplicaElectionResult: ClassVar[type[ReplicaElectionResult]] = ReplicaElectionResult

@@ -20,7 +20,7 @@ class ReplicaInfo(base.Struct, kw_only=True):
     """int32; versions 1+; brokerId."""
     candidate_directory_id: uuid.UUID = base.ZERO_UUID
     """uuid; versions 1+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class PartitionData(base.Struct, kw_only=True):
@@ -36,7 +36,7 @@ class PartitionData(base.Struct, kw_only=True):
     """[]int32; versions 0; ignorable."""
     preferred_candidates: list[ReplicaInfo] = []
     """[]ReplicaInfo; versions 1+; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicData(base.Struct, kw_only=True):
@@ -46,7 +46,7 @@ class TopicData(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class LeaderEndpoint(base.Struct, kw_only=True):
@@ -60,7 +60,7 @@ class LeaderEndpoint(base.Struct, kw_only=True):
     """string; versions 1+."""
     port: int = 0
     """uint16; versions 1+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("leader_endpoints")
@@ -73,7 +73,7 @@ class EndQuorumEpochRequest(base.Message, kw_only=True):
     """[]TopicData; versions 0+."""
     leader_endpoints: base.Keyed[LeaderEndpoint] = base.keyed()
     """[]LeaderEndpoint; versions 1+; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ReplicaInfo: ClassVar[type[ReplicaInfo]] = ReplicaInfo
     PartitionData: ClassVar[type[PartitionData]] = PartitionData

@@ -23,7 +23,7 @@ class EndTxnRequest(base.Message, kw_only=True):
     """int16; versions 0+."""
     committed: bool = False
     """bool; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 26
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 5)

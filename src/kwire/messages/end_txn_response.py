@@ -23,7 +23,7 @@ class EndTxnResponse(base.Message, kw_only=True):
     """int64; versions 5+; default -1; ignorable; producerId."""
     producer_epoch: int = -1
     """int16; versions 5+; default -1; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 26
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 5)

@@ -21,7 +21,7 @@ class EnvelopeRequest(base.Message, kw_only=True):
     """bytes; versions 0+; nullable."""
     client_host_address: bytes = b""
     """bytes; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 58
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

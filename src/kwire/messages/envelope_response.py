@@ -19,7 +19,7 @@ class EnvelopeResponse(base.Message, kw_only=True):
     """bytes; versions 0+; nullable; default null."""
     error_code: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 58
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

@@ -19,7 +19,7 @@ class ExpireDelegationTokenRequest(base.Message, kw_only=True):
     """bytes; versions 0+."""
     expiry_time_period_ms: int = 0
     """int64; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 40
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 2)

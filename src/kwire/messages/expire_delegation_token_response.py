@@ -21,7 +21,7 @@ class ExpireDelegationTokenResponse(base.Message, kw_only=True):
     """int64; versions 0+."""
     throttle_time_ms: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 40
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 2)

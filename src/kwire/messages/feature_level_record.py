@@ -19,7 +19,7 @@ class FeatureLevelRecord(base.Message, kw_only=True):
     """string; versions 0+."""
     feature_level: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 12
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

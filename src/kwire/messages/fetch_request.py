@@ -22,7 +22,7 @@ class ReplicaState(base.Struct, kw_only=True):
     """int32; versions 15+; default -1; brokerId."""
     replica_epoch: int = -1
     """int64; versions 15+; default -1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class FetchPartition(base.Struct, kw_only=True):
@@ -49,7 +49,7 @@ class FetchPartition(base.Struct, kw_only=True):
     """uuid; versions 17+; tag 0; ignorable."""
     high_watermark: int = 9223372036854775807
     """int64; versions 18+; tag 1; default 9223372036854775807; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class FetchTopic(base.Struct, kw_only=True):
@@ -66,7 +66,7 @@ class FetchTopic(base.Struct, kw_only=True):
     """uuid; versions 13+; ignorable."""
     partitions: list[FetchPartition] = []
     """[]FetchPartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ForgottenTopic(base.Struct, kw_only=True):
@@ -83,7 +83,7 @@ class ForgottenTopic(base.Struct, kw_only=True):
     """uuid; versions 13+; ignorable."""
     partitions: list[int] = []
     """[]int32; versions 7+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class FetchRequest(base.Message, kw_only=True):
@@ -113,7 +113,7 @@ class FetchRequest(base.Message, kw_only=True):
     """string; versions 12+; tag 0; nullable; default null; ignorable."""
     replica_state: ReplicaState = msgspec.field(default_factory=ReplicaState)
     """ReplicaState; versions 15+; tag 1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ReplicaState: ClassVar[type[ReplicaState]] = ReplicaState
     FetchPartition: ClassVar[type[FetchPartition]] = FetchPartition

@@ -31,7 +31,7 @@ class EpochEndOffset(base.Struct, kw_only=True):
     """int32; versions 12+; default -1."""
     end_offset: int = -1
     """int64; versions 12+; default -1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class LeaderIdAndEpoch(base.Struct, kw_only=True):
@@ -41,7 +41,7 @@ class LeaderIdAndEpoch(base.Struct, kw_only=True):
     """int32; versions 12+; default -1; brokerId."""
     leader_epoch: int = -1
     """int32; versions 12+; default -1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class SnapshotId(base.Struct, kw_only=True):
@@ -51,7 +51,7 @@ class SnapshotId(base.Struct, kw_only=True):
     """int64; versions 0+; default -1."""
     epoch: int = -1
     """int32; versions 0+; default -1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AbortedTransaction(base.Struct, kw_only=True):
@@ -61,7 +61,7 @@ class AbortedTransaction(base.Struct, kw_only=True):
     """int64; versions 4+; producerId."""
     first_offset: int = 0
     """int64; versions 4+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class PartitionData(base.Struct, kw_only=True):
@@ -95,7 +95,7 @@ class PartitionData(base.Struct, kw_only=True):
     """LeaderIdAndEpoch; versions 12+; tag 1."""
     snapshot_id: SnapshotId = msgspec.field(default_factory=SnapshotId)
     """SnapshotId; versions 12+; tag 2."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class FetchableTopicResponse(base.Struct, kw_only=True):
@@ -112,7 +112,7 @@ class FetchableTopicResponse(base.Struct, kw_only=True):
     """uuid; versions 13+; ignorable."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class NodeEndpoint(base.Struct, kw_only=True):
@@ -128,7 +128,7 @@ class NodeEndpoint(base.Struct, kw_only=True):
     """int32; versions 16+."""
     rack: str | None = None
     """string; versions 16+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("node_endpoints")
@@ -145,7 +145,7 @@ class FetchResponse(base.Message, kw_only=True):
     """[]FetchableTopicResponse; versions 0+."""
     node_endpoints: base.Keyed[NodeEndpoint] = base.keyed()
     """[]NodeEndpoint; versions 16+; tag 0."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     EpochEndOffset: ClassVar[type[EpochEndOffset]] = EpochEndOffset
     LeaderIdAndEpoch: ClassVar[type[LeaderIdAndEpoch]] = LeaderIdAndEpoch

@@ -22,7 +22,7 @@ class SnapshotId(base.Struct, kw_only=True):
     """int64; versions 0+."""
     epoch: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class PartitionSnapshot(base.Struct, kw_only=True):
@@ -38,7 +38,7 @@ class PartitionSnapshot(base.Struct, kw_only=True):
     """int64; versions 0+."""
     replica_directory_id: uuid.UUID = base.ZERO_UUID
     """uuid; versions 1+; tag 0; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicSnapshot(base.Struct, kw_only=True):
@@ -48,7 +48,7 @@ class TopicSnapshot(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[PartitionSnapshot] = []
     """[]PartitionSnapshot; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class FetchSnapshotRequest(base.Message, kw_only=True):
@@ -62,7 +62,7 @@ class FetchSnapshotRequest(base.Message, kw_only=True):
     """[]TopicSnapshot; versions 0+."""
     cluster_id: str | None = None
     """string; versions 0+; tag 0; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     SnapshotId: ClassVar[type[SnapshotId]] = SnapshotId
     PartitionSnapshot: ClassVar[type[PartitionSnapshot]] = PartitionSnapshot

@@ -28,7 +28,7 @@ class SnapshotId(base.Struct, kw_only=True):
     """int64; versions 0+."""
     epoch: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class LeaderIdAndEpoch(base.Struct, kw_only=True):
@@ -38,7 +38,7 @@ class LeaderIdAndEpoch(base.Struct, kw_only=True):
     """int32; versions 0+; brokerId."""
     leader_epoch: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class PartitionSnapshot(base.Struct, kw_only=True):
@@ -58,7 +58,7 @@ class PartitionSnapshot(base.Struct, kw_only=True):
     """records; versions 0+."""
     current_leader: LeaderIdAndEpoch = msgspec.field(default_factory=LeaderIdAndEpoch)
     """LeaderIdAndEpoch; versions 0+; tag 0."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicSnapshot(base.Struct, kw_only=True):
@@ -68,7 +68,7 @@ class TopicSnapshot(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[PartitionSnapshot] = []
     """[]PartitionSnapshot; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class NodeEndpoint(base.Struct, kw_only=True):
@@ -82,7 +82,7 @@ class NodeEndpoint(base.Struct, kw_only=True):
     """string; versions 1+."""
     port: int = 0
     """uint16; versions 1+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("node_endpoints")
@@ -97,7 +97,7 @@ class FetchSnapshotResponse(base.Message, kw_only=True):
     """[]TopicSnapshot; versions 0+."""
     node_endpoints: base.Keyed[NodeEndpoint] = base.keyed()
     """[]NodeEndpoint; versions 1+; tag 0."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     SnapshotId: ClassVar[type[SnapshotId]] = SnapshotId
     LeaderIdAndEpoch: ClassVar[type[LeaderIdAndEpoch]] = LeaderIdAndEpoch

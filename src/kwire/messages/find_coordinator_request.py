@@ -21,7 +21,7 @@ class FindCoordinatorRequest(base.Message, kw_only=True):
     """int8; versions 1+."""
     coordinator_keys: list[str] = []
     """[]string; versions 4+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 10
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 6)

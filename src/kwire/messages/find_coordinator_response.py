@@ -27,7 +27,7 @@ class Coordinator(base.Struct, kw_only=True):
     """int16; versions 4+."""
     error_message: str | None = ""
     """string; versions 4+; nullable; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class FindCoordinatorResponse(base.Message, kw_only=True):
@@ -47,7 +47,7 @@ class FindCoordinatorResponse(base.Message, kw_only=True):
     """int32; versions 0-3."""
     coordinators: list[Coordinator] = []
     """[]Coordinator; versions 4+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     Coordinator: ClassVar[type[Coordinator]] = Coordinator
     API_KEY: ClassVar[int | None] = 10

@@ -18,7 +18,7 @@ class GetTelemetrySubscriptionsRequest(base.Message, kw_only=True):
 
     client_instance_id: uuid.UUID = base.ZERO_UUID
     """uuid; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 71
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

@@ -34,7 +34,7 @@ class GetTelemetrySubscriptionsResponse(base.Message, kw_only=True):
     """bool; versions 0+."""
     requested_metrics: list[str] = []
     """[]string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 71
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

@@ -31,7 +31,7 @@ class MemberMetadata(base.Struct, kw_only=True):
     """bytes; versions 0+."""
     assignment: bytes = b""
     """bytes; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class GroupMetadataValue(base.Message, kw_only=True):
@@ -49,7 +49,7 @@ class GroupMetadataValue(base.Message, kw_only=True):
     """int64; versions 2+; default -1; ignorable."""
     members: list[MemberMetadata] = []
     """[]MemberMetadata; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     MemberMetadata: ClassVar[type[MemberMetadata]] = MemberMetadata
     API_KEY: ClassVar[int | None] = 2

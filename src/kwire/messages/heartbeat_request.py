@@ -23,7 +23,7 @@ class HeartbeatRequest(base.Message, kw_only=True):
     """string; versions 0+."""
     group_instance_id: str | None = None
     """string; versions 3+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 12
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 4)

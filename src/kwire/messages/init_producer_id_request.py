@@ -27,7 +27,7 @@ class InitProducerIdRequest(base.Message, kw_only=True):
     """bool; versions 6+."""
     keep_prepared_txn: bool = False
     """bool; versions 6+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 22
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 6)

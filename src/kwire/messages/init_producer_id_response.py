@@ -27,7 +27,7 @@ class InitProducerIdResponse(base.Message, kw_only=True):
     """int64; versions 6+; default -1; producerId."""
     ongoing_txn_producer_epoch: int = -1
     """int16; versions 6+; default -1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 22
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 6)

@@ -22,7 +22,7 @@ class PartitionData(base.Struct, kw_only=True):
     """int32; versions 0+."""
     start_offset: int = 0
     """int64; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class InitializeStateData(base.Struct, kw_only=True):
@@ -32,7 +32,7 @@ class InitializeStateData(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class InitializeShareGroupStateRequest(base.Message, kw_only=True):
@@ -42,7 +42,7 @@ class InitializeShareGroupStateRequest(base.Message, kw_only=True):
     """string; versions 0+."""
     topics: list[InitializeStateData] = []
     """[]InitializeStateData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     PartitionData: ClassVar[type[PartitionData]] = PartitionData
     InitializeStateData: ClassVar[type[InitializeStateData]] = InitializeStateData

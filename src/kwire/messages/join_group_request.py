@@ -21,7 +21,7 @@ class JoinGroupRequestProtocol(base.Struct, kw_only=True):
     """string; versions 0+; map key."""
     metadata: bytes = b""
     """bytes; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("protocols")
@@ -44,7 +44,7 @@ class JoinGroupRequest(base.Message, kw_only=True):
     """[]JoinGroupRequestProtocol; versions 0+."""
     reason: str | None = None
     """string; versions 8+; nullable; default null; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     JoinGroupRequestProtocol: ClassVar[type[JoinGroupRequestProtocol]] = JoinGroupRequestProtocol
     API_KEY: ClassVar[int | None] = 11

@@ -21,7 +21,7 @@ class JoinGroupResponseMember(base.Struct, kw_only=True):
     """string; versions 5+; nullable; default null; ignorable."""
     metadata: bytes = b""
     """bytes; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class JoinGroupResponse(base.Message, kw_only=True):
@@ -45,7 +45,7 @@ class JoinGroupResponse(base.Message, kw_only=True):
     """string; versions 0+."""
     members: list[JoinGroupResponseMember] = []
     """[]JoinGroupResponseMember; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     JoinGroupResponseMember: ClassVar[type[JoinGroupResponseMember]] = JoinGroupResponseMember
     API_KEY: ClassVar[int | None] = 11

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import msgspec
 
-from kwire.messages.unknown_fields import Slot
-
 T = TypeVar("T")
+Slot = Any
+"""A member descriptor, for which Python has no type."""
 
 
 class KeyedList(list[T]):

@@ -47,7 +47,7 @@ class LeaderAndIsrPartitionState(base.Struct, kw_only=True):
     """bool; versions 1+; ignorable."""
     leader_recovery_state: int = 0
     """int8; versions 6+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class LeaderAndIsrTopicState(base.Struct, kw_only=True):
@@ -61,7 +61,7 @@ class LeaderAndIsrTopicState(base.Struct, kw_only=True):
     """uuid; versions 5+; ignorable."""
     partition_states: list[LeaderAndIsrPartitionState] = []
     """[]LeaderAndIsrPartitionState; versions 2+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class LeaderAndIsrLiveLeader(base.Struct, kw_only=True):
@@ -73,7 +73,7 @@ class LeaderAndIsrLiveLeader(base.Struct, kw_only=True):
     """string; versions 0+."""
     port: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class LeaderAndIsrRequest(base.Message, kw_only=True):
@@ -95,7 +95,7 @@ class LeaderAndIsrRequest(base.Message, kw_only=True):
     """[]LeaderAndIsrTopicState; versions 2+."""
     live_leaders: list[LeaderAndIsrLiveLeader] = []
     """[]LeaderAndIsrLiveLeader; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     LeaderAndIsrPartitionState: ClassVar[builtins.type[LeaderAndIsrPartitionState]] = LeaderAndIsrPartitionState
     LeaderAndIsrTopicState: ClassVar[builtins.type[LeaderAndIsrTopicState]] = LeaderAndIsrTopicState

@@ -22,7 +22,7 @@ class LeaderAndIsrPartitionError(base.Struct, kw_only=True):
     """int32; versions 0+."""
     error_code: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class LeaderAndIsrTopicError(base.Struct, kw_only=True):
@@ -34,7 +34,7 @@ class LeaderAndIsrTopicError(base.Struct, kw_only=True):
     """uuid; versions 5+; map key."""
     partition_errors: list[LeaderAndIsrPartitionError] = []
     """[]LeaderAndIsrPartitionError; versions 5+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -47,7 +47,7 @@ class LeaderAndIsrResponse(base.Message, kw_only=True):
     """[]LeaderAndIsrPartitionError; versions 0-4."""
     topics: base.Keyed[LeaderAndIsrTopicError] = base.keyed()
     """[]LeaderAndIsrTopicError; versions 5+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     LeaderAndIsrPartitionError: ClassVar[type[LeaderAndIsrPartitionError]] = LeaderAndIsrPartitionError
     LeaderAndIsrTopicError: ClassVar[type[LeaderAndIsrTopicError]] = LeaderAndIsrTopicError

@@ -20,7 +20,7 @@ class Voter(base.Struct, kw_only=True):
     """int32; versions 0+."""
     voter_directory_id: uuid.UUID = base.ZERO_UUID
     """uuid; versions 1+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class LeaderChangeMessage(base.Message, kw_only=True):
@@ -34,7 +34,7 @@ class LeaderChangeMessage(base.Message, kw_only=True):
     """[]Voter; versions 0+."""
     granting_voters: list[Voter] = []
     """[]Voter; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     Voter: ClassVar[type[Voter]] = Voter
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 1)

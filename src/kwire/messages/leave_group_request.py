@@ -21,7 +21,7 @@ class MemberIdentity(base.Struct, kw_only=True):
     """string; versions 3+; nullable; default null."""
     reason: str | None = None
     """string; versions 5+; nullable; default null; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class LeaveGroupRequest(base.Message, kw_only=True):
@@ -33,7 +33,7 @@ class LeaveGroupRequest(base.Message, kw_only=True):
     """string; versions 0-2."""
     members: list[MemberIdentity] = []
     """[]MemberIdentity; versions 3+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     MemberIdentity: ClassVar[type[MemberIdentity]] = MemberIdentity
     API_KEY: ClassVar[int | None] = 13

@@ -21,7 +21,7 @@ class MemberResponse(base.Struct, kw_only=True):
     """string; versions 3+; nullable."""
     error_code: int = 0
     """int16; versions 3+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class LeaveGroupResponse(base.Message, kw_only=True):
@@ -33,7 +33,7 @@ class LeaveGroupResponse(base.Message, kw_only=True):
     """int16; versions 0+."""
     members: list[MemberResponse] = []
     """[]MemberResponse; versions 3+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     MemberResponse: ClassVar[type[MemberResponse]] = MemberResponse
     API_KEY: ClassVar[int | None] = 13

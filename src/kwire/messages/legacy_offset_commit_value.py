@@ -21,7 +21,7 @@ class LegacyOffsetCommitValue(base.Message, kw_only=True):
     """string; versions 0."""
     commit_timestamp: int = 0
     """int64; versions 0."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 0
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

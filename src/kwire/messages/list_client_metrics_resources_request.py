@@ -15,7 +15,7 @@ __all__ = ["ListClientMetricsResourcesRequest"]
 class ListClientMetricsResourcesRequest(base.Message, kw_only=True):
     """Request, api key 74; versions 0; flexible 0+; listeners broker."""
 
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 74
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

@@ -17,7 +17,7 @@ class ClientMetricsResource(base.Struct, kw_only=True):
 
     name: str = ""
     """string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ListClientMetricsResourcesResponse(base.Message, kw_only=True):
@@ -29,7 +29,7 @@ class ListClientMetricsResourcesResponse(base.Message, kw_only=True):
     """int16; versions 0+."""
     client_metrics_resources: list[ClientMetricsResource] = []
     """[]ClientMetricsResource; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ClientMetricsResource: ClassVar[type[ClientMetricsResource]] = ClientMetricsResource
     API_KEY: ClassVar[int | None] = 74

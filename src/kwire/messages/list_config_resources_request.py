@@ -17,7 +17,7 @@ class ListConfigResourcesRequest(base.Message, kw_only=True):
 
     resource_types: list[int] = []
     """[]int8; versions 1+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 74
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 1)

@@ -19,7 +19,7 @@ class ConfigResource(base.Struct, kw_only=True):
     """string; versions 0+."""
     resource_type: int = 16
     """int8; versions 1+; default 16; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ListConfigResourcesResponse(base.Message, kw_only=True):
@@ -31,7 +31,7 @@ class ListConfigResourcesResponse(base.Message, kw_only=True):
     """int16; versions 0+."""
     config_resources: list[ConfigResource] = []
     """[]ConfigResource; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ConfigResource: ClassVar[type[ConfigResource]] = ConfigResource
     API_KEY: ClassVar[int | None] = 74

@@ -19,7 +19,7 @@ class ListGroupsRequest(base.Message, kw_only=True):
     """[]string; versions 4+."""
     types_filter: list[str] = []
     """[]string; versions 5+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 16
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 5)

@@ -23,7 +23,7 @@ class ListedGroup(base.Struct, kw_only=True):
     """string; versions 4+; ignorable."""
     group_type: str = ""
     """string; versions 5+; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ListGroupsResponse(base.Message, kw_only=True):
@@ -35,7 +35,7 @@ class ListGroupsResponse(base.Message, kw_only=True):
     """int16; versions 0+."""
     groups: list[ListedGroup] = []
     """[]ListedGroup; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ListedGroup: ClassVar[type[ListedGroup]] = ListedGroup
     API_KEY: ClassVar[int | None] = 16

@@ -23,7 +23,7 @@ class ListOffsetPartition(base.Struct, kw_only=True):
     """int64; versions 0+."""
     max_num_offsets: int = 1
     """int32; versions 0; default 1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ListOffsetTopic(base.Struct, kw_only=True):
@@ -33,7 +33,7 @@ class ListOffsetTopic(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[ListOffsetPartition] = []
     """[]ListOffsetPartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ListOffsetRequest(base.Message, kw_only=True):
@@ -45,7 +45,7 @@ class ListOffsetRequest(base.Message, kw_only=True):
     """int8; versions 2+."""
     topics: list[ListOffsetTopic] = []
     """[]ListOffsetTopic; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ListOffsetPartition: ClassVar[type[ListOffsetPartition]] = ListOffsetPartition
     ListOffsetTopic: ClassVar[type[ListOffsetTopic]] = ListOffsetTopic

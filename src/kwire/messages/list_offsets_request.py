@@ -23,7 +23,7 @@ class ListOffsetsPartition(base.Struct, kw_only=True):
     """int64; versions 0+."""
     max_num_offsets: int = 1
     """int32; versions 0; default 1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ListOffsetsTopic(base.Struct, kw_only=True):
@@ -33,7 +33,7 @@ class ListOffsetsTopic(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[ListOffsetsPartition] = []
     """[]ListOffsetsPartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ListOffsetsRequest(base.Message, kw_only=True):
@@ -47,7 +47,7 @@ class ListOffsetsRequest(base.Message, kw_only=True):
     """[]ListOffsetsTopic; versions 0+."""
     timeout_ms: int = 0
     """int32; versions 10+; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ListOffsetsPartition: ClassVar[type[ListOffsetsPartition]] = ListOffsetsPartition
     ListOffsetsTopic: ClassVar[type[ListOffsetsTopic]] = ListOffsetsTopic

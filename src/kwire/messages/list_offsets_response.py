@@ -27,7 +27,7 @@ class ListOffsetsPartitionResponse(base.Struct, kw_only=True):
     """int64; versions 1+; default -1."""
     leader_epoch: int = -1
     """int32; versions 4+; default -1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ListOffsetsTopicResponse(base.Struct, kw_only=True):
@@ -37,7 +37,7 @@ class ListOffsetsTopicResponse(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[ListOffsetsPartitionResponse] = []
     """[]ListOffsetsPartitionResponse; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ListOffsetsResponse(base.Message, kw_only=True):
@@ -47,7 +47,7 @@ class ListOffsetsResponse(base.Message, kw_only=True):
     """int32; versions 2+; ignorable."""
     topics: list[ListOffsetsTopicResponse] = []
     """[]ListOffsetsTopicResponse; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ListOffsetsPartitionResponse: ClassVar[type[ListOffsetsPartitionResponse]] = ListOffsetsPartitionResponse
     ListOffsetsTopicResponse: ClassVar[type[ListOffsetsTopicResponse]] = ListOffsetsTopicResponse

@@ -19,7 +19,7 @@ class ListPartitionReassignmentsTopics(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partition_indexes: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ListPartitionReassignmentsRequest(base.Message, kw_only=True):
@@ -29,7 +29,7 @@ class ListPartitionReassignmentsRequest(base.Message, kw_only=True):
     """int32; versions 0+; default 60000."""
     topics: list[ListPartitionReassignmentsTopics] | None = None
     """[]ListPartitionReassignmentsTopics; versions 0+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ListPartitionReassignmentsTopics: ClassVar[type[ListPartitionReassignmentsTopics]] = (
         ListPartitionReassignmentsTopics

@@ -23,7 +23,7 @@ class OngoingPartitionReassignment(base.Struct, kw_only=True):
     """[]int32; versions 0+; brokerId."""
     removing_replicas: list[int] = []
     """[]int32; versions 0+; brokerId."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class OngoingTopicReassignment(base.Struct, kw_only=True):
@@ -33,7 +33,7 @@ class OngoingTopicReassignment(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[OngoingPartitionReassignment] = []
     """[]OngoingPartitionReassignment; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ListPartitionReassignmentsResponse(base.Message, kw_only=True):
@@ -47,7 +47,7 @@ class ListPartitionReassignmentsResponse(base.Message, kw_only=True):
     """string; versions 0+; nullable."""
     topics: list[OngoingTopicReassignment] = []
     """[]OngoingTopicReassignment; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     OngoingPartitionReassignment: ClassVar[type[OngoingPartitionReassignment]] = OngoingPartitionReassignment
     OngoingTopicReassignment: ClassVar[type[OngoingTopicReassignment]] = OngoingTopicReassignment

@@ -23,7 +23,7 @@ class ListTransactionsRequest(base.Message, kw_only=True):
     """int64; versions 1+; default -1."""
     transactional_id_pattern: str | None = None
     """string; versions 2+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 66
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 2)

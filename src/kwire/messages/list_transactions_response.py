@@ -21,7 +21,7 @@ class TransactionState(base.Struct, kw_only=True):
     """int64; versions 0+; producerId."""
     transaction_state: str = ""
     """string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ListTransactionsResponse(base.Message, kw_only=True):
@@ -35,7 +35,7 @@ class ListTransactionsResponse(base.Message, kw_only=True):
     """[]string; versions 0+."""
     transaction_states: list[TransactionState] = []
     """[]TransactionState; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TransactionState: ClassVar[type[TransactionState]] = TransactionState
     API_KEY: ClassVar[int | None] = 66

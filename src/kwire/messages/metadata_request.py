@@ -20,7 +20,7 @@ class MetadataRequestTopic(base.Struct, kw_only=True):
     """uuid; versions 10+; ignorable."""
     name: str | None = ""
     """string; versions 0+; nullable in 10+; topicName."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class MetadataRequest(base.Message, kw_only=True):
@@ -34,7 +34,7 @@ class MetadataRequest(base.Message, kw_only=True):
     """bool; versions 8-10."""
     include_topic_authorized_operations: bool = False
     """bool; versions 8+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     MetadataRequestTopic: ClassVar[type[MetadataRequestTopic]] = MetadataRequestTopic
     API_KEY: ClassVar[int | None] = 3

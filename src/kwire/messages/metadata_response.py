@@ -26,7 +26,7 @@ class MetadataResponseBroker(base.Struct, kw_only=True):
     """int32; versions 0+."""
     rack: str | None = None
     """string; versions 1+; nullable; default null; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class MetadataResponsePartition(base.Struct, kw_only=True):
@@ -46,7 +46,7 @@ class MetadataResponsePartition(base.Struct, kw_only=True):
     """[]int32; versions 0+; brokerId."""
     offline_replicas: list[int] = []
     """[]int32; versions 5+; ignorable; brokerId."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class MetadataResponseTopic(base.Struct, kw_only=True):
@@ -66,7 +66,7 @@ class MetadataResponseTopic(base.Struct, kw_only=True):
     """[]MetadataResponsePartition; versions 0+."""
     topic_authorized_operations: int = -2147483648
     """int32; versions 8+; default -2147483648."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("brokers", "topics")
@@ -87,7 +87,7 @@ class MetadataResponse(base.Message, kw_only=True):
     """int32; versions 8-10; default -2147483648."""
     error_code: int = 0
     """int16; versions 13+; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     MetadataResponseBroker: ClassVar[type[MetadataResponseBroker]] = MetadataResponseBroker
     MetadataResponsePartition: ClassVar[type[MetadataResponsePartition]] = MetadataResponsePartition

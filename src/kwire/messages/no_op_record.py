@@ -15,7 +15,7 @@ __all__ = ["NoOpRecord"]
 class NoOpRecord(base.Message, kw_only=True):
     """Metadata, record type 20; versions 0; flexible 0+."""
 
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 20
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

@@ -26,7 +26,7 @@ class OffsetCommitRequestPartition(base.Struct, kw_only=True):
     """int64; versions 1; default -1."""
     committed_metadata: str | None = ""
     """string; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class OffsetCommitRequestTopic(base.Struct, kw_only=True):
@@ -38,7 +38,7 @@ class OffsetCommitRequestTopic(base.Struct, kw_only=True):
     """uuid; versions 10+; ignorable."""
     partitions: list[OffsetCommitRequestPartition] = []
     """[]OffsetCommitRequestPartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class OffsetCommitRequest(base.Message, kw_only=True):
@@ -56,7 +56,7 @@ class OffsetCommitRequest(base.Message, kw_only=True):
     """int64; versions 2-4; default -1; ignorable."""
     topics: list[OffsetCommitRequestTopic] = []
     """[]OffsetCommitRequestTopic; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     OffsetCommitRequestPartition: ClassVar[type[OffsetCommitRequestPartition]] = OffsetCommitRequestPartition
     OffsetCommitRequestTopic: ClassVar[type[OffsetCommitRequestTopic]] = OffsetCommitRequestTopic

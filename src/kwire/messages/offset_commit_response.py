@@ -20,7 +20,7 @@ class OffsetCommitResponsePartition(base.Struct, kw_only=True):
     """int32; versions 0+."""
     error_code: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class OffsetCommitResponseTopic(base.Struct, kw_only=True):
@@ -32,7 +32,7 @@ class OffsetCommitResponseTopic(base.Struct, kw_only=True):
     """uuid; versions 10+; ignorable."""
     partitions: list[OffsetCommitResponsePartition] = []
     """[]OffsetCommitResponsePartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class OffsetCommitResponse(base.Message, kw_only=True):
@@ -42,7 +42,7 @@ class OffsetCommitResponse(base.Message, kw_only=True):
     """int32; versions 3+; ignorable."""
     topics: list[OffsetCommitResponseTopic] = []
     """[]OffsetCommitResponseTopic; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     OffsetCommitResponsePartition: ClassVar[type[OffsetCommitResponsePartition]] = OffsetCommitResponsePartition
     OffsetCommitResponseTopic: ClassVar[type[OffsetCommitResponseTopic]] = OffsetCommitResponseTopic

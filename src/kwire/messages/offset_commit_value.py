@@ -28,7 +28,7 @@ class OffsetCommitValue(base.Message, kw_only=True):
     """int64; versions 1; default -1; ignorable."""
     topic_id: uuid.UUID = base.ZERO_UUID
     """uuid; versions 4+; tag 0; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 1
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 4)

@@ -17,7 +17,7 @@ class OffsetDeleteRequestPartition(base.Struct, kw_only=True):
 
     partition_index: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class OffsetDeleteRequestTopic(base.Struct, kw_only=True):
@@ -29,7 +29,7 @@ class OffsetDeleteRequestTopic(base.Struct, kw_only=True):
     """string; versions 0+; map key; topicName."""
     partitions: list[OffsetDeleteRequestPartition] = []
     """[]OffsetDeleteRequestPartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -40,7 +40,7 @@ class OffsetDeleteRequest(base.Message, kw_only=True):
     """string; versions 0+; groupId."""
     topics: base.Keyed[OffsetDeleteRequestTopic] = base.keyed()
     """[]OffsetDeleteRequestTopic; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     OffsetDeleteRequestPartition: ClassVar[type[OffsetDeleteRequestPartition]] = OffsetDeleteRequestPartition
     OffsetDeleteRequestTopic: ClassVar[type[OffsetDeleteRequestTopic]] = OffsetDeleteRequestTopic

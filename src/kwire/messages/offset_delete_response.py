@@ -21,7 +21,7 @@ class OffsetDeleteResponsePartition(base.Struct, kw_only=True):
     """int32; versions 0+; map key."""
     error_code: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("partitions")
@@ -34,7 +34,7 @@ class OffsetDeleteResponseTopic(base.Struct, kw_only=True):
     """string; versions 0+; map key; topicName."""
     partitions: base.Keyed[OffsetDeleteResponsePartition] = base.keyed()
     """[]OffsetDeleteResponsePartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -47,7 +47,7 @@ class OffsetDeleteResponse(base.Message, kw_only=True):
     """int32; versions 0+; ignorable."""
     topics: base.Keyed[OffsetDeleteResponseTopic] = base.keyed()
     """[]OffsetDeleteResponseTopic; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     OffsetDeleteResponsePartition: ClassVar[type[OffsetDeleteResponsePartition]] = OffsetDeleteResponsePartition
     OffsetDeleteResponseTopic: ClassVar[type[OffsetDeleteResponseTopic]] = OffsetDeleteResponseTopic

@@ -20,7 +20,7 @@ class OffsetFetchRequestTopic(base.Struct, kw_only=True):
     """string; versions 0-7; topicName."""
     partition_indexes: list[int] = []
     """[]int32; versions 0-7."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class OffsetFetchRequestTopics(base.Struct, kw_only=True):
@@ -32,7 +32,7 @@ class OffsetFetchRequestTopics(base.Struct, kw_only=True):
     """uuid; versions 10+; ignorable."""
     partition_indexes: list[int] = []
     """[]int32; versions 8+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class OffsetFetchRequestGroup(base.Struct, kw_only=True):
@@ -46,7 +46,7 @@ class OffsetFetchRequestGroup(base.Struct, kw_only=True):
     """int32; versions 9+; default -1; ignorable."""
     topics: list[OffsetFetchRequestTopics] | None = []
     """[]OffsetFetchRequestTopics; versions 8+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class OffsetFetchRequest(base.Message, kw_only=True):
@@ -60,7 +60,7 @@ class OffsetFetchRequest(base.Message, kw_only=True):
     """[]OffsetFetchRequestGroup; versions 8+."""
     require_stable: bool = False
     """bool; versions 7+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     OffsetFetchRequestTopic: ClassVar[type[OffsetFetchRequestTopic]] = OffsetFetchRequestTopic
     OffsetFetchRequestTopics: ClassVar[type[OffsetFetchRequestTopics]] = OffsetFetchRequestTopics

@@ -33,7 +33,7 @@ class OffsetFetchResponsePartition(base.Struct, kw_only=True):
     """string; versions 0-7; nullable."""
     error_code: int = 0
     """int16; versions 0-7."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class OffsetFetchResponseTopic(base.Struct, kw_only=True):
@@ -43,7 +43,7 @@ class OffsetFetchResponseTopic(base.Struct, kw_only=True):
     """string; versions 0-7; topicName."""
     partitions: list[OffsetFetchResponsePartition] = []
     """[]OffsetFetchResponsePartition; versions 0-7."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class OffsetFetchResponsePartitions(base.Struct, kw_only=True):
@@ -59,7 +59,7 @@ class OffsetFetchResponsePartitions(base.Struct, kw_only=True):
     """string; versions 8+; nullable."""
     error_code: int = 0
     """int16; versions 8+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class OffsetFetchResponseTopics(base.Struct, kw_only=True):
@@ -71,7 +71,7 @@ class OffsetFetchResponseTopics(base.Struct, kw_only=True):
     """uuid; versions 10+; ignorable."""
     partitions: list[OffsetFetchResponsePartitions] = []
     """[]OffsetFetchResponsePartitions; versions 8+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class OffsetFetchResponseGroup(base.Struct, kw_only=True):
@@ -83,7 +83,7 @@ class OffsetFetchResponseGroup(base.Struct, kw_only=True):
     """[]OffsetFetchResponseTopics; versions 8+."""
     error_code: int = 0
     """int16; versions 8+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class OffsetFetchResponse(base.Message, kw_only=True):
@@ -97,7 +97,7 @@ class OffsetFetchResponse(base.Message, kw_only=True):
     """int16; versions 2-7; ignorable."""
     groups: list[OffsetFetchResponseGroup] = []
     """[]OffsetFetchResponseGroup; versions 8+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     OffsetFetchResponsePartition: ClassVar[type[OffsetFetchResponsePartition]] = OffsetFetchResponsePartition
     OffsetFetchResponseTopic: ClassVar[type[OffsetFetchResponseTopic]] = OffsetFetchResponseTopic

@@ -23,7 +23,7 @@ class OffsetForLeaderPartition(base.Struct, kw_only=True):
     """int32; versions 2+; default -1; ignorable."""
     leader_epoch: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class OffsetForLeaderTopic(base.Struct, kw_only=True):
@@ -37,7 +37,7 @@ class OffsetForLeaderTopic(base.Struct, kw_only=True):
     """string; versions 0+; map key; topicName."""
     partitions: list[OffsetForLeaderPartition] = []
     """[]OffsetForLeaderPartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -48,7 +48,7 @@ class OffsetForLeaderEpochRequest(base.Message, kw_only=True):
     """int32; versions 3+; default -2; ignorable; brokerId."""
     topics: base.Keyed[OffsetForLeaderTopic] = base.keyed()
     """[]OffsetForLeaderTopic; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     OffsetForLeaderPartition: ClassVar[type[OffsetForLeaderPartition]] = OffsetForLeaderPartition
     OffsetForLeaderTopic: ClassVar[type[OffsetForLeaderTopic]] = OffsetForLeaderTopic

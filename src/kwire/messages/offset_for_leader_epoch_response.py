@@ -25,7 +25,7 @@ class EpochEndOffset(base.Struct, kw_only=True):
     """int32; versions 1+; default -1; ignorable."""
     end_offset: int = -1
     """int64; versions 0+; default -1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class OffsetForLeaderTopicResult(base.Struct, kw_only=True):
@@ -39,7 +39,7 @@ class OffsetForLeaderTopicResult(base.Struct, kw_only=True):
     """string; versions 0+; map key; topicName."""
     partitions: list[EpochEndOffset] = []
     """[]EpochEndOffset; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -50,7 +50,7 @@ class OffsetForLeaderEpochResponse(base.Message, kw_only=True):
     """int32; versions 2+; ignorable."""
     topics: base.Keyed[OffsetForLeaderTopicResult] = base.keyed()
     """[]OffsetForLeaderTopicResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     EpochEndOffset: ClassVar[type[EpochEndOffset]] = EpochEndOffset
     OffsetForLeaderTopicResult: ClassVar[type[OffsetForLeaderTopicResult]] = OffsetForLeaderTopicResult

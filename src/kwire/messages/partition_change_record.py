@@ -38,7 +38,7 @@ class PartitionChangeRecord(base.Message, kw_only=True):
     """[]int32; versions 2+; tag 7; nullable; default null; brokerId."""
     directories: list[uuid.UUID] | None = None
     """[]uuid; versions 1+; tag 8; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 5
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 2)

@@ -42,7 +42,7 @@ class PartitionRecord(base.Message, kw_only=True):
     """[]int32; versions 2+; tag 1; nullable; default null; brokerId."""
     last_known_elr: list[int] | None = None
     """[]int32; versions 2+; tag 2; nullable; default null; brokerId."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 3
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 2)

@@ -22,7 +22,7 @@ class PartitionProduceData(base.Struct, kw_only=True):
     """int32; versions 0+."""
     records: bytes | None = None
     """records; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicProduceData(base.Struct, kw_only=True):
@@ -38,7 +38,7 @@ class TopicProduceData(base.Struct, kw_only=True):
     """uuid; versions 13+; ignorable; map key."""
     partition_data: list[PartitionProduceData] = []
     """[]PartitionProduceData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topic_data")
@@ -53,7 +53,7 @@ class ProduceRequest(base.Message, kw_only=True):
     """int32; versions 0+."""
     topic_data: base.Keyed[TopicProduceData] = base.keyed()
     """[]TopicProduceData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     PartitionProduceData: ClassVar[type[PartitionProduceData]] = PartitionProduceData
     TopicProduceData: ClassVar[type[TopicProduceData]] = TopicProduceData

@@ -29,7 +29,7 @@ class BatchIndexAndErrorMessage(base.Struct, kw_only=True):
     """int32; versions 8+."""
     batch_index_error_message: str | None = None
     """string; versions 8+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class LeaderIdAndEpoch(base.Struct, kw_only=True):
@@ -39,7 +39,7 @@ class LeaderIdAndEpoch(base.Struct, kw_only=True):
     """int32; versions 10+; default -1; brokerId."""
     leader_epoch: int = -1
     """int32; versions 10+; default -1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class PartitionProduceResponse(base.Struct, kw_only=True):
@@ -63,7 +63,7 @@ class PartitionProduceResponse(base.Struct, kw_only=True):
     """string; versions 8+; nullable; default null; ignorable."""
     current_leader: LeaderIdAndEpoch = msgspec.field(default_factory=LeaderIdAndEpoch)
     """LeaderIdAndEpoch; versions 10+; tag 0."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicProduceResponse(base.Struct, kw_only=True):
@@ -79,7 +79,7 @@ class TopicProduceResponse(base.Struct, kw_only=True):
     """uuid; versions 13+; ignorable; map key."""
     partition_responses: list[PartitionProduceResponse] = []
     """[]PartitionProduceResponse; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class NodeEndpoint(base.Struct, kw_only=True):
@@ -95,7 +95,7 @@ class NodeEndpoint(base.Struct, kw_only=True):
     """int32; versions 10+."""
     rack: str | None = None
     """string; versions 10+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("responses", "node_endpoints")
@@ -108,7 +108,7 @@ class ProduceResponse(base.Message, kw_only=True):
     """int32; versions 1+; ignorable."""
     node_endpoints: base.Keyed[NodeEndpoint] = base.keyed()
     """[]NodeEndpoint; versions 10+; tag 0."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     BatchIndexAndErrorMessage: ClassVar[type[BatchIndexAndErrorMessage]] = BatchIndexAndErrorMessage
     LeaderIdAndEpoch: ClassVar[type[LeaderIdAndEpoch]] = LeaderIdAndEpoch

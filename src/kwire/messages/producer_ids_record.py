@@ -21,7 +21,7 @@ class ProducerIdsRecord(base.Message, kw_only=True):
     """int64; versions 0+; default -1."""
     next_producer_id: int = 0
     """int64; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 15
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

@@ -31,7 +31,7 @@ class ProducerEntry(base.Struct, kw_only=True):
     """int32; versions 1."""
     current_txn_first_offset: int = 0
     """int64; versions 1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ProducerSnapshot(base.Message, kw_only=True):
@@ -41,7 +41,7 @@ class ProducerSnapshot(base.Message, kw_only=True):
     """uint32; versions 1."""
     producer_entries: list[ProducerEntry] = []
     """[]ProducerEntry; versions 1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ProducerEntry: ClassVar[type[ProducerEntry]] = ProducerEntry
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(1, 1)

@@ -26,7 +26,7 @@ class PushTelemetryRequest(base.Message, kw_only=True):
     """int8; versions 0+."""
     metrics: bytes = b""
     """bytes; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 72
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

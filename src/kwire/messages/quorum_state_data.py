@@ -18,7 +18,7 @@ class Voter(base.Struct, kw_only=True):
 
     voter_id: int = 0
     """int32; versions 0."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class QuorumStateData(base.Message, kw_only=True):
@@ -38,7 +38,7 @@ class QuorumStateData(base.Message, kw_only=True):
     """int64; versions 0."""
     current_voters: list[Voter] | None = []
     """[]Voter; versions 0; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     Voter: ClassVar[type[Voter]] = Voter
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 1)

@@ -19,7 +19,7 @@ class EntityData(base.Struct, kw_only=True):
     """string; versions 0+."""
     entity_name: str | None = ""
     """string; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class QuotaRecord(base.Message, kw_only=True):
@@ -33,7 +33,7 @@ class QuotaRecord(base.Message, kw_only=True):
     """float64; versions 0+."""
     remove: bool = False
     """bool; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     EntityData: ClassVar[type[EntityData]] = EntityData
     API_KEY: ClassVar[int | None] = 14

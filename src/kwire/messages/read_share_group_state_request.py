@@ -20,7 +20,7 @@ class PartitionData(base.Struct, kw_only=True):
     """int32; versions 0+."""
     leader_epoch: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ReadStateData(base.Struct, kw_only=True):
@@ -30,7 +30,7 @@ class ReadStateData(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ReadShareGroupStateRequest(base.Message, kw_only=True):
@@ -40,7 +40,7 @@ class ReadShareGroupStateRequest(base.Message, kw_only=True):
     """string; versions 0+."""
     topics: list[ReadStateData] = []
     """[]ReadStateData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     PartitionData: ClassVar[type[PartitionData]] = PartitionData
     ReadStateData: ClassVar[type[ReadStateData]] = ReadStateData

@@ -24,7 +24,7 @@ class StateBatch(base.Struct, kw_only=True):
     """int8; versions 0+."""
     delivery_count: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class PartitionResult(base.Struct, kw_only=True):
@@ -42,7 +42,7 @@ class PartitionResult(base.Struct, kw_only=True):
     """int64; versions 0+."""
     state_batches: list[StateBatch] = []
     """[]StateBatch; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ReadStateResult(base.Struct, kw_only=True):
@@ -52,7 +52,7 @@ class ReadStateResult(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partitions: list[PartitionResult] = []
     """[]PartitionResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ReadShareGroupStateResponse(base.Message, kw_only=True):
@@ -60,7 +60,7 @@ class ReadShareGroupStateResponse(base.Message, kw_only=True):
 
     results: list[ReadStateResult] = []
     """[]ReadStateResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     StateBatch: ClassVar[type[StateBatch]] = StateBatch
     PartitionResult: ClassVar[type[PartitionResult]] = PartitionResult

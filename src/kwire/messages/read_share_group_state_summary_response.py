@@ -30,7 +30,7 @@ class PartitionResult(base.Struct, kw_only=True):
     """int64; versions 0+."""
     delivery_complete_count: int = -1
     """int32; versions 1+; default -1; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ReadStateSummaryResult(base.Struct, kw_only=True):
@@ -40,7 +40,7 @@ class ReadStateSummaryResult(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partitions: list[PartitionResult] = []
     """[]PartitionResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ReadShareGroupStateSummaryResponse(base.Message, kw_only=True):
@@ -48,7 +48,7 @@ class ReadShareGroupStateSummaryResponse(base.Message, kw_only=True):
 
     results: list[ReadStateSummaryResult] = []
     """[]ReadStateSummaryResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     PartitionResult: ClassVar[type[PartitionResult]] = PartitionResult
     ReadStateSummaryResult: ClassVar[type[ReadStateSummaryResult]] = ReadStateSummaryResult

@@ -26,7 +26,7 @@ class BrokerEndpoint(base.Struct, kw_only=True):
     """uint16; versions 0+."""
     security_protocol: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class BrokerFeature(base.Struct, kw_only=True):
@@ -40,7 +40,7 @@ class BrokerFeature(base.Struct, kw_only=True):
     """int16; versions 0+."""
     max_supported_version: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("end_points", "features")
@@ -69,7 +69,7 @@ class RegisterBrokerRecord(base.Message, kw_only=True):
     """[]uuid; versions 3+; tag 0."""
     cordoned_log_dirs: list[uuid.UUID] | None = None
     """[]uuid; versions 4+; tag 1; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     BrokerEndpoint: ClassVar[type[BrokerEndpoint]] = BrokerEndpoint
     BrokerFeature: ClassVar[type[BrokerFeature]] = BrokerFeature

@@ -26,7 +26,7 @@ class ControllerEndpoint(base.Struct, kw_only=True):
     """uint16; versions 0+."""
     security_protocol: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ControllerFeature(base.Struct, kw_only=True):
@@ -40,7 +40,7 @@ class ControllerFeature(base.Struct, kw_only=True):
     """int16; versions 0+."""
     max_supported_version: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("end_points", "features")
@@ -57,7 +57,7 @@ class RegisterControllerRecord(base.Message, kw_only=True):
     """[]ControllerEndpoint; versions 0+."""
     features: base.Keyed[ControllerFeature] = base.keyed()
     """[]ControllerFeature; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     ControllerEndpoint: ClassVar[type[ControllerEndpoint]] = ControllerEndpoint
     ControllerFeature: ClassVar[type[ControllerFeature]] = ControllerFeature

@@ -29,7 +29,7 @@ class TopicIdPartitionEntry(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partition: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class RemoteLogSegmentIdEntry(base.Struct, kw_only=True):
@@ -39,7 +39,7 @@ class RemoteLogSegmentIdEntry(base.Struct, kw_only=True):
     """TopicIdPartitionEntry; versions 0+."""
     id: uuid.UUID = base.ZERO_UUID
     """uuid; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class SegmentLeaderEpochEntry(base.Struct, kw_only=True):
@@ -49,7 +49,7 @@ class SegmentLeaderEpochEntry(base.Struct, kw_only=True):
     """int32; versions 0+."""
     offset: int = 0
     """int64; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class RemoteLogSegmentMetadataRecord(base.Message, kw_only=True):
@@ -77,7 +77,7 @@ class RemoteLogSegmentMetadataRecord(base.Message, kw_only=True):
     """int8; versions 0+."""
     txn_index_empty: bool = False
     """bool; versions 0+; tag 0."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopicIdPartitionEntry: ClassVar[type[TopicIdPartitionEntry]] = TopicIdPartitionEntry
     RemoteLogSegmentIdEntry: ClassVar[type[RemoteLogSegmentIdEntry]] = RemoteLogSegmentIdEntry

@@ -20,7 +20,7 @@ class SegmentLeaderEpochEntry(base.Struct, kw_only=True):
     """int32; versions 0+."""
     offset: int = 0
     """int64; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class RemoteLogSegmentMetadataSnapshotRecord(base.Message, kw_only=True):
@@ -48,7 +48,7 @@ class RemoteLogSegmentMetadataSnapshotRecord(base.Message, kw_only=True):
     """int8; versions 0+."""
     txn_index_empty: bool = False
     """bool; versions 0+; tag 0."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     SegmentLeaderEpochEntry: ClassVar[type[SegmentLeaderEpochEntry]] = SegmentLeaderEpochEntry
     API_KEY: ClassVar[int | None] = 3

@@ -24,7 +24,7 @@ class TopicIdPartitionEntry(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partition: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class RemoteLogSegmentIdEntry(base.Struct, kw_only=True):
@@ -34,7 +34,7 @@ class RemoteLogSegmentIdEntry(base.Struct, kw_only=True):
     """TopicIdPartitionEntry; versions 0+."""
     id: uuid.UUID = base.ZERO_UUID
     """uuid; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class RemoteLogSegmentMetadataUpdateRecord(base.Message, kw_only=True):
@@ -50,7 +50,7 @@ class RemoteLogSegmentMetadataUpdateRecord(base.Message, kw_only=True):
     """bytes; versions 0+; nullable; default null."""
     remote_log_segment_state: int = 0
     """int8; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopicIdPartitionEntry: ClassVar[type[TopicIdPartitionEntry]] = TopicIdPartitionEntry
     RemoteLogSegmentIdEntry: ClassVar[type[RemoteLogSegmentIdEntry]] = RemoteLogSegmentIdEntry

@@ -24,7 +24,7 @@ class TopicIdPartitionEntry(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partition: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class RemotePartitionDeleteMetadataRecord(base.Message, kw_only=True):
@@ -38,7 +38,7 @@ class RemotePartitionDeleteMetadataRecord(base.Message, kw_only=True):
     """int64; versions 0+."""
     remote_partition_delete_state: int = 0
     """int8; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopicIdPartitionEntry: ClassVar[type[TopicIdPartitionEntry]] = TopicIdPartitionEntry
     API_KEY: ClassVar[int | None] = 2

@@ -22,7 +22,7 @@ class RemoveRaftVoterRequest(base.Message, kw_only=True):
     """int32; versions 0+."""
     voter_directory_id: uuid.UUID = base.ZERO_UUID
     """uuid; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 81
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

@@ -23,7 +23,7 @@ class RequestHeader(base.Message, kw_only=True):
     """int32; versions 0+."""
     client_id: str | None = ""
     """string; versions 1+; nullable; never compact; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 2)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(2, 32767)

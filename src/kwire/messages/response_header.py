@@ -17,7 +17,7 @@ class ResponseHeader(base.Message, kw_only=True):
 
     correlation_id: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 1)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(1, 32767)

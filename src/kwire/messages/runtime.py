@@ -61,8 +61,7 @@ def _make(
     fields: list[tuple[str, Any, Any]] = [
         (field.attr, _annotation(field, structs), _default(field, structs)) for field in struct.class_fields
     ]
-    unknown = msgspec.field(default=base.NO_UNKNOWN_FIELDS)
-    fields.append(("unknown_tagged_fields", list[tuple[int, bytes]], unknown))
+    fields.append(("unknown_tagged_fields", list[tuple[int, bytes]], msgspec.field(default_factory=list)))
     namespace = {"MAP_KEYS": tuple(field.attr for field in struct.map_keys), "_MESSAGE": None, **members}
     cls: Any = msgspec.defstruct(
         struct.name, fields, bases=(parent,), namespace=namespace, module=__name__, kw_only=True

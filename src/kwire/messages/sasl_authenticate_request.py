@@ -17,7 +17,7 @@ class SaslAuthenticateRequest(base.Message, kw_only=True):
 
     auth_bytes: bytes = b""
     """bytes; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 36
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 2)

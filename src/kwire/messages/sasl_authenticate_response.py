@@ -23,7 +23,7 @@ class SaslAuthenticateResponse(base.Message, kw_only=True):
     """bytes; versions 0+."""
     session_lifetime_ms: int = 0
     """int64; versions 1+; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 36
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 2)

@@ -19,7 +19,7 @@ class SaslHandshakeResponse(base.Message, kw_only=True):
     """int16; versions 0+."""
     mechanisms: list[str] = []
     """[]string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 17
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 1)

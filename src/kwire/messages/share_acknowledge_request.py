@@ -22,7 +22,7 @@ class AcknowledgementBatch(base.Struct, kw_only=True):
     """int64; versions 0+."""
     acknowledge_types: list[int] = []
     """[]int8; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AcknowledgePartition(base.Struct, kw_only=True):
@@ -34,7 +34,7 @@ class AcknowledgePartition(base.Struct, kw_only=True):
     """int32; versions 0+; map key."""
     acknowledgement_batches: list[AcknowledgementBatch] = []
     """[]AcknowledgementBatch; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("partitions")
@@ -47,7 +47,7 @@ class AcknowledgeTopic(base.Struct, kw_only=True):
     """uuid; versions 0+; map key."""
     partitions: base.Keyed[AcknowledgePartition] = base.keyed()
     """[]AcknowledgePartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -64,7 +64,7 @@ class ShareAcknowledgeRequest(base.Message, kw_only=True):
     """bool; versions 2+."""
     topics: base.Keyed[AcknowledgeTopic] = base.keyed()
     """[]AcknowledgeTopic; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     AcknowledgementBatch: ClassVar[type[AcknowledgementBatch]] = AcknowledgementBatch
     AcknowledgePartition: ClassVar[type[AcknowledgePartition]] = AcknowledgePartition

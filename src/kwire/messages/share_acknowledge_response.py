@@ -28,7 +28,7 @@ class LeaderIdAndEpoch(base.Struct, kw_only=True):
     """int32; versions 0+."""
     leader_epoch: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class PartitionData(base.Struct, kw_only=True):
@@ -42,7 +42,7 @@ class PartitionData(base.Struct, kw_only=True):
     """string; versions 0+; nullable; default null."""
     current_leader: LeaderIdAndEpoch = msgspec.field(default_factory=LeaderIdAndEpoch)
     """LeaderIdAndEpoch; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ShareAcknowledgeTopicResponse(base.Struct, kw_only=True):
@@ -54,7 +54,7 @@ class ShareAcknowledgeTopicResponse(base.Struct, kw_only=True):
     """uuid; versions 0+; ignorable; map key."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class NodeEndpoint(base.Struct, kw_only=True):
@@ -70,7 +70,7 @@ class NodeEndpoint(base.Struct, kw_only=True):
     """int32; versions 0+."""
     rack: str | None = None
     """string; versions 0+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("responses", "node_endpoints")
@@ -89,7 +89,7 @@ class ShareAcknowledgeResponse(base.Message, kw_only=True):
     """[]ShareAcknowledgeTopicResponse; versions 0+."""
     node_endpoints: base.Keyed[NodeEndpoint] = base.keyed()
     """[]NodeEndpoint; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     LeaderIdAndEpoch: ClassVar[type[LeaderIdAndEpoch]] = LeaderIdAndEpoch
     PartitionData: ClassVar[type[PartitionData]] = PartitionData

@@ -22,7 +22,7 @@ class AcknowledgementBatch(base.Struct, kw_only=True):
     """int64; versions 0+."""
     acknowledge_types: list[int] = []
     """[]int8; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class FetchPartition(base.Struct, kw_only=True):
@@ -36,7 +36,7 @@ class FetchPartition(base.Struct, kw_only=True):
     """int32; versions 0."""
     acknowledgement_batches: list[AcknowledgementBatch] = []
     """[]AcknowledgementBatch; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("partitions")
@@ -49,7 +49,7 @@ class FetchTopic(base.Struct, kw_only=True):
     """uuid; versions 0+; ignorable; map key."""
     partitions: base.Keyed[FetchPartition] = base.keyed()
     """[]FetchPartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ForgottenTopic(base.Struct, kw_only=True):
@@ -59,7 +59,7 @@ class ForgottenTopic(base.Struct, kw_only=True):
     """uuid; versions 0+; ignorable."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("topics")
@@ -90,7 +90,7 @@ class ShareFetchRequest(base.Message, kw_only=True):
     """[]FetchTopic; versions 0+."""
     forgotten_topics_data: list[ForgottenTopic] = []
     """[]ForgottenTopic; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     AcknowledgementBatch: ClassVar[type[AcknowledgementBatch]] = AcknowledgementBatch
     FetchPartition: ClassVar[type[FetchPartition]] = FetchPartition

@@ -29,7 +29,7 @@ class LeaderIdAndEpoch(base.Struct, kw_only=True):
     """int32; versions 0+."""
     leader_epoch: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class AcquiredRecords(base.Struct, kw_only=True):
@@ -41,7 +41,7 @@ class AcquiredRecords(base.Struct, kw_only=True):
     """int64; versions 0+."""
     delivery_count: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class PartitionData(base.Struct, kw_only=True):
@@ -63,7 +63,7 @@ class PartitionData(base.Struct, kw_only=True):
     """records; versions 0+; nullable in 0."""
     acquired_records: list[AcquiredRecords] = []
     """[]AcquiredRecords; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ShareFetchableTopicResponse(base.Struct, kw_only=True):
@@ -75,7 +75,7 @@ class ShareFetchableTopicResponse(base.Struct, kw_only=True):
     """uuid; versions 0+; ignorable; map key."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class NodeEndpoint(base.Struct, kw_only=True):
@@ -91,7 +91,7 @@ class NodeEndpoint(base.Struct, kw_only=True):
     """int32; versions 0+."""
     rack: str | None = None
     """string; versions 0+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("responses", "node_endpoints")
@@ -110,7 +110,7 @@ class ShareFetchResponse(base.Message, kw_only=True):
     """[]ShareFetchableTopicResponse; versions 0+."""
     node_endpoints: base.Keyed[NodeEndpoint] = base.keyed()
     """[]NodeEndpoint; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     LeaderIdAndEpoch: ClassVar[type[LeaderIdAndEpoch]] = LeaderIdAndEpoch
     AcquiredRecords: ClassVar[type[AcquiredRecords]] = AcquiredRecords

@@ -20,7 +20,7 @@ class TopicPartitions(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ShareGroupCurrentMemberAssignmentValue(base.Message, kw_only=True):
@@ -34,7 +34,7 @@ class ShareGroupCurrentMemberAssignmentValue(base.Message, kw_only=True):
     """int8; versions 0+."""
     assigned_partitions: list[TopicPartitions] = []
     """[]TopicPartitions; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopicPartitions: ClassVar[type[TopicPartitions]] = TopicPartitions
     API_KEY: ClassVar[int | None] = 14

@@ -24,7 +24,7 @@ class TopicPartitions(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class Assignment(base.Struct, kw_only=True):
@@ -32,7 +32,7 @@ class Assignment(base.Struct, kw_only=True):
 
     topic_partitions: list[TopicPartitions] = []
     """[]TopicPartitions; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class Member(base.Struct, kw_only=True):
@@ -52,7 +52,7 @@ class Member(base.Struct, kw_only=True):
     """[]string; versions 0+; topicName."""
     assignment: Assignment = msgspec.field(default_factory=Assignment)
     """Assignment; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribedGroup(base.Struct, kw_only=True):
@@ -76,7 +76,7 @@ class DescribedGroup(base.Struct, kw_only=True):
     """[]Member; versions 0+."""
     authorized_operations: int = -2147483648
     """int32; versions 0+; default -2147483648."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ShareGroupDescribeResponse(base.Message, kw_only=True):
@@ -86,7 +86,7 @@ class ShareGroupDescribeResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     groups: list[DescribedGroup] = []
     """[]DescribedGroup; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopicPartitions: ClassVar[type[TopicPartitions]] = TopicPartitions
     Assignment: ClassVar[type[Assignment]] = Assignment

@@ -25,7 +25,7 @@ class ShareGroupHeartbeatRequest(base.Message, kw_only=True):
     """string; versions 0+; nullable; default null."""
     subscribed_topic_names: list[str] | None = None
     """[]string; versions 0+; nullable; default null; topicName."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 76
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 1)

@@ -23,7 +23,7 @@ class ShareGroupMemberMetadataValue(base.Message, kw_only=True):
     """string; versions 0+."""
     subscribed_topic_names: list[str] = []
     """[]string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 10
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

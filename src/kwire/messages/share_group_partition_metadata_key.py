@@ -17,7 +17,7 @@ class ShareGroupPartitionMetadataKey(base.Message, kw_only=True):
 
     group_id: str = ""
     """string; versions 9."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(9, 9)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, -1)

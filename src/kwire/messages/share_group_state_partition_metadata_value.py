@@ -22,7 +22,7 @@ class TopicPartitionsInfo(base.Struct, kw_only=True):
     """string; versions 0+."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicInfo(base.Struct, kw_only=True):
@@ -32,7 +32,7 @@ class TopicInfo(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     topic_name: str = ""
     """string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ShareGroupStatePartitionMetadataValue(base.Message, kw_only=True):
@@ -44,7 +44,7 @@ class ShareGroupStatePartitionMetadataValue(base.Message, kw_only=True):
     """[]TopicPartitionsInfo; versions 0+."""
     deleting_topics: list[TopicInfo] = []
     """[]TopicInfo; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopicPartitionsInfo: ClassVar[type[TopicPartitionsInfo]] = TopicPartitionsInfo
     TopicInfo: ClassVar[type[TopicInfo]] = TopicInfo

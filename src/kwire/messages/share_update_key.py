@@ -22,7 +22,7 @@ class ShareUpdateKey(base.Message, kw_only=True):
     """uuid; versions 0."""
     partition: int = 0
     """int32; versions 0."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 1
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

@@ -23,7 +23,7 @@ class StateBatch(base.Struct, kw_only=True):
     """int8; versions 0+."""
     delivery_count: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class ShareUpdateValue(base.Message, kw_only=True):
@@ -39,7 +39,7 @@ class ShareUpdateValue(base.Message, kw_only=True):
     """[]StateBatch; versions 0+."""
     delivery_complete_count: int = -1
     """int32; versions 0+; tag 0; default -1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     StateBatch: ClassVar[type[StateBatch]] = StateBatch
     API_KEY: ClassVar[int | None] = 1

@@ -19,7 +19,7 @@ class SnapshotHeaderRecord(base.Message, kw_only=True):
     """int16; versions 0+."""
     last_contained_log_timestamp: int = 0
     """int64; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)

@@ -25,7 +25,7 @@ class StopReplicaPartitionV0(base.Struct, kw_only=True):
     """string; versions 0; topicName."""
     partition_index: int = 0
     """int32; versions 0."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class StopReplicaTopicV1(base.Struct, kw_only=True):
@@ -35,7 +35,7 @@ class StopReplicaTopicV1(base.Struct, kw_only=True):
     """string; versions 1-2; topicName."""
     partition_indexes: list[int] = []
     """[]int32; versions 1-2."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class StopReplicaPartitionState(base.Struct, kw_only=True):
@@ -47,7 +47,7 @@ class StopReplicaPartitionState(base.Struct, kw_only=True):
     """int32; versions 3+; default -1."""
     delete_partition: bool = False
     """bool; versions 3+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class StopReplicaTopicState(base.Struct, kw_only=True):
@@ -57,7 +57,7 @@ class StopReplicaTopicState(base.Struct, kw_only=True):
     """string; versions 3+; topicName."""
     partition_states: list[StopReplicaPartitionState] = []
     """[]StopReplicaPartitionState; versions 3+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class StopReplicaRequest(base.Message, kw_only=True):
@@ -79,7 +79,7 @@ class StopReplicaRequest(base.Message, kw_only=True):
     """[]StopReplicaTopicV1; versions 1-2."""
     topic_states: list[StopReplicaTopicState] = []
     """[]StopReplicaTopicState; versions 3+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     StopReplicaPartitionV0: ClassVar[type[StopReplicaPartitionV0]] = StopReplicaPartitionV0
     StopReplicaTopicV1: ClassVar[type[StopReplicaTopicV1]] = StopReplicaTopicV1

@@ -21,7 +21,7 @@ class StopReplicaPartitionError(base.Struct, kw_only=True):
     """int32; versions 0+."""
     error_code: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class StopReplicaResponse(base.Message, kw_only=True):
@@ -31,7 +31,7 @@ class StopReplicaResponse(base.Message, kw_only=True):
     """int16; versions 0+."""
     partition_errors: list[StopReplicaPartitionError] = []
     """[]StopReplicaPartitionError; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     StopReplicaPartitionError: ClassVar[type[StopReplicaPartitionError]] = StopReplicaPartitionError
     API_KEY: ClassVar[int | None] = 5

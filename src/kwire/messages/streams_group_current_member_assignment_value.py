@@ -21,7 +21,7 @@ class TaskIds(base.Struct, kw_only=True):
     """[]int32; versions 0+."""
     assignment_epochs: list[int] | None = []
     """[]int32; versions 0+; tag 0; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class StreamsGroupCurrentMemberAssignmentValue(base.Message, kw_only=True):
@@ -45,7 +45,7 @@ class StreamsGroupCurrentMemberAssignmentValue(base.Message, kw_only=True):
     """[]TaskIds; versions 0+."""
     warmup_tasks_pending_revocation: list[TaskIds] = []
     """[]TaskIds; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TaskIds: ClassVar[type[TaskIds]] = TaskIds
     API_KEY: ClassVar[int | None] = 22

@@ -21,7 +21,7 @@ class StreamsGroupDescribeRequest(base.Message, kw_only=True):
     """bool; versions 0+."""
     include_topology_description: bool = False
     """bool; versions 1+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 89
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 1)

@@ -37,7 +37,7 @@ class KeyValue(base.Struct, kw_only=True):
     """string; versions 0+."""
     value: str = ""
     """string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicInfo(base.Struct, kw_only=True):
@@ -51,7 +51,7 @@ class TopicInfo(base.Struct, kw_only=True):
     """int16; versions 0+."""
     topic_configs: list[KeyValue] = []
     """[]KeyValue; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class Endpoint(base.Struct, kw_only=True):
@@ -61,7 +61,7 @@ class Endpoint(base.Struct, kw_only=True):
     """string; versions 0+."""
     port: int = 0
     """uint16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TaskOffset(base.Struct, kw_only=True):
@@ -73,7 +73,7 @@ class TaskOffset(base.Struct, kw_only=True):
     """int32; versions 0+."""
     offset: int = 0
     """int64; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TaskIds(base.Struct, kw_only=True):
@@ -83,7 +83,7 @@ class TaskIds(base.Struct, kw_only=True):
     """string; versions 0+."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class Assignment(base.Struct, kw_only=True):
@@ -95,7 +95,7 @@ class Assignment(base.Struct, kw_only=True):
     """[]TaskIds; versions 0+."""
     warmup_tasks: list[TaskIds] = []
     """[]TaskIds; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopologyDescriptionNode(base.Struct, kw_only=True):
@@ -113,7 +113,7 @@ class TopologyDescriptionNode(base.Struct, kw_only=True):
     """[]string; versions 1+."""
     successors: list[str] = []
     """[]string; versions 1+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopologyDescriptionSubtopology(base.Struct, kw_only=True):
@@ -123,7 +123,7 @@ class TopologyDescriptionSubtopology(base.Struct, kw_only=True):
     """string; versions 1+."""
     nodes: list[TopologyDescriptionNode] = []
     """[]TopologyDescriptionNode; versions 1+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopologyDescriptionGlobalStore(base.Struct, kw_only=True):
@@ -133,7 +133,7 @@ class TopologyDescriptionGlobalStore(base.Struct, kw_only=True):
     """TopologyDescriptionNode; versions 1+."""
     processor: TopologyDescriptionNode = msgspec.field(default_factory=TopologyDescriptionNode)
     """TopologyDescriptionNode; versions 1+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopologyDescription(base.Struct, kw_only=True):
@@ -143,7 +143,7 @@ class TopologyDescription(base.Struct, kw_only=True):
     """[]TopologyDescriptionSubtopology; versions 1+."""
     global_stores: list[TopologyDescriptionGlobalStore] = []
     """[]TopologyDescriptionGlobalStore; versions 1+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class Subtopology(base.Struct, kw_only=True):
@@ -159,7 +159,7 @@ class Subtopology(base.Struct, kw_only=True):
     """[]TopicInfo; versions 0+."""
     repartition_source_topics: list[TopicInfo] = []
     """[]TopicInfo; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class Topology(base.Struct, kw_only=True):
@@ -169,7 +169,7 @@ class Topology(base.Struct, kw_only=True):
     """int32; versions 0+."""
     subtopologies: list[Subtopology] | None = None
     """[]Subtopology; versions 0+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class Member(base.Struct, kw_only=True):
@@ -205,7 +205,7 @@ class Member(base.Struct, kw_only=True):
     """Assignment; versions 0+."""
     is_classic: bool = False
     """bool; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class DescribedGroup(base.Struct, kw_only=True):
@@ -235,7 +235,7 @@ class DescribedGroup(base.Struct, kw_only=True):
     """int8; versions 1+."""
     assignor_name: str | None = None
     """string; versions 1+; nullable; default null; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class StreamsGroupDescribeResponse(base.Message, kw_only=True):
@@ -245,7 +245,7 @@ class StreamsGroupDescribeResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     groups: list[DescribedGroup] = []
     """[]DescribedGroup; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     KeyValue: ClassVar[type[KeyValue]] = KeyValue
     TopicInfo: ClassVar[type[TopicInfo]] = TopicInfo

@@ -29,7 +29,7 @@ class KeyValue(base.Struct, kw_only=True):
     """string; versions 0+."""
     value: str = ""
     """string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicInfo(base.Struct, kw_only=True):
@@ -43,7 +43,7 @@ class TopicInfo(base.Struct, kw_only=True):
     """int16; versions 0+."""
     topic_configs: list[KeyValue] = []
     """[]KeyValue; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TaskIds(base.Struct, kw_only=True):
@@ -53,7 +53,7 @@ class TaskIds(base.Struct, kw_only=True):
     """string; versions 0+."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class Endpoint(base.Struct, kw_only=True):
@@ -63,7 +63,7 @@ class Endpoint(base.Struct, kw_only=True):
     """string; versions 0+."""
     port: int = 0
     """uint16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TaskOffset(base.Struct, kw_only=True):
@@ -75,7 +75,7 @@ class TaskOffset(base.Struct, kw_only=True):
     """int32; versions 0+."""
     offset: int = 0
     """int64; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class CopartitionGroup(base.Struct, kw_only=True):
@@ -87,7 +87,7 @@ class CopartitionGroup(base.Struct, kw_only=True):
     """[]int16; versions 0+."""
     repartition_source_topics: list[int] = []
     """[]int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class Subtopology(base.Struct, kw_only=True):
@@ -107,7 +107,7 @@ class Subtopology(base.Struct, kw_only=True):
     """[]TopicInfo; versions 0+."""
     copartition_groups: list[CopartitionGroup] = []
     """[]CopartitionGroup; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class Topology(base.Struct, kw_only=True):
@@ -117,7 +117,7 @@ class Topology(base.Struct, kw_only=True):
     """int32; versions 0+."""
     subtopologies: list[Subtopology] = []
     """[]Subtopology; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class StreamsGroupHeartbeatRequest(base.Message, kw_only=True):
@@ -157,7 +157,7 @@ class StreamsGroupHeartbeatRequest(base.Message, kw_only=True):
     """[]TaskOffset; versions 0+; nullable; default null."""
     shutdown_application: bool = False
     """bool; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     KeyValue: ClassVar[type[KeyValue]] = KeyValue
     TopicInfo: ClassVar[type[TopicInfo]] = TopicInfo

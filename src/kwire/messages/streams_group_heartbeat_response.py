@@ -21,7 +21,7 @@ class Status(base.Struct, kw_only=True):
     """int8; versions 0+."""
     status_detail: str = ""
     """string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TaskIds(base.Struct, kw_only=True):
@@ -31,7 +31,7 @@ class TaskIds(base.Struct, kw_only=True):
     """string; versions 0+."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class Endpoint(base.Struct, kw_only=True):
@@ -41,7 +41,7 @@ class Endpoint(base.Struct, kw_only=True):
     """string; versions 0+."""
     port: int = 0
     """uint16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicPartition(base.Struct, kw_only=True):
@@ -51,7 +51,7 @@ class TopicPartition(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class EndpointToPartitions(base.Struct, kw_only=True):
@@ -63,7 +63,7 @@ class EndpointToPartitions(base.Struct, kw_only=True):
     """[]TopicPartition; versions 0+."""
     standby_partitions: list[TopicPartition] = []
     """[]TopicPartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class StreamsGroupHeartbeatResponse(base.Message, kw_only=True):
@@ -101,7 +101,7 @@ class StreamsGroupHeartbeatResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     partitions_by_user_endpoint: list[EndpointToPartitions] | None = None
     """[]EndpointToPartitions; versions 0+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     Status: ClassVar[type[Status]] = Status
     TaskIds: ClassVar[type[TaskIds]] = TaskIds

@@ -19,7 +19,7 @@ class Endpoint(base.Struct, kw_only=True):
     """string; versions 0+."""
     port: int = 0
     """uint16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class KeyValue(base.Struct, kw_only=True):
@@ -29,7 +29,7 @@ class KeyValue(base.Struct, kw_only=True):
     """string; versions 0+."""
     value: str = ""
     """string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class StreamsGroupMemberMetadataValue(base.Message, kw_only=True):
@@ -53,7 +53,7 @@ class StreamsGroupMemberMetadataValue(base.Message, kw_only=True):
     """Endpoint; versions 0+; nullable; default null."""
     client_tags: list[KeyValue] = []
     """[]KeyValue; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     Endpoint: ClassVar[type[Endpoint]] = Endpoint
     KeyValue: ClassVar[type[KeyValue]] = KeyValue

@@ -19,7 +19,7 @@ class LastAssignmentConfig(base.Struct, kw_only=True):
     """string; versions 0+."""
     value: str = ""
     """string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class StreamsGroupMetadataValue(base.Message, kw_only=True):
@@ -37,7 +37,7 @@ class StreamsGroupMetadataValue(base.Message, kw_only=True):
     """int32; versions 0+; tag 2; default -1."""
     failed_description_topology_epoch: int = -1
     """int32; versions 0+; tag 3; default -1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     LastAssignmentConfig: ClassVar[type[LastAssignmentConfig]] = LastAssignmentConfig
     API_KEY: ClassVar[int | None] = 17

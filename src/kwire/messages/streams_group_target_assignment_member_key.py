@@ -19,7 +19,7 @@ class StreamsGroupTargetAssignmentMemberKey(base.Message, kw_only=True):
     """string; versions 0."""
     member_id: str = ""
     """string; versions 0."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 21
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

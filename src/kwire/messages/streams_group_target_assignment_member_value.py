@@ -19,7 +19,7 @@ class TaskIds(base.Struct, kw_only=True):
     """string; versions 0+."""
     partitions: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class StreamsGroupTargetAssignmentMemberValue(base.Message, kw_only=True):
@@ -31,7 +31,7 @@ class StreamsGroupTargetAssignmentMemberValue(base.Message, kw_only=True):
     """[]TaskIds; versions 0+."""
     warmup_tasks: list[TaskIds] = []
     """[]TaskIds; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TaskIds: ClassVar[type[TaskIds]] = TaskIds
     API_KEY: ClassVar[int | None] = 21

@@ -17,7 +17,7 @@ class StreamsGroupTargetAssignmentMetadataKey(base.Message, kw_only=True):
 
     group_id: str = ""
     """string; versions 0."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 20
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

@@ -35,7 +35,7 @@ class TopologyDescriptionNode(base.Struct, kw_only=True):
     """[]string; versions 0+."""
     successors: list[str] = []
     """[]string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopologyDescriptionSubtopology(base.Struct, kw_only=True):
@@ -45,7 +45,7 @@ class TopologyDescriptionSubtopology(base.Struct, kw_only=True):
     """string; versions 0+."""
     nodes: list[TopologyDescriptionNode] = []
     """[]TopologyDescriptionNode; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopologyDescriptionGlobalStore(base.Struct, kw_only=True):
@@ -55,7 +55,7 @@ class TopologyDescriptionGlobalStore(base.Struct, kw_only=True):
     """TopologyDescriptionNode; versions 0+."""
     processor: TopologyDescriptionNode = msgspec.field(default_factory=TopologyDescriptionNode)
     """TopologyDescriptionNode; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopologyDescription(base.Struct, kw_only=True):
@@ -65,7 +65,7 @@ class TopologyDescription(base.Struct, kw_only=True):
     """[]TopologyDescriptionSubtopology; versions 0+."""
     global_stores: list[TopologyDescriptionGlobalStore] = []
     """[]TopologyDescriptionGlobalStore; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class StreamsGroupTopologyDescriptionUpdateRequest(base.Message, kw_only=True):
@@ -79,7 +79,7 @@ class StreamsGroupTopologyDescriptionUpdateRequest(base.Message, kw_only=True):
     """int32; versions 0+."""
     topology_description: TopologyDescription = msgspec.field(default_factory=TopologyDescription)
     """TopologyDescription; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopologyDescriptionNode: ClassVar[type[TopologyDescriptionNode]] = TopologyDescriptionNode
     TopologyDescriptionSubtopology: ClassVar[type[TopologyDescriptionSubtopology]] = TopologyDescriptionSubtopology

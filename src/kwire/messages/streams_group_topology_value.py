@@ -19,7 +19,7 @@ class TopicConfig(base.Struct, kw_only=True):
     """string; versions 0+."""
     value: str = ""
     """string; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicInfo(base.Struct, kw_only=True):
@@ -33,7 +33,7 @@ class TopicInfo(base.Struct, kw_only=True):
     """int16; versions 0+."""
     topic_configs: list[TopicConfig] = []
     """[]TopicConfig; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class CopartitionGroup(base.Struct, kw_only=True):
@@ -45,7 +45,7 @@ class CopartitionGroup(base.Struct, kw_only=True):
     """[]int16; versions 0+."""
     repartition_source_topics: list[int] = []
     """[]int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class Subtopology(base.Struct, kw_only=True):
@@ -65,7 +65,7 @@ class Subtopology(base.Struct, kw_only=True):
     """[]TopicInfo; versions 0+."""
     copartition_groups: list[CopartitionGroup] = []
     """[]CopartitionGroup; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class StreamsGroupTopologyValue(base.Message, kw_only=True):
@@ -75,7 +75,7 @@ class StreamsGroupTopologyValue(base.Message, kw_only=True):
     """int32; versions 0+."""
     subtopologies: list[Subtopology] = []
     """[]Subtopology; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TopicConfig: ClassVar[type[TopicConfig]] = TopicConfig
     TopicInfo: ClassVar[type[TopicInfo]] = TopicInfo

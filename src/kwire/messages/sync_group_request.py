@@ -19,7 +19,7 @@ class SyncGroupRequestAssignment(base.Struct, kw_only=True):
     """string; versions 0+."""
     assignment: bytes = b""
     """bytes; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class SyncGroupRequest(base.Message, kw_only=True):
@@ -39,7 +39,7 @@ class SyncGroupRequest(base.Message, kw_only=True):
     """string; versions 5+; nullable; default null; ignorable."""
     assignments: list[SyncGroupRequestAssignment] = []
     """[]SyncGroupRequestAssignment; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     SyncGroupRequestAssignment: ClassVar[type[SyncGroupRequestAssignment]] = SyncGroupRequestAssignment
     API_KEY: ClassVar[int | None] = 14

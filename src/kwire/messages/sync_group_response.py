@@ -25,7 +25,7 @@ class SyncGroupResponse(base.Message, kw_only=True):
     """string; versions 5+; nullable; default null; ignorable."""
     assignment: bytes = b""
     """bytes; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 14
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 5)

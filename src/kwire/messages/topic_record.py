@@ -20,7 +20,7 @@ class TopicRecord(base.Message, kw_only=True):
     """string; versions 0+; topicName."""
     topic_id: uuid.UUID = base.ZERO_UUID
     """uuid; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 2
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

@@ -17,7 +17,7 @@ class TransactionLogKey(base.Message, kw_only=True):
 
     transactional_id: str = ""
     """string; versions 0."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 0
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

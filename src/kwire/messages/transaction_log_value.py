@@ -19,7 +19,7 @@ class PartitionsSchema(base.Struct, kw_only=True):
     """string; versions 0+."""
     partition_ids: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TransactionLogValue(base.Message, kw_only=True):
@@ -47,7 +47,7 @@ class TransactionLogValue(base.Message, kw_only=True):
     """int16; versions 1+; tag 2."""
     next_producer_epoch: int = -1
     """int16; versions 1+; tag 3; default -1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     PartitionsSchema: ClassVar[type[PartitionsSchema]] = PartitionsSchema
     API_KEY: ClassVar[int | None] = 0

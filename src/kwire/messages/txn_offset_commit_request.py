@@ -24,7 +24,7 @@ class TxnOffsetCommitRequestPartition(base.Struct, kw_only=True):
     """int32; versions 2+; default -1; ignorable."""
     committed_metadata: str | None = ""
     """string; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TxnOffsetCommitRequestTopic(base.Struct, kw_only=True):
@@ -36,7 +36,7 @@ class TxnOffsetCommitRequestTopic(base.Struct, kw_only=True):
     """uuid; versions 6+; ignorable."""
     partitions: list[TxnOffsetCommitRequestPartition] = []
     """[]TxnOffsetCommitRequestPartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TxnOffsetCommitRequest(base.Message, kw_only=True):
@@ -58,7 +58,7 @@ class TxnOffsetCommitRequest(base.Message, kw_only=True):
     """string; versions 3+; nullable; default null."""
     topics: list[TxnOffsetCommitRequestTopic] = []
     """[]TxnOffsetCommitRequestTopic; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TxnOffsetCommitRequestPartition: ClassVar[type[TxnOffsetCommitRequestPartition]] = TxnOffsetCommitRequestPartition
     TxnOffsetCommitRequestTopic: ClassVar[type[TxnOffsetCommitRequestTopic]] = TxnOffsetCommitRequestTopic

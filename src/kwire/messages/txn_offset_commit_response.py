@@ -20,7 +20,7 @@ class TxnOffsetCommitResponsePartition(base.Struct, kw_only=True):
     """int32; versions 0+."""
     error_code: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TxnOffsetCommitResponseTopic(base.Struct, kw_only=True):
@@ -32,7 +32,7 @@ class TxnOffsetCommitResponseTopic(base.Struct, kw_only=True):
     """uuid; versions 6+; ignorable."""
     partitions: list[TxnOffsetCommitResponsePartition] = []
     """[]TxnOffsetCommitResponsePartition; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TxnOffsetCommitResponse(base.Message, kw_only=True):
@@ -42,7 +42,7 @@ class TxnOffsetCommitResponse(base.Message, kw_only=True):
     """int32; versions 0+."""
     topics: list[TxnOffsetCommitResponseTopic] = []
     """[]TxnOffsetCommitResponseTopic; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     TxnOffsetCommitResponsePartition: ClassVar[type[TxnOffsetCommitResponsePartition]] = (
         TxnOffsetCommitResponsePartition

@@ -21,7 +21,7 @@ class UnregisterBrokerResponse(base.Message, kw_only=True):
     """int16; versions 0+."""
     error_message: str | None = ""
     """string; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 64
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

@@ -17,7 +17,7 @@ class UnregisterControllerRecord(base.Message, kw_only=True):
 
     controller_id: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 29
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

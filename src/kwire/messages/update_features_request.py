@@ -25,7 +25,7 @@ class FeatureUpdateKey(base.Struct, kw_only=True):
     """bool; versions 0."""
     upgrade_type: int = 1
     """int8; versions 1+; default 1."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("feature_updates")
@@ -38,7 +38,7 @@ class UpdateFeaturesRequest(base.Message, kw_only=True):
     """[]FeatureUpdateKey; versions 0+."""
     validate_only: bool = False
     """bool; versions 1+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     FeatureUpdateKey: ClassVar[type[FeatureUpdateKey]] = FeatureUpdateKey
     API_KEY: ClassVar[int | None] = 57

@@ -23,7 +23,7 @@ class UpdatableFeatureResult(base.Struct, kw_only=True):
     """int16; versions 0+."""
     error_message: str | None = ""
     """string; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("results")
@@ -38,7 +38,7 @@ class UpdateFeaturesResponse(base.Message, kw_only=True):
     """string; versions 0+; nullable."""
     results: base.Keyed[UpdatableFeatureResult] = base.keyed()
     """[]UpdatableFeatureResult; versions 0-1; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     UpdatableFeatureResult: ClassVar[type[UpdatableFeatureResult]] = UpdatableFeatureResult
     API_KEY: ClassVar[int | None] = 57

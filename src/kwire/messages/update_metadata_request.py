@@ -41,7 +41,7 @@ class UpdateMetadataPartitionState(base.Struct, kw_only=True):
     """[]int32; versions 0+; brokerId."""
     offline_replicas: list[int] = []
     """[]int32; versions 4+; ignorable; brokerId."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class UpdateMetadataTopicState(base.Struct, kw_only=True):
@@ -53,7 +53,7 @@ class UpdateMetadataTopicState(base.Struct, kw_only=True):
     """uuid; versions 7+; ignorable."""
     partition_states: list[UpdateMetadataPartitionState] = []
     """[]UpdateMetadataPartitionState; versions 5+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class UpdateMetadataEndpoint(base.Struct, kw_only=True):
@@ -67,7 +67,7 @@ class UpdateMetadataEndpoint(base.Struct, kw_only=True):
     """string; versions 3+; ignorable."""
     security_protocol: int = 0
     """int16; versions 1+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class UpdateMetadataBroker(base.Struct, kw_only=True):
@@ -83,7 +83,7 @@ class UpdateMetadataBroker(base.Struct, kw_only=True):
     """[]UpdateMetadataEndpoint; versions 1+; ignorable."""
     rack: str | None = ""
     """string; versions 2+; nullable; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class UpdateMetadataRequest(base.Message, kw_only=True):
@@ -105,7 +105,7 @@ class UpdateMetadataRequest(base.Message, kw_only=True):
     """[]UpdateMetadataBroker; versions 0+."""
     type: int = 0
     """int8; versions 8+; tag 0."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     UpdateMetadataPartitionState: ClassVar[builtins.type[UpdateMetadataPartitionState]] = UpdateMetadataPartitionState
     UpdateMetadataTopicState: ClassVar[builtins.type[UpdateMetadataTopicState]] = UpdateMetadataTopicState

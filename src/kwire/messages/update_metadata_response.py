@@ -17,7 +17,7 @@ class UpdateMetadataResponse(base.Message, kw_only=True):
 
     error_code: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 6
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 8)

@@ -26,7 +26,7 @@ class Listener(base.Struct, kw_only=True):
     """string; versions 0+."""
     port: int = 0
     """uint16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class KRaftVersionFeature(base.Struct, kw_only=True):
@@ -36,7 +36,7 @@ class KRaftVersionFeature(base.Struct, kw_only=True):
     """int16; versions 0+."""
     max_supported_version: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("listeners")
@@ -55,7 +55,7 @@ class UpdateRaftVoterRequest(base.Message, kw_only=True):
     """[]Listener; versions 0+."""
     kraft_version_feature: KRaftVersionFeature = msgspec.field(default_factory=KRaftVersionFeature)
     """KRaftVersionFeature; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     Listener: ClassVar[type[Listener]] = Listener
     KRaftVersionFeature: ClassVar[type[KRaftVersionFeature]] = KRaftVersionFeature

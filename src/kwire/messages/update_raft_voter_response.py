@@ -25,7 +25,7 @@ class CurrentLeader(base.Struct, kw_only=True):
     """string; versions 0+."""
     port: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class UpdateRaftVoterResponse(base.Message, kw_only=True):
@@ -37,7 +37,7 @@ class UpdateRaftVoterResponse(base.Message, kw_only=True):
     """int16; versions 0+."""
     current_leader: CurrentLeader = msgspec.field(default_factory=CurrentLeader)
     """CurrentLeader; versions 0+; tag 0."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     CurrentLeader: ClassVar[type[CurrentLeader]] = CurrentLeader
     API_KEY: ClassVar[int | None] = 82

@@ -27,7 +27,7 @@ class UserScramCredentialRecord(base.Message, kw_only=True):
     """bytes; versions 0+."""
     iterations: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 11
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

@@ -38,7 +38,7 @@ class PartitionData(base.Struct, kw_only=True):
     """int64; versions 0+."""
     pre_vote: bool = False
     """bool; versions 2+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicData(base.Struct, kw_only=True):
@@ -48,7 +48,7 @@ class TopicData(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class VoteRequest(base.Message, kw_only=True):
@@ -60,7 +60,7 @@ class VoteRequest(base.Message, kw_only=True):
     """int32; versions 1+; default -1; ignorable; brokerId."""
     topics: list[TopicData] = []
     """[]TopicData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     PartitionData: ClassVar[type[PartitionData]] = PartitionData
     TopicData: ClassVar[type[TopicData]] = TopicData

@@ -25,7 +25,7 @@ class PartitionData(base.Struct, kw_only=True):
     """int32; versions 0+."""
     vote_granted: bool = False
     """bool; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class TopicData(base.Struct, kw_only=True):
@@ -35,7 +35,7 @@ class TopicData(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class NodeEndpoint(base.Struct, kw_only=True):
@@ -49,7 +49,7 @@ class NodeEndpoint(base.Struct, kw_only=True):
     """string; versions 1+."""
     port: int = 0
     """uint16; versions 1+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("node_endpoints")
@@ -62,7 +62,7 @@ class VoteResponse(base.Message, kw_only=True):
     """[]TopicData; versions 0+."""
     node_endpoints: base.Keyed[NodeEndpoint] = base.keyed()
     """[]NodeEndpoint; versions 1+; tag 0."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     PartitionData: ClassVar[type[PartitionData]] = PartitionData
     TopicData: ClassVar[type[TopicData]] = TopicData

@@ -26,7 +26,7 @@ class Endpoint(base.Struct, kw_only=True):
     """string; versions 0+."""
     port: int = 0
     """uint16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class KRaftVersionFeature(base.Struct, kw_only=True):
@@ -36,7 +36,7 @@ class KRaftVersionFeature(base.Struct, kw_only=True):
     """int16; versions 0+."""
     max_supported_version: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 @base.with_find("endpoints")
@@ -51,7 +51,7 @@ class Voter(base.Struct, kw_only=True):
     """[]Endpoint; versions 0+."""
     kraft_version_feature: KRaftVersionFeature = msgspec.field(default_factory=KRaftVersionFeature)
     """KRaftVersionFeature; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class VotersRecord(base.Message, kw_only=True):
@@ -61,7 +61,7 @@ class VotersRecord(base.Message, kw_only=True):
     """int16; versions 0+."""
     voters: list[Voter] = []
     """[]Voter; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     Endpoint: ClassVar[type[Endpoint]] = Endpoint
     KRaftVersionFeature: ClassVar[type[KRaftVersionFeature]] = KRaftVersionFeature

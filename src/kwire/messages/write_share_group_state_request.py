@@ -24,7 +24,7 @@ class StateBatch(base.Struct, kw_only=True):
     """int8; versions 0+."""
     delivery_count: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class PartitionData(base.Struct, kw_only=True):
@@ -42,7 +42,7 @@ class PartitionData(base.Struct, kw_only=True):
     """int32; versions 1+; default -1; ignorable."""
     state_batches: list[StateBatch] = []
     """[]StateBatch; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class WriteStateData(base.Struct, kw_only=True):
@@ -52,7 +52,7 @@ class WriteStateData(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partitions: list[PartitionData] = []
     """[]PartitionData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class WriteShareGroupStateRequest(base.Message, kw_only=True):
@@ -62,7 +62,7 @@ class WriteShareGroupStateRequest(base.Message, kw_only=True):
     """string; versions 0+."""
     topics: list[WriteStateData] = []
     """[]WriteStateData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     StateBatch: ClassVar[type[StateBatch]] = StateBatch
     PartitionData: ClassVar[type[PartitionData]] = PartitionData

@@ -22,7 +22,7 @@ class PartitionResult(base.Struct, kw_only=True):
     """int16; versions 0+."""
     error_message: str | None = None
     """string; versions 0+; nullable; default null."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class WriteStateResult(base.Struct, kw_only=True):
@@ -32,7 +32,7 @@ class WriteStateResult(base.Struct, kw_only=True):
     """uuid; versions 0+."""
     partitions: list[PartitionResult] = []
     """[]PartitionResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class WriteShareGroupStateResponse(base.Message, kw_only=True):
@@ -40,7 +40,7 @@ class WriteShareGroupStateResponse(base.Message, kw_only=True):
 
     results: list[WriteStateResult] = []
     """[]WriteStateResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     PartitionResult: ClassVar[type[PartitionResult]] = PartitionResult
     WriteStateResult: ClassVar[type[WriteStateResult]] = WriteStateResult

@@ -19,7 +19,7 @@ class WritableTxnMarkerTopic(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partition_indexes: list[int] = []
     """[]int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class WritableTxnMarker(base.Struct, kw_only=True):
@@ -37,7 +37,7 @@ class WritableTxnMarker(base.Struct, kw_only=True):
     """int32; versions 0+."""
     transaction_version: int = 0
     """int8; versions 2+; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class WriteTxnMarkersRequest(base.Message, kw_only=True):
@@ -45,7 +45,7 @@ class WriteTxnMarkersRequest(base.Message, kw_only=True):
 
     markers: list[WritableTxnMarker] = []
     """[]WritableTxnMarker; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     WritableTxnMarkerTopic: ClassVar[type[WritableTxnMarkerTopic]] = WritableTxnMarkerTopic
     WritableTxnMarker: ClassVar[type[WritableTxnMarker]] = WritableTxnMarker

@@ -24,7 +24,7 @@ class WritableTxnMarkerPartitionResult(base.Struct, kw_only=True):
     """int32; versions 0+."""
     error_code: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class WritableTxnMarkerTopicResult(base.Struct, kw_only=True):
@@ -34,7 +34,7 @@ class WritableTxnMarkerTopicResult(base.Struct, kw_only=True):
     """string; versions 0+; topicName."""
     partitions: list[WritableTxnMarkerPartitionResult] = []
     """[]WritableTxnMarkerPartitionResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class WritableTxnMarkerResult(base.Struct, kw_only=True):
@@ -44,7 +44,7 @@ class WritableTxnMarkerResult(base.Struct, kw_only=True):
     """int64; versions 0+; producerId."""
     topics: list[WritableTxnMarkerTopicResult] = []
     """[]WritableTxnMarkerTopicResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
 
 class WriteTxnMarkersResponse(base.Message, kw_only=True):
@@ -52,7 +52,7 @@ class WriteTxnMarkersResponse(base.Message, kw_only=True):
 
     markers: list[WritableTxnMarkerResult] = []
     """[]WritableTxnMarkerResult; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     WritableTxnMarkerPartitionResult: ClassVar[type[WritableTxnMarkerPartitionResult]] = (
         WritableTxnMarkerPartitionResult

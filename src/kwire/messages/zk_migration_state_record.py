@@ -17,7 +17,7 @@ class ZkMigrationStateRecord(base.Message, kw_only=True):
 
     zk_migration_state: int = 0
     """int8; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     API_KEY: ClassVar[int | None] = 21
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

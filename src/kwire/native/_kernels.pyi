@@ -6,10 +6,6 @@ from typing import Any
 from kwire.records.record import Record
 from kwire.wire.kernels.arrays import Bytes, Int32s, Int64s, Int64Table, UInt32s, UInt64s, UInt64Table
 
-class SharedDefault:
-    @property
-    def shared(self) -> object: ...
-
 SOURCES: str
 HAS_CRC32C: bool
 
@@ -19,7 +15,6 @@ def decoders(
     job: int, walk: Callable[..., tuple[object, int]], kept: object, /
 ) -> tuple[Callable[..., Any], Callable[..., tuple[Any, int]]]: ...
 def slots(cls: type, /) -> tuple[int, dict[str, int]]: ...
-def shared_default(member: object, offset: int, type: Callable[[], object], shared: object, /) -> SharedDefault: ...
 def encode(packed: Bytes, job: int, /) -> bytes | None: ...
 def record_factory(
     cls: type, timestamp_types: tuple[object, ...], decode_key: Callable[[bytes], str], /, *offsets: int

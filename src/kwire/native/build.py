@@ -42,7 +42,6 @@ C_FILES = (
     "module.c",
     "messages.c",
     "codec.c",
-    "shared_default.c",
     "records.c",
     "columns.c",
     "avro_reading.c",

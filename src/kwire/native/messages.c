@@ -129,9 +129,28 @@ static inline PyObject **place(PyObject *object, const Slot *slot) {
     return (PyObject **)((char *)object + slot->offset);
 }
 
-static inline PyObject *shared_or_list(PyObject *object) { return object ? shared(object) : PyList_New(0); }
+static PyObject *new_struct(const Layout *layout);
 
-static inline Memo *memo_of(Reader *r, const Slot *slot) { return &r->memos[(uintptr_t)slot / sizeof(Slot) % MEMOS]; }
+/* Make the default of a field. Each object has its own lists and structs: only what cannot be changed is shared. */
+static inline PyObject *new_default(const Slot *slot) {
+    if (slot->value) return shared(slot->value);
+    return slot->layout ? new_struct(slot->layout) : PyList_New(0);
+}
+
+/* Make a struct in which all fields have their defaults. Such structs are nested as deep as their definition is. */
+static PyObject *new_struct(const Layout *layout) {
+    PyObject *made = layout->allocate(layout->type, 0);
+    if (!made) return NULL;
+    for (const Slot *slot = layout->slots, *end = slot + layout->count; slot < end; slot++)
+        if (!(*place(made, slot) = new_default(slot))) {
+            Py_DecRef(made);
+            return NULL;
+        }
+    return made;
+}
+
+/* Slots have three words, and three has no divisor in common with the number of memos: neighbours do not collide. */
+static inline Memo *memo_of(Reader *r, const Slot *slot) { return &r->memos[(uintptr_t)slot / 8 % MEMOS]; }
 
 /* Make a uuid.UUID, whose slots are `int` and `is_safe`. */
 static PyObject *new_uuid(const uint8_t *p, const Layout *layout) {
@@ -202,15 +221,9 @@ static inline Outcome put(Reader *r, PyObject *value) {
 static inline Outcome put_defaults(Frame *top, int64_t count) {
     for (; count; count--, top->slot++) {
         PyObject **at = place(top->object, top->slot);
-        if (!*at && !(*at = shared_or_list(top->slot->value))) return FAILED;
+        if (!*at && !(*at = new_default(top->slot))) return FAILED;
     }
     return DONE;
-}
-
-/* Put an empty array, which is shared if that is the default of the field. */
-static inline Outcome put_empty(Reader *r) {
-    const int is_shared = r->top->kind == STRUCT_OF && r->top->slot->value == r->job->no_elements;
-    return put(r, shared_or_list(is_shared ? r->job->no_elements : NULL));
 }
 
 static inline Frame *push(Reader *r, Kind kind, PyObject *object) {
@@ -318,7 +331,7 @@ static inline Outcome read_list(Reader *r) {
     if (n == -2 || (n > 0 && n * width > r->end - r->p)) return REJECTED;
     r->row++;
     if (n < 0) return put(r, shared(&_Py_NoneStruct));
-    if (n == 0) return put_empty(r);
+    if (n == 0) return put(r, PyList_New(0));
     Memo *last = &r->last_list;
     const int64_t kind = n << 4 | code;
     if (last->number == kind && !memcmp(last->bytes, bytes, n * width)) {
@@ -341,7 +354,7 @@ static Outcome read_packed_list(Reader *r) {
     if (n == -2 || n > r->end - r->p) return REJECTED; /* each takes a byte at least */
     r->row++;
     if (n < 0) return put(r, shared(&_Py_NoneStruct));
-    if (n == 0) return put_empty(r);
+    if (n == 0) return put(r, PyList_New(0));
     PyObject *list = PyList_New(n);
     if (put(r, list)) return FAILED;
     for (int64_t i = 0; i < n; i++) {
@@ -360,7 +373,7 @@ static inline Outcome read_array(Reader *r) {
     if (n == -2 || (n > 0 && n * row->c > r->end - r->p)) return REJECTED;
     if (n <= 0) {
         r->row = r->job->rows + row->b;
-        return n ? put(r, shared(&_Py_NoneStruct)) : put_empty(r);
+        return n ? put(r, shared(&_Py_NoneStruct)) : put(r, PyList_New(0));
     }
     PyObject *list = PyList_New(n);
     if (put(r, list)) return FAILED;

@@ -7,29 +7,32 @@ typedef struct {
     int64_t op, a, b, c, d, e, f, g;
 } Row;
 
-/* The layout of a class, which kwire.plan.layouts writes: for each field, its offset in an object and its default, null
- * for a new list. */
+typedef struct Layout Layout;
+
+/* A field of a class: its offset in an object, and its default: a value that cannot be changed, or the layout of a
+ * struct, or both null for a list. */
 typedef struct {
     int64_t offset;
     PyObject *value;
+    const Layout *layout;
 } Slot;
 
-typedef struct {
+/* The layout of a class, which kwire.plan.layouts writes. */
+struct Layout {
     PyObject *type;
     PyObject *(*allocate)(PyObject *, Py_ssize_t);
     int64_t count;
     Slot slots[];
-} Layout;
+};
 
 /* What message_codec keeps of a plan: rows, in which operand g of STRUCT is the address of a Layout, 0 for the pair of
  * a frame; constants; the bytes of output to reserve for eight of input when encoding, which grow when they were too
- * few; the layout of uuid.UUID; the default of lists that are shared while they are empty. */
+ * few; the layout of uuid.UUID. */
 typedef struct {
     const Row *rows;
     const char *constants;
     int64_t encode_eighths;
     const Layout *uuid;
-    PyObject *no_elements;
 } Job;
 
 /* Read a message at `start`: a new reference, or null: rejected, or an exception. partial: bytes may follow; *position

@@ -190,7 +190,6 @@ static PyMethodDef methods[] = {
      "record_factory(Record, timestamp types, decode_header_key, offset of each field in an object ...) -> factory"},
     {"read_records", read_records, METH_FASTCALL, READING_DOC},
     {"read_messages", read_messages, METH_FASTCALL, READING_DOC},
-    {"shared_default", shared_default, METH_FASTCALL, "shared_default(member, type, shared) -> SharedDefault"},
     {"append_record", append_record, METH_FASTCALL,
      "append_record(state, bytearray, key, value, timestamp, headers, offset) -> False if it is left to Python"},
     {"append_records", append_records, METH_FASTCALL,
@@ -221,7 +220,6 @@ static int execute(PyObject *module) {
         Py_DecRef(function);
     }
     if (PyModule_AddObjectRef(module, "HAS_CRC32C", has_crc32c() ? &_Py_TrueStruct : &_Py_FalseStruct) < 0) return -1;
-    if (add_shared_default(module) < 0) return -1;
     return PyModule_AddStringConstant(module, "SOURCES", SOURCES);
 }
 

@@ -172,8 +172,3 @@ PyObject *decode_avro(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *decode_protobuf(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *decode_json(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *encode_avro(PyObject *, PyObject *const *, Py_ssize_t);
-
-/* Of shared_default.c */
-
-PyObject *shared_default(PyObject *, PyObject *const *, Py_ssize_t);
-int add_shared_default(PyObject *module);
