@@ -90,10 +90,31 @@ class Struct(msgspec.Struct, array_like=True, gc=False):
     FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = ()
     """Other releases' JSON keys: (key, attribute of the class, lowest version, highest version)."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for base in cls.__bases__:
+            if fields := getattr(base, "__struct_fields__", ()):
+                _check_subclass(cls, base, fields)
+
     def __repr__(self) -> str:
         values = ((name, getattr(self, name), default) for name, default in defaults(type(self)))
         shown = (f"{name}={value!r}" for name, value, default in values if value != default)
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _check_subclass(cls: type, base: type, fields: tuple[str, ...]) -> None:
+    """Raise TypeError if a subclass of a message's class changes what the codec relies on.
+
+    Codecs take the fields of an object by their order, and create objects without calling their methods.
+    """
+    own = vars(cls)
+    added = [name for name in own["__slots__"] if name not in ("__dict__", "__weakref__")]
+    changed = [name for name in fields if name in own or name in cls.__annotations__]
+    for name in (*added, *changed):
+        what = "is defined again" if name in changed else f"is not in the definition of {base.__name__}"
+        raise TypeError(f"class {cls.__name__}: field {name!r} {what}; subclasses can have methods, but no fields")
+    if "__post_init__" in own:
+        raise TypeError(f"class {cls.__name__}: __post_init__ is not supported: decoding does not call it")
 
 
 @cache

@@ -22,7 +22,7 @@ from kwire.plan.kernels.operands import MAX_DEPTH, MAX_FRAMES
 from kwire.plan.layouts import Job, frame_count
 from kwire.plan.notes import Annotation, Recorder
 from kwire.plan.reading import Reader
-from kwire.plan.rows import Plan
+from kwire.plan.rows import UNKNOWN, Plan
 from kwire.plan.views import Patch, patch_for
 from kwire.plan.writing import Writer
 from kwire.schema.model import Message
@@ -49,8 +49,10 @@ def codec(spec: Message, version: int, cls: type, *, kernels: bool | None = None
     cls: its class, with the classes of its other structs as attributes under their names; attributes in class order.
     kernels: False keeps this codec on the walker, True demands the kernels, None uses them where they are.
     Cost: 0.3 ms; the result is not cached.
-    Raises UnsupportedVersion outside spec.valid, ImportError if there are no kernels and True demands them.
+    Raises UnsupportedVersion outside spec.valid, ImportError if there are no kernels and True demands them, TypeError
+    for a class with other fields.
     """
+    _check_classes(spec, cls)
     return Codec(compile_message(spec, version), (cls,), cls, patch_for(spec, version), kernels)
 
 
@@ -69,6 +71,8 @@ def frame_codec(
     Header and body share one plan, which saves a call.
     Raises UnsupportedVersion when either message has no such version.
     """
+    _check_classes(header, header_cls)
+    _check_classes(spec, cls)
     patches = patch_for(header, header_version), patch_for(spec, version)
 
     def patch(pair: tuple[object, object], view: bytes | memoryview) -> None:
@@ -79,6 +83,18 @@ def frame_codec(
     plan = compile_frame(header, header_version, spec, version)
     pair: Any = tuple[header_cls, cls]  # type: ignore[valid-type]  # made when it runs
     return Codec(plan, (header_cls, cls), pair, patch if any(patches) else None, kernels)
+
+
+def _check_classes(spec: Message, message: type) -> None:
+    """Raise TypeError unless the classes of a message have the fields of its definition, in class order."""
+    for struct in (spec.struct, *spec.structs):
+        cls: Any = message if struct is spec.struct else getattr(message, struct.name)
+        expected = (*(field.attr for field in struct.class_fields), UNKNOWN)
+        if cls.__struct_fields__ != expected:
+            raise TypeError(
+                f"class {cls.__name__} does not have the fields of its definition: expected {', '.join(expected)}, "
+                f"found {', '.join(cls.__struct_fields__)}"
+            )
 
 
 class Codec:
