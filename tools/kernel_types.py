@@ -16,7 +16,19 @@ from collections.abc import Callable
 from typing import Any
 
 from kwire.records.record import Record
-from kwire.wire.kernels.arrays import Bytes, Int32s, Int64s, Int64Table, UInt32s, UInt64s, UInt64Table
+from kwire.wire.kernels.arrays import (
+    Bytes,
+    Int32s,
+    Int64s,
+    Int64Table,
+    UInt64s,
+    UInt64Table,
+    WritableBytes,
+    WritableInt64s,
+    WritableInt64Table,
+    WritableUInt32s,
+    WritableUInt64Table,
+)
 
 SOURCES: str
 HAS_CRC32C: bool

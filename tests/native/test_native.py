@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from tests.waiting import HANG_S
 
 from kwire import native
 from kwire.native.build import sources_digest
+from kwire.records.attributes import TimestampType
 from kwire.records.kernels import table as t
 
 LEVELS = [level for level in ("x86-64-v2", "x86-64-v3") if native.LEVEL and level <= native.LEVEL]
@@ -86,6 +88,71 @@ def test_arguments_are_checked() -> None:
         native.decoders(0)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="takes 1 argument, got 0"):
         native.slots()  # type: ignore[call-arg]
+    for value in (5, "text", (int,)):
+        with pytest.raises(TypeError, match="not a class"):
+            native.slots(value)  # type: ignore[arg-type]
+
+
+READ_ONLY = """
+import numpy as np
+from kwire import native
+from kwire.records.kernels import table as t
+
+table = np.zeros((4, t.COLUMN_COUNT), np.int64)
+hashes, ends = np.zeros(1, np.uint32), np.array([0, 1], np.int32)
+native.scan_batches(0, 0, 0, table)
+native.hash_keys(ends, b"k", hashes)
+table.flags.writeable = ends.flags.writeable = hashes.flags.writeable = False
+native.sum_batches(0, table, 0)
+for kernel, arguments in (
+    (native.scan_batches, (0, 0, 0, table)), (native.check_legacy_crcs, (0, table, 1)),
+    (native.hash_keys, (ends, b"k", hashes)), (native.hash_keys, (ends, b"k", bytes(hashes.view(np.uint8)))),
+):
+    try:
+        kernel(*arguments)
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_arrays_that_cannot_be_written_are_no_output() -> None:
+    """Compiled code once wrote to them."""
+    found = output(READ_ONLY).splitlines()
+    why = "the kernel writes to it, but it is read-only"
+    assert found[:3] == [
+        f"argument 4 of scan_batches(): {why}",
+        f"argument 2 of check_legacy_crcs(): {why}",
+        f"argument 3 of hash_keys(): {why}",
+    ]
+    assert found[3].startswith("argument 3 of hash_keys(): expected 1 dimension(s) of 4 bytes")
+    assert output(READ_ONLY, KWIRE_KERNEL="0").splitlines()[:3] == found[:3]
+
+
+def test_calls_that_fail_keep_no_references() -> None:
+    from kwire.records.record import Record, decode_header_key
+
+    types = tuple(sorted(TimestampType))
+    names: tuple[tuple[object, ...], ...] = (
+        (Record, types, decode_header_key),
+        (Record, types[:1], decode_header_key, *range(8)),
+        (Record, types, decode_header_key, *range(7), "8"),
+    )
+    watched = Record, types, types[0], decode_header_key, native
+
+    def references() -> list[int]:
+        gc.collect()
+        return [sys.getrefcount(each) for each in watched]
+
+    before = references()
+    for arguments in names * 100:
+        with pytest.raises((TypeError, IndexError)):
+            native.record_factory(*arguments)  # type: ignore[arg-type]
+    assert references() == before
+    for _ in range(100):
+        native.record_factory(Record, types, decode_header_key, *range(8))
+        with pytest.raises(TypeError):
+            native.slots(native)  # type: ignore[arg-type]
+    assert references() == before
 
 
 def test_plain_python_reads_what_compiled_code_reads() -> None:

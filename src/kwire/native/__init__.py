@@ -61,6 +61,8 @@ EXPORTS = {
 """The kernels that Python calls, and the modules that define them."""
 
 BUFFERS = (bytes, bytearray, memoryview)
+WRITABLE = "Writable"
+"""How the names of the types of parameters begin that a kernel writes to (`kwire.wire.kernels.arrays`)."""
 LEVEL: str | None = None
 HAS_CRC32C = False
 
@@ -82,13 +84,30 @@ elif os.environ.get(VARIABLE) != "0":
 
 
 def _interpreted(kernel: Callable[..., object]) -> Callable[..., object]:
-    """Return an exported kernel as Python runs it: integers of numpy wrap, as compiled ones do."""
+    """Return an exported kernel as Python runs it: integers of numpy wrap, as compiled ones do.
+
+    Arrays are writable only if the kernel's signature says so.
+    """
     import numpy as np
+
+    types = [str(type) for name, type in kernel.__annotations__.items() if name != "return"]
+
+    def converted(index: int, argument: Any) -> Any:
+        array = np.frombuffer(argument, np.uint8) if isinstance(argument, BUFFERS) else argument
+        if not isinstance(array, np.ndarray):
+            return array
+        if not types[index].startswith(WRITABLE):
+            array = array.view()
+            array.flags.writeable = False
+        elif not array.flags.writeable:
+            name = kernel.__name__
+            raise ValueError(f"argument {index + 1} of {name}(): the kernel writes to it, but it is read-only")
+        return array
 
     @functools.wraps(kernel)
     def call(*arguments: Any) -> object:
         with np.errstate(over="ignore"):
-            return kernel(*(np.frombuffer(each, np.uint8) if isinstance(each, BUFFERS) else each for each in arguments))
+            return kernel(*(converted(index, each) for index, each in enumerate(arguments)))
 
     return call
 

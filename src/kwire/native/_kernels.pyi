@@ -4,7 +4,19 @@ from collections.abc import Callable
 from typing import Any
 
 from kwire.records.record import Record
-from kwire.wire.kernels.arrays import Bytes, Int32s, Int64s, Int64Table, UInt32s, UInt64s, UInt64Table
+from kwire.wire.kernels.arrays import (
+    Bytes,
+    Int32s,
+    Int64s,
+    Int64Table,
+    UInt64s,
+    UInt64Table,
+    WritableBytes,
+    WritableInt64s,
+    WritableInt64Table,
+    WritableUInt32s,
+    WritableUInt64Table,
+)
 
 SOURCES: str
 HAS_CRC32C: bool
@@ -86,18 +98,18 @@ def scan_batches(
     start: int,
     length: int,
     position: int,
-    table: Int64Table,
+    table: WritableInt64Table,
     /,
 ) -> tuple[int, int, int]: ...
 def check_legacy_crcs(
     start: int,
-    table: Int64Table,
+    table: WritableInt64Table,
     rows: int,
     /,
 ) -> None: ...
 def check_default_crcs(
     start: int,
-    table: Int64Table,
+    table: WritableInt64Table,
     rows: int,
     /,
 ) -> None: ...
@@ -118,7 +130,7 @@ def parse_default_records(
     lowest_offset: int,
     highest_offset: int,
     addresses: Int64s,
-    state: Int64s,
+    state: WritableInt64s,
     /,
 ) -> int: ...
 def skip_records(
@@ -176,7 +188,7 @@ def parse_legacy_messages(
     highest_offset: int,
     check_crc: int,
     addresses: Int64s,
-    state: Int64s,
+    state: WritableInt64s,
     /,
 ) -> int: ...
 def encode_default_batches(
@@ -187,8 +199,8 @@ def encode_default_batches(
     batch_size: int,
     room: int,
     room_size: int,
-    table: Int64Table,
-    state: Int64s,
+    table: WritableInt64Table,
+    state: WritableInt64s,
     /,
 ) -> None: ...
 def encode_messages(
@@ -202,8 +214,8 @@ def encode_messages(
     append_time: int,
     room: int,
     room_size: int,
-    table: Int64Table,
-    state: Int64s,
+    table: WritableInt64Table,
+    state: WritableInt64s,
     /,
 ) -> None: ...
 def write_headers(
@@ -236,12 +248,12 @@ def find_header(
 def hash_keys(
     ends: Int32s,
     data: Bytes,
-    hashes: UInt32s,
+    hashes: WritableUInt32s,
     /,
 ) -> int: ...
 def put_key(
-    slots: UInt64Table,
-    state: Int64s,
+    slots: WritableUInt64Table,
+    state: WritableInt64s,
     secret: UInt64s,
     key: int,
     key_bytes: int,
@@ -257,7 +269,7 @@ def get_offset(
 ) -> int: ...
 def move_slots(
     old: UInt64Table,
-    new: UInt64Table,
+    new: WritableUInt64Table,
     /,
 ) -> None: ...
 def map_batches(
@@ -265,11 +277,11 @@ def map_batches(
     first: int,
     last: int,
     lowest_offset: int,
-    slots: UInt64Table,
-    state: Int64s,
+    slots: WritableUInt64Table,
+    state: WritableInt64s,
     secret: UInt64s,
-    marks: UInt64Table,
-    outcome: Int64s,
+    marks: WritableUInt64Table,
+    outcome: WritableInt64s,
     /,
 ) -> int: ...
 def weigh_batches(
@@ -281,10 +293,10 @@ def weigh_batches(
     slots: UInt64Table,
     state: Int64s,
     secret: UInt64s,
-    marks: UInt64Table,
-    keeps: Bytes,
-    weights: Int64Table,
-    outcome: Int64s,
+    marks: WritableUInt64Table,
+    keeps: WritableBytes,
+    weights: WritableInt64Table,
+    outcome: WritableInt64s,
     /,
 ) -> int: ...
 def write_kept(
@@ -305,6 +317,6 @@ def write_batches(
     weights: Int64Table,
     new_horizon_ms: int,
     room: int,
-    places: Int64Table,
+    places: WritableInt64Table,
     /,
 ) -> tuple[int, int, int]: ...

@@ -28,7 +28,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from kwire.native import EXPORTS
+from kwire.native import EXPORTS, WRITABLE
 
 __all__ = ["TARGETS", "Target", "build", "folder_of", "host_target", "sources_digest"]
 
@@ -254,6 +254,12 @@ RESULT_KINDS = {"int": "i", "bool": "?"}
 DIMENSIONS = {"i": 0, "b": 1, "w": 1, "q": 1, "t": 2}
 
 
+def parameter_kind(name: str) -> str:
+    """Return the kind of a parameter's type: a capital letter if the kernel writes to it."""
+    plain = name.removeprefix(WRITABLE)
+    return PARAMETER_KINDS[plain] if plain == name else PARAMETER_KINDS[plain].upper()
+
+
 def signature(function: Callable[..., object]) -> tuple[list[str], list[str]]:
     """Return the names of the types of parameters and of results of an exported kernel."""
     types: dict[str, str] = dict(function.__annotations__)
@@ -288,7 +294,7 @@ def translate(modules: tuple[str, ...]) -> tuple[bytes, list[Export]]:
     for name in (name for name, module in EXPORTS.items() if module in modules):
         function: Any = getattr(importlib.import_module(EXPORTS[name]), name)
         parameters, results = signature(function.py_func)
-        kinds = "".join(PARAMETER_KINDS[kind] for kind in parameters)
+        kinds = "".join(parameter_kind(name) for name in parameters)
         exports.append(Export(name, kinds, "".join(RESULT_KINDS[kind] for kind in results)))
         part = llvm.parse_assembly(_kernel_code(name, function, parameters, len(results)))
         for each in [*part.functions, *part.global_variables]:
@@ -310,7 +316,8 @@ def _kernel_code(name: str, function: Callable[..., object], parameters: list[st
     numbers = {"Bytes": types.uint8, "Int32s": types.int32, "UInt32s": types.uint32}
     numbers |= {"Int64s": types.int64, "Int64Table": types.int64, "UInt64s": types.uint64, "UInt64Table": types.uint64}
     given, typed, passed = [], [], []
-    for i, kind in enumerate(parameters):
+    for i, parameter in enumerate(parameters):
+        kind = parameter.removeprefix(WRITABLE)
         given.append(f"a{i}")
         if kind == "int":
             typed.append(types.int64)
@@ -420,6 +427,10 @@ def exports_header(exports: list[Export], target: Target, digest: str) -> str:
     lines = [f"enum {{ {name} = {value} }};" for name, value in (indices | {"EXPORT_COUNT": len(names)}).items()]
     lines += [f'#define SOURCES "{digest}"', f"static const char *const level_names[] = {{{level_names}0}};"]
     lines += [f"void kwire_{name}_{i}(const int64_t *, int64_t *);" for name in names for i in levels]
+    words = [sum(1 + DIMENSIONS[kind.lower()] for kind in export.parameters) for export in exports]
+    arrays = [sum(kind != "i" for kind in export.parameters) for export in exports]
+    most = {"WORDS": max(words), "ARRAYS": max(arrays), "RESULTS": max(len(export.results) for export in exports)}
+    lines += [f"enum {{ MOST_{name} = {value} }};" for name, value in (most | {"LEVELS": len(levels)}).items()]
     lines.append("static Export exports[] = {")
     for export in exports:
         code = ", ".join(f"kwire_{export.name}_{i}" for i in levels)

@@ -96,12 +96,17 @@ PyObject *decoders(PyObject *module, PyObject *const *objects, Py_ssize_t count)
 
 PyObject *slots(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
     if (count != 1) return PyErr_Format(PyExc_TypeError, "takes 1 argument, got %zd", count);
+    const int is_class = PyObject_IsInstance(objects[0], &PyType_Type);
+    if (is_class <= 0) return is_class ? NULL : PyErr_Format(PyExc_TypeError, "not a class");
     PyObject *offsets = PyDict_New();
     const PyMemberDef *members = PyType_GetSlot(objects[0], Py_tp_members);
     for (; offsets && members && members->name; members++) {
         PyObject *offset = PyLong_FromLongLong(members->offset);
-        if (!offset || PyDict_SetItemString(offsets, members->name, offset) < 0) return NULL;
-        Py_DecRef(offset);
+        if (!offset || PyDict_SetItemString(offsets, members->name, offset) < 0) {
+            Py_DecRef(offsets);
+            offsets = NULL;
+        }
+        if (offset) Py_DecRef(offset);
     }
     return pair(PyLong_FromLongLong((int64_t)PyType_GetSlot(objects[0], Py_tp_alloc)), offsets);
 }

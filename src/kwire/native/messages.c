@@ -585,8 +585,8 @@ PyObject *read_message(PyObject *data, const Job *job, int64_t start, int views,
         reader.marked = 0;
         for (int i = 0; i < MEMOS; i++) reader.memos[i].object = NULL;
         reader.last_list.number = 0;
-        reader.top = reader.frames - 1;
-        push(&reader, ROOT, NULL);
+        reader.frames[0] = (Frame){.kind = ROOT};
+        reader.top = reader.frames;
         outcome = read_rows(&reader);
         *position = reader.p - reader.source;
         const int is_short = job->rows->op == LENGTH && reader.p < reader.end;

@@ -7,18 +7,24 @@
 
 /* Kernels */
 
-enum { MAX_ARGUMENTS = 16, MAX_ARRAYS = 8, MAX_RESULTS = 8, MAX_LEVELS = 2 };
+enum { MAX_WORDS = 32, MAX_ARRAYS = 8, MAX_RESULTS = 8, MAX_LEVELS = 2 };
 
 /* parameters: i an int; b, w, q a buffer with elements of 1, 4 or 8 bytes, passed as address and length; t one with
- * elements of 8 bytes and two dimensions, passed as address, rows and columns. results: i an int, ? a bool. */
+ * elements of 8 bytes and two dimensions, passed as address, rows and columns; a capital letter if the kernel writes to
+ * it. results: i an int, ? a bool. */
 typedef struct {
     const char *name, *parameters, *results;
     Kernel levels[MAX_LEVELS];
 } Export;
 
 /* static Export exports[]: the kernels. static const char *const level_names[]: ends with 0. SOURCES: a digest.
- * EXPORT_COUNT; ENCODE_MESSAGE, LOCATE_RECORDS, LOCATE_MESSAGES: indices in exports. */
+ * EXPORT_COUNT; ENCODE_MESSAGE, LOCATE_RECORDS, LOCATE_MESSAGES: indices in exports. MOST_WORDS, MOST_ARRAYS and
+ * MOST_RESULTS: of one kernel. */
 #include "exports.h"
+
+_Static_assert((int)MOST_WORDS <= (int)MAX_WORDS && (int)MOST_ARRAYS <= (int)MAX_ARRAYS, "a kernel has more parameters");
+_Static_assert((int)MOST_RESULTS <= (int)MAX_RESULTS, "a kernel has more results");
+_Static_assert((int)MOST_LEVELS <= (int)MAX_LEVELS, "a target has more levels");
 
 static int level; /* the index of the code in use */
 
@@ -82,10 +88,16 @@ static int read_arguments(const Export *export, PyObject *const *objects, Py_ssi
         Py_buffer *view = &views[held];
         if (PyObject_GetBuffer(objects[i], view, PyBUF_C_CONTIGUOUS) < 0) return held;
         held++;
-        int dimensions = kinds[i] == 't' ? 2 : 1, size = kinds[i] == 'b' ? 1 : kinds[i] == 'w' ? 4 : 8;
+        const int is_written = kinds[i] < 'a', kind = is_written ? kinds[i] - 'A' + 'a' : kinds[i];
+        int dimensions = kind == 't' ? 2 : 1, size = kind == 'b' ? 1 : kind == 'w' ? 4 : 8;
         if (view->ndim != dimensions || view->itemsize != size) {
             PyErr_Format(PyExc_ValueError, "argument %d of %s(): expected %d dimension(s) of %d bytes, got %d of %zd",
                          i + 1, export->name, dimensions, size, view->ndim, view->itemsize);
+            return held;
+        }
+        if (is_written && view->readonly) {
+            PyErr_Format(PyExc_ValueError, "argument %d of %s(): the kernel writes to it, but it is read-only", i + 1,
+                         export->name);
             return held;
         }
         *arguments++ = (int64_t)view->buf;
@@ -108,7 +120,7 @@ static PyObject *result(char kind, int64_t value) {
 /* Every exported kernel is this function, with its Export as `self`. The kernel runs without the GIL. */
 static PyObject *call(PyObject *self, PyObject *const *objects, Py_ssize_t count) {
     const Export *export = PyCapsule_GetPointer(self, NULL);
-    int64_t arguments[3 * MAX_ARGUMENTS], results[MAX_RESULTS];
+    int64_t arguments[MAX_WORDS], results[MAX_RESULTS];
     Py_buffer views[MAX_ARRAYS];
     int failed, held = read_arguments(export, objects, count, arguments, views, &failed);
     if (!failed) {
@@ -215,9 +227,10 @@ static int execute(PyObject *module) {
         kernel_methods[i] = (PyMethodDef){exports[i].name, call, METH_FASTCALL, NULL};
         PyObject *self = PyCapsule_New(&exports[i], NULL, NULL);
         PyObject *function = self ? PyCFunction_NewEx(&kernel_methods[i], self, NULL) : NULL;
-        if (!function || PyModule_AddObjectRef(module, exports[i].name, function) < 0) return -1;
-        Py_DecRef(self);
-        Py_DecRef(function);
+        const int is_added = function && PyModule_AddObjectRef(module, exports[i].name, function) == 0;
+        if (function) Py_DecRef(function);
+        if (self) Py_DecRef(self);
+        if (!is_added) return -1;
     }
     if (PyModule_AddObjectRef(module, "HAS_CRC32C", has_crc32c() ? &_Py_TrueStruct : &_Py_FalseStruct) < 0) return -1;
     return PyModule_AddStringConstant(module, "SOURCES", SOURCES);

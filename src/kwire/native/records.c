@@ -42,22 +42,40 @@ static PyObject *numbers_tuple(const int64_t *numbers, int count) {
     return tuple;
 }
 
-PyObject *record_factory(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
-    Factory *made = PyMem_Malloc(sizeof *made); /* for as long as the process runs, as classes are */
-    if (!made) return PyErr_NoMemory();
-    if (count < 3 || !read_integers(objects + 2, count - 2, RECORD_FIELDS, made->offsets)) {
-        if (count < 3) PyErr_Format(PyExc_TypeError, "takes %d arguments, got %zd", 3 + RECORD_FIELDS, count);
-        return NULL;
+static void free_factory(Factory *factory) {
+    PyObject *owned[] = {factory->type, factory->decode_key, factory->timestamp_types[0], factory->timestamp_types[1],
+                         factory->timestamp_types[2]};
+    PyMem_Free(factory);
+    for (int i = 0; i < 2 + TIMESTAMP_TYPES; i++)
+        if (owned[i]) Py_DecRef(owned[i]);
+}
+
+static void free_capsule(PyObject *capsule) { free_factory(PyCapsule_GetPointer(capsule, NULL)); }
+
+static int fill_factory(Factory *factory, PyObject *const *objects, Py_ssize_t count) {
+    if (count < 3) {
+        PyErr_Format(PyExc_TypeError, "takes %d arguments, got %zd", 3 + RECORD_FIELDS, count);
+        return 0;
     }
-    made->type = held(objects[0]);
-    made->allocate = PyType_GetSlot(objects[0], Py_tp_alloc);
+    if (!read_integers(objects + 2, count - 2, RECORD_FIELDS, factory->offsets)) return 0;
+    factory->type = held(objects[0]);
+    factory->allocate = PyType_GetSlot(objects[0], Py_tp_alloc);
+    factory->decode_key = held(objects[2]);
     for (int i = 0; i < TIMESTAMP_TYPES; i++) {
-        made->timestamp_types[i] = PyTuple_GetItem(objects[1], i);
-        if (!made->timestamp_types[i]) return NULL;
-        held(made->timestamp_types[i]);
+        PyObject *type = PyTuple_GetItem(objects[1], i);
+        if (!type) return 0;
+        factory->timestamp_types[i] = held(type);
     }
-    made->decode_key = held(objects[2]);
-    return PyCapsule_New(made, NULL, NULL);
+    return 1;
+}
+
+PyObject *record_factory(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
+    Factory *made = PyMem_Malloc(sizeof *made);
+    if (!made) return PyErr_NoMemory();
+    *made = (Factory){0};
+    PyObject *capsule = fill_factory(made, objects, count) ? PyCapsule_New(made, NULL, (void *)free_capsule) : NULL;
+    if (!capsule) free_factory(made);
+    return capsule;
 }
 
 /* Read a number that the kernel has checked, and not past the end. */

@@ -51,7 +51,17 @@ from kwire.records.kernels import encode as e
 from kwire.records.kernels import table as t
 from kwire.records.kernels.legacy_messages import legacy_key_position, read_field
 from kwire.records.kernels.section_scan import scan_headers
-from kwire.wire.kernels.arrays import Bytes, Int64s, Int64Table, UInt64s, UInt64Table
+from kwire.wire.kernels.arrays import (
+    Bytes,
+    Int64s,
+    Int64Table,
+    UInt64s,
+    UInt64Table,
+    WritableBytes,
+    WritableInt64s,
+    WritableInt64Table,
+    WritableUInt64Table,
+)
 from kwire.wire.kernels.compiler import export, inlined
 from kwire.wire.kernels.memory import (
     copy_bytes,
@@ -192,11 +202,11 @@ def map_batches(
     first: int,
     last: int,
     lowest_offset: int,
-    slots: UInt64Table,
-    state: Int64s,
+    slots: WritableUInt64Table,
+    state: WritableInt64s,
     secret: UInt64s,
-    marks: UInt64Table,
-    outcome: Int64s,
+    marks: WritableUInt64Table,
+    outcome: WritableInt64s,
 ) -> int:
     """Put the keys of batches [first, last) into an offset map; records below lowest_offset are skipped.
 
@@ -257,10 +267,10 @@ def weigh_batches(
     slots: UInt64Table,
     state: Int64s,
     secret: UInt64s,
-    marks: UInt64Table,
-    keeps: Bytes,
-    weights: Int64Table,
-    outcome: Int64s,
+    marks: WritableUInt64Table,
+    keeps: WritableBytes,
+    weights: WritableInt64Table,
+    outcome: WritableInt64s,
 ) -> int:
     """Decide for each record of batches [first, last) whether to retain it (X-20 to X-23).
 
@@ -384,7 +394,7 @@ def write_batches(
     weights: Int64Table,
     new_horizon_ms: int,
     room: int,
-    places: Int64Table,
+    places: WritableInt64Table,
 ) -> tuple[int, int, int]:
     """Write the retained plain batches [first, last) to the address `room`, in order, up to one with verdict LOOK.
 

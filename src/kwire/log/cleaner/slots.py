@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from kwire.log.cleaner.key_hash import hash_key
-from kwire.wire.kernels.arrays import Int64s, UInt64s, UInt64Table
+from kwire.wire.kernels.arrays import UInt64s, UInt64Table, WritableInt64s, WritableUInt64Table
 from kwire.wire.kernels.compiler import export, inlined
 
 __all__ = ["ADDED", "FULL", "MUST_GROW", "get_offset", "move_slots", "put_key"]
@@ -41,7 +41,9 @@ def find(slots, first, second):
 
 
 @export
-def put_key(slots: UInt64Table, state: Int64s, secret: UInt64s, key: int, key_bytes: int, offset: int) -> int:
+def put_key(
+    slots: WritableUInt64Table, state: WritableInt64s, secret: UInt64s, key: int, key_bytes: int, offset: int
+) -> int:
     """Put the key at an address: see put_hashed."""
     first, second = hash_key(key, key_bytes, secret[0], secret[1])
     return put_hashed(slots, state, first, second, offset)
@@ -87,7 +89,7 @@ def touch(slots, first):
 
 
 @export
-def move_slots(old: UInt64Table, new: UInt64Table) -> None:
+def move_slots(old: UInt64Table, new: WritableUInt64Table) -> None:
     """Copy all entries of a table into a larger, empty one."""
     for i in range(old.shape[0]):
         if old[i, NEXT_OFFSET] != np.uint64(0):

@@ -11,7 +11,7 @@ import numpy as np
 
 from kwire.records.batch_header import LEGACY_CRC_POSITION, MAGIC_POSITION
 from kwire.records.kernels.table import BAD_CRC, FAULT, MAGIC, POSITION, SIZE
-from kwire.wire.kernels.arrays import Int64Table
+from kwire.wire.kernels.arrays import WritableInt64Table
 from kwire.wire.kernels.compiler import export, kernel
 from kwire.wire.kernels.memory import load_big_uint32, load_uint8, load_uint64
 
@@ -60,7 +60,7 @@ def crc32(address, n):
 
 
 @export
-def check_legacy_crcs(start: int, table: Int64Table, rows: int) -> None:
+def check_legacy_crcs(start: int, table: WritableInt64Table, rows: int) -> None:
     """Set FAULT of each batch of magic 0 or 1 whose checksum is wrong. start: address to which POSITION is relative."""
     for i in range(rows):
         row = table[i]

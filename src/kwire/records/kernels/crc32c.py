@@ -18,7 +18,7 @@ import numpy as np
 from kwire.records.batch_header import ATTRIBUTES_POSITION, CRC_POSITION
 from kwire.records.kernels import encode as e
 from kwire.records.kernels.table import BAD_CRC, FAULT, MAGIC, POSITION, SIZE
-from kwire.wire.kernels.arrays import Bytes, Int64Table
+from kwire.wire.kernels.arrays import Bytes, Int64Table, WritableInt64Table
 from kwire.wire.kernels.compiler import export, inlined, kernel
 from kwire.wire.kernels.memory import load_big_uint32, load_uint8, load_uint64, store_big_int32
 from kwire.wire.kernels.primitives import crc32c_byte, crc32c_word
@@ -113,7 +113,7 @@ def sum_bytes(data: Bytes) -> int:
 
 
 @export
-def check_default_crcs(start: int, table: Int64Table, rows: int) -> None:
+def check_default_crcs(start: int, table: WritableInt64Table, rows: int) -> None:
     """Set FAULT of each batch of magic 2 whose checksum is wrong. start: address to which POSITION is relative."""
     for i in range(rows):
         row = table[i]

@@ -23,7 +23,7 @@ from kwire.records.faults import MAX_HEADERS, Fault
 from kwire.records.kernels import output as o
 from kwire.records.kernels import table as t
 from kwire.records.kernels.output import put_bytes, put_timestamp
-from kwire.wire.kernels.arrays import Int64s, Int64Table
+from kwire.wire.kernels.arrays import Int64s, Int64Table, WritableInt64s
 from kwire.wire.kernels.compiler import export, inlined, kernel
 from kwire.wire.kernels.memory import clear_bit, load_byte, set_int32, set_int64
 from kwire.wire.kernels.varints import VARINT_BYTES, VARLONG_BYTES, read_varint
@@ -43,7 +43,13 @@ BYTES_LEFT = int(Fault.BYTES_LEFT)
 
 @export
 def parse_default_records(
-    table: Int64Table, first: int, last: int, lowest_offset: int, highest_offset: int, addresses: Int64s, state: Int64s
+    table: Int64Table,
+    first: int,
+    last: int,
+    lowest_offset: int,
+    highest_offset: int,
+    addresses: Int64s,
+    state: WritableInt64s,
 ) -> int:
     """Decode batches [first, last) of table into columns, less the records outside lowest_offset to highest_offset.
 

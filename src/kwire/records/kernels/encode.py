@@ -38,7 +38,7 @@ from kwire.records.batch_header import (
 )
 from kwire.records.kernels.checksums import crc32
 from kwire.records.kernels.legacy_messages import LENGTH_BYTES, legacy_key_position
-from kwire.wire.kernels.arrays import WIDE, Int64s, Int64Table
+from kwire.wire.kernels.arrays import WIDE, Int64s, Int64Table, WritableInt64s, WritableInt64Table
 from kwire.wire.kernels.compiler import export, inlined, kernel
 from kwire.wire.kernels.memory import (
     copy_bytes,
@@ -205,8 +205,8 @@ def encode_default_batches(
     batch_size: int,
     room: int,
     room_size: int,
-    table: Int64Table,
-    state: Int64s,
+    table: WritableInt64Table,
+    state: WritableInt64s,
 ) -> None:
     """Write rows [row, rows) as batches of magic 2 to the room, except its last WIDE bytes.
 
@@ -345,8 +345,8 @@ def encode_messages(
     append_time: int,
     room: int,
     room_size: int,
-    table: Int64Table,
-    state: Int64s,
+    table: WritableInt64Table,
+    state: WritableInt64s,
 ) -> None:
     """Write rows [row, rows) as messages of magic 0 or 1 to the room, checksums included.
 

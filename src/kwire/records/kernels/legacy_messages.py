@@ -33,7 +33,7 @@ from kwire.records.kernels.checksums import crc32
 from kwire.records.kernels.default_records import put_no_headers
 from kwire.records.kernels.locate import MOST_BYTES, MOST_RECORDS, put_row
 from kwire.records.kernels.output import put_bytes, put_timestamp
-from kwire.wire.kernels.arrays import Bytes, Int64s, Int64Table
+from kwire.wire.kernels.arrays import Bytes, Int64s, Int64Table, WritableInt64s
 from kwire.wire.kernels.compiler import export, inlined
 from kwire.wire.kernels.memory import (
     int64_at,
@@ -203,7 +203,7 @@ def parse_legacy_messages(
     highest_offset: int,
     check_crc: int,
     addresses: Int64s,
-    state: Int64s,
+    state: WritableInt64s,
 ) -> int:
     """Decode batches [first, last) of table into columns, less the records outside lowest_offset to highest_offset.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kwire.wire.kernels.arrays import Bytes, Int32s, UInt32s
+from kwire.wire.kernels.arrays import Bytes, Int32s, WritableUInt32s
 from kwire.wire.kernels.compiler import export, kernel
 from kwire.wire.kernels.memory import load_uint8, load_uint32
 
@@ -43,7 +43,7 @@ def murmur2(at, end):
 
 
 @export
-def hash_keys(ends: Int32s, data: Bytes, hashes: UInt32s) -> int:
+def hash_keys(ends: Int32s, data: Bytes, hashes: WritableUInt32s) -> int:
     """Hash each key of an Arrow binary column.
 
     ends: int32[count + 1], key i is data[ends[i]:ends[i + 1]]. data: uint8. hashes: uint32[count], filled in place.

@@ -37,7 +37,7 @@ from kwire.records.batch_header import (
     SMALLEST_DEFAULT_SIZE,
     SMALLEST_SIZE,
 )
-from kwire.wire.kernels.arrays import Int64Table
+from kwire.wire.kernels.arrays import WritableInt64Table
 from kwire.wire.kernels.compiler import export
 from kwire.wire.kernels.memory import load_big_int16, load_big_int32, load_big_int64, load_byte
 
@@ -66,7 +66,7 @@ BAD_CRC, BAD_CODEC = -1, -2  # in FAULT; numbers above 0 are those of `Fault`
 
 
 @export
-def scan_batches(start: int, length: int, position: int, table: Int64Table) -> tuple[int, int, int]:
+def scan_batches(start: int, length: int, position: int, table: WritableInt64Table) -> tuple[int, int, int]:
     """Read batch headers of the `length` bytes at address `start`, from `position` on, into rows of table.
 
     table: int64[rows, COLUMN_COUNT].
