@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import mmap
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -423,6 +424,63 @@ def test_compiled_code_appends_as_python_does(fields: dict[str, Any], base_offse
     settings: dict[str, Any] = {"base_offset": base_offset, "max_bytes": max_bytes, "compression": "gzip"}
     for each in (settings, settings | {"compression": "none", "delete_horizon_ms": 5}):
         assert appended(fields, compiled=True, **each) == appended(fields, compiled=False, **each)
+
+
+class Appending:
+    """A number that appends to a batch when it is converted."""
+
+    def __init__(self, builder: BatchBuilder, number: int) -> None:
+        self.builder, self.number = builder, number
+
+    def __index__(self) -> int:
+        self.builder.append(b"from", b"__index__", timestamp=NOW)
+        return self.number
+
+    def __bool__(self) -> bool:
+        return bool(self.__index__())
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_value_that_appends_to_its_own_batch_does_not_damage_it(compiled: bool, magic: int) -> None:
+    """The second record once overwrote the first, and the batch could not be read."""
+    builder = BatchBuilder(magic=magic)
+    builder._is_compiled = compiled and magic == 2
+    number, offset, no = (Appending(builder, value) for value in (NOW + 1, 500, 0))
+    assert builder.append(b"k", b"v", timestamp=number)  # type: ignore[arg-type]
+    assert builder.append(b"k", b"w", timestamp=number, offset=offset)  # type: ignore[arg-type]
+    assert builder.extend([plain(0, b"k", b"x", number)] * 2, keep_offsets=no) == 2  # type: ignore[arg-type]
+
+    records = [record for each in read_batches(builder.build()) for record in each.records()]
+    assert len(records) == builder.count
+    assert [record.value for record in records if record.key == b"k"] == [b"v", b"w", b"x", b"x"]
+    assert [record.offset for record in records] == sorted({record.offset for record in records})
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_headers_that_append_to_their_own_batch_are_refused(compiled: bool) -> None:
+    builder = BatchBuilder()
+    builder._is_compiled = compiled
+
+    def headers() -> Iterator[tuple[str, bytes]]:
+        yield "h", b""
+        builder.append(b"from", b"headers")
+
+    with pytest.raises(EncodeError, match="the batch was appended to while a record was converted"):
+        builder.append(b"k", b"v", headers=headers())  # type: ignore[arg-type]
+    assert builder.append(b"k", b"last")
+    records = [record for each in read_batches(builder.build()) for record in each.records()]
+    assert [(record.offset, record.value) for record in records] == [(0, b"headers"), (1, b"last")]
+
+
+@pytest.mark.parametrize("ratio", [0.0, 1e-300, 1e18, 1e300, -1.0])
+def test_any_compression_ratio_estimates_as_python_does(ratio: float) -> None:
+    def full(compiled: bool) -> list[bool]:
+        builder = BatchBuilder(compression="gzip", compression_ratio=ratio, max_bytes=2**63 - 1)
+        builder._is_compiled = compiled
+        return [builder.append(b"k" * 50, b"v") for _ in range(4)]
+
+    assert full(compiled=True) == full(compiled=False)
 
 
 def test_headers_may_be_an_iterator() -> None:

@@ -255,6 +255,8 @@ PyObject *read_messages(PyObject *module, PyObject *const *objects, Py_ssize_t c
 
 enum { MOST_HEADERS = 32, VARINT_MAX = 10, FIRST_BYTES = 4096 };
 
+#define LARGEST_ESTIMATE 0x1p62 /* of the bytes of a batch; larger ones, and NaN, are left to Python */
+
 typedef struct {
     const char *at;
     Py_ssize_t size; /* -1 for null */
@@ -277,6 +279,16 @@ static int is(PyObject *object, PyObject *type) {
     return found == type;
 }
 
+/* The fields of a record are read without running code of the caller, which could append to the same batch: other types
+ * than these are left to Python. */
+
+static int get_number(PyObject *object, int64_t *found) {
+    int is_outside;
+    if (!is(object, &PyLong_Type)) return 0;
+    *found = PyLong_AsLongLongAndOverflow(object, &is_outside);
+    return !is_outside;
+}
+
 static int get_bytes(PyObject *object, Bytes *found) {
     found->size = -1;
     return object == &_Py_NoneStruct ||
@@ -284,7 +296,7 @@ static int get_bytes(PyObject *object, Bytes *found) {
 }
 
 static int get_text(PyObject *object, Bytes *found) {
-    found->at = PyUnicode_AsUTF8AndSize(object, &found->size);
+    found->at = is(object, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(object, &found->size) : NULL;
     return found->at != NULL;
 }
 
@@ -368,13 +380,15 @@ static int add(int64_t *state, Output *output, Fields *fields, int64_t timestamp
     if (offset - base_offset > INT32_MAX) return 0;
     const int64_t base = state[STATE_HAS_BASE_TIMESTAMP] ? state[STATE_BASE_TIMESTAMP] : timestamp;
     fields->offset_delta = offset - base_offset;
-    fields->timestamp_delta = timestamp - base;
+    fields->timestamp_delta = (int64_t)((uint64_t)timestamp - (uint64_t)base); /* wraps, as in Java */
     const Py_ssize_t before = output->used;
     const int64_t written = put_record(output, fields);
     if (written <= 0) return (int)written;
     double ratio;
     memcpy(&ratio, &state[STATE_RATIO], sizeof ratio);
-    if (count && state[STATE_FIXED_BYTES] + (int64_t)((double)before * ratio) + written > state[STATE_MAX_BYTES]) {
+    const double estimate = (double)before * ratio;
+    if (count && (!(estimate >= 0 && estimate < LARGEST_ESTIMATE) ||
+                  state[STATE_FIXED_BYTES] + (int64_t)estimate + written > state[STATE_MAX_BYTES])) {
         output->used = before;
         return 0;
     }
@@ -395,7 +409,8 @@ static int64_t next_offset(const int64_t *state) {
     return state[STATE_LAST_OFFSET] == INT64_MAX ? -1 : state[STATE_LAST_OFFSET] + 1;
 }
 
-/* Read the state and the output of a batch from the first two arguments; null with an exception. */
+/* Read the state and the output of a batch from the first two arguments; null with an exception. Both are valid until
+ * other code runs. */
 static int64_t *get_batch(PyObject *const *objects, Output *output) {
     int64_t *state = (int64_t *)PyLong_AsLongLong(objects[0]);
     if (!PyErr_Occurred() && !is(objects[1], &PyByteArray_Type)) PyErr_Format(PyExc_TypeError, "not a bytearray");
@@ -408,29 +423,28 @@ static int64_t *get_batch(PyObject *const *objects, Output *output) {
 PyObject *append_record(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
     enum { STATE, OUTPUT, KEY, VALUE, TIMESTAMP, HEADERS, OFFSET, ARGUMENTS };
     if (count != ARGUMENTS) return PyErr_Format(PyExc_TypeError, "takes %d arguments, got %zd", ARGUMENTS, count);
+    Fields fields;
     Output output;
+    int64_t timestamp, offset = 0;
+    const int is_next = objects[OFFSET] == &_Py_NoneStruct;
+    if (!get_number(objects[TIMESTAMP], &timestamp) || !(is_next || get_number(objects[OFFSET], &offset)) ||
+        !get_bytes(objects[KEY], &fields.key) || !get_bytes(objects[VALUE], &fields.value) ||
+        !get_headers(objects[HEADERS], &fields)) {
+        PyErr_Clear();
+        return truth(0);
+    }
     int64_t *state = get_batch(objects, &output);
     if (!state) return NULL;
-    Fields fields;
-    const int64_t timestamp = PyLong_AsLongLong(objects[TIMESTAMP]);
-    const int64_t offset =
-        objects[OFFSET] == &_Py_NoneStruct ? next_offset(state) : PyLong_AsLongLong(objects[OFFSET]);
-    int added = 0;
-    if (!PyErr_Occurred() && get_bytes(objects[KEY], &fields.key) && get_bytes(objects[VALUE], &fields.value) &&
-        get_headers(objects[HEADERS], &fields)) {
-        added = add(state, &output, &fields, timestamp, offset);
-        if (added < 0 || PyByteArray_Resize(objects[OUTPUT], output.used) < 0) return NULL;
-    }
-    PyErr_Clear();
+    const int added = add(state, &output, &fields, timestamp, is_next ? next_offset(state) : offset);
+    if (added < 0 || PyByteArray_Resize(objects[OUTPUT], output.used) < 0) return NULL;
     return truth(added);
 }
 
 /* Read what is written of a record. */
 static int get_fields(const Factory *factory, PyObject *record, int64_t *timestamp, int64_t *offset, Fields *fields) {
-    if (!is(record, factory->type)) return 0;
-    *timestamp = PyLong_AsLongLong(*field(factory, record, R_TIMESTAMP));
-    *offset = PyLong_AsLongLong(*field(factory, record, R_OFFSET));
-    return !PyErr_Occurred() && get_bytes(*field(factory, record, R_KEY), &fields->key) &&
+    return is(record, factory->type) && get_number(*field(factory, record, R_TIMESTAMP), timestamp) &&
+           get_number(*field(factory, record, R_OFFSET), offset) &&
+           get_bytes(*field(factory, record, R_KEY), &fields->key) &&
            get_bytes(*field(factory, record, R_VALUE), &fields->value) &&
            get_headers(*field(factory, record, R_HEADERS), fields);
 }
@@ -438,13 +452,13 @@ static int get_fields(const Factory *factory, PyObject *record, int64_t *timesta
 PyObject *append_records(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
     enum { STATE, OUTPUT, FACTORY, RECORDS, START, KEEP_OFFSETS, ARGUMENTS };
     if (count != ARGUMENTS) return PyErr_Format(PyExc_TypeError, "takes %d arguments, got %zd", ARGUMENTS, count);
+    const Factory *factory = PyCapsule_GetPointer(objects[FACTORY], NULL);
+    int64_t index = factory ? PyLong_AsLongLong(objects[START]) : 0;
+    const int keep_offsets = factory && !PyErr_Occurred() ? PyObject_IsTrue(objects[KEEP_OFFSETS]) : 0;
+    const Py_ssize_t records = PyErr_Occurred() ? -1 : PyList_Size(objects[RECORDS]);
     Output output;
-    int64_t *state = get_batch(objects, &output);
-    const Factory *factory = state ? PyCapsule_GetPointer(objects[FACTORY], NULL) : NULL;
-    if (!factory) return NULL;
-    const Py_ssize_t records = PyList_Size(objects[RECORDS]), keep_offsets = PyObject_IsTrue(objects[KEEP_OFFSETS]);
-    int64_t index = PyLong_AsLongLong(objects[START]);
-    if (PyErr_Occurred() || !reserve(&output, FIRST_BYTES)) return NULL;
+    int64_t *state = records < 0 ? NULL : get_batch(objects, &output);
+    if (!state || !reserve(&output, FIRST_BYTES)) return NULL;
     Fields fields;
     int added = 1;
     for (; index >= 0 && index < records; index++) {

@@ -12,6 +12,7 @@ import struct
 from array import array
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from operator import index
 from typing import NamedTuple, TypedDict, Unpack
 
 from kwire import native
@@ -187,18 +188,19 @@ class BatchBuilder:
             state.buffer_info()[0], self._out, key, value, timestamp, headers, offset
         ):
             return True
-        following = self.next_offset
+        timestamp, offset = index(timestamp), None if offset is None else index(offset)
+        count, following = state[COUNT], self.next_offset
         offset = following if offset is None else offset
         if offset < following:
             raise EncodeError(f"offset {offset} is not above the previous one, {following - 1}")
         if offset > MAX_INT64:
             raise EncodeError(f"offset {offset} is above {MAX_INT64}")
         check_timestamp(timestamp)
-        before, expected = len(self._out), self.estimated_bytes
+        record = bytearray()
         if self.magic == 2:
             base = state[BASE_TIMESTAMP] if state[HAS_BASE_TIMESTAMP] else timestamp
             append_record(
-                self._out,
+                record,
                 offset_delta=offset - self.base_offset,
                 timestamp_delta=timestamp - base,
                 key=key,
@@ -206,10 +208,12 @@ class BatchBuilder:
                 headers=headers,
             )
         else:
-            base, timestamp = NO_TIMESTAMP, self._append_message(key, value, timestamp, headers, offset)
-        if state[COUNT] and expected + len(self._out) - before > state[MAX_BYTES]:
-            del self._out[before:]
+            base, timestamp = NO_TIMESTAMP, self._append_message(record, key, value, timestamp, headers, offset)
+        if state[COUNT] != count:
+            raise EncodeError("the batch was appended to while a record was converted; use one thread for a batch")
+        if count and self.estimated_bytes + len(record) > state[MAX_BYTES]:
             return False
+        self._out += record
         state[HAS_BASE_TIMESTAMP], state[BASE_TIMESTAMP] = 1, base
         if self.magic and timestamp > state[MAX_TIMESTAMP]:
             state[MAX_TIMESTAMP], state[OFFSET_OF_MAX] = timestamp, offset
@@ -234,15 +238,15 @@ class BatchBuilder:
         return start
 
     def _append_message(
-        self, key: Bytes | None, value: Bytes | None, timestamp: int, headers: Headers, offset: int
+        self, out: bytearray, key: Bytes | None, value: Bytes | None, timestamp: int, headers: Headers, offset: int
     ) -> int:
-        """Add a message of magic 0 or 1; returns its timestamp."""
+        """Write a message of magic 0 or 1 to `out`; returns its timestamp."""
         if headers:
             raise EncodeError(f"Magic v{self.magic} does not support record headers")
         if self.timestamp_type == TimestampType.LOG_APPEND_TIME:
             timestamp = self.log_append_time_ms
         append_message(
-            self._out,
+            out,
             self.magic,
             offset=offset - self.base_offset if self.codec and self.magic else offset,
             attributes=legacy_attributes(self.magic, Compression.NONE, self.timestamp_type),
