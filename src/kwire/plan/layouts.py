@@ -6,8 +6,8 @@ rows      those of the plan; the last operand of STRUCT is the address of a layo
 layout    class, its allocator, number of fields; then for each field: its offset in an object, and its default: the
           address of a value that cannot be changed, or 0 and the layout of a struct, or twice 0 for a list
 
-Objects of these classes are allocated and filled as msgspec does it: an object has room for a reference at the offset
-of each field, which the type's member definitions state. Each object gets its own lists and structs.
+Objects of these classes are allocated and filled as msgspec does it (`kwire.native.objects`). Each object gets its own
+lists and structs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from uuid import UUID, SafeUUID
 
 import msgspec
 
-from kwire import native
+from kwire.native.objects import layout_of
 from kwire.plan.rows import OPERANDS, Plan
 
 __all__ = ["Job", "frame_count"]
@@ -50,11 +50,11 @@ class Job:
 
     def _layout(self, cls: type) -> int:
         if cls not in self._layouts:
-            offsets = {name: offset for base in cls.__mro__ for name, offset in native.slots(base)[1].items()}
             fields = msgspec.structs.fields(cls)
-            words = [id(cls), native.slots(cls)[0], len(fields)]
-            for field in fields:
-                words += offsets[field.name], *self._default(field)
+            allocator, offsets = layout_of(cls, [field.name for field in fields])
+            words = [id(cls), allocator, len(fields)]
+            for field, offset in zip(fields, offsets, strict=True):
+                words += offset, *self._default(field)
             self._layouts[cls] = array("q", words)
         return self._layouts[cls].buffer_info()[0]
 
@@ -65,9 +65,8 @@ class Job:
         return (0, 0) if field.default_factory is list else (0, self._layout(field.default_factory))
 
     def _uuid_layout(self) -> int:
-        allocator, offsets = native.slots(UUID)
-        safe = id(SafeUUID.unknown)
-        self._layouts[UUID] = array("q", [id(UUID), allocator, 2, offsets["int"], 0, 0, offsets["is_safe"], safe, 0])
+        allocator, (number, is_safe) = layout_of(UUID, ["int", "is_safe"])
+        self._layouts[UUID] = array("q", [id(UUID), allocator, 2, number, 0, 0, is_safe, id(SafeUUID.unknown), 0])
         return self._layouts[UUID].buffer_info()[0]
 
 

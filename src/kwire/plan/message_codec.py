@@ -19,6 +19,7 @@ from kwire import native
 from kwire.errors import DecodeError, EncodeError
 from kwire.plan.compiler import compile_frame, compile_message
 from kwire.plan.kernels.operands import MAX_DEPTH, MAX_FRAMES
+from kwire.plan.layout_check import fills_objects
 from kwire.plan.layouts import Job, frame_count
 from kwire.plan.notes import Annotation, Recorder
 from kwire.plan.reading import Reader
@@ -121,9 +122,13 @@ class Codec:
         self._type, self._patch = type, patch
         self._readers: dict[tuple[bool, bool], Reader] = {}
         self._writer: Writer | None = None
-        if kernels and native.LEVEL is None:
-            raise ImportError(f"compiled kernels are missing on this platform, or {native.VARIABLE}=0 disables them")
-        if native.LEVEL is None or kernels is False or plan.depth > MAX_DEPTH or frame_count(plan) > MAX_FRAMES:
+        if kernels and not fills_objects():
+            raise ImportError(
+                f"compiled code is missing on this platform, is disabled by {native.VARIABLE}=0, or cannot create "
+                "objects of this msgspec"
+            )
+        is_deep = plan.depth > MAX_DEPTH or frame_count(plan) > MAX_FRAMES
+        if kernels is False or is_deep or not fills_objects():
             self.decode, self.decode_from, self.encode = self._decode, self._decode_from, self._write
         else:
             job = Job(plan, classes)

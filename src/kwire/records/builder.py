@@ -141,7 +141,7 @@ class BatchBuilder:
         state[FIXED_BYTES] = DEFAULT_HEADER.size if magic == 2 else message_bytes(magic, None, None) if codec else 0
         state[MAX_BYTES] = LARGEST_SIZE if max_bytes is None else min(max_bytes, MAX_INT64)
         (state[RATIO],) = INT64.unpack(DOUBLE.pack(self._ratio))
-        self._is_compiled = magic == 2 and native.LEVEL is not None
+        self._is_compiled = magic == 2 and factory() is not None
 
     @property
     def count(self) -> int:

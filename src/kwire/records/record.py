@@ -8,6 +8,7 @@ import re
 import msgspec
 
 from kwire import native
+from kwire.native.objects import layout_of, trusts
 from kwire.records.attributes import TimestampType
 
 __all__ = ["Record", "decode_header_key", "factory"]
@@ -49,9 +50,31 @@ def decode_header_key(raw: bytes) -> str:
 
 @functools.cache
 def factory() -> object:
-    """Return what compiled code needs to create records, for native.read_records; None without compiled code."""
-    if native.LEVEL is None:
-        return None
-    _, offsets = native.slots(Record)
-    places = [offsets[name] for name in Record.__struct_fields__]
-    return native.record_factory(Record, tuple(sorted(TimestampType)), decode_header_key, *places)
+    """Return what compiled code needs to create records, for native.read_records.
+
+    None without compiled code, and where records that it creates are not those of msgspec, with a warning.
+    """
+    return _factory() if native.LEVEL is not None and trusts("records", _is_right) else None
+
+
+def _factory() -> object:
+    _, offsets = layout_of(Record, Record.__struct_fields__)
+    return native.record_factory(Record, tuple(sorted(TimestampType)), decode_header_key, *offsets)
+
+
+def _is_right() -> bool:
+    """Create a record both ways."""
+    section = bytes.fromhex("18 00 06 04 02 6b 02 76 02 02 68 02 31")
+    wanted = Record(
+        offset=1002,
+        timestamp=2003,
+        timestamp_type=TimestampType.CREATE_TIME,
+        key=b"k",
+        value=b"v",
+        headers=[("h", b"1")],
+        sequence=9,
+        leader_epoch=4,
+    )
+    header = 1000, 2000, False, -1, 7, 0, 5000  # offset, timestamp and sequence are relative to those of the batch
+    (made,), *_ = native.read_records(_factory(), section, 4, wanted.timestamp_type, 0, 1, *header)
+    return type(made) is Record and made == wanted and msgspec.structs.asdict(made) == msgspec.structs.asdict(wanted)
