@@ -47,6 +47,7 @@ __all__ = [
     "UnknownSchema",
     "UnsafePath",
     "UnsupportedVersion",
+    "counted",
     "did_you_mean",
 ]
 
@@ -60,6 +61,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     by_lower = {each.lower(): each for each in known}
     close = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return f" (did you mean '{by_lower[close[0]]}'?)" if close else ""
+
+
+def counted(number: int, what: str) -> str:
+    """Return `1 byte`, `2 bytes`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def render_path(path: Path) -> str:

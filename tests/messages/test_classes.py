@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import enum
 import pickle
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +18,7 @@ from tests import golden
 from tests.messages.eight_two import DEFINITION, Probe
 from tests.schema.writing import field, message
 
-from kwire import schema
+from kwire import plan, schema
 from kwire.errors import UnsupportedVersion
 from kwire.messages import MetadataResponse, registry
 from kwire.messages.base import Message
@@ -123,6 +126,31 @@ def test_invalid_versions_are_rejected() -> None:
             MetadataResponse().encode(version=version)
         with pytest.raises(UnsupportedVersion):
             MetadataResponse.decode(b"", version=version)
+
+
+@pytest.mark.parametrize("version", [3.0, True, False, "3", None, 1 + 0j])
+def test_a_version_is_an_integer(version: Any) -> None:
+    """3.0 was accepted once version 3 had been used, and True was version 1."""
+    data = [MetadataResponse().encode(version=used) for used in (0, 1, 3)]
+    assert MetadataResponse.decode(data[2], version=3) == MetadataResponse()
+    used: list[Callable[[], object]] = [
+        lambda: MetadataResponse().encode(version=version),
+        lambda: MetadataResponse().encoded_size(version=version),
+        lambda: MetadataResponse.decode(data[2], version=version),
+        lambda: MetadataResponse.decode_from(data[2], 0, version=version),
+        lambda: MetadataResponse().to_json(version=version),
+        lambda: MetadataResponse.from_json({}, version=version),
+        lambda: registry.decode("MetadataResponse", data[2], version),
+        lambda: plan.codec(MetadataResponse.SPEC, version, MetadataResponse),
+    ]
+    for use in used:
+        with pytest.raises(UnsupportedVersion, match=re.escape(f"MetadataResponse: no version {version!r}; ")):
+            use()
+
+
+def test_a_version_may_be_a_member_of_an_enumeration() -> None:
+    known = enum.IntEnum("known", {"FIRST": 0, "THIRD": 3})
+    assert MetadataResponse.decode(MetadataResponse().encode(version=known.THIRD), version=3) == MetadataResponse()
 
 
 def test_compiled_classes_have_the_api_of_generated_ones() -> None:

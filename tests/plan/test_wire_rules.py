@@ -177,7 +177,7 @@ def test_bytes_behind_a_message_are_for_the_caller_to_judge(codec_of: CodecOf) -
     codec, wire = codec_of(Probe, 0), hexed("00 0000")
     assert codec.decode_from(wire + b"rest", 0) == (Probe(), 3)
     assert codec.decode_from(b"rest" + wire, 4) == (Probe(), 7)
-    with pytest.raises(Malformed, match="1 bytes remaining after the message, at byte 3"):
+    with pytest.raises(Malformed, match="1 byte remaining after the message, at byte 3"):
         codec.decode(wire + b"\xff")
     for pos in (-1, 8, 2**62):
         with pytest.raises(Truncated):
@@ -445,6 +445,8 @@ LAX: list[tuple[str, dict[str, Any]]] = [
     ("02 09 01 aa 08 01 bb", {"unknown_tagged_fields": [(9, b"\xaa"), (8, b"\xbb")]}),
     ("02 09 01 aa 09 01 bb", {"unknown_tagged_fields": [(9, b"\xaa"), (9, b"\xbb")]}),
     ("02 09 01 aa 00 02 0007", {"t0": 7, "unknown_tagged_fields": [(9, b"\xaa")]}),
+    ("01 ffffffff0f 01 aa", {"unknown_tagged_fields": [(2**32 - 1, b"\xaa")]}),
+    ("02 8080808008 00 ffffffff07 00", {"unknown_tagged_fields": [(2**31, b""), (2**31 - 1, b"")]}),
     ("ff ff ff ff 0f", {}),
 ]
 
@@ -514,7 +516,7 @@ def test_lengths_beyond_the_end_name_both_numbers(codec_of: CodecOf, wire: str, 
 @pytest.mark.parametrize(
     ("wire", "what"),
     [
-        ("00 01 02 0000", "array of 1 elements of at least 13 bytes"),
+        ("00 01 02 0000", "array of 1 element of at least 13 bytes"),
         ("00 01 80808008 00", "array of"),
         ("00 01 01 01 00 Z 05 01", "array of 4 int32 of 4 bytes, 1 left"),
         ("00 01 01 01 00 Z ffffffff07 01", "array of 2147483646 int32"),
@@ -534,6 +536,25 @@ def test_elements_of_no_bytes_count_as_one(codec_of: CodecOf) -> None:
     with pytest.raises(Truncated):
         codec_of(cls, 0).decode(hexed("00000002"))
     assert codec_of(cls, 0).decode(hexed("00000000")).e == []
+
+
+@pytest.mark.requirement("W-45")
+def test_elements_of_no_bytes_are_written_only_if_they_can_be_read(codec_of: CodecOf) -> None:
+    """Bytes that no reader accepts, Kafka's neither, were written without an error."""
+    es = field("E", "[]Es", fields=[field("Later", "int8", "1+")])
+    alone, before = compiled(es), compiled(es, field("N", "int16"))
+    assert codec_of(alone, 0).encode(alone()) == hexed("00000000")
+    assert codec_of(alone, 1).decode(codec_of(alone, 1).encode(alone(e=[alone.Es()] * 3))).e == [alone.Es()] * 3
+    for count in range(1, 4):
+        made = before(e=[before.Es()] * count, n=5)
+        if count <= 2:  # as many bytes follow
+            assert codec_of(before, 0).decode(codec_of(before, 0).encode(made)) == made
+            continue
+        with pytest.raises(EncodeError, match="too many elements that take no bytes") as caught:
+            codec_of(before, 0).encode(made)
+        assert caught.value.path == ("e",)
+    with pytest.raises(EncodeError, match="too many elements that take no bytes"):
+        codec_of(alone, 0).encode(alone(e=[alone.Es()]))
 
 
 @pytest.mark.requirement("T-13", "W-46")

@@ -167,7 +167,9 @@ class Message(Struct):
         lenient: accept what Kafka accepts and the protocol forbids (listed in docs/plan.md).
         Raises DecodeError with position and path, also for remaining bytes; UnsupportedVersion outside VALID_VERSIONS.
         """
-        codec = cls._codecs.get(version) or cls._codec(version)
+        codec = cls._codecs.get(version)
+        if codec is None or type(version) is not int:
+            codec = cls._codec(version)
         message: Self = codec.decode(data, views, lenient)
         return message
 
@@ -176,7 +178,9 @@ class Message(Struct):
         cls, data: Buffer, pos: int, *, version: int, views: bool = False, lenient: bool = False
     ) -> tuple[Self, int]:
         """Decode a message at pos; returns it and the position after it. Raises the errors of `decode`."""
-        codec = cls._codecs.get(version) or cls._codec(version)
+        codec = cls._codecs.get(version)
+        if codec is None or type(version) is not int:
+            codec = cls._codec(version)
         found: tuple[Self, int] = codec.decode_from(data, pos, views, lenient)
         return found
 
@@ -185,10 +189,13 @@ class Message(Struct):
 
         A field that this version does not have must have its default, unless it is ignorable (W-30, W-31).
         """
-        return (self._codecs.get(version) or self._codec(version)).encode(self)
+        codec = self._codecs.get(version)
+        if codec is None or type(version) is not int:
+            codec = self._codec(version)
+        return codec.encode(self)
 
     def encoded_size(self, *, version: int) -> int:
-        """Return len(encode(version=version)). Raises the errors of `encode`."""
+        """Return len(encode(version=version)). Takes as long as `encode`, and raises its errors."""
         return self._codec(version).encoded_size(self)
 
     def to_json(self, *, version: int) -> dict[str, Any]:
@@ -214,8 +221,8 @@ class Message(Struct):
     @classmethod
     def _codec(cls, version: int) -> Codec:
         """Make the codec of a version, or return the one that was made."""
+        cls.check_version(version)
         if version not in cls._codecs:
-            cls.check_version(version)
             from kwire import plan
 
             cls._codecs[version] = plan.codec(cls.SPEC, version, cls)
@@ -225,4 +232,4 @@ class Message(Struct):
     def check_version(cls, version: int) -> None:
         """Raise UnsupportedVersion unless the version is one of VALID_VERSIONS."""
         if version not in cls.VALID_VERSIONS:
-            raise UnsupportedVersion(f"{cls.__name__}: no version {version}; versions are {cls.VALID_VERSIONS}")
+            raise UnsupportedVersion(f"{cls.__name__}: no version {version!r}; versions are {cls.VALID_VERSIONS}")

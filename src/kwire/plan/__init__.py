@@ -10,7 +10,7 @@
     Codec.decode(data, views=False, lenient=False, allow_trailing=False) -> object      all of data
     Codec.decode_from(data, pos, views=False, lenient=False) -> (object, position after it)
     Codec.encode(obj) -> bytes
-    Codec.encoded_size(obj) -> int
+    Codec.encoded_size(obj) -> int                                        takes as long as encode
     Codec.annotate(data) -> Annotation                                    every byte range with its path, type and value
 
 data is any contiguous bytes-like object. DecodeError carries position and path, EncodeError the path.

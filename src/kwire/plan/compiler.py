@@ -52,7 +52,7 @@ class _Compiler:
 
     def body(self, message: Message, version: int) -> None:
         if version not in message.valid:
-            raise UnsupportedVersion(f"{message.name}: no version {version}; versions are {message.valid}")
+            raise UnsupportedVersion(f"{message.name}: no version {version!r}; versions are {message.valid}")
         self.message, self.version, self.flexible = message, version, version in message.flexible
         self.struct(message.struct)
 
@@ -221,7 +221,9 @@ class _Compiler:
             else:
                 self.emit(r.LIST, flags, code, r.WIDTHS[code], fields=(f,))
             return
-        head = self.emit(r.ARRAY, flags, 0, max(1, smallest_element(self.message, f, self.version)), fields=(f,))
+        least = smallest_element(self.message, f, self.version)
+        self.plan.has_empty_elements |= least == 0
+        head = self.emit(r.ARRAY, flags, 0, max(1, least), fields=(f,))
         self.push()
         outer, self.path = self.path, (*self.path, f"{f.attr}[]")
         body = self.next_row()

@@ -37,7 +37,7 @@ DecodeFrom = Callable[..., tuple[Any, int]]
 """(data, pos, views=False, lenient=False) -> (object, position after it)"""
 Encode = Callable[[object], bytes]
 
-LARGE_OUTPUT, MAX_SPARE = 1 << 18, 1 << 24
+LARGE_OUTPUT, MAX_SPARE = 1 << 18, 1 << 26
 _spare: list[bytearray] = []
 """A buffer kept between calls for messages of LARGE_OUTPUT bytes and more, which would otherwise return their memory
 to the system on every call; the page faults cost ten times the copying. At most one, of at most MAX_SPARE bytes.
@@ -133,7 +133,7 @@ class Codec:
         else:
             job = Job(plan, classes)
             self.decode, self.decode_from = native.decoders(job.address, self._walk, job)
-            self.encode = self._compiled_encoder(job)
+            self.encode = self._write if plan.has_empty_elements else self._compiled_encoder(job)
 
     def encoded_size(self, obj: object) -> int:
         """Return len(encode(obj)). Has the cost and the errors of encode."""
@@ -176,9 +176,20 @@ class Codec:
         if self._writer is None:
             self._writer = Writer(self.plan)
         try:
-            return self._writer.write(obj)
+            data = self._writer.write(obj)
+            if self.plan.has_empty_elements:
+                self._check_readable(data)
+            return data
         except EncodeError as error:
             raise EncodeError(f"{error.what} ({self.plan.message} version {self.plan.version})", error.path) from None
+
+    def _check_readable(self, data: bytes) -> None:
+        """Raise EncodeError for an array whose elements take no bytes, if readers refuse its count (W-45)."""
+        try:
+            self._decode(data)
+        except DecodeError as error:
+            what = "too many elements that take no bytes: readers refuse a count above the number of bytes after it"
+            raise EncodeError(what, error.path) from None
 
     # Compiled code
 

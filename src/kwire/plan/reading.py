@@ -12,7 +12,7 @@ path while it propagates through arrays and structs), annotates, and serves proc
 
     T-11    a compact length from 2**31 + 1 up is null        W-48    a count of tagged fields from 2**31 up is none
     T-13    malformed UTF-8 becomes replacement characters    W-50    the stated size of a known tagged field is ignored
-    W-51    tags in any order; of equal known tags the last one counts, unknown ones are all kept
+    W-51    tags in any order, of up to 32 bits; of equal known tags the last one counts, unknown ones are all kept
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from uuid import UUID
 
 import msgspec
 
-from kwire.errors import DecodeError, Malformed, Truncated
+from kwire.errors import DecodeError, Malformed, Truncated, counted
 from kwire.plan import rows as r
 from kwire.plan.notes import Recorder
 from kwire.plan.rows import Plan
@@ -86,9 +86,9 @@ class Reader:
         if allow_trailing:
             pos = end
         if pos != end and (self.framed or not partial):
-            raise Malformed(f"{end - pos} bytes remaining after the message", pos)
+            raise Malformed(f"{counted(end - pos, 'byte')} remaining after the message", pos)
         if pos != last and not partial:
-            raise Malformed(f"{last - pos} bytes remaining after the frame", pos)
+            raise Malformed(f"{counted(last - pos, 'byte')} remaining after the frame", pos)
         return values[0], pos
 
     def _frame_length(self, buf: Buffer, pos: int, end: int) -> tuple[int, int]:
@@ -96,11 +96,11 @@ class Reader:
             raise Truncated(f"frame length of 4 bytes, {end - pos} left", pos)
         size, start = _unpack_int32(buf, pos)[0], pos + 4
         if size < 0:
-            raise Malformed(f"frame of {size} bytes", pos)
+            raise Malformed(f"frame of {counted(size, 'byte')}", pos)
         if self.recorder:
             self.recorder.note(pos, start, "frame length", size)
         if size > end - start:
-            raise Truncated(f"frame of {size} bytes, {end - start} left", pos)
+            raise Truncated(f"frame of {counted(size, 'byte')}, {end - start} left", pos)
         return size, start
 
     # From rows to steps: each method returns a step; `_value` also the number of the row behind what it used.
@@ -185,7 +185,7 @@ class Reader:
                 if recorder and end - pos >= r.WIDTHS[kind]:
                     recorder.note(pos, pos + r.WIDTHS[kind], word, "...", name)
                 if end - pos < r.WIDTHS[kind]:
-                    what = f"{word} of {r.WIDTHS[kind]} bytes, {end - pos} left"
+                    what = f"{word} of {counted(r.WIDTHS[kind], 'byte')}, {end - pos} left"
                     raise Truncated(what, pos, (name,))
                 pos += r.WIDTHS[kind]
 
@@ -232,7 +232,7 @@ class Reader:
 
         def read_plain(buf: Buffer, pos: int, end: int) -> tuple[int, int]:
             if end - pos < width:
-                raise Truncated(f"length of {kind}: {width} bytes, {end - pos} left", pos, here)
+                raise Truncated(f"length of {kind}: {counted(width, 'byte')}, {end - pos} left", pos, here)
             n, after = read_length(buf, pos, width)
             return (n, after) if n >= 0 else null(pos, after)
 
@@ -255,9 +255,11 @@ class Reader:
                 values.append(None)
             else:
                 if n > end - pos:
-                    raise Truncated(f"string of {n} bytes, {end - pos} left", start, here)
+                    raise Truncated(f"string of {counted(n, 'byte')}, {end - pos} left", start, here)
                 if n > r.MAX_STRING_BYTES:
-                    raise Malformed(f"string of {n} bytes exceeds the maximum of {r.MAX_STRING_BYTES}", start, here)
+                    raise Malformed(
+                        f"string of {counted(n, 'byte')} exceeds the maximum of {r.MAX_STRING_BYTES}", start, here
+                    )
                 try:
                     values.append(str(buf[pos : pos + n], "utf-8", problems))
                 except UnicodeDecodeError as error:
@@ -283,7 +285,7 @@ class Reader:
                 values.append(None)
             else:
                 if n > end - pos:
-                    raise Truncated(f"{kind} of {n} bytes, {end - pos} left", start, here)
+                    raise Truncated(f"{kind} of {counted(n, 'byte')}, {end - pos} left", start, here)
                 values.append(VIEW.pack(pos, n) if views else bytes(buf[pos : pos + n]))
                 pos += n
             if recorder:
@@ -318,7 +320,7 @@ class Reader:
                 values.append(None)
                 return pos
             if n * width > end - pos:
-                raise Truncated(f"array of {n} {word} of {width} bytes, {end - pos} left", start, (name,))
+                raise Truncated(f"array of {n} {word} of {counted(width, 'byte')}, {end - pos} left", start, (name,))
             mine = list(struct.unpack_from(f">{n}{r.FORMATS[code]}", buf, pos)) if code != r.UUID else [
                 bytes(buf[pos + 16 * i : pos + 16 * i + 16]) for i in range(n)
             ]  # fmt: skip
@@ -368,7 +370,7 @@ class Reader:
                 values.append(None)
                 return pos
             if n * least > end - pos:
-                what = f"array of {n} elements of at least {least} bytes, {end - pos} left"
+                what = f"array of {counted(n, 'element')} of at least {counted(least, 'byte')}, {end - pos} left"
                 raise Truncated(what, start, (name,))
             mine: Values = []
             values.append(mine)
@@ -448,7 +450,7 @@ class Reader:
             if recorder:
                 recorder.note(start, pos, "count of tagged fields", n)
             if 2 * n > end - pos:
-                raise Truncated(f"{n} tagged fields of at least 2 bytes, {end - pos} left", start)
+                raise Truncated(f"{counted(n, 'tagged field')} of at least 2 bytes, {end - pos} left", start)
             slots, unknown, previous = defaults.copy(), [], -1
             for _ in range(n):
                 at = pos
@@ -456,10 +458,10 @@ class Reader:
                 size, pos = uvarint(buf, pos, end, f"size of tag {tag}", ())
                 if tag <= previous and not lenient:
                     raise Malformed(f"tag {tag} {'twice' if tag == previous else f'after tag {previous}'}", at)
-                if tag > r.MAX_TAG:
+                if tag > r.MAX_TAG and not lenient:
                     raise Malformed(f"tag {tag} has more than 31 bits", at)
                 if size > end - pos and not (lenient and tag in known):
-                    raise Truncated(f"tag {tag} of {size} bytes, {end - pos} left", at)
+                    raise Truncated(f"tag {tag} of {counted(size, 'byte')}, {end - pos} left", at)
                 previous = tag
                 if recorder:
                     recorder.note(at, pos, f"tag {tag}, size", size)
@@ -469,7 +471,9 @@ class Reader:
                     holder: Values = []
                     after = step(buf, pos, limit, holder)
                     if after != pos + size and not lenient:
-                        raise Malformed(f"tag {tag} of {size} bytes, its value has {after - pos}", at, (name,))
+                        raise Malformed(
+                            f"tag {tag} of {counted(size, 'byte')}, its value has {after - pos}", at, (name,)
+                        )
                     slots[slot], pos = holder[0], after
                 elif tag in refused:
                     raise Malformed(f"tag {tag} is not part of version {self.plan.version}", at, (refused[tag],))

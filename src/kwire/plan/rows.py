@@ -122,7 +122,8 @@ class Plan:
 
     pool: the constants. fields: for each row, its fields (several of FIXED and VARINTS, none of rows for structure).
     paths: for each row, the attributes down to its struct, those of arrays with `[]`. structs: struct names by STRUCT
-    row. depth: maximum number of frames of an interpreter.
+    row. depth: maximum number of frames of an interpreter. has_empty_elements: whether the elements of an array take no
+    bytes.
     """
 
     message: str
@@ -133,6 +134,7 @@ class Plan:
     paths: list[tuple[str, ...]] = field(default_factory=list)
     structs: dict[int, str] = field(default_factory=dict)
     depth: int = 0
+    has_empty_elements: bool = False
 
     def row_after(self, number: int) -> int:
         """Return the number of the row after the value that starts at this row; of a struct, after its STRUCT row."""

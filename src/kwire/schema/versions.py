@@ -20,7 +20,7 @@ class Versions:
     highest: int
 
     def __contains__(self, version: object) -> bool:
-        return isinstance(version, int) and self.lowest <= version <= self.highest
+        return isinstance(version, int) and version.__class__ is not bool and self.lowest <= version <= self.highest
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(self.lowest, self.highest + 1))
