@@ -44,7 +44,7 @@ def test_metadata_records_that_are_none() -> None:
         read_metadata_record(good[:2] + b"\x05\0")
     with pytest.raises(Malformed, match="at most 32767"):
         read_metadata_record(b"\1\x80\x80\x02\0\0")
-    with pytest.raises(Malformed, match="bytes remaining"):
+    with pytest.raises(Malformed, match="1 byte remaining"):
         read_metadata_record(good + b"\0")
     for cut in range(len(good)):
         with pytest.raises(DecodeError):
@@ -64,7 +64,7 @@ def test_prefixed_messages_that_are_none() -> None:
         read_prefixed(cls, b"\x7f\xff" + good[2:])
     with pytest.raises(UnsupportedVersion):
         read_prefixed(cls, b"\xff\xff" + good[2:])
-    with pytest.raises(Malformed, match="bytes remaining"):
+    with pytest.raises(Malformed, match="1 byte remaining"):
         read_prefixed(cls, good + b"\0")
     key = registry.get("OffsetCommitKey", kafka="4.4.0")
     framed = write_prefixed(key(group="g", topic="t"), 0)

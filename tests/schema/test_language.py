@@ -215,3 +215,29 @@ def test_the_json_parser_is_strict_and_reports_lines() -> None:
     ):
         with pytest.raises(JsonTextError):
             read_json_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ('{"a": 1', "expected a comma or '}' at the end of the file"),
+        ("[1", "expected a comma or ']' at the end of the file"),
+        ('{"a": 1,', "expected a name in double quotes at the end of the file"),
+        ("", "expected a value at the end of the file"),
+        ("[1 2]", "expected a comma or ']' before '2'"),
+        ("[}", "expected a value before '}'"),
+    ],
+)
+def test_json_that_ends_early_is_said_to_end(text: str, error: str) -> None:
+    with pytest.raises(JsonTextError) as caught:
+        read_json_text(text)
+    assert str(caught.value) == error
+
+
+@pytest.mark.parametrize(
+    ("tag", "error"),
+    [(2**31, "tag must be at most 2147483647"), (-(2**31) - 1, "tag must be at least -2147483648")],
+)
+def test_a_number_out_of_range_is_told_its_limit(tag: int, error: str) -> None:
+    with pytest.raises(SchemaError, match=error):
+        schema.parse(message(field(tag=tag, taggedVersions="1+")))

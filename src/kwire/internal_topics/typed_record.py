@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kwire.errors import CorruptBatch, DecodeError, Malformed, UnsupportedVersion
+from kwire.errors import CorruptBatch, DecodeError, Malformed, UnsupportedVersion, counted
 
 if TYPE_CHECKING:
     from kwire.messages.base import Message
@@ -133,7 +133,7 @@ def read_message(
         typed.fail(field, error)
         return None
     if end != len(data):
-        typed.fail(field, Malformed(f"{len(data) - end} bytes after the message", end))
+        typed.fail(field, Malformed(f"{counted(len(data) - end, 'byte')} after the message", end))
     return message
 
 

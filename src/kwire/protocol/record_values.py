@@ -12,7 +12,7 @@ org.apache.kafka.common.protocol.MessageUtil.toVersionPrefixedByteBuffer, Coordi
 
 from __future__ import annotations
 
-from kwire.errors import EncodeError, Malformed, Truncated, UnsupportedVersion
+from kwire.errors import EncodeError, Malformed, Truncated, UnsupportedVersion, counted
 from kwire.messages import registry
 from kwire.messages.base import Message
 from kwire.wire.varint import read_unsigned_varint, write_unsigned_varint
@@ -46,7 +46,7 @@ def read_metadata_record(data: Buffer, *, module: str = "metadata", kafka: str |
         data, pos, version=version
     )
     if end != len(data):
-        raise Malformed(f"{len(data) - end} bytes remaining after {type(message).__name__}", end)
+        raise Malformed(f"{counted(len(data) - end, 'byte')} remaining after {type(message).__name__}", end)
     return message, version
 
 
@@ -79,7 +79,7 @@ def read_prefixed(cls: type[Message], data: Buffer) -> tuple[Message, int]:
         version = 0
     message, end = cls.decode_from(data, 2, version=version)
     if end != len(data):
-        raise Malformed(f"{len(data) - end} bytes remaining after {type(message).__name__}", end)
+        raise Malformed(f"{counted(len(data) - end, 'byte')} remaining after {type(message).__name__}", end)
     return message, version
 
 

@@ -120,8 +120,9 @@ class Attributes:
             self.wrong(attribute, "an integer")
             return None
         value = int(text)
-        if not -(1 << bits - 1) <= value < 1 << bits - 1:
-            self.wrong(attribute, f"an integer of {bits} bits")
+        largest = (1 << bits - 1) - 1
+        if not ~largest <= value <= largest:
+            self.wrong(attribute, f"at most {largest}" if value > 0 else f"at least {~largest}")
             return None
         return value
 

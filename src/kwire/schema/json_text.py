@@ -99,7 +99,7 @@ class _Scanner:
             return Node(self.members(depth), line)
         if found == "[":
             return Node(self.elements(depth), line)
-        raise JsonTextError(f"expected a value before {found!r}" if found else "unexpected end of file", line)
+        raise self.unexpected("a value", found, line)
 
     def members(self, depth: int) -> dict[str, Node]:
         members: dict[str, Node] = {}
@@ -108,7 +108,7 @@ class _Scanner:
         while True:
             kind, found, line = self.next()
             if kind != "string":
-                raise JsonTextError(f"expected a name in double quotes before {found!r}", line)
+                raise self.unexpected("a name in double quotes", found, line)
             name = json.loads(found)
             if self.next()[1] != ":":
                 raise JsonTextError(f"expected a colon after {found}", line)
@@ -138,4 +138,9 @@ class _Scanner:
         kind, found, line = self.next()
         if kind == "mark" and found in (mark, ","):
             return found == mark
-        raise JsonTextError(f"expected a comma or {mark!r} before {found!r}", line)
+        raise self.unexpected(f"a comma or {mark!r}", found, line)
+
+    def unexpected(self, wanted: str, found: str, line: int) -> JsonTextError:
+        """Return the error for a token, or for the end of the text."""
+        where = f"before {found!r}" if found else "at the end of the file"
+        return JsonTextError(f"expected {wanted} {where}", line)
