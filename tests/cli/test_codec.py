@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import pty
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -266,3 +268,43 @@ def test_colours_are_for_terminals_only(foo: Path) -> None:
     os.close(ours)
     assert b"\x1b[36m" in shown
     assert b"\x1b[0m" in shown
+
+
+def test_numbers_that_json_lacks_are_printed_as_kafka_does_and_read(kwire: Call, tmp_path: Path) -> None:
+    definition = {
+        "type": "data",
+        "name": "Measured",
+        "validVersions": "0",
+        "flexibleVersions": "none",
+        "fields": [{"name": f"V{i}", "type": "float64", "versions": "0+"} for i in range(3)],
+    }
+    path = tmp_path / "Measured.json"
+    path.write_text(json.dumps(definition))
+    wire = struct.pack(">3d", math.nan, math.inf, -math.inf)
+    command = (str(path), "--version", "0", "--hex")
+    shown = kwire("decode", *command, wire.hex(), "--format", "json")
+    assert (shown.code, shown.out) == (0, '{"v0":"NaN","v1":"Infinity","v2":"-Infinity"}\n')
+    for text in (shown.out, '{"v0":NaN,"v1":Infinity,"v2":-Infinity}', kwire("decode", *command, wire.hex()).out):
+        given = tmp_path / "given.json"
+        given.write_text(text)
+        assert kwire("encode", str(path), str(given), "--version", "0", "--hex").out.strip() == wire.hex()
+    notes = kwire("decode", *command, wire.hex(), "--annotate", "--format", "json").out
+    read = json.loads(notes, parse_constant=pytest.fail)
+    assert [note["value"] for note in read] == ["NaN", "Infinity", "-Infinity"]
+
+
+def test_definitions_of_other_dialects_are_read(kwire: Call, tmp_path: Path) -> None:
+    """The name of the encoding is that of KIP-625's own example."""
+    fields = [{"name": "N", "type": "int32", "encoding": {"0+": "unsigned32"}, "versions": "0+"}]
+    definition = {"type": "data", "name": "Short", "validVersions": "0", "flexibleVersions": "0+", "fields": fields}
+    path = tmp_path / "Short.json"
+    path.write_text(json.dumps(definition))
+    given = tmp_path / "given.json"
+    given.write_text('{"n": 300}')
+    for command in (("decode", str(path), "--hex", "00"), ("encode", str(path), str(given), "--hex")):
+        refused = kwire(*command, "--version", "0")
+        assert (refused.code, "unsigned32" in refused.err) == (1, True)
+    dialect = ("--version", "0", "--dialect", "kip")
+    written = kwire("encode", str(path), str(given), "--hex", *dialect)
+    assert (written.code, written.err) == (0, "")
+    assert json.loads(kwire("decode", str(path), "--hex", written.out.strip(), *dialect).out) == {"n": 300}

@@ -237,10 +237,20 @@ def test_a_message_is_a_json_object(obj: Any) -> None:
         Probe.from_json(obj, version=1)
 
 
+@pytest.mark.requirement("J-17")
 def test_float64_values_round_trip() -> None:
-    values = [1.5, -0.0, math.inf, 5]
-    written = Probe(ls=[Probe.El(k=i, v=v) for i, v in enumerate(values)]).to_json(version=1)["ls"]
-    assert [repr(item["v"]) for item in written] == ["1.5", "-0.0", "inf", "5.0"]
+    """NaN and infinities are what Kafka's converter prints: JSON has no such numbers, and other parsers refuse NaN."""
+    values = [1.5, -0.0, 5, math.inf, -math.inf, math.nan]
+    written = Probe(ls=[Probe.El(k=i, v=v) for i, v in enumerate(values)]).to_json(version=1)
+    text = json.dumps(written, allow_nan=False)
+    assert [repr(item["v"]) for item in written["ls"]] == ["1.5", "-0.0", "5.0", "'Infinity'", "'-Infinity'", "'NaN'"]
+    bare = text.replace('"Infinity"', "Infinity").replace('"-Infinity"', "-Infinity").replace('"NaN"', "NaN")
+    for given in (text, bare):
+        read = [item.v for item in Probe.from_json(json.loads(given), version=1).ls]
+        assert repr(read) == "[1.5, -0.0, 5.0, inf, -inf, nan]"
+    for wrong in ("1.5", "nan", "inf", "INFINITY", ""):
+        with pytest.raises(EncodeError, match="is not a valid float64 value"):
+            Probe.from_json({**written, "ls": [{"k": 0, "v": wrong}]}, version=1)
 
 
 def test_reading_does_not_change_the_json_object() -> None:

@@ -14,7 +14,7 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, add_command
-from kwire.cli.options import FormatOption, MessageName, Release
+from kwire.cli.options import Dialect, DialectOption, FormatOption, MessageName, Release
 from kwire.cli.rows import Format, Row, write_rows
 from kwire.errors import EncodeError, OptionError, render_path
 from kwire.pages.escaping import json_line, printable
@@ -72,13 +72,14 @@ def decode(
     annotate: Annotated[bool, typer.Option("--annotate", help="All bytes with their field, type and value.")] = False,
     lenient: Lenient = False,
     kafka: Release = None,
+    dialect: DialectOption = Dialect.STRICT,
     format: FormatOption = Format.TABLE,
 ) -> int:
     """Decode a message and print it as Kafka's JSON, or byte by byte.
 
     Exit code 1 if the bytes do not decode; the error has the position and the field path.
     """
-    cls = _message(name, version, kafka)
+    cls = _message(name, version, kafka, dialect)
     data = _bytes(file, hexadecimal)
     codec, framed = _codec(cls, version, header or frame)
     shift = LENGTH_BYTES if framed and not frame else 0
@@ -118,12 +119,13 @@ def encode(
     hexadecimal: Annotated[bool, typer.Option("--hex", help="Hex digits as output; always on a terminal.")] = False,
     lenient: Annotated[bool, typer.Option("--lenient", help="Accept values of fields that the version lacks.")] = False,
     kafka: Release = None,
+    dialect: DialectOption = Dialect.STRICT,
 ) -> int:
     """Encode a message from Kafka's JSON to bytes.
 
     Exit code 1 if a value does not fit its field or the version.
     """
-    cls = _message(name, version, kafka)
+    cls = _message(name, version, kafka, dialect)
     try:
         obj = json.loads(read_input(file))
     except ValueError as error:
@@ -141,14 +143,14 @@ def encode(
 # Input
 
 
-def _message(name: str, version: int, kafka: str | None) -> Any:
+def _message(name: str, version: int, kafka: str | None, dialect: Dialect) -> Any:
     """Return the class of the message. Raises OptionError for an unknown name or version."""
     if name.endswith(".json") or Path(name).is_file():
         from kwire import schema
 
         if not Path(name).exists():
             raise OptionError(f"{name}: no such file")
-        cls: Any = schema.compile(schema.load(name))
+        cls: Any = schema.compile(schema.load(name, dialect=dialect.value))
     else:
         from kwire.messages import registry
 

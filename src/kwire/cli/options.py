@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Annotated
 
 import typer
@@ -15,6 +16,8 @@ __all__ = [
     "ClientConfigFile",
     "ClientConfigs",
     "ConfigValues",
+    "Dialect",
+    "DialectOption",
     "FormatOption",
     "History",
     "LogPath",
@@ -26,6 +29,15 @@ __all__ = [
     "Topics",
     "Until",
 ]
+
+
+class Dialect(enum.StrEnum):
+    """Values of --dialect."""
+
+    STRICT = "strict"
+    KAFKA = "kafka"
+    KIP = "kip"
+
 
 TIME = "ISO 8601 (UTC) or milliseconds since 1970"
 
@@ -75,6 +87,14 @@ ClientConfigFile = Annotated[
 MessageName = Annotated[str, typer.Argument(metavar="NAME", help="Message name, or definition file.")]
 Release = Annotated[
     str | None, typer.Option("--kafka", metavar="RELEASE", help="Definition of this Kafka release, such as 3.9.1.")
+]
+DialectOption = Annotated[
+    Dialect,
+    typer.Option(
+        "--dialect",
+        help="Accepted language: strict, kip (the spellings of KIP-482 and KIP-625, such as unsigned32) or kafka "
+        "(the deviations of Kafka's own definitions).",
+    ),
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
 History = Annotated[bool, typer.Option("--history", help="All records instead of the resulting state, in log order.")]

@@ -2,7 +2,8 @@
 
 Keys are the definition's names with the first letter lowered, in the definition's order. bytes are standard base64,
 uuids URL-safe base64 without padding, int64 plain numbers. Tagged fields are present if they differ from their default;
-unknown tagged fields never are. Records are base64 like bytes, where Kafka's converter omits them (J-08).
+unknown tagged fields never are. Records are base64 like bytes, where Kafka's converter omits them (J-08). NaN and the
+infinities are the strings that Kafka's tools print, because JSON has no such numbers; both forms are read.
 
 Where Kafka stores or changes what the version cannot hold, this raises an error: a key of a field that the version lacks
 (T-17), int8 from 128 (T-18). `lenient` does as Kafka does. Keys by which other releases call a field in that version
@@ -16,6 +17,7 @@ from __future__ import annotations
 import base64
 import binascii
 import functools
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import UUID
@@ -125,14 +127,21 @@ def _integer(type_name: str, value: FieldValue, path: Path, encoding: str | None
     return int(value)
 
 
+def _float(value: float) -> float | str:
+    number = float(value)
+    return number if math.isfinite(number) else _SPECIAL.get(number, "NaN")
+
+
 def _base64(value: bytes | bytearray | memoryview) -> str:
     return base64.b64encode(value).decode()
 
 
 _BYTES = (bytes, bytearray, memoryview)
+_SPECIAL = {math.inf: "Infinity", -math.inf: "-Infinity"}
+_SPECIAL_NAMES = ("NaN", *_SPECIAL.values())
 _WRITERS: dict[str, tuple[Callable[[Any], Any], type | tuple[type, ...]]] = {
     "bool": (bool, bool),
-    "float64": (float, (float, int)),
+    "float64": (_float, (float, int)),
     "string": (str, str),
     "uuid": (render_uuid, UUID),
     "bytes": (_base64, _BYTES),
@@ -187,6 +196,8 @@ class _Reader:
                 return obj - 128 if obj < 256 else -128
             return _integer(field.type, obj, path, field.encoding(self.version))
         wanted, read = _READERS[field.type]
+        if field.type == "float64" and obj in _SPECIAL_NAMES:
+            return float(obj)
         if type(obj) is not wanted:
             more = "; write 1.0 instead of 1" if field.type == "float64" and type(obj) is int else ""
             raise EncodeError(f"{_short(obj)} is not a valid {field.type} value{more}", path)

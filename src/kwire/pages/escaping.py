@@ -9,6 +9,7 @@ is for programs.
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -32,7 +33,8 @@ def _escaped(match: re.Match[str]) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # json.dumps() would create one for each value
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+"""json.dumps() would create one for each value."""
 
 
 def printable(value: str | bytes | memoryview) -> str:
@@ -49,8 +51,24 @@ def json_line(value: Any) -> str:
 
 
 def compact_json(value: Any) -> str:
-    """Return value as JSON without spaces, like Kafka's tools. Not escaped for terminals."""
-    return _COMPACT.encode(value)
+    """Return value as JSON without spaces, like Kafka's tools. Not escaped for terminals.
+
+    NaN and the infinities are strings: JSON has no such numbers.
+    """
+    try:
+        return _COMPACT.encode(value)
+    except ValueError:  # a number that JSON does not have
+        return _COMPACT.encode(_with_strings(value))
+
+
+def _with_strings(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_strings(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_with_strings(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
 
 
 def _json_escaped(match: re.Match[str]) -> str:

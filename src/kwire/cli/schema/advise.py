@@ -16,10 +16,9 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.codec import read_input
 from kwire.cli.command import FINE
-from kwire.cli.options import FormatOption, MessageName, Release
+from kwire.cli.options import Dialect, DialectOption, FormatOption, MessageName, Release
 from kwire.cli.rows import Column, Format, write_rows
 from kwire.cli.schema.definitions import message_of
-from kwire.cli.schema.options import Dialect, DialectOption
 from kwire.cli.schema.size import cost_of
 from kwire.errors import Malformed, OptionError
 from kwire.wire.integer_encoding import FORMS

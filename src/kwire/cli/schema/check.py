@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
-from kwire.cli.options import FormatOption
+from kwire.cli.options import Dialect, DialectOption, FormatOption
 from kwire.cli.rows import Format, Row, write_rows
 from kwire.cli.schema.definitions import existing_paths
-from kwire.cli.schema.options import Dialect, DialectOption, Paths
+from kwire.cli.schema.options import Paths
 from kwire.errors import OptionError, SchemaError
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import plural

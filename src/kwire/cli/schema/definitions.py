@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE
+from kwire.cli.options import Dialect
 from kwire.cli.rows import Format
-from kwire.cli.schema.options import Dialect
 from kwire.errors import OptionError
 from kwire.pages.escaping import json_line, printable
 from kwire.pages.quantities import plural

@@ -12,8 +12,8 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
+from kwire.cli.options import Dialect, DialectOption
 from kwire.cli.schema.findings import FindingFormat, write_findings
-from kwire.cli.schema.options import Dialect, DialectOption
 from kwire.errors import OptionError, SchemaError
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from kwire.cli.command import FOUND
-from kwire.cli.options import FormatOption
+from kwire.cli.options import Dialect, DialectOption, FormatOption
 from kwire.cli.rows import Format
 from kwire.cli.schema.definitions import report_written, valid_definitions
-from kwire.cli.schema.options import Dialect, DialectOption, Output
+from kwire.cli.schema.options import Output
 
 __all__ = ["docs"]
 

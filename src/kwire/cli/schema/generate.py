@@ -10,10 +10,10 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
-from kwire.cli.options import FormatOption
+from kwire.cli.options import Dialect, DialectOption, FormatOption
 from kwire.cli.rows import Format, write_rows
 from kwire.cli.schema.definitions import existing_paths, report_written, valid_definitions
-from kwire.cli.schema.options import Dialect, DialectOption, Output, Paths
+from kwire.cli.schema.options import Output, Paths
 from kwire.errors import OptionError
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import plural

@@ -9,10 +9,9 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE
-from kwire.cli.options import FormatOption, MessageName, Release
+from kwire.cli.options import Dialect, DialectOption, FormatOption, MessageName, Release
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.cli.schema.definitions import message_of
-from kwire.cli.schema.options import Dialect, DialectOption
 
 if TYPE_CHECKING:
     from kwire.schema import Message, Struct
