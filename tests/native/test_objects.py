@@ -76,7 +76,7 @@ def missing(slots: Slots) -> Slots:
 
 
 def outside(slots: Slots) -> Slots:
-    """Move all fields behind the end of the object."""
+    """Move all fields after the end of the object."""
     return lambda cls: (slots(cls)[0], {name: offset + cls.__basicsize__ for name, offset in slots(cls)[1].items()})
 
 

@@ -108,6 +108,8 @@ BROKEN: list[tuple[str, str | None, str | None, str]] = [
     ("E-40", "Order", None, message(validVersions="0+")),
     ("E-41", "Order", "Amount", message(field(mapKey=True))),
     ("E-42", "Order", "Item", message(field("Item", "Item", versions="7+", fields=INNER))),
+    ("E-42", "Order", "Item", message(field("Item", "Item", versions="none", fields=INNER))),
+    ("E-42", "Order", "Item", message(field("[]Item", "Item", versions="none", fields=INNER))),
     (
         "E-42",
         "Outer",
@@ -283,3 +285,10 @@ def test_forms_of_the_draft_are_rejected() -> None:
     assert {error.rule for error in schema.check(message(flexibleVersions=None))[1]} == {"E-28"}
     draft = message(optionalFields=[{"name": "Amount", "type": "int32", "tag": 0}])
     assert {error.rule for error in schema.check(draft)[1]} == {"E-02"}
+
+
+@pytest.mark.requirement("E-42")
+def test_fields_without_versions_are_accepted_unless_they_define_a_struct() -> None:
+    """As by Kafka's generator, which cannot write the class of such a struct."""
+    for each in (field(versions="none"), field("[]int32", versions="none"), field("Item", "Item", versions="none")):
+        schema.parse(message(each, commonStructs=[common("Item", *INNER)]))

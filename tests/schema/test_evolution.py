@@ -328,6 +328,26 @@ def test_bytes_and_records_have_the_same_wire_form() -> None:
     assert compared(message(field("bytes")), message(nullable)) == [("V-15", "Amount")]
 
 
+@pytest.mark.requirement("V-50", "V-51")
+def test_bytes_and_records_have_other_defaults() -> None:
+    """Bytes are empty by default and records are null, which readers of versions without the field fill in."""
+    always = review(schema.parse(message(field("bytes"))), schema.parse(message(field("records"))))
+    assert [(finding.rule, finding.kind, finding.message) for finding in always] == [
+        (
+            "V-51",
+            "note",
+            "type bytes becomes records; the bytes of released versions are the same, the default empty becomes null",
+        )
+    ]
+    later = {"versions": "1+"}
+    for old, new in (("bytes", "records"), ("records", "bytes")):
+        assert compared(message(field(old, **later)), message(field(new, **later))) == [("V-50", "Amount")]
+    nullable = {**later, "nullableVersions": "1+"}
+    null = field("bytes", **nullable, default="null")
+    assert compared(message(null), message(field("records", **nullable))) == []
+    assert compared(message(field("bytes", **nullable)), message(field("records", **nullable))) == [("V-50", "Amount")]
+
+
 RIGID = {"flexibleVersions": "none"}
 
 

@@ -388,7 +388,7 @@ class _Reader:
     def nested(self, o: Attributes, field: Field, around: Versions, within: tuple[str, ...]) -> Struct:
         """Return the struct of a field, without fields after an error that makes them useless."""
         name, effective = field.type, around.intersect(field.versions)
-        if not effective and around and field.versions:
+        if not effective and around and (field.versions or name not in self.common):
             o.problem("E-42", f"versions {field.versions} are outside those of {o.struct}, {around}")
         if name in self.common:
             if o.nodes("fields"):

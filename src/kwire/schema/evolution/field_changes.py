@@ -82,11 +82,16 @@ class FieldChanges:
         return positional | tagged
 
     def default(self, a: Field, b: Field, positional: int, filled: int, where: str) -> None:
-        """V-50. positional: the blocks that always send the field, of those in which a reader has the struct."""
+        """V-50. positional: the blocks that always send the field, of those in which a reader has the struct.
+
+        Bytes that become records, or the reverse, cannot keep their default; where it is always sent, V-51 notes it.
+        """
         if same_default(a.default, b.default):
             return
-        what = f"default {_default(a.default)} becomes {_default(b.default)}"
+        what = default_change(a, b)
         absent = filled & ~positional
+        if not absent and a.type != b.type and "records" in (a.type, b.type):
+            return
         if absent:
             advice = f"keep it: old and new peers would fill in different values in {self.report.ranges(absent)}"
         else:
@@ -165,8 +170,10 @@ class FieldChanges:
             return False
         differ = tagged | self.values_differ(a, b, positional)
         if not differ:
-            self.report.note("V-51", where, f"{what}; the bytes of released versions are the same")
-            return a.is_array  # the defaults of bytes and records differ by nature
+            comparable = a.is_array or (a.struct is None and b.struct is None)
+            also = f", the {default_change(a, b)}" if comparable and not same_default(a.default, b.default) else ""
+            self.report.note("V-51", where, f"{what}; the bytes of released versions are the same{also}")
+            return comparable
         advice = f"add a field of type {b.type_text} in a new version instead"
         if a.is_array and b.is_array and not tagged and (a.struct is None) != (b.struct is None):
             boxed = a.type if a.struct is None else b.type
@@ -215,6 +222,11 @@ class FieldChanges:
 def same_default(a: Default, b: Default) -> bool:
     """Compare by value; stricter than Python for True == 1 and 0.0 == -0.0, more lenient for NaN."""
     return type(a) is type(b) and repr(a) == repr(b)
+
+
+def default_change(a: Field, b: Field) -> str:
+    """Describe a change of the default."""
+    return f"default {_default(a.default)} becomes {_default(b.default)}"
 
 
 def _default(value: Default) -> str:
