@@ -10,6 +10,7 @@ from tests.schema.writing import coordinator_key, field, message, request
 
 from kwire import schema
 from kwire.errors import SchemaError
+from kwire.schema.definition_files import check_files
 
 
 def response(**attributes: Any) -> str:
@@ -54,6 +55,29 @@ def test_a_request_requires_a_response_and_the_reverse(tmp_path: Path) -> None:
         ("E-53", "OrderRequest"),
         ("E-53", "OrderResponse"),
     ]
+
+
+@pytest.mark.requirement("E-53", "E-62")
+@pytest.mark.parametrize(
+    ("text", "rule"), [(request(), "E-53"), (response(), "E-53"), (coordinator_key(), "E-62"), (value("A", 1), "E-62")]
+)
+def test_a_file_given_by_itself_may_lack_its_partner(tmp_path: Path, text: str, rule: str) -> None:
+    """The rule is about directories: one file of a pair could not be checked at all."""
+    path = tmp_path / "one.json"
+    path.write_text(text)
+    (message,), errors, notes = check_files(path)
+    assert (message.file, errors, [note.rule for note in notes]) == (str(path), [], [rule])
+    assert [each.name for each in schema.load_all(path)] == [message.name]
+    assert [error.rule for error in check_files(tmp_path).errors] == [rule]
+    assert check_files(tmp_path).notes == []
+
+
+@pytest.mark.requirement("E-50", "E-53")
+def test_files_given_together_are_compared(tmp_path: Path) -> None:
+    for i, text in enumerate((request(), response(), request(name="OtherRequest"))):
+        (tmp_path / f"{i}.json").write_text(text)
+    _, errors, notes = check_files(tmp_path / f"{i}.json" for i in range(3))
+    assert ([error.rule for error in errors], notes) == (["E-50"], [])
 
 
 @pytest.mark.requirement("E-54")

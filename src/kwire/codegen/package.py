@@ -41,22 +41,31 @@ def __dir__() -> list[str]:
 """
 
 
-def package_files(messages: Iterable[Message], title: str = "Message classes.") -> dict[str, str]:
+def package_errors(messages: Iterable[Message]) -> list[SchemaError]:
+    """Return why messages cannot be in one package (T-09): the same module twice, or a name that it needs itself."""
+    modules: dict[str, Message] = {}
+    errors = []
+    for message in messages:
+        module = module_name(message)
+        other = modules.setdefault(module, message)
+        if other is not message:
+            what = f"module {module}.py is already that of {other.name}"
+            errors.append(SchemaError(what, "T-09", message.file, message.name))
+        elif message.name in _USED_BY_INIT:
+            what = "the generated package itself needs this name"
+            errors.append(SchemaError(what, "T-09", message.file, message.name))
+    return errors
+
+
+def package_files(messages: Sequence[Message], title: str = "Message classes.") -> dict[str, str]:
     """Generate the files of a package for these messages, by name, as `kwire schema generate` writes them.
 
-    Raises SchemaError (T-09) if two messages have the same module, or the package itself needs the name of one.
+    Raises SchemaError, the first of package_errors.
     """
-    modules: dict[str, str] = {}
-    files: dict[str, str] = {}
-    for message in messages:
-        name = f"{module_name(message)}.py"
-        if name in files:
-            other = next(known for known, module in modules.items() if f"{module}.py" == name)
-            raise SchemaError(f"module {name} is already that of {other}", "T-09", message.file, message.name)
-        if message.name in _USED_BY_INIT:
-            raise SchemaError("the generated package itself needs this name", "T-09", message.file, message.name)
-        modules[message.name] = module_name(message)
-        files[name] = message_source(message, "")
+    for error in package_errors(messages):
+        raise error
+    modules = {message.name: module_name(message) for message in messages}
+    files = {f"{modules[message.name]}.py": message_source(message, "") for message in messages}
     files["__init__.py"] = init_source(title, modules)
     return files
 

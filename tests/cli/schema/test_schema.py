@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.plan.definitions import FooResponse
 from tests.schema.writing import field, message, request
 
 ROOT = Path(__file__).parents[3]
@@ -43,6 +44,44 @@ def test_check_reports_every_error_of_every_file(kwire: Call, orders: Path) -> N
         ("E-28", "Order", None),
         ("E-10", "Order", "Amount"),
     ]
+
+
+@pytest.mark.requirement("T-09")
+def test_check_refuses_what_generate_refuses(kwire: Call, orders: Path, tmp_path: Path) -> None:
+    """Both report every name that a package cannot have; generate stopped at the first."""
+    for file, name in (("Any", "Any"), ("Str", "str"), ("Upper", "ORDER")):
+        (orders / f"{file}.json").write_text(message(name=name))
+    lines = [
+        f"{orders}/Any.json: Any: the generated package itself needs this name [T-09]",
+        f"{orders}/Str.json: str: the generated package itself needs this name [T-09]",
+        f"{orders}/Upper.json: ORDER: module order.py is already that of Order [T-09]",
+    ]
+    checked = kwire("schema", "check", orders)
+    assert (checked.code, checked.out.splitlines()) == (1, lines)
+    generated = kwire("schema", "generate", orders, "-o", tmp_path / "out")
+    assert (generated.code, generated.err.splitlines()) == (1, [f"kwire: {line}" for line in lines])
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_file_of_a_pair_is_enough_for_every_command(kwire: Call, tmp_path: Path) -> None:
+    """The example of KIP-482 is a response alone."""
+    path = tmp_path / "FooResponse.json"
+    path.write_text(FooResponse.DEFINITION)
+    checked = kwire("schema", "check", path)
+    note = f"{path}: FooResponse: no request with apiKey {FooResponse.API_KEY} [E-53]"
+    assert (checked.code, checked.out) == (0, "")
+    assert checked.err == f"kwire: note: {note}\nkwire: 1 definition, 0 errors\n"
+    assert json.loads(kwire("schema", "check", path, "--format", "json").out) == []
+    for command in (
+        ("show", path, "--version", "9"),
+        ("size", path),
+        ("generate", path, "-o", tmp_path / "package"),
+        ("docs", path, "-o", tmp_path / "site"),
+        ("diff", path, path),
+    ):
+        assert kwire("schema", *command).code == 0, command
+    assert kwire("schema", "check", tmp_path).code == 1
+    assert kwire("schema", "generate", tmp_path, "-o", tmp_path / "package").code == 1
 
 
 def test_check_accepts_the_spelling_of_the_kip(kwire: Call, tmp_path: Path) -> None:

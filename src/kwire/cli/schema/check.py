@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.options import Dialect, DialectOption, FormatOption
@@ -12,19 +15,32 @@ from kwire.errors import OptionError, SchemaError
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import plural
 
+if TYPE_CHECKING:
+    from kwire.schema import Message
+
 __all__ = ["check"]
 
 
 def check(paths: Paths, dialect: DialectOption = Dialect.STRICT, format: FormatOption = Format.TABLE) -> int:
     """Check definitions against the rules of the language.
 
-    Shows every error of every file. Exit code 1 if there are any.
+    Shows every error of every file. Exit code 1 if there are any. A file given by itself may lack its partner, such as
+    the request of a response, with a note.
     """
-    from kwire.schema import check_all
+    from kwire.codegen import package_errors
+    from kwire.schema.definition_files import check_files
 
-    messages, errors = check_all(existing_paths(paths), dialect=dialect.value)
+    messages, errors, notes = check_files(existing_paths(paths), dialect=dialect.value)
     if not messages and not errors:
         raise OptionError(f"{', '.join(map(str, paths))}: no .json files")
+    wrong = {error.file for error in errors}
+    packages: dict[Path, list[Message]] = {}
+    for message in messages:
+        if message.valid and message.file not in wrong:
+            packages.setdefault(Path(message.file or "").parent, []).append(message)
+    errors += [error for package in packages.values() for error in package_errors(package)]
+    for note in notes:
+        terminal.warn(f"note: {printable(str(note))}")
     if format is Format.TABLE:
         for error in errors:
             print(printable(str(error)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,14 +10,14 @@ from kwire.cli import terminal
 from kwire.cli.command import FINE
 from kwire.cli.options import Dialect
 from kwire.cli.rows import Format
-from kwire.errors import OptionError
+from kwire.errors import OptionError, SchemaError
 from kwire.pages.escaping import json_line, printable
 from kwire.pages.quantities import plural
 
 if TYPE_CHECKING:
     from kwire.schema import Message
 
-__all__ = ["existing_paths", "message_of", "report_written", "valid_definitions"]
+__all__ = ["existing_paths", "message_of", "report_errors", "report_written", "valid_definitions"]
 
 
 def existing_paths(paths: list[Path]) -> list[Path]:
@@ -55,12 +56,17 @@ def valid_definitions(paths: list[Path], dialect: Dialect) -> list[Message] | No
 
     messages, errors = check_all(existing_paths(paths), dialect=dialect.value)
     if errors:
-        for error in errors:
-            terminal.warn(printable(str(error)))
+        report_errors(errors)
         return None
     if not messages:
         raise OptionError(f"{', '.join(map(str, paths))}: no .json files")
     return messages
+
+
+def report_errors(errors: Sequence[SchemaError]) -> None:
+    """Print errors of definitions, a line each."""
+    for error in errors:
+        terminal.warn(printable(str(error)))
 
 
 def report_written(paths: list[Path], format: Format) -> int:

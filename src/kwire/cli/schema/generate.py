@@ -12,7 +12,7 @@ from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.options import Dialect, DialectOption, FormatOption
 from kwire.cli.rows import Format, write_rows
-from kwire.cli.schema.definitions import existing_paths, report_written, valid_definitions
+from kwire.cli.schema.definitions import existing_paths, report_errors, report_written, valid_definitions
 from kwire.cli.schema.options import Output, Paths
 from kwire.errors import OptionError
 from kwire.pages.escaping import printable
@@ -32,7 +32,7 @@ def generate(
     format: FormatOption = Format.TABLE,
 ) -> int:
     """Generate Python classes from definitions: a package with one module per message."""
-    from kwire.codegen import package_files, stale_files, write_files
+    from kwire.codegen import package_errors, package_files, stale_files, write_files
 
     messages = valid_definitions(paths, dialect)
     if messages is None:
@@ -40,7 +40,11 @@ def generate(
     duplicates = sorted(name for name, count in Counter(m.name for m in messages).items() if count > 1)
     if duplicates:
         raise OptionError(f"duplicate definitions: {', '.join(duplicates)}")
-    files = package_files([m for m in messages if m.valid])
+    messages = [message for message in messages if message.valid]
+    if errors := package_errors(messages):
+        report_errors(errors)
+        return FOUND
+    files = package_files(messages)
     if not check:
         return report_written(write_files(files, into), format)
     stale = stale_files(files, into)
