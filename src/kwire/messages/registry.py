@@ -8,7 +8,8 @@
     registry.decode("VoteRequest", data, 1)         the message; if it does not decode, which releases it fits
     registry.load("kafka-clients-4.0.1.jar")        the classes of any release: jars, folders, a folder of the catalogue
 
-A release is named in full, or by its minor version for the newest patch: "3.7" is "3.7.2".
+A release is named in full, or by its minor version for the newest patch: "3.7" is "3.7.2". Wherever `kafka=` takes a
+release, here and in `kwire.protocol`, it also takes the definitions of an own protocol, as `load` returns them.
 Imports only the requested message.
 """
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kwire import messages
 from kwire.errors import DecodeError, EncodeError, OptionError, UnsupportedVersion, did_you_mean
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RELEASES",
+    "Definitions",
+    "Registry",
     "decode",
     "find",
     "fitting",
@@ -43,10 +46,32 @@ __all__ = [
 ]
 
 
-def names(kafka: str | None = None) -> list[str]:
+class Registry(Protocol):
+    """The messages of some definitions: what `load` returns, or any object with these methods."""
+
+    def names(self) -> list[str]:
+        """Return the names of the messages."""
+
+    def get(self, name: str) -> type[Message]:
+        """Return the class of a message."""
+
+    def find(self, kind: str, api_key: int) -> type[Message]:
+        """Find the message of a kind with a key. Raises UnsupportedVersion if there is none."""
+
+    def __hash__(self) -> int:
+        """Codecs are kept for each registry."""
+
+
+Definitions = str | Registry
+"""A Kafka release, or definitions of one's own."""
+
+
+def names(kafka: Definitions | None = None) -> list[str]:
     """Return the names of all messages, or of those of a Kafka release, sorted."""
     if kafka is None:
         return list(MESSAGES)
+    if not isinstance(kafka, str):
+        return kafka.names()
     release = _release(kafka)
     return [name for name in MESSAGES if release in releases(name)]
 
@@ -62,12 +87,14 @@ def releases(name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def get(name: str, kafka: str | None = None) -> type[Message]:
+def get(name: str, kafka: Definitions | None = None) -> type[Message]:
     """Return the class of a message; with kafka, of its definition in that release.
 
     This is the merged class unless the release differs from it. Raises OptionError for an unknown
     name or release.
     """
+    if kafka is not None and not isinstance(kafka, str):
+        return kafka.get(name)
     _check_name(name)
     if kafka is not None:
         release = _release(kafka)
@@ -79,14 +106,17 @@ def get(name: str, kafka: str | None = None) -> type[Message]:
     return cls
 
 
-def find(kind: str, api_key: int, *, module: str | None = None, kafka: str | None = None) -> type[Message]:
+def find(kind: str, api_key: int, *, module: str | None = None, kafka: Definitions | None = None) -> type[Message]:
     """Find the message of a kind (request, response, metadata, coordinator-key, coordinator-value) with a key.
 
     module: the part of Kafka, such as metadata, group-coordinator or storage: each counts its record types from 0.
     kafka: that release, else the newest that has such a message. Kinds are the merged classes'; before 4.0 the
-    coordinators' definitions are of the kind data, and their keys' version is the record type.
+    coordinators' definitions are of the kind data, and their keys' version is the record type. Definitions of one's own
+    have no modules.
     Raises UnsupportedVersion if there is none, OptionError if several modules have one.
     """
+    if kafka is not None and not isinstance(kafka, str):
+        return kafka.find(kind, api_key)
     for release in RELEASES if kafka is None else (_release(kafka),):
         names = _keys(release).get((kind, api_key), {})
         found = [name for here, name in names.items() if module in (None, here)]
@@ -98,27 +128,27 @@ def find(kind: str, api_key: int, *, module: str | None = None, kafka: str | Non
     raise UnsupportedVersion(f"no {kind} with key {api_key}{where}")
 
 
-def request(api_key: int, kafka: str | None = None) -> type[Message]:
+def request(api_key: int, kafka: Definitions | None = None) -> type[Message]:
     """Return the request with an API key. Raises UnsupportedVersion for an unknown one."""
     return find("request", api_key, kafka=kafka)
 
 
-def response(api_key: int, kafka: str | None = None) -> type[Message]:
+def response(api_key: int, kafka: Definitions | None = None) -> type[Message]:
     """Return the response with an API key. Raises UnsupportedVersion for an unknown one."""
     return find("response", api_key, kafka=kafka)
 
 
-def request_header_version(api_key: int, version: int) -> int:
+def request_header_version(api_key: int, version: int, kafka: Definitions | None = None) -> int:
     """Return the header version of a request version. Raises UnsupportedVersion for an unknown one."""
-    return _header_version(request(api_key), version)
+    return _header_version(request(api_key, kafka), version)
 
 
-def response_header_version(api_key: int, version: int) -> int:
+def response_header_version(api_key: int, version: int, kafka: Definitions | None = None) -> int:
     """Return the header version of a response version. Raises UnsupportedVersion for an unknown one."""
-    return _header_version(response(api_key), version)
+    return _header_version(response(api_key, kafka), version)
 
 
-def decode(name: str, data: Buffer, version: int, kafka: str | None = None) -> Message:
+def decode(name: str, data: Buffer, version: int, kafka: Definitions | None = None) -> Message:
     """Decode a body.
 
     The DecodeError of a body that does not decode names the releases that it fits, because a few versions changed after
@@ -127,7 +157,7 @@ def decode(name: str, data: Buffer, version: int, kafka: str | None = None) -> M
     try:
         return get(name, kafka).decode(data, version=version)
     except DecodeError as error:
-        found = fitting(name, data, version)
+        found = fitting(name, data, version) if kafka is None or isinstance(kafka, str) else []
         if not found:
             raise
         hint = f"; it fits Kafka {runs(found)}: decode it as that release's"

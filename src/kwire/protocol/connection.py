@@ -19,7 +19,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import DecodeError, KwireError, Malformed, OptionError, Truncated
-from kwire.messages import registry
 from kwire.protocol.frames import MAX_FRAME_BYTES, NEED_DATA, FrameBuffer, NeedData
 from kwire.protocol.requests import (
     Request,
@@ -27,6 +26,7 @@ from kwire.protocol.requests import (
     read_correlation_id,
     read_request,
     read_response,
+    request_class,
     write_request,
     write_response,
 )
@@ -42,6 +42,7 @@ from kwire.schema import Versions
 
 if TYPE_CHECKING:
     from kwire.messages.base import Message
+    from kwire.messages.registry import Definitions
 
 __all__ = ["TRANSITIONS", "Connection", "Event", "Request", "Response", "Role", "State"]
 
@@ -108,7 +109,8 @@ class Connection:
     """One end of a connection.
 
     role: BROKER receives requests and sends responses, CLIENT the reverse. client_id: sent in request headers.
-    kafka: encode and decode messages as that release defines them. versions: supported versions by api key; by default
+    kafka: encode and decode messages as that release defines them, or as definitions of one's own do (`registry.load`),
+    which use Kafka's ApiVersions unless they define it. versions: supported versions by api key; by default
     everything kwire supports. max_frame_bytes: maximum length of a received frame.
     views: return bytes and records as memoryviews of the frame instead of copies. lenient: accept the protocol
     violations that Kafka accepts (docs/plan.md). allow_trailing: ignore bytes after a message, as Kafka does.
@@ -119,7 +121,7 @@ class Connection:
         role: Role,
         *,
         client_id: str | None = "kwire",
-        kafka: str | None = None,
+        kafka: Definitions | None = None,
         versions: Mapping[int, Versions] | None = None,
         max_frame_bytes: int = MAX_FRAME_BYTES,
         views: bool = False,
@@ -219,7 +221,7 @@ class Connection:
         self._require(Event.ASK)
         ours = self.versions.get(API_VERSIONS)
         version = highest_common(API_VERSIONS, ours, self.peer_versions.get(API_VERSIONS, ours))
-        cls: Any = registry.request(API_VERSIONS, self.kafka)
+        cls: Any = request_class(API_VERSIONS, self.kafka)
         body = cls(client_software_name=client_software_name, client_software_version=client_software_version)
         frame = self._write_request(body, version)
         self._move(Event.ASK)

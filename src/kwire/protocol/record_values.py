@@ -25,7 +25,9 @@ MAX_NUMBER = 32767
 Buffer = bytes | bytearray | memoryview
 
 
-def read_metadata_record(data: Buffer, *, module: str = "metadata", kafka: str | None = None) -> tuple[Message, int]:
+def read_metadata_record(
+    data: Buffer, *, module: str = "metadata", kafka: registry.Definitions | None = None
+) -> tuple[Message, int]:
     """Read the value of a metadata record; return the message and its version.
 
     module: storage for the metadata topic of remote storage. kafka: read it as that release defines it.

@@ -28,6 +28,7 @@ from kwire.protocol.versions import API_VERSIONS, UNSUPPORTED_VERSION
 
 if TYPE_CHECKING:
     from kwire.messages.base import Message
+    from kwire.messages.registry import Definitions
     from kwire.schema import Versions
 
 __all__ = [
@@ -45,7 +46,8 @@ __all__ = [
     "write_response",
 ]
 
-PRODUCE = 0
+PRODUCE, PRODUCE_REQUEST = 0, "ProduceRequest"
+API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE = "ApiVersionsRequest", "ApiVersionsResponse"
 ERROR_CODE_POSITION = 8  # in an ApiVersions response: after length and correlation id, in every version
 API_KEY_AND_VERSION = struct.Struct(">hh")
 
@@ -106,16 +108,37 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
 
 
-@functools.cache
-def request_codec(api_key: int, version: int, kafka: str | None = None) -> Codec:
+CACHED_CODECS = 4096
+"""More than Kafka has versions of messages; codecs of definitions that are no longer used make place for others."""
+
+
+def request_class(api_key: int, kafka: Definitions | None = None) -> type[Message]:
+    """Return the class of a request. Definitions without ApiVersions use Kafka's.
+
+    Raises UnsupportedVersion for an unknown api key.
+    """
+    return _class("request", api_key, kafka)
+
+
+def _class(kind: str, api_key: int, kafka: Definitions | None) -> type[Message]:
+    try:
+        return registry.find(kind, api_key, kafka=kafka)
+    except UnsupportedVersion:
+        if api_key != API_VERSIONS or isinstance(kafka, str):
+            raise
+        return registry.find(kind, api_key)
+
+
+@functools.lru_cache(CACHED_CODECS)
+def request_codec(api_key: int, version: int, kafka: Definitions | None = None) -> Codec:
     """Return the codec of a request's (header, body). Raises UnsupportedVersion for an unknown api key or version."""
-    return _codec(RequestHeader, registry.request(api_key, kafka), version)
+    return _codec(RequestHeader, request_class(api_key, kafka), version)
 
 
-@functools.cache
-def response_codec(api_key: int, version: int, kafka: str | None = None) -> Codec:
+@functools.lru_cache(CACHED_CODECS)
+def response_codec(api_key: int, version: int, kafka: Definitions | None = None) -> Codec:
     """Return the codec of a response's (header, body). Raises UnsupportedVersion for an unknown api key or version."""
-    return _codec(ResponseHeader, registry.response(api_key, kafka), version)
+    return _codec(ResponseHeader, _class("response", api_key, kafka), version)
 
 
 def _codec(header: type[Message], cls: type[Message], version: int) -> Codec:
@@ -135,24 +158,25 @@ def request_key(frame: Frame) -> tuple[int, int]:
     return api_key, version
 
 
-@functools.cache
-def known_versions(api_key: int, kafka: str | None = None) -> Versions:
+@functools.lru_cache(CACHED_CODECS)
+def known_versions(api_key: int, kafka: Definitions | None = None) -> Versions:
     """Return every version of a request, unstable ones included. Raises UnsupportedVersion for an unknown api key."""
-    return registry.request(api_key, kafka).VALID_VERSIONS
+    return request_class(api_key, kafka).VALID_VERSIONS
 
 
 def read_request(
     frame: Frame,
     supported: Mapping[int, VersionRange] | None = None,
     *,
-    kafka: str | None = None,
+    kafka: Definitions | None = None,
     views: bool = False,
     lenient: bool = False,
     allow_trailing: bool = False,
 ) -> Request:
     """Read a request from a frame with its length.
 
-    supported: versions by api key; None for all. kafka: read it as that release defines it.
+    supported: versions by api key; None for all. kafka: read it as that release defines it, or as definitions of one's
+    own do (`registry.load`).
     views: return bytes and records as memoryviews of the frame. lenient: accept the protocol violations that Kafka
     accepts. allow_trailing: ignore bytes after the body, as Kafka does.
     Raises Malformed, Truncated; UnsupportedVersion for an api key or version that is not supported, except for
@@ -165,8 +189,10 @@ def read_request(
     expects_reply = True
     if versions.lowest <= version <= versions.highest:
         header, body = request_codec(api_key, version, kafka).decode(frame, views, lenient, allow_trailing)
-        expects_reply = api_key != PRODUCE or body.acks != 0
-    elif api_key == API_VERSIONS:  # an unknown version is a later one, so its header is flexible
+        expects_reply = _expects_reply(api_key, body)
+    elif (
+        api_key == API_VERSIONS and request_class(api_key, kafka).__name__ == API_VERSIONS_REQUEST
+    ):  # an unknown version is a later one, so its header is flexible
         latest = RequestHeader.VALID_VERSIONS.highest
         header, _ = RequestHeader.decode_from(frame, LENGTH_BYTES, version=latest)
         body = None
@@ -190,7 +216,7 @@ def write_request(
     *,
     correlation_id: int,
     client_id: str | None = None,
-    kafka: str | None = None,
+    kafka: Definitions | None = None,
 ) -> tuple[bytes, Request]:
     """Encode a request; return its frame and the Request to match its response with.
 
@@ -207,15 +233,20 @@ def write_request(
         version=version,
         header=header,
         body=body,
-        expects_reply=api_key != PRODUCE or getattr(body, "acks", -1) != 0,
+        expects_reply=_expects_reply(api_key, body),
         size_bytes=len(frame),
     )
     return frame, request
 
 
-def response_version(frame: Frame, api_key: int, request_version: int) -> int:
+def _expects_reply(api_key: int, body: Message) -> bool:
+    """Whether a request has a response: all but Produce with acks=0."""
+    return api_key != PRODUCE or type(body).__name__ != PRODUCE_REQUEST or getattr(body, "acks", -1) != 0
+
+
+def response_version(frame: Frame, api_key: int, request_version: int, kafka: Definitions | None = None) -> int:
     """Return the version of a response: the request's, or 0 for an ApiVersions response with UNSUPPORTED_VERSION."""
-    if api_key == API_VERSIONS:
+    if api_key == API_VERSIONS and _class("response", api_key, kafka).__name__ == API_VERSIONS_RESPONSE:
         error_code = bytes(frame[ERROR_CODE_POSITION : ERROR_CODE_POSITION + 2])
         if error_code == UNSUPPORTED_VERSION.to_bytes(2, "big"):
             return 0
@@ -226,7 +257,7 @@ def read_response(
     frame: Frame,
     request: Request,
     *,
-    kafka: str | None = None,
+    kafka: Definitions | None = None,
     views: bool = False,
     lenient: bool = False,
     allow_trailing: bool = False,
@@ -240,7 +271,7 @@ def read_response(
         raise Malformed(
             f"response with correlation id {correlation_id}, expected {request.correlation_id}", LENGTH_BYTES
         )
-    version = response_version(frame, request.api_key, request.version)
+    version = response_version(frame, request.api_key, request.version, kafka)
     codec = response_codec(request.api_key, version, kafka)
     _, body = codec.decode(frame, views, lenient, allow_trailing)
     return Response(request=request, body=body, size_bytes=len(frame))
@@ -255,7 +286,7 @@ def read_correlation_id(frame: Frame) -> int:
 
 
 def write_response(
-    body: Message, *, api_key: int, version: int, correlation_id: int, kafka: str | None = None
+    body: Message, *, api_key: int, version: int, correlation_id: int, kafka: Definitions | None = None
 ) -> bytes:
     """Encode a response with its frame. Raises EncodeError for a message that does not fit the version."""
     header = ResponseHeader(correlation_id=correlation_id)

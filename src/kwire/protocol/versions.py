@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kwire.errors import UnsupportedVersion
-from kwire.messages import ApiVersionsResponse, registry
+from kwire.messages import ApiVersionsRequest, ApiVersionsResponse, registry
 from kwire.schema import Versions
 
 if TYPE_CHECKING:
     from kwire.messages.api_versions_response import ApiVersion
+    from kwire.messages.registry import Definitions
 
 __all__ = ["API_VERSIONS", "UNSUPPORTED_VERSION", "describe", "highest_common", "offered", "supported"]
 
@@ -23,12 +24,13 @@ API_VERSIONS = 18
 UNSUPPORTED_VERSION = 35
 
 
-def supported(kafka: str | None = None) -> dict[int, Versions]:
-    """Return the versions of every API that kwire supports, by api key; with kafka, those of that release.
+def supported(kafka: Definitions | None = None) -> dict[int, Versions]:
+    """Return the versions of every API that kwire supports, by api key; with kafka, those of that release, or of
+    definitions of one's own and Kafka's ApiVersions.
 
     Without unstable versions, as a broker whose unstable.api.versions.enable is false.
     """
-    found = {}
+    found = {} if kafka is None or isinstance(kafka, str) else {API_VERSIONS: ApiVersionsRequest.VALID_VERSIONS}
     for name in registry.names(kafka):
         if name.endswith("Request"):
             spec = registry.get(name, kafka).SPEC
