@@ -39,11 +39,11 @@ ENTRY_TAG, ENTRY_STATE, ENTRY_SUB, ENTRY_OFFSET, ENTRY_LENGTH, ENTRY_FLOATS, ENT
 ELEMENTS_LEFT = 0
 """In the frame of an array: the first field, in every kernel that has frames."""
 
-MAX_DEPTH = 32
-"""Frames of the encoder. The walker writes objects of plans that need more; Kafka's deepest needs 10."""
+MAX_DEPTH = 320
+"""Frames of the encoder: 3 for each level that definitions allow. Kafka's deepest message needs 10."""
 
-MAX_FRAMES = 64
-"""Open structs and arrays of the decoder; the walker reads plans that need more. Kafka's deepest needs 13."""
+MAX_FRAMES = 224
+"""Open structs and arrays of the decoder: 2 for each level. Kafka's deepest message needs 13."""
 
 FAILED, FULL = -1, -2
 """What kernels return: the input is not acceptable, the output has no room."""
