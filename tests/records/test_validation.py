@@ -89,7 +89,7 @@ def test_appended_records_equal_kafkas(line: golden.Line) -> None:
     assert result.records_converted == line["num_converted"]
     theirs = golden.unpack(line["to_b64"])
     assert theirs is not None
-    if line["in_place"] or line["target_codec"] == "none":
+    if line["in_place"] or line["target_codec"] in ("none", "lz4"):
         assert result.data == theirs
         return
     for ours, his in zip(read_batches(result.data), read_batches(theirs), strict=True):

@@ -29,6 +29,7 @@ from kwire.records.attributes import (
 from kwire.records.batch_header import DEFAULT_HEADER_BYTES, LARGEST_SIZE, LEADER_EPOCH_POSITION
 from kwire.records.column_writer import ColumnWriter
 from kwire.records.columns import ColumnReader
+from kwire.records.compressor import KAFKA_LEVELS
 from kwire.records.default_writer import MAX_INT32
 from kwire.records.kernels import table as t
 from kwire.records.legacy_writer import message_bytes
@@ -112,6 +113,7 @@ def convert_run(
             writer = ColumnWriter(
                 magic=magic,
                 compression=codec,
+                level=KAFKA_LEVELS.get(codec) if magic < first[t.MAGIC] else None,
                 batch_size=min(batch_size, LARGEST_SIZE),
                 keep_offsets=True,
                 timestamp_type=TimestampType.LOG_APPEND_TIME if is_append_time else TimestampType.CREATE_TIME,

@@ -1,12 +1,13 @@
 """Compression of batches for Kafka's readers; `compression` is the reverse.
 
-    gzip     one RFC 1952 member. Levels 1 to 9 are zlib's, as in Kafka; without a level ISA-L's fast one
+    gzip     one RFC 1952 member. Levels 1 to 9 are zlib's, with the bytes that Kafka writes on Java 16 and later;
+             without a level ISA-L's fast one
     snappy   xerial framing, blocks of 32 KiB of input. No levels
     lz4      one frame of independent 64 KiB blocks, no checksums; a block that does not shrink is stored. Level 9, the
              default, is the fast compressor and every other level the high compression one, as in Kafka
     zstd     one frame, levels -131072 to 22, default 3; magic 2 only
 
-Compressed bytes differ between libraries: only what they decompress to is comparable.
+Other compressed bytes differ between libraries: only what they decompress to is comparable.
 Figures for codecs and levels: docs/compression.md.
 Source: KIP-110, KIP-390; org.apache.kafka.common.compress; org.xerial.snappy.SnappyOutputStream 1.1.10; KAFKA-3160.
 """
@@ -21,13 +22,24 @@ from isal import isal_zlib
 from kwire.errors import OptionError
 from kwire.records.attributes import Compression
 
-__all__ = ["DEFAULT_LEVELS", "check_level", "compress", "compress_into", "largest_compressed", "parse_compression"]
+__all__ = [
+    "DEFAULT_LEVELS",
+    "KAFKA_LEVELS",
+    "check_level",
+    "compress",
+    "compress_into",
+    "largest_compressed",
+    "parse_compression",
+]
 
 DEFAULT_LEVELS = {Compression.GZIP: -1, Compression.LZ4: 9, Compression.ZSTD: 3}
 LEVELS = {Compression.GZIP: (1, 9), Compression.LZ4: (1, 17), Compression.ZSTD: (-131072, 22)}
 
+KAFKA_LEVELS = {Compression.GZIP: 6}
+"""The level by which Kafka's default is written: of gzip, zlib's own default."""
 ISAL_LEVEL = 1  # six to ten times zlib's default in speed for 2 to 20 % more bytes (docs/compression.md)
 GZIP_WINDOW = 31  # zlib's wbits for a gzip header and a window of 32 KiB
+GZIP_SYSTEM_POSITION, UNKNOWN_SYSTEM = 9, 0xFF  # of the header; Java writes the second since 16 (JDK-8244706)
 
 XERIAL_HEADER = b"\x82SNAPPY\0" + (1).to_bytes(4, "big") * 2  # version, lowest compatible version
 XERIAL_BLOCK_BYTES = 32 << 10
@@ -105,11 +117,13 @@ def compress_into(
     return put(room, 0, payload)
 
 
-def compress_gzip(payload: memoryview, level: int | None) -> bytes:
+def compress_gzip(payload: memoryview, level: int | None) -> bytes | bytearray:
     """Compress into one gzip member."""
     if level is None:
         return isal_zlib.compress(payload, ISAL_LEVEL, wbits=GZIP_WINDOW)
-    return zlib.compress(payload, level, wbits=GZIP_WINDOW)
+    member = bytearray(zlib.compress(payload, level, wbits=GZIP_WINDOW))
+    member[GZIP_SYSTEM_POSITION] = UNKNOWN_SYSTEM
+    return member
 
 
 def compress_snappy_into(payload: memoryview, room: memoryview) -> int:
@@ -163,7 +177,7 @@ def put_stored(room: memoryview, pos: int, block: memoryview) -> int:
     return put(room, pos + 4, block)
 
 
-def put(room: memoryview, pos: int, data: bytes | memoryview) -> int:
+def put(room: memoryview, pos: int, data: bytes | bytearray | memoryview) -> int:
     """Copy data to pos of room; returns the position after it."""
     end = pos + len(data)
     room[pos:end] = data

@@ -29,6 +29,7 @@ from kwire.records.attributes import NO_LEADER_EPOCH, NO_PRODUCER_ID, NO_TIMESTA
 from kwire.records.batch import Batch
 from kwire.records.builder import BatchBuilder
 from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
+from kwire.records.compressor import KAFKA_LEVELS
 from kwire.records.default_writer import MAX_INT32
 from kwire.records.record import Record
 from kwire.records.record_set import byte_view, read_batches
@@ -140,12 +141,13 @@ def count_lost(lost: Lost, batch: Batch, records: list[Record], kept: list[Recor
 
 
 def rewrite(batch: Batch, records: list[Record], magic: int) -> bytes:
-    """Rewrite a batch with a lower magic, the same codec and the same offsets (U-13, U-14)."""
+    """Rewrite a batch with a lower magic, the same codec at Kafka's level and the same offsets (U-13, U-14)."""
     append_time = batch.timestamp_type == TimestampType.LOG_APPEND_TIME
     try:
         builder = BatchBuilder(
             magic=magic,
             compression=batch.compression,
+            level=KAFKA_LEVELS.get(batch.compression),
             base_offset=records[0].offset,
             timestamp_type=batch.timestamp_type,
             log_append_time_ms=batch.max_timestamp if append_time else NO_TIMESTAMP,
