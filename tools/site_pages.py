@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from enum import Enum
 from pathlib import Path
 from typing import Any, get_origin
 
@@ -163,10 +162,10 @@ def value(option: Any) -> str:
     """Return the value of an option after a space, or an empty text for a flag."""
     if option.is_flag:
         return ""
-    kind = option.type_descriptor.annotation
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return " " + "|".join(str(each.value) for each in kind)
-    return " " + (option.metavar or getattr(kind, "__name__", "value").upper())
+    choices = getattr(option.type, "choices", ())
+    if choices and not option.metavar:
+        return " " + "|".join(str(getattr(each, "value", each)) for each in choices)
+    return " " + (option.metavar or option.type.name.upper())
 
 
 def default(option: Any) -> str:
