@@ -14,9 +14,10 @@ from kwire.client import Client
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
 from kwire.messages import MetadataResponse, registry
 from kwire.protocol.error_codes import ErrorCode
-from tests.waiting import HANG_S, until
+from tests.waiting import HANG_MS, HANG_S, until
 
 QUICK = {"retry.backoff.ms": 5}
+DAY_MS = 24 * 3_600_000
 
 
 @pytest.fixture(scope="module")
@@ -219,5 +220,43 @@ def test_advancing_the_clock_expires_old_data(broker: Broker) -> None:
             cls(topics=[cls.CreatableTopic(name="t", num_partitions=1, replication_factor=1, configs=[config])])
         )
         write(broker)
-        broker.advance(8 * 24 * 3600 * 1000)
+        broker.advance(8 * DAY_MS)
         assert client.list_offsets({("t", 0): -2})["t", 0].offset == 1
+
+
+def test_a_reset_takes_the_clock_back(broker: Broker) -> None:
+    """Otherwise records written after the reset are as old as the clock was advanced before it."""
+    write(broker, b"before")
+    broker.advance(8 * DAY_MS)
+    broker.reset()
+    assert abs(broker.call(lambda node: node.clock.now_ms()) - time.time_ns() // 1_000_000) < HANG_MS
+    write(broker, b"after")
+    broker.advance(7 * DAY_MS - HANG_MS)  # just below the retention, for which all checks run
+    assert read(broker, 1) == [b"after"]
+    broker.advance(2 * HANG_MS)
+    with Client(broker.bootstrap_servers) as client:
+        assert client.list_offsets({("t", 0): -2})["t", 0].offset == 1
+
+
+def test_a_reset_keeps_the_delay_of_deleted_topics_and_the_age_of_sessions(broker: Broker) -> None:
+    """What was stamped while the clock was ahead must not wait until the system's clock is there."""
+    write(broker)
+    broker.advance(8 * DAY_MS)
+    broker.reset()
+    write(broker)
+    broker.advance(8 * DAY_MS)
+    broker.call(lambda node: node.controller.delete_topic(node.topics.get("t")))
+    fetch: Any = registry.get("FetchRequest")
+    one = fetch.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1)
+    request = fetch(session_epoch=0, topics=[fetch.FetchTopic(topic="t", partitions=[one])])
+    broker.call(lambda node: node.fetch_sessions.view(request, 12))
+    broker.reset()
+
+    def stamped(node: Any) -> tuple[list[int], list[int]]:
+        due = [due_ms - node.clock.now_ms() for due_ms, _ in node.log_manager._removal._waiting]
+        return due, [node.clock.elapsed_ms() - s.last_used_ms for s in node.fetch_sessions._sessions.values()]
+
+    due, ages = broker.call(stamped)
+    assert due, "nothing waits for its removal"
+    assert all(each <= 60_000 for each in due)
+    assert [0 <= each <= HANG_MS for each in ages] == [True]

@@ -106,7 +106,7 @@ class Broker:
     # For tests
 
     def advance(self, ms: int) -> None:
-        """Advance the broker's clock. Timers that become due fire in order."""
+        """Advance the broker's clock, until the next reset. Timers that become due fire in order."""
         if ms < 0:
             raise OptionError(f"invalid ms {ms}: must be 0 or more")
 
@@ -117,7 +117,7 @@ class Broker:
         self.call(jump)
 
     def reset(self) -> None:
-        """Remove all topics, groups, transactions, users, dynamic configs and faults, as after a new start."""
+        """Remove all topics, groups, transactions, users, dynamic configs and faults, and take the clock back."""
         self.call(reset)
 
     # Start and stop

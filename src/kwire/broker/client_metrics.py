@@ -68,7 +68,7 @@ class ClientMetrics:
 
         Raises BrokerError: THROTTLING_QUOTA_EXCEEDED before the push interval has passed.
         """
-        instance, now_ms = self._instance(instance_id, context), self._node.clock.now_ms()
+        instance, now_ms = self._instance(instance_id, context), self._node.clock.elapsed_ms()
         last_ms = max(instance.last_get_ms, instance.last_push_ms)
         if last_ms and now_ms - last_ms < instance.interval_ms:
             raise too_early(instance_id)
@@ -86,7 +86,7 @@ class ClientMetrics:
         is_terminating: bool,
     ) -> None:
         """Validate a PushTelemetry request. Raises BrokerError with Kafka's code."""
-        instance, now_ms = self._instance(instance_id, context), self._node.clock.now_ms()
+        instance, now_ms = self._instance(instance_id, context), self._node.clock.elapsed_ms()
         was_terminating, instance.is_terminating = instance.is_terminating, is_terminating
         if was_terminating:
             what = f"Client [{instance_id}] sent the previous request with state terminating to TRUE"

@@ -1,7 +1,8 @@
 """Clock and timers of a broker.
 
 A running broker uses Clock and LoopTimers; tests can jump ahead in time (Clock.jump) to expire sessions, transactions
-and records. Unit tests use ManualClock, which only advances by advance().
+and records. A reset of the broker takes the clock back, so intervals are measured with elapsed_ms, which only grows.
+Unit tests use ManualClock, which only advances by advance().
 """
 
 from __future__ import annotations
@@ -27,15 +28,25 @@ class Clock:
     """The system clock, shifted by jumps."""
 
     def __init__(self) -> None:
-        self._shift_ms = 0
+        self._shift_ms = self._jumps_ms = 0
 
     def now_ms(self) -> int:
         """Return the time in milliseconds since the epoch."""
         return time.time_ns() // 1_000_000 + self._shift_ms
 
+    def elapsed_ms(self) -> int:
+        """Return milliseconds since some moment, with all jumps; neither take_back nor the system's clock lowers it."""
+        return time.monotonic_ns() // 1_000_000 + self._jumps_ms
+
     def jump(self, ms: int) -> None:
         """Advance the clock; call LoopTimers.jump as well."""
         self._shift_ms += ms
+        self._jumps_ms += ms
+
+    def take_back(self) -> int:
+        """Return to the system's time; returns the sum of the jumps since, in milliseconds."""
+        shift_ms, self._shift_ms = self._shift_ms, 0
+        return shift_ms
 
 
 class Timers(Protocol):
@@ -158,6 +169,10 @@ class ManualClock(Clock):
 
     def now_ms(self) -> int:
         """Return the current time in milliseconds."""
+        return self._now_ms
+
+    def elapsed_ms(self) -> int:
+        """See Clock."""
         return self._now_ms
 
     def advance(self, ms: int) -> None:

@@ -132,7 +132,7 @@ class FetchSessions:
 
     def _create(self, requested: list[SessionPartition], version: int) -> int:
         """Create a session; returns its id, or NO_SESSION if the limit is reached."""
-        now_ms = self._clock.now_ms()
+        now_ms = self._clock.elapsed_ms()
         if len(self._sessions) >= self._limit and not self._evict(now_ms, len(requested)):
             return NO_SESSION
         while (session_id := secrets.randbelow(MAX_INT32) + 1) in self._sessions:
@@ -170,7 +170,7 @@ class FetchSessions:
                 ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
                 f"fetch session {session_id} uses topic {'ids' if session.uses_topic_ids else 'names'}",
             )
-        session.last_used_ms = self._clock.now_ms()
+        session.last_used_ms = self._clock.elapsed_ms()
         for partition in requested:
             known = session.partitions.get(partition.key)
             if known is None:

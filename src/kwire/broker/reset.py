@@ -1,7 +1,8 @@
 """Reset of a running broker to the state after its first start; connections stay open.
 
 Groups and transactions end as if their coordinator had moved: waiting members get NOT_COORDINATOR. Topics are deleted
-as by a client, so their ids are never reused and the metadata log remains complete.
+as by a client, so their ids are never reused and the metadata log remains complete. The clock returns
+to the system's time; otherwise new records would be as old as the clock was advanced before.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ def reset(node: Node) -> None:
     """Reset the node, on its own thread."""
     node.faults.clear()
     node.requests.clear()
+    node.log_manager.take_clock_back(node.clock.take_back())
     node.stop_coordinators()
     delete(node, [topic for topic in node.topics if topic.is_internal])
     node.start_coordinators()  # before deleting the other topics, of which they are notified

@@ -27,6 +27,10 @@ class DelayedRemoval:
         for what in due:
             self._remove(what)
 
+    def bring_forward(self, ms: int) -> None:
+        """Make all removals due earlier, when the clock has gone back."""
+        self._waiting = [(due_ms - ms, what) for due_ms, what in self._waiting]
+
     def close(self) -> None:
         """Close the descriptors; the next start removes the files."""
         for _, what in self._waiting:

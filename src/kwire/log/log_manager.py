@@ -363,6 +363,10 @@ class LogManager:
         self._removal.remove_due(now_ms)
         return removed_segments
 
+    def take_clock_back(self, ms: int) -> None:
+        """Keep the delay of deleted partitions when the clock of the caller goes back."""
+        self._removal.bring_forward(ms)
+
     # ---- closing
 
     def close(self, *, clean: bool = True, broker_epoch: int = -1) -> None:

@@ -89,7 +89,7 @@ class SaslSession:
     @property
     def is_over(self) -> bool:
         """Whether the session has expired."""
-        return self._ends_at_ms is not None and self._clock.now_ms() > self._ends_at_ms
+        return self._ends_at_ms is not None and self._clock.elapsed_ms() > self._ends_at_ms
 
     def check_request(self, api_key: int) -> None:
         """Check that a request is allowed in this state.
@@ -137,7 +137,7 @@ class SaslSession:
         """Begin to renew the session. Raises BrokerError: ILLEGAL_SASL_STATE."""
         if self._ends_at_ms is None:
             raise refusal(ErrorCode.ILLEGAL_SASL_STATE, "session without expiry cannot be renewed")
-        now_ms, began_ms = self._clock.now_ms(), self._renewal_began_ms
+        now_ms, began_ms = self._clock.elapsed_ms(), self._renewal_began_ms
         if began_ms is not None and now_ms - began_ms < MIN_RENEWAL_INTERVAL_MS:
             raise refusal(ErrorCode.ILLEGAL_SASL_STATE, "session was renewed less than a second ago")
         self._renewal_began_ms = now_ms
@@ -177,11 +177,10 @@ class SaslSession:
         self._server = None
         self.state = State.DONE
         self.takes_bare_tokens = False
-        now_ms = self._clock.now_ms()
         lifetimes = [self._max_lifetime_ms] if self._max_lifetime_ms > 0 else []
         if server.expires_at_ms is not None:
-            lifetimes.append(max(0, server.expires_at_ms - now_ms))
+            lifetimes.append(max(0, server.expires_at_ms - self._clock.now_ms()))
         if not lifetimes:
             return 0
-        self._ends_at_ms = now_ms + min(lifetimes)
+        self._ends_at_ms = self._clock.elapsed_ms() + min(lifetimes)
         return min(lifetimes)
