@@ -25,6 +25,7 @@ from kwire.messages import (
     DeleteTopicsResponse,
 )
 from kwire.records import ColumnWriter, read_batches
+from tests.broker.still import StillBroker
 
 SMALL = {"max.partition.fetch.bytes": 300, "default.api.timeout.ms": 5_000}
 """A few batches in each Fetch response, so that a read takes many of them."""
@@ -35,7 +36,7 @@ def served(kafka_logs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
     """The URL of a broker on a copy of real Kafka's log directory, and the directory."""
     data = tmp_path_factory.mktemp("served") / "data"
     shutil.copytree(kafka_logs["modern"] / "data", data)
-    with Broker(data_dir=data, log_cleaner_enable=False, log_retention_check_interval_ms=86_400_000) as broker:
+    with StillBroker(data_dir=data) as broker:
         yield f"kafka://{broker.bootstrap_servers}", LogDirectory(data)
 
 

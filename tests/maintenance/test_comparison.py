@@ -16,6 +16,7 @@ from kwire.log import LogDirectory
 from kwire.log.log_manager import LogManager
 from kwire.maintenance.comparison import compare
 from kwire.maintenance.pull import pull
+from tests.broker.still import StillBroker
 from tests.maintenance.pull.test_pull import create, delete, delete_records, write
 
 NOW_MS = 1_700_000_000_000
@@ -48,7 +49,7 @@ def url(broker: Broker, tmp_path: Path) -> str:
 @pytest.mark.parametrize("archive", ["modern", "legacy"])
 def test_copies_of_every_format_are_equal(archive: str, kafka_logs: dict[str, Path], tmp_path: Path) -> None:
     shutil.copytree(kafka_logs[archive] / "data", tmp_path / "data")
-    with Broker(data_dir=tmp_path / "data", log_cleaner_enable=False) as started:
+    with StillBroker(data_dir=tmp_path / "data") as started:
         assert differences(kafka_logs[archive] / "data", f"kafka://{started.bootstrap_servers}") == []
     assert differences(kafka_logs[archive] / "data", tmp_path / "data") == []
 

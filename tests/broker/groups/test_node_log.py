@@ -17,6 +17,7 @@ import pytest
 from kwire.broker import Broker
 from kwire.broker.node import Node
 from tests.broker.groups.test_apis import commit
+from tests.broker.still import StillBroker
 from tests.waiting import HANG_S
 
 Offsets = dict[str, dict[tuple[str, int], int]]
@@ -76,7 +77,7 @@ def groups_of(node: Node) -> tuple[Offsets, set[str]]:
 @pytest.mark.parametrize("name", ["modern", "modern44"])
 def test_groups_of_a_real_broker_are_loaded(name: str, kafka_logs: dict[str, Path], tmp_path: Path) -> None:
     shutil.copytree(kafka_logs[name] / "data", tmp_path / "data")
-    with Broker(data_dir=tmp_path / "data") as broker:
+    with StillBroker(data_dir=tmp_path / "data") as broker:
         ours = broker.call(groups_of)
     offsets, groups = dumped_offsets(kafka_logs[name])
     assert ours[0] == offsets

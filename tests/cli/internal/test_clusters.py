@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.broker.still import StillBroker
 
-from kwire.broker import Broker
 from kwire.client import Client
 from kwire.internal_topics.enums import Operation, PatternType, Permission, ResourceType
 from kwire.log import LogDirectory
 from kwire.messages import CreateAclsRequest, CreateAclsResponse
 
 Kwire = Callable[..., Any]
-QUIET: dict[str, Any] = {"log_cleaner_enable": False, "log_retention_check_interval_ms": 86_400_000}
 GRANTS = [
     (ResourceType.TOPIC, "orders", Operation.READ),
     (ResourceType.TOPIC, "__consumer_offsets", Operation.DESCRIBE),
@@ -52,7 +51,7 @@ def served(
     files = {user: properties(folder / f"{user}.properties", user) for user in ("root", "alice", "nobody")}
     users = {user: f"{user}-secret" for user in files}
     listener = {"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "users": users, "acls": True, "super_users": "User:root"}
-    with Broker(data_dir=data, **listener, **QUIET) as broker:
+    with StillBroker(data_dir=data, **listener) as broker:
         login = {
             "security.protocol": "SASL_PLAINTEXT",
             "sasl.mechanism": "PLAIN",
@@ -208,7 +207,7 @@ def hung(kafka_logs: dict[str, Path], tmp_path: Path) -> Iterator[tuple[str, Pat
     shutil.copytree(kafka_logs["modern"] / "data", data)
     for each in data.glob("__transaction_state-*"):
         shutil.rmtree(each)
-    with Broker(data_dir=data, **QUIET) as broker:
+    with StillBroker(data_dir=data) as broker:
         yield f"kafka://{broker.bootstrap_servers}", data
 
 

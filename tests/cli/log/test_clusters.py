@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tests.broker.still import StillBroker
 from tests.waiting import HANG_S
 
 from kwire.broker import Broker
@@ -29,7 +30,7 @@ def served(kafka_logs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
     """The URL of a broker on a copy of real Kafka's log directory, and the directory."""
     data = tmp_path_factory.mktemp("served") / "data"
     shutil.copytree(kafka_logs["modern"] / "data", data)
-    with Broker(data_dir=data, log_cleaner_enable=False, log_retention_check_interval_ms=86_400_000) as broker:
+    with StillBroker(data_dir=data) as broker:
         yield f"kafka://{broker.bootstrap_servers}", data
 
 

@@ -34,6 +34,7 @@ from kwire.messages import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from tests.broker.still import StillBroker
 from tests.waiting import HANG_S
 
 GRANTS = [
@@ -69,7 +70,7 @@ def login(kafka_logs: dict[str, Path], tmp_path: Path) -> Iterator[Login]:
     users = {user: f"{user}-secret" for user in ("root", "alice")}
     listener = {"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "users": users, "acls": True, "super_users": "User:root"}
     clients: list[Client] = []
-    with Broker(data_dir=tmp_path / "source", log_cleaner_enable=False, **listener) as broker:
+    with StillBroker(data_dir=tmp_path / "source", **listener) as broker:
 
         def connect(user: str) -> Client:
             settings = {
@@ -131,7 +132,7 @@ def test_groups_and_transactions_come_from_admin_apis_where_their_topics_may_not
 def test_a_broker_on_the_copy_knows_the_committed_offsets(login: Login, tmp_path: Path) -> None:
     pull(login("alice"), str(tmp_path / "copy"))
     theirs = fetch_offsets(login("root"), "g-classic")
-    with Broker(data_dir=tmp_path / "copy") as broker, Client(broker.bootstrap_servers) as client:
+    with StillBroker(data_dir=tmp_path / "copy") as broker, Client(broker.bootstrap_servers) as client:
         found = fetch_offsets(client, "g-classic")
     assert found
     assert found == {key: each for key, each in theirs.items() if key[0] == "orders"}

@@ -27,6 +27,7 @@ from kwire.log.verify import verify_directory
 from kwire.maintenance.pull import MANIFEST, Manifest, PullOptions, pull
 from kwire.maintenance.pull.manifest import manifest_damages
 from kwire.records import ColumnWriter
+from tests.broker.still import StillBroker
 from tests.storage.faults import Stopped, StoppingFileSystem
 
 Batches = dict[tuple[str, int], list[bytes]]
@@ -92,7 +93,7 @@ def test_batches_of_every_format_are_copied_unchanged(
     """Magic 0 to 2, every codec, transactions, holes of compaction, log start offsets inside of segments."""
     source, copy = tmp_path / "source", tmp_path / "copy"
     shutil.copytree(kafka_logs[archive] / "data", source)
-    with Broker(data_dir=source) as broker, Client(broker.bootstrap_servers) as client:
+    with StillBroker(data_dir=source) as broker, Client(broker.bootstrap_servers) as client:
         result = pull(client, str(copy))
     assert result.is_complete
     expected, found = LogDirectory(source), LogDirectory(copy)

@@ -34,6 +34,7 @@ from kwire.maintenance.pull.store_target import LEASE, StoreTarget
 from kwire.records import ColumnWriter, read_batches
 from kwire.storage.open_store import open_store
 from kwire.storage.writable_store import WritableObjectStore, open_writable_store
+from tests.broker.still import StillBroker
 from tests.maintenance.pull.test_pull import NOW_MS, Batches, batches, create, delete, delete_records, write
 from tests.object_store import ObjectStore
 from tests.storage.faults import Stopped
@@ -127,7 +128,7 @@ def test_batches_of_every_format_are_copied_unchanged(
 ) -> None:
     source = tmp_path / "source"
     shutil.copytree(kafka_logs[archive] / "data", source)
-    with Broker(data_dir=source) as broker, Client(broker.bootstrap_servers) as client:
+    with StillBroker(data_dir=source) as broker, Client(broker.bootstrap_servers) as client:
         assert pull(client, url).is_complete
         local = pull(client, str(tmp_path / "local"))
     expected, found = LogDirectory(tmp_path / "local"), LogDirectory(url)
@@ -202,7 +203,7 @@ def test_transactions_continue_over_runs(kafka_logs: dict[str, Path], tmp_path: 
         shutil.copytree(source, part)
         with LogManager.open(part, now_ms=NOW_MS) as manager:
             manager.truncate_to("txn", 0, cut, now_ms=NOW_MS)
-        with Broker(data_dir=part) as broker, Client(broker.bootstrap_servers) as client:
+        with StillBroker(data_dir=part) as broker, Client(broker.bootstrap_servers) as client:
             assert pull(client, url, PullOptions(topics=["txn"], groups=False)).is_complete
     ours, theirs = LogDirectory(url)["txn", 0], LogDirectory(source)["txn", 0]
     assert list(ours.read(isolation="read_committed")) == list(theirs.read(isolation="read_committed"))

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.broker.still import StillBroker
 
-from kwire.broker import Broker
 from kwire.errors import OptionError
 from kwire.log import LogDirectory
 from kwire.spark import jobs
@@ -29,7 +29,7 @@ def test_the_pages_examples_on_spark(
     blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     names: dict[str, Any] = {"spark": spark}
     shutil.copytree(modern, tmp_path / "cluster")
-    with Broker(data_dir=tmp_path / "cluster") as broker:
+    with StillBroker(data_dir=tmp_path / "cluster") as broker:
         for number, block in enumerate(blocks):
             source = block.replace("/mnt/kafka", str(modern)).replace("/mnt/captures", str(CAPTURES))
             source = source.replace("/mnt/out", str(tmp_path)).replace("broker:9092", broker.bootstrap_servers)

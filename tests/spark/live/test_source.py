@@ -70,7 +70,7 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with Broker() as broker:
+    with Broker(log_retention_ms=-1) as broker:  # a test writes an old timestamp
         found = Cluster(broker.bootstrap_servers)
         yield found
         found.client.close()
