@@ -128,8 +128,8 @@ def growth(rounds):
     after = *map(sys.getrefcount, shared), sys.getallocatedblocks()
     return max(b - a for a, b in zip(before, after))
 
-growth(3)
-print(min(growth(20) for _ in range(3)))
+# A leak shows in each run, with one block or more a round. The interpreter's own caches grow too, in the first runs.
+print(any(growth(20) < 20 for _ in range(20)))
 """
 
 
@@ -137,7 +137,7 @@ def test_decoding_leaves_nothing_behind() -> None:
     """Neither messages nor rejected input keep memory or references, however far they were read."""
     done = subprocess.run([sys.executable, "-c", LEAKS], capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) < 20  # a leak would have shown in each of the 20 rounds
+    assert done.stdout == "True\n"
 
 
 # Values that are no builtins of the field's type and still mean one, in both interpreters alike.
