@@ -24,6 +24,17 @@ def rows(*records: tuple[str, int | None, int]) -> pa.Table:
     )
 
 
+def placed(*records: tuple[str, int | None, int, int, int | None]) -> pa.Table:
+    """Return rows of (key, value, partition, offset, timestamp in ms)."""
+    return pa.Table.from_pylist(
+        [
+            {"key": key, "value": value, "topic": "t", "partition": partition, "offset": at, "timestamp": time}
+            for key, value, partition, at, time in records
+        ],
+        schema=KAFKA.set(5, pa.field("timestamp", pa.timestamp("ms", "UTC"))),
+    ).cast(KAFKA)
+
+
 def values(tables: Tables) -> dict[str, int]:
     found = tables.read()
     assert len(set(found.column("key").to_pylist())) == len(found)
@@ -63,6 +74,62 @@ def test_random_records_end_as_a_dictionary_does(tables: Tables, layout: Layout)
         write(table, rows(*records), key=KEY, mark=Mark(query="q", batch=batch), layout=layout)
     assert values(tables) == expected
     assert table.find_orphans(0) == []
+
+
+MOVED = [("moved", 1, 0, 7, 50), ("moved", 2, 1, 3, 60)]  # its partition was changed
+
+
+@pytest.mark.parametrize("others", [[], MOVED, MOVED[::-1]])
+def test_the_offset_decides_within_a_partition_when_timestamps_go_back(
+    tables: Tables, others: list[tuple[str, int | None, int, int, int | None]]
+) -> None:
+    """Also if the batch has another key that lies in two partitions."""
+    records = [
+        *[("a", 1, 0, 0, 900), ("a", 2, 0, 1, 100)],
+        *[("deleted", 1, 0, 2, 900), ("deleted", None, 0, 3, 899)],
+        *others,
+        *[("b", 5, 1, 9, 0), ("b", 4, 1, 8, 10), ("c", 6, 0, 9, None), ("c", 5, 0, 8, 10)],
+    ]
+    write(tables.open(), placed(*records), key=KEY)
+    assert values(tables) == {"a": 2, "b": 5, "c": 6} | ({"moved": 2} if others else {})
+
+
+def test_the_timestamp_decides_between_the_latest_rows_of_two_partitions(tables: Tables) -> None:
+    """Not between all rows: offset 1 of partition 0 is its latest, although offset 0 has a higher timestamp."""
+    records = [
+        *[("a", 1, 0, 0, 900), ("a", 2, 0, 1, 100), ("a", 3, 1, 0, 500)],
+        *[("gone", 1, 1, 1, 800), ("gone", None, 0, 5, 801)],
+        *[("back", None, 1, 2, 800), ("back", 4, 0, 6, 801)],
+        *[("equal", 1, 1, 5, 7), ("equal", 2, 0, 9, 7)],
+        *[("none", 1, 1, 6, None), ("none", 2, 0, 8, 0)],
+    ]
+    write(tables.open(), placed(*records), key=KEY)
+    assert values(tables) == {"a": 3, "back": 4, "equal": 1, "none": 2}
+
+
+def test_random_records_of_several_partitions_end_as_a_dictionary_does(delta: Tables) -> None:
+    choose = random.Random(11)
+    records = [
+        (f"k{choose.randrange(60)}", choose.choice([None, *range(6)]), choose.randrange(3), at, choose.randrange(50))
+        for at in range(400)
+    ]
+    latest: dict[tuple[str, int], tuple[int, int, int | None]] = {}
+    for key, value, partition, _, time in records:  # in the order of offsets
+        latest[key, partition] = (time, partition, value)
+    expected = dict[str, tuple[int, int, int | None]]()
+    for (key, _), candidate in latest.items():
+        expected[key] = max(expected.get(key, candidate), candidate, key=lambda each: each[:2])
+    choose.shuffle(records)
+    write(delta.open(), placed(*records), key=KEY)
+    assert values(delta) == {key: value for key, (_, _, value) in expected.items() if value is not None}
+
+
+def test_a_later_batch_replaces_rows_of_other_partitions(tables: Tables) -> None:
+    """As docs/tables.md says: only rows of one commit are compared by their timestamps."""
+    table = tables.open()
+    write(table, placed(("a", 1, 0, 0, 900)), key=KEY)
+    write(table, placed(("a", 2, 1, 0, 100)), key=KEY)
+    assert values(tables) == {"a": 2}
 
 
 def test_a_key_of_several_columns(tables: Tables) -> None:
