@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from tests.interop.test_sink_boots import complaints
 from tests.maintenance.cut.busy import QUIET, Load, check_cut, create
+from tests.maintenance.cut.test_gaps import make
 from tests.maintenance.cut.test_run import drawn_point
 from tests.waiting import HANG_S
 from tools import kafka
@@ -22,7 +23,7 @@ from kwire.client import Client
 from kwire.client.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kwire.log import LogDirectory
 from kwire.log.internal import replay_groups
-from kwire.maintenance.cut import AtTime, CutOptions, cut_directory
+from kwire.maintenance.cut import AtOffsets, AtTime, CutOptions, cut_directory
 from kwire.maintenance.pull import pull
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
@@ -234,3 +235,21 @@ def test_three_nodes_start_with_all_replicas_in_sync(
             assert time.monotonic() < deadline, [(each.id, each.isrs) for each in partitions]
             time.sleep(0.2)
         check_served(servers, expected)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_javas_consumer_reaches_the_end_of_a_log_that_was_cut_in_a_gap(version: str, tmp_path: Path) -> None:
+    source = make(tmp_path / "source", (0, 5, 0), (296, 5, 100))
+    now_ms = time.time_ns() // 1_000_000
+    cut_directory(str(source), str(tmp_path / "data"), AtOffsets(offsets={("t", 0): 150}), now_ms=now_ms)
+    classes = kafka.compile_java(PEER.with_name("ReadToEnd.java"), version=version)
+    with kafka.KafkaBroker(tmp_path, version=version, heap="512m", **SETTINGS) as broker:
+        servers = broker.bootstrap_servers
+        out = kafka.java("ReadToEnd", servers, "t", "0", "20", version=version, classes=classes, heap="128m")
+        assert out.split("\n")[:2] == ["0 1 2 3 4", "150 150"]
+        producer = Producer({"bootstrap.servers": servers, **QUIET})
+        producer.produce("t", b"more", partition=0)
+        assert producer.flush(HANG_S) == 0
+        out = kafka.java("ReadToEnd", servers, "t", "0", "20", version=version, classes=classes, heap="128m")
+        assert out.split("\n")[:2] == ["0 1 2 3 4 150", "151 151"]
+    assert complaints(tmp_path) == []

@@ -21,7 +21,7 @@ class Severity(enum.IntEnum):
     NOTE = 0  # no damage: traces of an unclean shutdown or of work in progress
     RECOVERS = 1  # a starting broker repairs it without loss
     MISLEADS = 2  # unnoticed, but some results are wrong
-    STOPS_CONSUMERS = 3  # consumers fail there with an error
+    STOPS_CONSUMERS = 3  # consumers fail there with an error, or wait there
     LOSES_RECORDS = 4  # records are lost, or a starting broker drops them
     STOPS_BROKER = 5  # a broker does not start, or takes the directory offline
 
@@ -40,7 +40,7 @@ MEANINGS = {
     Severity.NOTE: "no damage: traces of an unclean shutdown or of work in progress",
     Severity.RECOVERS: "a starting broker repairs it; no record is lost",
     Severity.MISLEADS: "unnoticed, but some results are wrong",
-    Severity.STOPS_CONSUMERS: "consumers fail there with an error",
+    Severity.STOPS_CONSUMERS: "consumers fail there with an error, or wait there",
     Severity.LOSES_RECORDS: "records are lost, or a starting broker drops them",
     Severity.STOPS_BROKER: "a broker does not start, or takes the directory offline",
 }
@@ -52,7 +52,7 @@ class Kind(enum.StrEnum):
     CHECKSUM = "checksum"  # of a batch
     HEADER = "header"  # no batch starts where one should
     RECORDS = "records"  # of a batch with a valid checksum do not decode
-    OFFSETS = "offsets"  # do not increase, or are outside their segment
+    OFFSETS = "offsets"  # do not increase, are outside their segment, or no batch has the last ones
     TIMESTAMPS = "timestamps"
     SEQUENCE = "sequence"  # of an idempotent producer's batches
     CONTROL = "control"  # batches with transaction markers or KRaft control records

@@ -227,6 +227,8 @@ def test_archives_of_every_format_are_cut(kafka_logs: dict[str, Path], tmp_path:
                 assert (new.log_start_offset, new.log_end_offset) == (log.log_start_offset, ends[key].log_end_offset)
                 ours = [batch for _, batch in new.batches() if batch.last_offset < ends[key].cut_offset]
                 stored = [batch for _, batch in log.batches() if batch.last_offset < ends[key].cut_offset]
+                if len(ours) > len(stored) and ours[-1].count == 0:  # the cut is in a gap of compaction
+                    assert ours.pop().last_offset == ends[key].cut_offset - 1
                 assert [batch.last_offset for batch in ours] == [batch.last_offset for batch in stored], key
 
 

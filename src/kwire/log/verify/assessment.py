@@ -208,6 +208,11 @@ MISSING = Assessment(
     "the records are lost; a broker continues at the log end and assigns their offsets again",
     RESTORE,
 )
+UNREACHABLE_END = Assessment(
+    Severity.STOPS_CONSUMERS,
+    "consumers wait there for the next record, with lag; so does what reads the topic to its end when it starts",
+    "produce a record; or run kwire log restore with --at a later time, which ends the log with an empty batch",
+)
 LEFTOVER = Assessment(Severity.NOTE, "a starting broker removes it, or renames it if complete", "none needed")
 SHORT_NUMBER = Assessment(
     Severity.NOTE,

@@ -33,6 +33,7 @@ from kwire.log.verify.assessment import (
     SNAPSHOT_CORRUPT,
     SNAPSHOT_MISSING,
     SNAPSHOT_WRONG,
+    UNREACHABLE_END,
     UNREADABLE,
     Assessment,
     PartitionContext,
@@ -105,6 +106,7 @@ class _Verifier(BatchFindings):
                 self._snapshots_otherwise(segments)
                 self._log_end(segments, epochs)
                 self._gaps()
+                self._unreachable_end()
         else:
             self.found.log_end_offset = self.log.log_start_offset
         self.wrong_epochs(self.epoch_check.finish())
@@ -426,6 +428,17 @@ class _Verifier(BatchFindings):
                 size_bytes=0,
                 offsets=(end, known - 1),
             )
+
+    def _unreachable_end(self) -> None:
+        """Report a log that ends after offsets without a batch: a fetch there returns nothing, whatever is waited."""
+        end, last = self.found.log_end_offset, self.found.segments[-1]
+        held = [each for each in self.found.segments if each.end or each.damaged or each.is_unreadable]
+        if held and (held[-1].damaged or held[-1].is_unreadable):
+            return  # it is not known which offsets follow
+        first = max(self.log.log_start_offset, held[-1].next_offset if held else 0)
+        if first < end:
+            what = f"the log ends at offset {end}, and no batch has offsets {first} to {end - 1}"
+            self.report(last.segment.url, Kind.OFFSETS, UNREACHABLE_END, what, offsets=(first, end - 1))
 
     def _other_files(self) -> None:
         layout = self.found.layout

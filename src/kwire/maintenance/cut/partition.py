@@ -11,6 +11,7 @@ from kwire.maintenance.cut.survey import Survey
 from kwire.maintenance.new_log import NewLog
 from kwire.records import BatchBuilder, ControlRecordType, RejectedRecords, write_transaction_marker
 from kwire.records.batch_header import BatchHeader, batch_bytes, batch_spans, parse_header
+from kwire.records.default_writer import BatchFields, write_empty_batch
 from kwire.storage.store import StoredFile
 
 __all__ = ["end_after", "write_partition"]
@@ -54,7 +55,19 @@ def write_partition(
         for key, value in writes.records[at : at + RECORDS_PER_BATCH]:
             builder.append(key, value, timestamp=timestamp)
         new.append(builder.build())
-    new.finish(log_start_offset=survey.log_start_offset, log_end_offset=end_after(survey, writes))
+    end = end_after(survey, writes)
+    if max(new.next_offset, survey.log_start_offset) < end:
+        new.append(empty_batch(end - 1, new.leader_epoch))
+    new.finish(log_start_offset=survey.log_start_offset, log_end_offset=end)
+
+
+def empty_batch(offset: int, leader_epoch: int) -> bytes:
+    """Return the last batch of a log whose last offsets have no records, as after compaction.
+
+    A consumer gets past such offsets by the batch that follows them. Without one it never reaches the log end offset.
+    """
+    fields = BatchFields(partition_leader_epoch=leader_epoch)
+    return write_empty_batch(fields, base_offset=offset, last_offset=offset)
 
 
 def stored_runs(file: StoredFile, end: int) -> Iterator[memoryview]:
