@@ -169,13 +169,3 @@ for line in golden.record_sets():
 print(found.hexdigest())
 """
     assert output(program, KWIRE_KERNEL="0") == output(program)
-
-
-def test_former_names_warn_and_do_nothing() -> None:
-    from kwire.plan.engine import load_in_background
-
-    with pytest.warns(DeprecationWarning, match="kernels are compiled in the wheel"):
-        load_in_background()
-    assert output("import runpy; runpy.run_module('kwire.warm', run_name='__main__')").startswith(
-        "kwire.warm: nothing to do"
-    )

@@ -68,7 +68,7 @@ class MetadataLog:
         self.leader_epoch = stored.quorum.leader_epoch
         self._voters = list(stored.voters.items())
         self._cluster = cluster
-        self._snapshot_offset, self._snapshot_ms = stored.snapshot_offset, clock.elapsed_ms()
+        self._snapshot_ms = clock.elapsed_ms()
         self._bytes_since_snapshot = 0 if stored.snapshot_offset else log.size_bytes
 
     @classmethod
@@ -164,7 +164,7 @@ class MetadataLog:
             timestamp_ms=now_ms,
             voters=self._voters,
         )
-        self._snapshot_offset, self._snapshot_ms, self._bytes_since_snapshot = end, self._clock.elapsed_ms(), 0
+        self._snapshot_ms, self._bytes_since_snapshot = self._clock.elapsed_ms(), 0
 
     def _apply_retention(self, now_ms: int) -> None:
         """Remove old snapshots and segments, but not the newest snapshot. Source: KafkaMetadataLog.maybeClean."""

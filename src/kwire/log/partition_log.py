@@ -326,15 +326,6 @@ class PartitionLog(ReadableLog):
         return self._high_watermark_checkpoint
 
     @property
-    def known_end_offset(self) -> int:
-        """The highest log end offset that checkpoints and producer snapshots imply, at least log_end_offset.
-
-        If it is higher, records at the end are missing: lost with a damaged tail, or written between the copies of the
-        segment and of the checkpoint.
-        """
-        return max(self.log_end_offset, self._high_watermark_checkpoint or 0, *self._files.snapshots)
-
-    @property
     def last_stable_offset(self) -> int:
         """Start of the oldest open transaction, or the log end offset (P-06, which serves as high watermark here)."""
         if not self.segments:

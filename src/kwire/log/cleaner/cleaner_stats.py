@@ -11,14 +11,13 @@ __all__ = ["CleanerStats"]
 class CleanerStats:
     """Counts of one pass, or the sum of several.
 
-    map_bytes_read, map_records_read: of the dirty range, for the offset map. bytes_*, records_*: before and after
-    cleaning. tombstones_dropped, keyless_records: of the removed records. batches_rewritten, batches_emptied: of the
-    retained batches. map_utilization: the maximum, 0 to 1.
+    map_bytes_read: of the dirty range, for the offset map. bytes_*, records_*: before and after cleaning.
+    tombstones_dropped, keyless_records: of the removed records. batches_emptied: of the retained batches.
+    map_utilization: the maximum, 0 to 1.
     """
 
     passes: int = 0
     map_bytes_read: int = 0
-    map_records_read: int = 0
     map_utilization: float = 0.0
     bytes_read: int = 0
     bytes_written: int = 0
@@ -26,7 +25,6 @@ class CleanerStats:
     records_written: int = 0
     tombstones_dropped: int = 0
     keyless_records: int = 0
-    batches_rewritten: int = 0
     batches_emptied: int = 0
     segments_read: int = 0
     segments_written: int = 0

@@ -90,7 +90,6 @@ class CleaningPass:
             if is_full:
                 break
             self._map.advance((dirty[i + 1].base_offset if i + 1 < len(dirty) else plan.end_offset) - 1)
-        self.stats.map_records_read = int(outcome[k.RECORDS_READ])
         self.stats.map_utilization = self._map.utilization
         if self._map.latest_offset >= 0:
             self.end_offset = self._map.latest_offset + 1
@@ -135,7 +134,6 @@ class CleaningPass:
             if attributes & CODEC_MASK and entry[t.COUNT]:
                 sections.expand(row)
             return self._put(sections, row, row + 1, outcome)
-        outcome[k.RECORDS_READ] += entry[t.COUNT]
         if last_offset >= self.plan.first_dirty_offset:
             self._map.advance(last_offset)
         return True

@@ -12,7 +12,7 @@
     keeps       uint8[records]                     1 for records to retain
     weights     int64[batches, WEIGHT_COLUMNS]     KEPT, TOMBSTONES, DROPPED_TOMBSTONES, KEYLESS (dropped), IS_CANONICAL
     verdicts    int64[batches]                     DROP, COPY, REBUILD or LOOK
-    outcome     int64[OUTCOME_COUNT]               FAULT_NUMBER, FAULT_INDEX (record), RECORDS_READ, TOUCHED
+    outcome     int64[OUTCOME_COUNT]               FAULT_NUMBER, FAULT_INDEX (record), TOUCHED
     places      int64[batches, TABLE_COLUMNS]      POSITION, SIZE of rebuilt batches, as in `records.kernels.encode`
 
 Two readers parse the records: one for magic 2, one for messages of magic 0 and 1.
@@ -92,7 +92,6 @@ __all__ = [
     "MAP_MUST_GROW",
     "OUTCOME_COUNT",
     "REBUILD",
-    "RECORDS_READ",
     "TOMBSTONES",
     "WEIGHT_COLUMNS",
     "map_batches",
@@ -102,9 +101,9 @@ __all__ = [
 ]
 
 MAP_FULL, MAP_MUST_GROW = -1, -2
-FAULT_NUMBER, FAULT_INDEX, RECORDS_READ, TOUCHED = range(4)  # of the outcome
+FAULT_NUMBER, FAULT_INDEX, TOUCHED = range(3)  # of the outcome
 OFFSET = 2  # of a mark, after FIRST and SECOND of slots
-OUTCOME_COUNT = 4
+OUTCOME_COUNT = 3
 DROPPED, STAYS, ASK_MAP, IS_TOMBSTONE, IS_ODD = 0, 1, 2, 4, 8  # states of a record in weigh_batches
 
 # A row of weights: records kept; tombstones kept and dropped; dropped records without key; whether the kept ones
@@ -212,7 +211,7 @@ def map_batches(
 
     marks: uint64[records of the largest batch, 3], scratch. Returns the index of the batch after the last one read. If
     that is below `last`, outcome[FAULT_NUMBER] is MAP_FULL, MAP_MUST_GROW (call again with that batch; repeated records
-    are harmless), or the fault of the batch there. outcome[RECORDS_READ] is incremented.
+    are harmless), or the fault of the batch there.
 
     A large map exceeds the caches, so keys are hashed first and their slots prefetched: cache misses then overlap.
     """
@@ -252,7 +251,6 @@ def map_batches(
                 return i
         if batch[t.LAST_OFFSET] >= lowest_offset:
             state[m.LATEST_OFFSET] = batch[t.LAST_OFFSET]
-        outcome[RECORDS_READ] += batch[t.COUNT]
         i += 1
     return i
 
@@ -338,7 +336,6 @@ def weigh_batches(
         weights[i, KEPT], weights[i, TOMBSTONES], weights[i, KEYLESS] = kept, tombstones, keyless
         weights[i, DROPPED_TOMBSTONES] = dropped_tombstones
         weights[i, IS_CANONICAL] = canonical
-        outcome[RECORDS_READ] += batch[t.COUNT]
         i += 1
     return i
 

@@ -143,7 +143,6 @@ class RecordFilter:
         anew = np.where(weights[:, k.IS_CANONICAL] != 0, k.REBUILD, k.LOOK)
         verdicts = np.where(kept == 0, k.DROP, np.where(is_copy, k.COPY, anew))
         self._count(int(counts.sum()), weights.sum(axis=0))
-        self._stats.batches_rewritten += int((verdicts >= k.REBUILD).sum())
         starts = np.concatenate(([0], np.cumsum(counts)))
         places: Table = np.empty((len(rows), e.TABLE_COLUMNS), np.int64)
         row = 0
@@ -187,7 +186,6 @@ class RecordFilter:
             self._stats.records_read += batch.count
             self._stats.records_written += batch.count
             if choice.needs_horizon and batch.delete_horizon_ms is None:
-                self._stats.batches_rewritten += 1
                 self._emit(rebuild_batch(batch, batch.records(), self._new_horizon_ms))
             else:
                 self._emit(batch.buffer)
@@ -211,7 +209,6 @@ class RecordFilter:
         elif weights[k.KEPT] == count and not has_new_horizon and (not is_old or weights[k.IS_CANONICAL]):
             self._emit(self._sections.bytes_of(row))
         else:
-            self._stats.batches_rewritten += 1
             self._rebuild(row, self._keeps[:count], has_new_horizon=has_new_horizon)
 
     def _end(self, batch: Batch, when_empty: Retention) -> None:

@@ -142,11 +142,6 @@ class Transaction:
         return max((part.marker.timestamp for part in self.parts if part.marker is not None), default=None)
 
     @property
-    def is_undecided(self) -> bool:
-        """Whether the source does not know its outcome."""
-        return self.decision is None and all(part.marker is None for part in self.parts)
-
-    @property
     def marker_epoch(self) -> int:
         """Producer epoch of its markers. An undecided transaction is aborted with the next epoch, as by a timeout."""
         known = [part.marker.producer_epoch for part in self.parts if part.marker is not None]

@@ -1,1 +1,0 @@
-"""Deprecated: the HTML pages are in `kwire.pages`."""
