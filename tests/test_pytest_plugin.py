@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,18 +32,103 @@ def test_the_fixture_example_delivers_an_order(kafka_broker, n):
 """
 
 
-def test_another_project_gets_the_fixture_with_a_new_broker_per_test(tmp_path: Path) -> None:
-    (tmp_path / "test_the_fixture_example_delivers_an_order.py").write_text(TEST)
+OTHER_SETTINGS = """
+import pytest
+
+@pytest.fixture(scope="session")
+def kafka_broker_settings():
+    return {"num_partitions": %d}
+"""
+COUNT = """
+def test_partitions(kafka_broker):
+    assert kafka_broker.call(lambda node: node.settings.num_partitions) == %d
+"""
+OUTAGE = """
+import pytest
+from kwire.client import Client
+
+@pytest.fixture(scope="session")
+def address(kafka_broker_session):
+    return kafka_broker_session.bootstrap_servers
+
+def test_one_stops_it_and_fails(address, kafka_broker):
+    with Client(address) as client:
+        assert client.metadata().topics == {}
+    kafka_broker.stop()
+    assert 0, "the outage was not survived"
+
+def test_the_next_has_a_broker_at_the_same_address(address, kafka_broker):
+    with Client(address) as client:
+        assert client.metadata().topics == {}
+"""
+SESSION = """
+def test_session(kafka_broker_session):
+    assert kafka_broker_session.call(lambda node: node.settings.num_partitions) == 2
+"""
+FAILING = """
+from kwire.client import Client
+from kwire.errors import KwireError
+
+def test_requests_are_reported(kafka_broker):
+    kafka_broker.faults.fail("Metadata", "TOPIC_AUTHORIZATION_FAILED")
+    with Client(kafka_broker.bootstrap_servers) as client:
+        try:
+            client.metadata(["orders"])
+        except KwireError:
+            pass
+    assert kafka_broker.records == "shown"
+"""
+
+
+def run_project(folder: Path, files: dict[str, str]) -> str:
+    """Run a project's tests in their order; returns the output."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(tmp_path)],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", "."],
         capture_output=True,
         text=True,
         check=False,
-        cwd=tmp_path,
+        cwd=folder,
         env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
         timeout=HANG_S,
     )
-    assert "2 passed" in done.stdout, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_another_project_gets_the_fixture_with_a_new_broker_per_test(tmp_path: Path) -> None:
+    output = run_project(tmp_path, {"test_the_fixture_example_delivers_an_order.py": TEST})
+    assert "2 passed" in output, output
+
+
+def test_folders_with_their_own_settings_have_their_own_brokers(tmp_path: Path) -> None:
+    files = {"test_first.py": COUNT % 1}
+    for count in (2, 3):
+        files |= {f"f{count}/conftest.py": OTHER_SETTINGS % count, f"f{count}/test_{count}.py": COUNT % count}
+    output = run_project(tmp_path, files)
+    assert "3 passed" in output, output
+
+
+def test_a_session_broker_is_not_used_with_settings_of_another_folder(tmp_path: Path) -> None:
+    files = {}
+    for count in (2, 3):
+        files |= {f"f{count}/conftest.py": OTHER_SETTINGS % count, f"f{count}/test_{count}.py": SESSION}
+    output = run_project(tmp_path, files)
+    assert "1 passed, 1 error" in output, output
+    assert "kafka_broker_session has other settings than kafka_broker_settings of this test" in output
+
+
+def test_a_test_that_stops_the_broker_and_fails_does_not_fail_the_next_one(tmp_path: Path) -> None:
+    output = run_project(tmp_path, {"test_outage.py": OUTAGE})
+    assert "1 failed, 1 passed" in output, output
+
+
+def test_a_failing_test_shows_the_address_and_the_last_requests(tmp_path: Path) -> None:
+    output = run_project(tmp_path, {"test_failing.py": FAILING})
+    assert re.search(r"kafka_broker = Broker\(127\.0\.0\.1:\d+\)", output), output
+    assert re.search(r"-+ Broker\(127\.0\.0\.1:\d+\): last requests -+", output), output
+    assert re.search(r"[\d:.]{12} Metadata v\d+ from kwire\S*: TOPIC_AUTHORIZATION_FAILED\n", output), output
 
 
 def test_the_fixture_is_a_running_broker(kafka_broker: Broker) -> None:

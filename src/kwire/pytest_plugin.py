@@ -4,15 +4,18 @@
         producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
 
 One broker serves the session (with pytest-xdist, the session of a worker) and is reset after every test, which takes
-milliseconds. To configure it, define a session-scoped fixture `kafka_broker_settings` that returns Kafka's broker
-configs, with underscores instead of dots.
+milliseconds. Fixtures of a wider scope use `kafka_broker_session`, the same broker. To configure it, define a fixture
+`kafka_broker_settings` that returns Kafka's broker configs, with underscores instead of dots; different settings, such
+as those of another folder, have a broker each. The report of a failed test has the last requests of its brokers.
 
 pytest loads this module in every project where kwire is installed, so it imports only what pytest has imported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import sys
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,9 +23,31 @@ import pytest
 if TYPE_CHECKING:
     from kwire.broker import Broker
 
-__all__ = ["kafka_broker", "kafka_broker_settings"]
+__all__ = ["kafka_broker", "kafka_broker_session", "kafka_broker_settings"]
 
 KEPT_REQUESTS = 10_000
+REPORTED_REQUESTS = 20
+
+
+class Brokers:
+    """The brokers of a session, one for each of the different settings."""
+
+    def __init__(self, cleanup: contextlib.ExitStack) -> None:
+        self._cleanup = cleanup
+        self._known: list[tuple[dict[str, Any], Broker]] = []
+
+    def get(self, settings: dict[str, Any]) -> Broker:
+        """Return the running broker with these settings."""
+        for known, broker in self._known:
+            if known == settings:
+                if not broker.is_running:  # a test has stopped it
+                    broker.start()
+                return broker
+        from kwire.broker import Broker
+
+        broker = self._cleanup.enter_context(Broker(**{"keep_requests": KEPT_REQUESTS, **settings}))
+        self._known.append((dict(settings), broker))
+        return broker
 
 
 @pytest.fixture(scope="session")
@@ -32,15 +57,54 @@ def kafka_broker_settings() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def _kafka_broker(kafka_broker_settings: dict[str, Any]) -> Iterator[Broker]:
-    from kwire.broker import Broker
+def _kafka_brokers() -> Iterator[Brokers]:
+    with contextlib.ExitStack() as cleanup:
+        yield Brokers(cleanup)
 
-    with Broker(**{"keep_requests": KEPT_REQUESTS, **kafka_broker_settings}) as broker:
-        yield broker
+
+@pytest.fixture(scope="session")
+def kafka_broker_session(kafka_broker_settings: dict[str, Any], _kafka_brokers: Brokers) -> Broker:
+    """The broker of the session, for fixtures of a wider scope; it is reset after tests that use kafka_broker only."""
+    return _kafka_brokers.get(kafka_broker_settings)
 
 
 @pytest.fixture
-def kafka_broker(_kafka_broker: Broker) -> Iterator[Broker]:
+def kafka_broker(kafka_broker_settings: dict[str, Any], _kafka_brokers: Brokers) -> Iterator[Broker]:
     """A running broker without topics, groups or faults: kwire.broker.Broker."""
-    yield _kafka_broker
-    _kafka_broker.reset()
+    yield _kafka_brokers.get(kafka_broker_settings)
+    _kafka_brokers.get(kafka_broker_settings).reset()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Refuse a session broker of other settings: pytest creates it once, with those of the first test."""
+    values = getattr(item, "funcargs", {})
+    if "kafka_broker_session" in values and "_kafka_brokers" in values:
+        settings = values["kafka_broker_settings"]
+        if values["_kafka_brokers"].get(settings) is not values["kafka_broker_session"]:
+            pytest.fail(
+                f"kafka_broker_session has other settings than kafka_broker_settings of this test, {settings!r}: there "
+                "is one for the whole session; use kafka_broker, which has a broker for each settings",
+                pytrace=False,
+            )
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """Add the last requests of the brokers that a failed test used."""
+    outcome = yield
+    report = outcome.get_result()
+    module = sys.modules.get("kwire.broker")
+    if not report.failed or module is None:
+        return
+    values = getattr(item, "funcargs", {}).values()
+    for broker in {id(each): each for each in values if isinstance(each, module.Broker)}.values():
+        if broker.requests.limit:
+            report.sections.append((f"{broker!r}: last requests", last_requests(broker)))
+
+
+def last_requests(broker: Broker) -> str:
+    """Return the last requests of a broker, a line each."""
+    requests = list(broker.requests)
+    lines = [f"({len(requests) - REPORTED_REQUESTS} more)"] if len(requests) > REPORTED_REQUESTS else []
+    return "\n".join([*lines, *map(str, requests[-REPORTED_REQUESTS:])]) or "none"

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +21,10 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, Ne
 
 from kwire import messages
 from kwire.broker import Broker
-from kwire.errors import LogError, OptionError
+from kwire.errors import BrokerError, LogError, OptionError
 from kwire.log import LogDirectory
 from tests.broker.wire import RawClient
-from tests.waiting import HANG_S
+from tests.waiting import HANG_MS, HANG_S, until
 
 QUIET = {"log_level": 0}
 
@@ -76,6 +84,166 @@ def test_a_temporary_directory_is_removed_with_its_broker() -> None:
         path = Path(broker.call(lambda node: node.log_manager.path))
         assert path.is_dir()
     assert not path.exists()
+
+
+@pytest.mark.parametrize("temporary", [True, False])
+def test_an_outage_keeps_the_port_and_the_data(tmp_path: Path, temporary: bool) -> None:
+    with Broker() if temporary else Broker(tmp_path / "data") as broker:
+        address = broker.bootstrap_servers
+        produce(broker, "kept", [b"before"])
+        broker.stop()
+        assert not broker.is_running
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))).close()
+        broker.start()
+        assert broker.bootstrap_servers == address
+        produce(broker, "kept", [b"after"])
+        assert consume(broker, "kept", 2) == [b"before", b"after"]
+        with pytest.raises(OptionError, match="already running"):
+            broker.start()
+
+
+def test_clients_survive_an_outage(broker_of_clients: Broker) -> None:
+    producer = Producer({"bootstrap.servers": broker_of_clients.bootstrap_servers, "retry.backoff.ms": 10, **QUIET})
+    producer.produce("o", b"1")
+    assert producer.flush(HANG_S) == 0
+    broker_of_clients.stop()
+    producer.produce("o", b"2")
+    broker_of_clients.start()
+    assert producer.flush(HANG_S) == 0
+    assert [record.value for record in broker_of_clients.records("o")] == [b"1", b"2"]
+
+
+@pytest.fixture
+def broker_of_clients() -> Iterator[Broker]:
+    with Broker() as running:
+        yield running
+
+
+def test_a_broker_used_again_after_its_block_is_a_new_one() -> None:
+    broker = Broker()
+    with broker:
+        broker.create_topic("gone")
+        broker.advance(1_000_000)
+    with broker:
+        assert broker.call(lambda node: list(node.topics)) == []
+        assert abs(broker.call(lambda node: node.clock.now_ms()) - time.time() * 1000) < HANG_MS
+
+
+def test_a_stopped_broker_without_a_block_removes_its_directory_when_it_is_deleted() -> None:
+    broker = Broker()
+    broker.start()
+    path = Path(broker.call(lambda node: node.log_manager.path))
+    broker.stop()
+    assert path.is_dir()
+    del broker
+    gc.collect()
+    assert not path.parent.exists()
+
+
+def test_a_start_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with Broker() as broker:
+        assert len(list(tmp_path.iterdir())) == 1
+        with pytest.raises(OptionError, match="cannot listen"):
+            Broker(port=broker.port).start()
+        assert len(list(tmp_path.iterdir())) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_forked_child_leaves_the_directory_of_its_parent() -> None:
+    code = """if True:
+        import os, sys
+        from kwire.broker import Broker
+        with Broker() as broker:
+            broker.create_topic("t")
+            if (child := os.fork()) == 0:
+                sys.exit()  # with all that is done at the end of a process
+            assert os.waitpid(child, 0)[1] == 0
+            assert os.path.isdir(broker.call(lambda node: node.log_manager.path) + "/t-0")
+            path = broker.call(lambda node: node.log_manager.path)
+        assert not os.path.exists(path)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=HANG_S)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_directories_of_killed_processes_are_removed(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    (tmp_path / "kwire-broker-of-a-user").mkdir()
+    waiting = "from kwire.broker import Broker\nwith Broker(): print(flush=True); input()"
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", waiting], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for _ in range(2)
+    ]
+    killed, running = processes
+    try:
+        for each in processes:
+            assert each.stdout is not None
+            each.stdout.readline()
+        killed.terminate()
+        killed.wait()
+        assert len(list(tmp_path.iterdir())) == 3
+        subprocess.run([sys.executable, "-c", "from kwire.broker import Broker\nwith Broker(): pass"], env=environment)
+        assert len(list(tmp_path.iterdir())) == 2
+        assert running.communicate(b"\n")[0] == b""
+        assert [each.name for each in tmp_path.iterdir()] == ["kwire-broker-of-a-user"]
+    finally:
+        for each in processes:
+            each.kill()
+            each.communicate()
+
+
+def test_topics_and_records_without_a_client(broker: Broker) -> None:
+    broker.create_topic("three", 3, retention_ms=5000, cleanup_policy="compact")
+    broker.create_topic("default")
+    configs, counts = broker.call(
+        lambda node: (
+            dict(node.topics.get("three").configs),
+            [len(node.topics.get(name).partitions) for name in ("three", "default")],
+        )
+    )
+    assert configs == {"retention.ms": "5000", "cleanup.policy": "compact"}
+    assert counts == [3, 1]
+    with pytest.raises(BrokerError, match="already exists"):
+        broker.create_topic("three")
+    with pytest.raises(BrokerError, match=r"retention\.mss"):
+        broker.create_topic("wrong", retention_mss=1)
+    assert broker.records("three") == []
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
+    for partition, key in ((2, b"c"), (0, b"a"), (2, b"d")):
+        producer.produce("three", b"v", key, partition=partition, headers=[("h", b"1")])
+        assert producer.flush(HANG_S) == 0
+    assert [(each.key, each.offset, each.headers) for each in broker.records("three")] == [
+        (b"a", 0, [("h", b"1")]),
+        (b"c", 0, [("h", b"1")]),
+        (b"d", 1, [("h", b"1")]),
+    ]
+    assert [each.key for each in broker.records("three", 2)] == [b"c", b"d"]
+    with pytest.raises(OptionError, match="unknown partition 3: topic 'three' has 3 partitions"):
+        broker.records("three", 3)
+    with pytest.raises(OptionError, match="unknown topic 'thre' \\(did you mean 'three'"):
+        broker.records("thre")
+
+
+def test_records_are_those_that_consumers_can_get(broker: Broker) -> None:
+    """Not deleted ones inside a batch, no transaction markers; those of open transactions count."""
+    values = [b"%d" % i for i in range(10)]
+    produce(broker, "kept-from", values, **{"linger.ms": 500})
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
+    admin.delete_records([TopicPartition("kept-from", 0, 4)])
+    until(lambda: len(broker.records("kept-from")) == 6)
+    assert [each.value for each in broker.records("kept-from")] == values[4:]
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "t", **QUIET})
+    producer.init_transactions(HANG_S)
+    producer.begin_transaction()
+    producer.produce("kept-from", b"open")
+    producer.flush(HANG_S)
+    assert broker.records("kept-from")[-1].value == b"open"
+    producer.commit_transaction(HANG_S)
+    assert [each.offset for each in broker.records("kept-from")] == [4, 5, 6, 7, 8, 9, 10]
 
 
 def test_two_brokers_do_not_share_a_directory(tmp_path: Path) -> None:

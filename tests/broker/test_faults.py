@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
-from kwire.broker import Broker
+from kwire.broker import Broker, request_log
 from kwire.client import Client
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
 from kwire.messages import MetadataResponse, registry
@@ -222,6 +222,44 @@ def test_advancing_the_clock_expires_old_data(broker: Broker) -> None:
         write(broker)
         broker.advance(8 * DAY_MS)
         assert client.list_offsets({("t", 0): -2})["t", 0].offset == 1
+
+
+def test_requests_are_kept_by_default_and_their_absence_is_not_silence() -> None:
+    with Broker() as broker:
+        with Client(broker.bootstrap_servers) as client:
+            client.metadata()
+        assert [each.api for each in broker.requests.of("metadata")] == ["Metadata"]
+        assert {each.api for each in broker.requests.of("*")} == {"ApiVersions", "Metadata"}
+        with pytest.raises(OptionError, match=r"unknown API 'Metadatas' \(did you mean 'Metadata'"):
+            broker.requests.of("Metadatas")
+    with Broker(keep_requests=0) as broker:
+        for read in (broker.requests.of, list, len):
+            with pytest.raises(OptionError, match="the broker keeps no requests: set keep_requests"):
+                read("Metadata" if read == broker.requests.of else broker.requests)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="invalid keep_requests -1"):
+        Broker(keep_requests=-1)
+
+
+def test_kept_requests_are_bounded_by_their_size(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_log, "MAX_BYTES", 3000)
+    for size in (1000, 1000, 1000, 10, 5000):
+        write(broker, b"x" * size)
+        kept = broker.requests.of("Produce")
+        sizes = [len(each.request.topic_data[0].partition_data[0].records) for each in kept]  # type: ignore[union-attr]
+        assert sum(sizes) <= 3000 or len(broker.requests) == 1
+    assert sizes[0] > 5000
+
+
+def test_a_kept_request_has_the_errors_of_all_parts_of_its_response(broker: Broker) -> None:
+    cls: Any = registry.get("CreateTopicsRequest")
+    names = ["a", "", "a b", "c"]
+    with Client(broker.bootstrap_servers, client_id="tests") as client:
+        topics = [cls.CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in names]
+        topics.append(cls.CreatableTopic(name="d", num_partitions=0, replication_factor=1))
+        client.request(cls(topics=topics))
+    (made,) = broker.requests.of("CreateTopics")
+    assert made.errors == ["INVALID_TOPIC_EXCEPTION", "INVALID_PARTITIONS"]
+    assert str(made).endswith(" from tests: INVALID_TOPIC_EXCEPTION, INVALID_PARTITIONS")
 
 
 def test_a_reset_takes_the_clock_back(broker: Broker) -> None:

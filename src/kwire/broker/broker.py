@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kwire.broker.clock import Clock, LoopTimers
 from kwire.broker.compaction import Compaction
@@ -24,15 +23,20 @@ from kwire.broker.node import Node
 from kwire.broker.request_log import RequestLog
 from kwire.broker.reset import reset
 from kwire.broker.server import Server, bind_listeners
-from kwire.broker.settings import Settings
-from kwire.broker.temporary_files import TemporaryFiles
+from kwire.broker.settings import Settings, render
+from kwire.broker.stored_records import records_of
+from kwire.broker.temporary_files import TemporaryDirectory, TemporaryFiles
 from kwire.broker.warm_up import WarmUp
 from kwire.errors import OptionError
+
+if TYPE_CHECKING:
+    from kwire.records.record import Record
 
 __all__ = ["Broker"]
 
 log = logging.getLogger("kwire.broker")
 
+KEPT_REQUESTS = 1000
 TEMPORARY_SETTINGS = {"offsets_topic_num_partitions": 1, "transaction_state_log_num_partitions": 1}
 """Defaults of a broker without a data_dir: creating Kafka's 50 partitions takes longer than most tests."""
 
@@ -43,17 +47,23 @@ class Broker:
     """A Kafka broker in this process.
 
     data_dir: a Kafka log directory. The default is a temporary directory, without fsync and with internal topics of one
-    partition. port: on 127.0.0.1, 0 for a free port; use `listeners` for other addresses. keep_requests: maximum size
-    of the request log `requests`. settings: broker configs by Kafka's names, with underscores for dots; see
-    kwire.broker.settings.
+    partition, removed at the end of the `with` block. port: on 127.0.0.1, 0 for a free port; use `listeners` for other
+    addresses. keep_requests: maximum size of the request log `requests`. settings: broker configs by Kafka's names,
+    with underscores for dots; see kwire.broker.settings.
     Raises OptionError for an invalid setting, LogError for a directory that cannot be used.
 
     is_warm: set once the code that usual requests need is loaded, shortly after the start.
-    For tests: faults (fault injection), requests (request log), advance (time), reset.
+    For tests: faults (fault injection), requests (request log), create_topic, records, advance (time), reset; stop and
+    start for an outage, which keeps the port and the data.
     """
 
     def __init__(
-        self, data_dir: str | Path | None = None, port: int = 0, *, keep_requests: int = 0, **settings: object
+        self,
+        data_dir: str | Path | None = None,
+        port: int = 0,
+        *,
+        keep_requests: int = KEPT_REQUESTS,
+        **settings: object,
     ) -> None:
         if port and "listeners" in settings:
             raise OptionError("port and listeners are mutually exclusive: use one of them")
@@ -64,6 +74,9 @@ class Broker:
         self.requests = RequestLog(keep_requests)
         self.settings = Settings.parse(settings)
         self.data_dir = None if data_dir is None else Path(data_dir)
+        self._temporary: TemporaryDirectory | None = None
+        self._ports: dict[str, int] = {}
+        self._clock = Clock()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._node: Node | None = None
@@ -72,7 +85,16 @@ class Broker:
         self.is_warm = threading.Event()
         self._problem: BaseException | None = None
 
+    def __repr__(self) -> str:
+        node = self._node
+        return "Broker(stopped)" if node is None else f"Broker({address(node)})"
+
     # Use
+
+    @property
+    def is_running(self) -> bool:
+        """Whether clients can connect."""
+        return self._node is not None
 
     @property
     def node(self) -> Node:
@@ -84,8 +106,7 @@ class Broker:
     @property
     def bootstrap_servers(self) -> str:
         """host:port of the first listener."""
-        host, port = next(iter(self.node.endpoints.values()))
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        return address(self.node)
 
     @property
     def port(self) -> int:
@@ -105,6 +126,27 @@ class Broker:
 
     # For tests
 
+    def create_topic(self, name: str, partitions: int | None = None, **configs: object) -> None:
+        """Create a topic. partitions: num.partitions by default. configs: by Kafka's names, underscores for dots.
+
+        Raises BrokerError as Kafka refuses it, such as TOPIC_ALREADY_EXISTS.
+        """
+        given = {key.replace("_", "."): render(value) for key, value in configs.items()}
+
+        def create(node: Node) -> None:
+            node.controller.create_topic(
+                name, node.settings.num_partitions if partitions is None else partitions, given
+            )
+
+        self.call(create)
+
+    def records(self, topic: str, partition: int | None = None) -> list[Record]:
+        """Return the records of a topic, ordered by partition and offset, also those of open transactions.
+
+        partition: of all partitions by default. Raises OptionError for an unknown topic or partition.
+        """
+        return self.call(lambda node: records_of(node, topic, partition))
+
     def advance(self, ms: int) -> None:
         """Advance the broker's clock, until the next reset. Timers that become due fire in order."""
         if ms < 0:
@@ -123,19 +165,30 @@ class Broker:
     # Start and stop
 
     def start(self) -> None:
-        """Start the broker and wait until clients can connect."""
-        if self._thread is not None:
+        """Start the broker and wait until clients can connect. After stop(), it has the same port and data."""
+        if self._thread is not None and self._thread.is_alive():
             raise OptionError("the broker is already running")
+        if is_first := self.data_dir is None and self._temporary is None:
+            self._temporary = TemporaryDirectory()
         self._ready.clear()
         self.is_warm.clear()
         self._problem = None
         self._thread = threading.Thread(target=self._run, name="kwire broker", daemon=True)
         self._thread.start()
         self._ready.wait()
-        self._raise_problem()
+        try:
+            self._raise_problem()
+        except BaseException:
+            if is_first:
+                self._forget()
+            raise
 
     def stop(self) -> None:
-        """Stop cleanly: close connections, flush logs, write checkpoints and Kafka's clean shutdown file."""
+        """Stop cleanly: close connections, flush logs, write checkpoints and Kafka's clean shutdown file.
+
+        start() continues with the same data on the same port. A temporary directory is removed at the end of the `with`
+        block, or with this object.
+        """
         if self._thread is None:
             return
         loop, stop = self._loop, self._stop
@@ -152,6 +205,14 @@ class Broker:
             self._thread = None
             raise problem
 
+    def _forget(self) -> None:
+        """Remove the temporary directory; the next start is one of a new broker."""
+        self._ports = {}
+        self._clock.take_back()
+        if self._temporary is not None:
+            self._temporary.remove()
+            self._temporary = None
+
     def __enter__(self) -> Broker:
         self.start()
         return self
@@ -159,7 +220,10 @@ class Broker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        try:
+            self.stop()
+        finally:
+            self._forget()
 
     async def __aenter__(self) -> Broker:
         await asyncio.to_thread(self.start)
@@ -168,7 +232,7 @@ class Broker:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await asyncio.to_thread(self.stop)
+        await asyncio.to_thread(self.__exit__, kind, error, trace)
 
     # On the thread
 
@@ -178,6 +242,8 @@ class Broker:
                 runner.run(self._serve())
         except BaseException as error:
             self._problem = error
+            if self._node is not None:
+                log.exception("the broker has failed")
         finally:
             self._loop = self._node = self._stop = None
             self._ready.set()
@@ -186,16 +252,16 @@ class Broker:
         loop = self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         with contextlib.ExitStack() as cleanup:
-            directory = self.data_dir
-            if directory is None:
-                directory = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="kwire-broker-")))
-            bound = bind_listeners(self.settings)
+            directory = self.data_dir if self._temporary is None else self._temporary.path
+            assert directory is not None  # start() has created the temporary one
+            bound = bind_listeners(self.settings, self._ports)
             cleanup.callback(bound.close)
+            self._ports = bound.ports
             node = Node(
                 self.settings,
                 directory,
                 bound.endpoints,
-                Clock(),
+                self._clock,
                 LoopTimers(loop),
                 files=TemporaryFiles() if self.data_dir is None else None,
                 faults=self.faults,
@@ -216,6 +282,12 @@ class Broker:
             warm_up = WarmUp(loop, self.is_warm)
             cleanup.callback(warm_up.stop)
             await self._stop.wait()
+
+
+def address(node: Node) -> str:
+    """Return host:port of a node's first listener."""
+    host, port = next(iter(node.endpoints.values()))
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def new_loop() -> asyncio.AbstractEventLoop:

@@ -9,8 +9,8 @@ import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from kwire.broker.stored_records import batches_of
 from kwire.internal_topics.typed_record import Decoder, Problems, TypedRecord, typed_records
-from kwire.records import read_batches
 
 if TYPE_CHECKING:
     from kwire.broker.topics import Topic
@@ -19,23 +19,14 @@ __all__ = ["read_topic", "warn_of_problems"]
 
 logger = logging.getLogger(__name__)
 
-LOAD_BYTES = 5 * 1024 * 1024
-"""Bytes read at a time. Source: offsets.load.buffer.size, transaction.state.log.load.buffer.size."""
-
 
 def read_topic(topic: Topic | None, decoder: Decoder) -> Iterator[TypedRecord]:
     """Yield every record of a topic, partition by partition; none for a topic that does not exist. Raises LogError."""
     for partition in () if topic is None else topic.partitions.values():
         if partition.log is None:
             continue
-        offset = partition.log.log_start_offset
-        while offset < partition.log.log_end_offset:
-            data, start = partition.log.fetch(offset, LOAD_BYTES).read(), offset
-            for batch in read_batches(data):
-                yield from typed_records(partition.topic.name, partition.index, batch, decoder)
-                offset = batch.last_offset + 1
-            if offset == start:  # recovery has truncated what follows
-                break
+        for batch in batches_of(partition.log):
+            yield from typed_records(partition.topic.name, partition.index, batch, decoder)
 
 
 def warn_of_problems(problems: Problems) -> None:

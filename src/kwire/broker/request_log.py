@@ -9,17 +9,26 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from kwire.broker.faults import parse_api
 from kwire.broker.responses import Response, SplicedResponse
+from kwire.errors import OptionError
 from kwire.messages import registry
 from kwire.messages.base import Message
+from kwire.protocol.error_codes import ErrorCode
 from kwire.protocol.secrets import hide_secrets
 
 if TYPE_CHECKING:
     from kwire.broker.dispatch import Call
 
 __all__ = ["LoggedRequest", "RequestLog"]
+
+MAX_BYTES = 64 << 20
+"""Maximum size of the kept requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,30 +50,77 @@ class LoggedRequest:
     request: Message | None
     response: Message | None
 
+    @property
+    def errors(self) -> list[str]:
+        """Kafka's names of the errors in the response, each once, in its order."""
+        return list(dict.fromkeys(map(error_name, error_codes(self.response))))
+
+    def __str__(self) -> str:
+        """Return the time (UTC), the API, the client and the errors, in a line."""
+        time = datetime.fromtimestamp(self.time_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
+        outcome = "no response" if self.response is None else ", ".join(self.errors) or "ok"
+        return f"{time} {self.api} v{self.api_version} from {self.client_id or 'a client without an id'}: {outcome}"
+
+
+def error_codes(part: object) -> Iterator[int]:
+    """Yield the error codes other than 0 in a message."""
+    if isinstance(part, list):
+        for each in part:
+            yield from error_codes(each)
+    elif isinstance(part, msgspec.Struct):
+        for name in part.__struct_fields__:
+            value = getattr(part, name)
+            if not name.endswith("error_code"):
+                yield from error_codes(value)
+            elif value:
+                yield value
+
+
+def error_name(code: int) -> str:
+    """Return Kafka's name of an error code, or its number."""
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return f"error {code}"
+
 
 class RequestLog:
-    """The most recent requests of a broker, oldest first. Thread-safe. limit: maximum number of entries."""
+    """The most recent requests of a broker, oldest first. Thread-safe.
+
+    limit: maximum number of entries; with 0, reading it raises OptionError, as an empty log could be taken for an idle
+    broker. Large requests leave earlier: all kept ones have at most MAX_BYTES, except that the newest is always kept.
+    """
 
     def __init__(self, limit: int) -> None:
+        if limit < 0:
+            raise OptionError(f"invalid keep_requests {limit}: must be 0 or more")
         self.limit = limit
-        self._entries: deque[LoggedRequest] = deque(maxlen=limit)
+        self._entries: deque[tuple[int, LoggedRequest]] = deque()
+        self._bytes = 0
         self._lock = threading.Lock()
 
     def __iter__(self) -> Iterator[LoggedRequest]:
-        with self._lock:
-            return iter(list(self._entries))
+        return iter(self._kept())
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._kept())
+
+    def _kept(self) -> list[LoggedRequest]:
+        if not self.limit:
+            raise OptionError("the broker keeps no requests: set keep_requests to 1 or more")
+        with self._lock:
+            return [entry for _, entry in self._entries]
 
     def of(self, api: str) -> list[LoggedRequest]:
-        """Return the requests of one API, by its name."""
-        return [each for each in self if each.api.lower() == api.lower()]
+        """Return the requests of one API, by its name, or of all ("*"). Raises OptionError for an unknown name."""
+        api_key = parse_api(api)
+        return [each for each in self if api_key in (None, each.api_key)]
 
     def clear(self) -> None:
         """Remove all entries."""
         with self._lock:
             self._entries.clear()
+            self._bytes = 0
 
     def add(self, call: Call, response: Response | None, now_ms: int) -> None:
         """Add a request and its response, None if none is sent."""
@@ -82,4 +138,7 @@ class RequestLog:
             response=hide_secrets(body),
         )
         with self._lock:
-            self._entries.append(entry)
+            self._entries.append((context.request_bytes, entry))
+            self._bytes += context.request_bytes
+            while len(self._entries) > self.limit or (self._bytes > MAX_BYTES and len(self._entries) > 1):
+                self._bytes -= self._entries.popleft()[0]

@@ -15,7 +15,8 @@ import socket
 import ssl
 import time
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from kwire.broker.connection import ClientConnection, Shared
 from kwire.broker.context import Peer
@@ -55,20 +56,29 @@ class BoundListeners:
     endpoints: dict[str, tuple[str, int]]
     tls: ssl.SSLContext | None
 
+    @property
+    def ports(self) -> dict[str, int]:
+        """The port of each listener, by name."""
+        return {listener.name: sock.getsockname()[1] for sock, listener in self.sockets}
+
     def close(self) -> None:
         """Close the sockets."""
         for sock, _ in self.sockets:
             sock.close()
 
 
-def bind_listeners(settings: Settings) -> BoundListeners:
-    """Bind a socket for each listener. Raises OptionError if an address is not available."""
+def bind_listeners(settings: Settings, ports: Mapping[str, int]) -> BoundListeners:
+    """Bind a socket for each listener. Raises OptionError if an address is not available.
+
+    ports: the port of listeners with port 0, by name; any free port for others.
+    """
     listeners = parse_listeners(settings, settings.listeners)
     tls = server_context(settings) if any(listener.is_tls for listener in listeners) else None
     sockets: list[tuple[socket.socket, Listener]] = []
     endpoints: dict[str, tuple[str, int]] = {}
     with contextlib.ExitStack() as undo:
-        for listener in listeners:
+        for each in listeners:
+            listener = each if each.port else replace(each, port=ports.get(each.name, 0))
             sock = bind(listener)
             undo.callback(sock.close)
             sockets.append((sock, listener))

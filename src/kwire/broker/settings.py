@@ -22,7 +22,7 @@ from kwire.broker.secret_values import NO_SECRET, NO_USERS, Secret, Users
 from kwire.broker.tokens import UNSECURED, TokenValidator
 from kwire.errors import OptionError, did_you_mean
 
-__all__ = ["TOPIC_DEFAULTS", "Settings", "parse_value"]
+__all__ = ["TOPIC_DEFAULTS", "Settings", "parse_value", "render"]
 
 MAX_INT32, MAX_INT64 = 2**31 - 1, 2**63 - 1
 DAY_MS = 86_400_000

@@ -98,7 +98,7 @@ def serve(
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    with Broker(data_dir=data_dir, **settings) as broker:
+    with Broker(data_dir=data_dir, keep_requests=0, **settings) as broker:
         print(f"BROKERS={broker.bootstrap_servers}", flush=True)
         if data_dir is None:
             terminal.warn("the data is in a temporary directory and is deleted at exit; keep it with --data-dir")
