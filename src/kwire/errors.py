@@ -11,6 +11,7 @@
       UnsupportedVersion                    a version, magic or codec that is not supported
       OptionError                           an invalid option, argument or config
       LogError(what, file)                  a log directory or file that cannot be used
+        MissingOffsets                      offsets between two segments that are in neither
       TableError(what, table)               an Iceberg or Delta table that cannot be used
       UnsafePath(what, folder)              a name in the input is a path outside of the target folder
       BrokerError(what, code)               a broker responded with an error code
@@ -39,6 +40,7 @@ __all__ = [
     "LogError",
     "LogTruncated",
     "Malformed",
+    "MissingOffsets",
     "OptionError",
     "RegistryError",
     "SchemaError",
@@ -196,6 +198,10 @@ class LogError(KwireError):
 
     def __str__(self) -> str:
         return f"{self.file}: {self.what}" if self.file else self.what
+
+
+class MissingOffsets(LogError):
+    """A segment is missing between two others, so that records of a log are lost."""
 
 
 class TableError(KwireError):

@@ -22,6 +22,7 @@ from tests import golden
 from tests.lake.avro_values import registry as registry
 from tests.lake.avro_values import write_values
 from tests.lake.tables import Tables, kafka_rows, write
+from tests.log.test_missing_segments import lose, make
 
 LAYOUT = Layout()
 
@@ -345,3 +346,14 @@ def test_duckdb_and_polars_read_a_log_in_place(logs: list[Any]) -> None:
     log = logs[0]
     assert duckdb.sql('SELECT count(*), max("offset") FROM log').fetchall() == [(7015, 7014)]
     assert polars.DataFrame(log).height == pa.table(log).num_rows == 7015
+
+
+def test_a_missing_segment_is_an_error_or_skipped(
+    tables: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = lose(make(tmp_path / "data"))
+    command = ["lake", "append", str(source), *arguments(tables)]
+    assert run(command) == 1
+    assert "offsets 100 to 199 are in no segment" in capsys.readouterr().err
+    assert run([*command, "--skip-missing"]) == 0
+    assert [offset for _, offset in places(tables.read())] == [*range(100), *range(200, 300)]

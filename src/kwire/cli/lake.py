@@ -14,7 +14,7 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, add_command, add_group, if_interrupted, new_group
-from kwire.cli.options import ClientConfigFile, ClientConfigs, FormatOption, LogPath, Partitions, Topics
+from kwire.cli.options import ClientConfigFile, ClientConfigs, FormatOption, LogPath, Partitions, SkipMissing, Topics
 from kwire.cli.rows import Column, Format, write_rows
 from kwire.errors import OptionError
 from kwire.pages.quantities import bytes_text
@@ -135,6 +135,7 @@ def append(
     message: Annotated[
         str | None, typer.Option(metavar="NAME", help="Protobuf message, if it is not the first of its schema.")
     ] = None,
+    skip_missing: SkipMissing = False,
     config: ClientConfigs = None,
     config_file: ClientConfigFile = None,
     format: FormatOption = Format.TABLE,
@@ -155,7 +156,15 @@ def append(
     layout = Layout(partition_by=tuple(partition_by or ()))
     choice = {"subject": subject, "schema": schema_of(schema), "mode": mode and mode.value, "message": message}
     decoding = ValueDecoding.choose(registry_of(registry, registry_config), (log.topic for log in logs), choice)
-    appended = append_logs(found, logs, layout=layout, isolation=isolation.value, headers=headers, decoding=decoding)
+    appended = append_logs(
+        found,
+        logs,
+        layout=layout,
+        isolation=isolation.value,
+        headers=headers,
+        decoding=decoding,
+        skip_missing=skip_missing,
+    )
     with found, if_interrupted("the table has what was committed; run the command again to continue"):
         write_rows(_rows(appended), APPENDED, format, live=True)
     warn_of_ignored(opened.ignored)

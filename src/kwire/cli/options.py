@@ -26,6 +26,7 @@ __all__ = [
     "Partitions",
     "Release",
     "Since",
+    "SkipMissing",
     "Topics",
     "Until",
 ]
@@ -57,6 +58,9 @@ Offsets = Annotated[
     str | None, typer.Option("--offsets", metavar="A:B", help="Offsets from A (inclusive) to B (exclusive); A:, :B, A.")
 ]
 Since = Annotated[str | None, typer.Option("--since", metavar="TIME", help=f"Earliest timestamp, inclusive: {TIME}.")]
+SkipMissing = Annotated[
+    bool, typer.Option("--skip-missing", help="Go on after offsets whose segment is missing; otherwise an error.")
+]
 Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help=f"Latest timestamp, exclusive: {TIME}.")]
 ConfigValues = Annotated[
     list[str] | None,

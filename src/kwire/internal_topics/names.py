@@ -20,4 +20,4 @@ TRANSACTIONS_TOPIC = "__transaction_state"
 SHARE_STATE_TOPIC = "__share_group_state"
 REMOTE_LOG_METADATA_TOPIC = "__remote_log_metadata"
 COORDINATOR_TOPICS = frozenset({GROUPS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC})
-"""The topics that Metadata responses mark as internal."""
+"""The topics that Metadata responses mark as internal. Kafka compacts them."""

@@ -53,17 +53,19 @@ def append_logs(
     headers: bool = False,
     decoding: ValueDecoding | None = None,
     commit_bytes: int = COMMIT_BYTES,
+    skip_missing: bool = False,
 ) -> Iterator[Appended]:
     """Append the records of logs; return a row for each partition as it is done.
 
-    decoding: of values, as ValueDecoding.resolve() returns it; by default they are bytes.
+    decoding: of values, as ValueDecoding.resolve() returns it; by default they are bytes. skip_missing: as of
+    ReadableLog.read.
     Raises LogError, CorruptBatch, BrokerError, ConnectionFailed for the logs; DecodeError, RegistryError for values;
     TableError, OptionError for the table. Partitions before the one with an error are then in the table.
     """
     from kwire.records.columns import COLUMNS
 
     columns = [name for name in COLUMNS if headers or name != "headers"]
-    appender = _Appender(table, layout, isolation, columns, decoding, commit_bytes)
+    appender = _Appender(table, layout, isolation, columns, decoding, commit_bytes, skip_missing)
     waiting = list[_New]()
     for log in logs:
         try:
@@ -128,6 +130,7 @@ class _Appender:
     columns: Sequence[str]
     decoding: ValueDecoding | None
     commit_bytes: int
+    skip_missing: bool
 
     def append(self, found: Sequence[_New]) -> Iterator[Appended]:
         """Append partitions, in one commit if possible."""
@@ -178,7 +181,16 @@ class _Appender:
     def _read(self, new: _New, start: int) -> Iterator[pa.RecordBatch]:
         if start < new.end:
             offsets = (start, new.end)
-            for batch in read_offsets(new.log, offsets, self.isolation, self.columns, self.decoding, new.notes.append):
+            rows = read_offsets(
+                new.log,
+                offsets,
+                self.isolation,
+                self.columns,
+                self.decoding,
+                new.notes.append,
+                skip_missing=self.skip_missing,
+            )
+            for batch in rows:
                 new.rows += len(batch)
                 yield batch
 
@@ -219,8 +231,11 @@ def read_offsets(
     columns: Sequence[str],
     decoding: ValueDecoding | None,
     note: Callable[[str], object],
+    *,
+    skip_missing: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records at offsets [start, end) as rows. note: called with what retention has deleted of them.
+    skip_missing: as of ReadableLog.read.
 
     Raises LogError for a log that is shorter than that, and the errors of logs and values.
     """
@@ -234,7 +249,7 @@ def read_offsets(
         )
     if pinned.start_offset > start:
         note(_lost(start, min(pinned.start_offset, end)))
-    batches: Iterable[pa.RecordBatch] = read_pinned(log, pinned, columns)
+    batches: Iterable[pa.RecordBatch] = read_pinned(log, pinned, columns, skip_missing=skip_missing)
     yield from batches if decoding is None else decoding.decode(batches)
 
 

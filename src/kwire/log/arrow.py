@@ -53,6 +53,7 @@ def read_arrow(
     columns: Sequence[str] | None,
     *,
     check_crc: bool,
+    skip_missing: bool,
     max_decompressed_bytes: int,
     threads: int,
 ) -> pa.RecordBatchReader:
@@ -69,6 +70,7 @@ def read_arrow(
         pinned,
         wanted,
         check_crc=check_crc,
+        skip_missing=skip_missing,
         max_decompressed_bytes=max_decompressed_bytes,
         threads=threads,
     )
@@ -82,10 +84,14 @@ def read_pinned(
     *,
     mode: str = "FAILFAST",
     check_crc: bool = True,
+    skip_missing: bool = False,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     threads: int = 1,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a pinned range. columns: as of read_arrow, or with `_corrupt`; mode: as of read_split."""
+    """Yield the rows of a pinned range. columns: as of read_arrow, or with `_corrupt`; mode: as of read_split.
+
+    skip_missing: as of ReadableLog.read.
+    """
     reader = RangeReader(
         columns,
         topic=log.topic,
@@ -98,12 +104,16 @@ def read_pinned(
     )
     for run in pinned.runs:
         yield from reader.read_run(run)
+        if reader.is_whole:
+            run.check_end(reader.reached, pinned.end_offset, skip_missing=skip_missing)
 
 
 class RangeReader:
     """Reads ranges of the segments of one partition at a time, for read_split; reuses its buffers.
 
     offsets: records in [start, end) are returned; the other arguments as in read_split.
+    is_whole: whether the last range ended with its file, without damage. reached: the offset after its last batch, None
+    without one.
     """
 
     def __init__(
@@ -126,6 +136,8 @@ class RangeReader:
         self._errors: list[CorruptBatch] = []
         self._buffer = bytearray()
         self._order = ChunkOffsetCheck()
+        self.is_whole, self._is_damaged = False, False
+        self.reached: int | None = None
         self._ends_in_zeros: Callable[[int], bool] = lambda position: False
         self._reader = ColumnReader(
             tuple(name for name in columns if name != CORRUPT) or ("partition",),
@@ -165,6 +177,7 @@ class RangeReader:
         """Yield the same rows from an open segment file."""
         order = self._order
         order.begin(segment)
+        self.is_whole, self.reached, self._is_damaged = False, None, False
         self._ends_in_zeros = partial(segment.ends_in_zeros, file)
         chunks = Chunks(
             file,
@@ -191,9 +204,12 @@ class RangeReader:
                 raise damage
             region, resume = _skip(segment, file, damage, start_position, stop_position)
             self._errors.append(region)
+            self._is_damaged = True
             chunks.skip_to(stop_position if resume is None else resume)
         self._buffer = chunks.buffer
         yield from self._corrupt_rows()
+        self.is_whole = chunks.position >= file.size() and not self._is_damaged
+        self.reached = order.next_offset if chunks.position > start_position else None
 
     def _damage(self, segment: Segment, file: StoredFile, chunks: Chunks, stop: int) -> CorruptBatch | None:
         """Return the error at the current position; None if the log ends there."""
@@ -215,6 +231,7 @@ class RangeReader:
         if self._mode == "FAILFAST":
             raise error
         self._errors.append(error)
+        self._is_damaged = True
 
     def _rows(self, chunk: memoryview, position: int, file: str) -> Iterator[pa.RecordBatch]:
         start, end = self._offsets

@@ -33,6 +33,11 @@ class ChunkOffsetCheck:
         self._floor = self._ceiling = 0
         self._table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
 
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last batch in order; the segment's base offset before the first."""
+        return self._floor
+
     def begin(self, segment: Segment) -> None:
         """Begin with the first chunk of a segment."""
         self._floor, self._ceiling = segment.base_offset, offset_limit(segment)

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from abc import ABC, abstractmethod
 from bisect import bisect_right
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Self, TypeVar
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.identifiers import TopicPartition
 from kwire.log.file_names import Ignored
+from kwire.log.missing_segments import missing_after
 from kwire.log.offset_checks import check_offsets
 from kwire.log.segment import Segment
 from kwire.log.segment_batches import open_batches
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kwire.log.damage import Damage
+    from kwire.log.partition_log import PartitionLog
     from kwire.log.time_lookup import TimestampAndOffset
     from kwire.log.verify import DirectoryFindings
 
@@ -50,6 +53,8 @@ __all__ = [
     "check_bounds",
 ]
 
+logger = logging.getLogger("kwire.log")
+
 Isolation = Literal["read_uncommitted", "read_committed"]
 ISOLATIONS = ("read_uncommitted", "read_committed")
 
@@ -58,13 +63,28 @@ class Run(NamedTuple):
     """Stored batches in offset order.
 
     segment, file: where they are; file is open until the next run. start_offset: the first one that is wanted.
-    aborted: the aborted transactions among them, for read_committed.
+    aborted: the aborted transactions among them, for read_committed. log: whose segment this is, None for a part of a
+    Fetch response.
     """
 
     segment: Segment
     file: StoredFile
     start_offset: int
     aborted: Sequence[AbortedTransaction] = ()
+    log: PartitionLog | None = None
+
+    def check_end(self, reached: int | None, end_offset: int, *, skip_missing: bool) -> None:
+        """Raise MissingOffsets if wanted offsets after this run are in no segment; log them with skip_missing.
+
+        reached: the offset after its last batch, None to look it up. end_offset: of the read.
+        """
+        if self.log is None:
+            return
+        missing = missing_after(self.log, self.segment, reached, self.start_offset, end_offset)
+        if missing is not None and not skip_missing:
+            raise missing
+        if missing is not None:
+            logger.warning("%s", missing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,17 +251,19 @@ class ReadableLog(ABC):
         isolation: Isolation = "read_uncommitted",
         *,
         check_crc: bool = True,
+        skip_missing: bool = False,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     ) -> Iterator[Record]:
         """Read the records of [start_offset, end_offset) in order, like a consumer: without control records.
 
         end_offset: exclusive; None reads to the log end offset, or to the last stable offset for read_committed.
         Records below log_start_offset are not returned.
-        Raises CorruptBatch at a damaged batch, after the records before it (D-07); LogError for missing or unreadable
-        files; OptionError for a wrong argument.
+        skip_missing: go on after offsets whose segment is missing, with a warning in the log `kwire.log`.
+        Raises CorruptBatch at a damaged batch, after the records before it (D-07); MissingOffsets where a segment is
+        missing; LogError for missing or unreadable files; OptionError for a wrong argument.
         """
         pinned = self.pin(start_offset, end_offset, isolation)
-        return chain.from_iterable(_record_lists(pinned, check_crc, max_decompressed_bytes))
+        return chain.from_iterable(_record_lists(pinned, check_crc, skip_missing, max_decompressed_bytes))
 
     def read_arrow(
         self,
@@ -251,6 +273,7 @@ class ReadableLog(ABC):
         columns: Sequence[str] | None = None,
         *,
         check_crc: bool = True,
+        skip_missing: bool = False,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
         threads: int = 1,
     ) -> pa.RecordBatchReader:
@@ -269,6 +292,7 @@ class ReadableLog(ABC):
             isolation,
             columns,
             check_crc=check_crc,
+            skip_missing=skip_missing,
             max_decompressed_bytes=max_decompressed_bytes,
             threads=threads,
         )
@@ -278,15 +302,17 @@ class ReadableLog(ABC):
         return self.read_arrow().__arrow_c_stream__(requested_schema)
 
 
-def _record_lists(pinned: PinnedRange, check_crc: bool, limit: int) -> Iterator[list[Record]]:
+def _record_lists(pinned: PinnedRange, check_crc: bool, skip_missing: bool, limit: int) -> Iterator[list[Record]]:
     start, end = pinned.start_offset, pinned.end_offset
     skip = AbortedBatches(())
     aborted: Sequence[AbortedTransaction] = ()
     for run in pinned.runs:
         if run.aborted is not aborted:
             skip, aborted = AbortedBatches(run.aborted), run.aborted
+        reached = None
         batches = open_batches(run.segment, run.file, run.start_offset, max_decompressed_bytes=limit)
         for batch in check_offsets(run.segment, batches):
+            reached = batch.next_offset
             if batch.last_offset < start:
                 continue
             if batch.magic == 2 and batch.base_offset >= end:
@@ -300,6 +326,7 @@ def _record_lists(pinned: PinnedRange, check_crc: bool, limit: int) -> Iterator[
                 deque(records, 0)  # not returned, but malformed ones raise, as in read_arrow and in Kafka's consumer
             else:
                 yield from records
+        run.check_end(reached, end, skip_missing=skip_missing)
 
 
 L = TypeVar("L", bound=ReadableLog)

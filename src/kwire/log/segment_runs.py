@@ -41,7 +41,7 @@ def open_runs(log: PartitionLog, start: int, end: int, aborted: Sequence[Aborted
                     if log.has_changed(again):
                         log = again
                         break
-                yield Run(segment, file, offset, aborted)
+                yield Run(segment, file, offset, aborted, log)
             offset = end if segment.next_base is None else max(offset, segment.next_base)
         else:
             return

@@ -15,6 +15,7 @@ from kwire.errors import OptionError
 from kwire.identifiers import MAX_OFFSET, TopicPartition
 from kwire.log.file_names import SegmentFiles, segment_file
 from kwire.log.log_directory import LogDirectory
+from kwire.log.missing_segments import missing_after
 from kwire.log.partition_log import PartitionLog
 from kwire.log.readable_log import ISOLATIONS, Isolation
 from kwire.log.segment import INDEX_TRIES, Segment
@@ -212,7 +213,7 @@ def plan_whole(log: PartitionLog) -> SplitRun:
     start = log.start_of(spans[0].base_offset) if spans else 0
     cuts = []
     for base, next_base, size_bytes, name in spans:
-        if size_bytes and (next_base is None or next_base > start):
+        if (size_bytes or next_base is not None) and (next_base is None or next_base > start):
             other_name = None if name.endswith(".log") else name
             cuts.append(Cut(base, next_base, 0, size_bytes, start, MAX_OFFSET, other_name))
     return _run(log, "read_uncommitted", (), cuts)
@@ -267,8 +268,10 @@ def _cut_segment(segment: Segment, start: int, end: int, split_bytes: int) -> li
     base, next_base = segment.base_offset, segment.next_base
     name = segment.name_of("log")
     other_name = None if name == segment_file(base, "log") else name
-    if next_base is not None and start <= base and next_base <= end and segment.size_bytes <= split_bytes:
+    if next_base is not None and start <= base and next_base <= end and 0 < segment.size_bytes <= split_bytes:
         return _parts(Cut(base, next_base, 0, segment.size_bytes, start, end, other_name), [])
+    if next_base is not None and not segment.size_bytes:  # its reader tells whether its records are missing
+        return [Cut(base, next_base, 0, 0, start, end, other_name)]
     with segment.open() as file:
         first = segment.start_for(file, start)
         stop = _stop_position(segment, file, end)
@@ -360,7 +363,8 @@ def read_split(
     row for each: topic, partition, the first lost offset if known, and the error in `_corrupt`; other columns are null.
     After an invalid header, reading continues at the next batch in the `.index`; without one, the rest of the split is
     one unreadable range.
-    Raises OptionError for a wrong argument, LogError for missing or unreadable files, in every mode.
+    Raises OptionError for a wrong argument, LogError for missing or unreadable files, in every mode. After the rows of
+    a split whose next segment is missing, it raises MissingOffsets.
     """
     yield from SplitReader(columns, mode=mode, check_crc=check_crc, max_decompressed_bytes=max_decompressed_bytes).read(
         split
@@ -399,4 +403,11 @@ class SplitReader:
         if aborted is None:
             aborted = tuple(split_log(split).aborted_transactions(split.start_offset, split.end_offset))
         self._reader.move_to(split.topic, split.partition, (split.start_offset, split.end_offset), aborted)
-        yield from self._reader.read(split_segment(split), split.start_position, split.stop_position)
+        segment = split_segment(split)
+        yield from self._reader.read(segment, split.start_position, split.stop_position)
+        if self._reader.is_whole and self._reader.reached != split.next_base:
+            missing = missing_after(
+                split_log(split), segment, self._reader.reached, split.start_offset, split.end_offset
+            )
+            if missing is not None:
+                raise missing

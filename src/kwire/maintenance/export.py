@@ -61,7 +61,7 @@ class ExportOptions:
     """Options of an export.
 
     headers: include the column. as_base64: keys, payloads and header values of JSON lines in base64. threads: that
-    decompress and decode a log.
+    decompress and decode a log. skip_missing: go on after offsets whose segment is missing, with a warning.
     """
 
     format: Format = "parquet"
@@ -70,6 +70,7 @@ class ExportOptions:
     headers: bool = False
     as_base64: bool = False
     threads: int = 1
+    skip_missing: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -206,7 +207,10 @@ def export_partition(
     log, start, end = retry_on_change(log.reopened(), bounds)
     count, reported, size = 0, 0, log.size_bytes or 0
     if start < end:
-        for batch in log.read_arrow(start, end, options.isolation, options.columns, threads=options.threads):
+        rows_read = log.read_arrow(
+            start, end, options.isolation, options.columns, threads=options.threads, skip_missing=options.skip_missing
+        )
+        for batch in rows_read:
             rows = in_time(batch, wanted)
             if rows.num_rows:
                 output.write(rows)

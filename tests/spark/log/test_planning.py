@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.log.test_missing_segments import lose, make
 from tests.object_store import ObjectStore
 
-from kwire.errors import CorruptBatch, LogError, OptionError
+from kwire.errors import CorruptBatch, LogError, MissingOffsets, OptionError
 from kwire.log import LogDirectory
 from kwire.log.splits import Cut, Split, SplitRun
 from kwire.records import Record, TimestampType, write_batch
@@ -432,6 +433,19 @@ def test_a_missing_segment_fails_the_task_or_is_skipped(ids: Path, caplog: pytes
         read(planned)
     assert read(planned, failOnDataLoss=False) == [row for row in whole if row[2] >= second]
     assert f"skipping offsets [0, {second})" in caplog.text
+
+
+@pytest.mark.parametrize("options", [{}, {"minPartitions": 7}, {"startingOffsets": "earliest", "includeHeaders": True}])
+def test_offsets_between_two_segments_fail_the_task_or_are_skipped(
+    options: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory = lose(make(tmp_path / "data"))
+    planned = tasks(directory, **options)
+    with pytest.raises(MissingOffsets, match=r"offsets 1[0-9]* to 1[0-9]* are in no segment.*failOnDataLoss"):
+        read(planned, **options)
+    rows = read(planned, failOnDataLoss=False, **options)
+    assert [row[2] for row in rows] == [*range(100), *range(200, 300)]
+    assert "are in no segment" in caplog.text
 
 
 def damaged_batches(log: Path, root: Path) -> Iterator[Any]:

@@ -20,6 +20,7 @@ from kwire.cli.options import (
     Offsets,
     Partitions,
     Since,
+    SkipMissing,
     Topics,
     Until,
 )
@@ -81,6 +82,7 @@ def export(
         bool, typer.Option("--base64", help="Keys and values of JSON lines in base64 instead of text.")
     ] = False,
     threads: Annotated[int, typer.Option(min=1, max=256, help="Threads that decompress and decode a log.")] = 1,
+    skip_missing: SkipMissing = False,
     config: ClientConfigs = None,
     config_file: ClientConfigFile = None,
     format: FormatOption = Format.TABLE,
@@ -110,6 +112,7 @@ def export(
         headers=headers,
         as_base64=as_base64,
         threads=threads,
+        skip_missing=skip_missing,
     )
     state = f"{output}.part has the finished part; run the command again to continue"
     if one_file:

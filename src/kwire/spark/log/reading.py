@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from kwire.errors import LogError, Malformed
+from kwire.errors import LogError, Malformed, MissingOffsets
 from kwire.identifiers import MAX_OFFSET
 from kwire.log.splits import Split, SplitReader, SplitRun
 from kwire.spark.log.options import LogOptions
@@ -50,7 +50,8 @@ def read_partition(
 ) -> Iterator[pa.RecordBatch]:
     """Read the rows of one task; called in a worker.
 
-    Deleted files, and topics that were created again, are data loss: LogError, or a warning with failOnDataLoss false.
+    Deleted files, missing segments, and topics that were created again, are data loss: LogError, or a warning with
+    failOnDataLoss false.
     Raises CorruptBatch in mode FAILFAST.
     """
     if not isinstance(partition, LogPartition):
@@ -75,6 +76,10 @@ def _read_splits(partition: LogPartition, reader: SplitReader, options: LogOptio
             continue
         try:
             yield from reader.read(split)
+        except MissingOffsets as error:  # after all rows of the split
+            if options.fail_on_data_loss:
+                raise MissingOffsets(f"{error.what}; to skip them, set failOnDataLoss to false", error.file) from None
+            logger.warning("%s; skipping them", error)
         except LogError as error:
             if options.fail_on_data_loss or not isinstance(error.__cause__, FileNotFoundError):
                 raise
