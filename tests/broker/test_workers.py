@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +18,7 @@ from kwire.broker.workers import THREADS, Workers
 from kwire.records.attributes import Compression
 from tests.broker.test_connection import TIME, asks, fetches, produces
 from tests.broker.wire import RawClient
+from tests.waiting import HANG_S
 
 BOMB_BYTES = 8 << 20
 
@@ -32,7 +34,7 @@ def busy_workers(broker: Broker) -> Iterator[None]:
 
     def work() -> None:
         new_session.release()
-        go_on.wait()
+        go_on.wait(HANG_S)
 
     def occupy(node: Node) -> None:
         for _ in range(THREADS):
@@ -156,37 +158,67 @@ def test_the_jobs_of_a_disconnected_client_are_not_run(broker: Broker) -> None:
         assert other.ask(fetches("left"), 11).responses[0].partitions[0].high_watermark == 0
 
 
-def test_at_most_one_job_per_thread_runs_and_least_used_clients_go_first() -> None:
-    async def scene() -> tuple[list[str], int]:
-        workers = Workers()
-        order: list[str] = []
-        running = most = 0
-        lock, go_on = threading.Lock(), threading.Event()
+def test_at_most_one_job_per_thread_runs() -> None:
+    async def scene() -> None:
+        workers, full, go_on = Workers(), threading.Barrier(THREADS + 1), threading.Event()
 
-        def work(name: str) -> None:
-            nonlocal running, most
-            with lock:
-                running += 1
-                most = max(most, running)
-                order.append(name)
-            go_on.wait()
-            sum(range(300_000 if name == "heavy" else 1))
-            with lock:
-                running -= 1
+        def work() -> None:
+            full.wait(HANG_S)
+            go_on.wait(HANG_S)
 
-        heavy, light = peer("heavy"), peer("light")
-        futures = [workers.run(heavy, lambda: work("heavy")) for _ in range(8)]
-        futures += [workers.run(light, lambda: work("light")) for _ in range(3)]
-        futures[2].cancel()
+        jobs = [workers.run(peer(), work) for _ in range(THREADS)]
+        queued = [workers.run(peer(), lambda n=n: n) for n in range(3)]  # type: ignore[misc]
+        full.wait(HANG_S)
+        assert workers.waiting == queued
+        queued[1].cancel()
+        assert workers.waiting == [queued[0], queued[2]]
         go_on.set()
-        await asyncio.gather(*futures, return_exceptions=True)
+        assert await asyncio.gather(*jobs, queued[0], queued[2]) == [None] * THREADS + [0, 2]
+        assert queued[1].cancelled()
         workers.close()
-        return order, most
 
-    order, most = asyncio.run(scene())
-    assert most <= THREADS
-    assert order.count("heavy") == 7  # one was cancelled before its turn
-    assert order.count("light") == 3
+    asyncio.run(scene())
+
+
+def test_jobs_of_the_clients_that_used_the_threads_least_go_first() -> None:
+    """The heavy client asks before the last light one, which has asked for nothing yet, and waits for it."""
+
+    async def scene() -> list[str]:
+        workers, order = Workers(), list[str]()
+        gates = {name: threading.Event() for name in ("other", "heavy 1", "light 1")}
+
+        def work(name: str, cpu_s: float = 0) -> None:
+            order.append(name)
+            started = time.thread_time()
+            while time.thread_time() - started < cpu_s:
+                pass
+            if name in gates:
+                gates[name].wait(HANG_S)
+
+        heavy, names = peer("heavy"), ("light 1", "light 2", "light 3")
+        others = [workers.run(peer(), lambda: work("other")) for _ in range(THREADS - 1)]  # leaves one thread
+        first = workers.run(heavy, lambda: work("heavy 1", 0.03))
+        lights = [workers.run(peer(name), lambda name=name: work(name)) for name in names]  # type: ignore[misc]
+        gates["heavy 1"].set()
+        await first
+        second = workers.run(heavy, lambda: work("heavy 2"))
+        late = workers.run(peer("late"), lambda: work("late"))
+        gates["light 1"].set()
+        await asyncio.gather(second, late, *lights)
+        gates["other"].set()
+        await asyncio.gather(*others)
+        workers.close()
+        return order
+
+    order = asyncio.run(scene())
+    assert [name for name in order if name != "other"] == [
+        "heavy 1",
+        "light 1",
+        "light 2",
+        "light 3",
+        "late",
+        "heavy 2",
+    ]
 
 
 def test_an_error_in_a_worker_thread_is_set_on_the_future() -> None:

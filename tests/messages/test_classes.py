@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import enum
+import json
 import pickle
 import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +26,8 @@ from kwire.messages import MetadataResponse, registry
 from kwire.messages.base import Message
 from kwire.messages.keyed import KeyedList
 from kwire.messages.metadata_response import MetadataResponseBroker, MetadataResponseTopic
+
+ROOT = Path(__file__).parents[2]
 
 
 def topics(*names: str) -> list[MetadataResponseTopic]:
@@ -56,6 +60,44 @@ def test_fields_are_keyword_arguments() -> None:
         MetadataResponse(5)  # type: ignore[call-arg, misc]
     with pytest.raises(TypeError):
         MetadataResponse(thottle_time_ms=5)  # type: ignore[call-arg]
+
+
+def defined_structs(definition: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return the fields of each struct of a definition file; the message's own under its name."""
+    found = {definition["name"]: definition.get("fields", [])}
+    found |= {each["name"]: each["fields"] for each in definition.get("commonStructs", ())}
+    for fields in list(found.values()):
+        pending = list(fields)
+        while pending:
+            each = pending.pop()
+            if each.get("fields"):
+                found[each["type"].removeprefix("[]")] = each["fields"]
+                pending += each["fields"]
+    return found
+
+
+@pytest.mark.parametrize("release", ["2.8.2", "3.9.1", "4.4.0"])
+def test_classes_have_the_fields_and_keys_of_kafkas_definition_files(release: str) -> None:
+    """Read from the files with nothing of kwire's: structs, names and order of fields, keys of maps, versions."""
+
+    def snake(name: str) -> str:
+        return re.sub(r"(?<=[^A-Z])(?=[A-Z])", "_", name).lower()
+
+    files = sorted((ROOT / "definitions" / f"kafka-{release}").rglob("*.json"))
+    assert len(files) > 130
+    for file in files:
+        definition = json.loads(file.read_text())
+        if definition["validVersions"] == "none":
+            continue
+        cls = registry.get(definition["name"], release)
+        assert str(cls.VALID_VERSIONS) == definition["validVersions"]
+        assert definition.get("apiKey") in (cls.API_KEY, None)
+        for name, fields in defined_structs(definition).items():
+            made: Any = cls if name == definition["name"] else getattr(cls, name)
+            in_order = sorted(fields, key=lambda each: each.get("tag", -1))  # tagged fields last
+            expected = [snake(each["name"]) for each in in_order if each["versions"] != "none"]
+            assert list(made.__struct_fields__) == [*expected, "unknown_tagged_fields"], (release, made)
+            assert tuple(snake(each["name"]) for each in fields if each.get("mapKey")) == made.MAP_KEYS, (release, made)
 
 
 def test_every_class_has_the_layout_that_codecs_require() -> None:

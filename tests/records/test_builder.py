@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import golden
 from tests.records.building import batch
+from tests.records.other_reader import aiokafka_rows
 
 from kwire import native
 from kwire.errors import EncodeError, OptionError
@@ -344,16 +345,23 @@ def test_written_records_are_read_back(rows: list[Any], codec: Compression, base
     for key, value, time, headers, gap in rows:
         records.append(plain(offset, key, value, time, headers))
         offset += gap
-    (built,) = read_batches(write_batch(records, 2, codec, base_offset, keep_offsets=True))
+    data = write_batch(records, 2, codec, base_offset, keep_offsets=True)
+    assert aiokafka_rows(data) == [(r.offset, r.timestamp, r.key, r.value, r.headers) for r in records]
+    (built,) = read_batches(data)
     built.check()
     assert list(built.records()) == records
 
 
 @pytest.mark.requirement("R-30")
-def test_timestamps_more_than_64_bits_apart_round_trip() -> None:
-    """Regression: the delta between -1 and the largest timestamp does not fit 64 bits and was rejected."""
+def test_the_delta_of_timestamps_wraps_at_64_bits_as_javas_does() -> None:
+    """The second record's delta is 2^63, which a Java long holds as -2^63: ten bytes, of which all bits are set."""
     records = [plain(0, None, None, -1), plain(1, None, None, 2**63 - 1)]
-    (built,) = read_batches(write_batch(records))
+    data = write_batch(records)
+    first, second = "0c 00 00 00 01 01 00", "1e 00 ffffffffffffffffff01 02 01 01 00"
+    assert data[DEFAULT_HEADER.size :].hex() == (first + second).replace(" ", "")
+    assert data[27:43].hex() == "ffffffffffffffff7fffffffffffffff"  # base and largest timestamp
+    assert [row[1] for row in aiokafka_rows(data)] == [-1, 2**63 - 1]
+    (built,) = read_batches(data)
     assert list(built.records()) == records
 
 

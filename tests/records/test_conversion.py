@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests import golden
 from tests.records.building import batch, record
+from tests.records.other_reader import aiokafka_rows
 from tests.records.test_builder import plain
 
 from kwire.errors import CorruptBatch, OptionError
@@ -133,6 +134,7 @@ def test_up_conversion_keeps_records_offsets_and_codec(codec: str, source: int, 
         assert (one.producer_id, one.base_sequence, one.partition_leader_epoch) == (-1, -1, -1)
     read = [(r.offset, r.timestamp, r.key, r.value, r.headers) for one in batches for r in one.records()]
     assert read == [(r.offset, r.timestamp if source else -1, r.key, r.value, []) for r in records]
+    assert aiokafka_rows(converted) == read
     assert len(batches) == (1 if codec != "none" or target == 2 else 4)
 
 
@@ -146,9 +148,56 @@ def test_batches_already_in_range_are_not_converted() -> None:
             assert down_convert(data, target) == data
 
 
+def up_conversions() -> list[golden.Line]:
+    """Batches of an older magic that Kafka's validator converted, with the result, in the same codec."""
+    return [
+        line
+        for line in golden.cached("conversions.jsonl.gz")
+        if line["op"] == "validate"
+        and line.get("to_b64")
+        and line["timestamp_type"] == "CreateTime"
+        and line["source_codec"] == line["target_codec"]
+        and max((batch["magic"] for batch in line.get("from_batches", ())), default=2) < line["to_magic"]
+    ]
+
+
+@pytest.mark.parametrize("line", up_conversions(), ids=golden.case_name)
+@pytest.mark.requirement("U-20")
+def test_up_conversion_gives_the_records_of_kafkas_validator(line: golden.Line) -> None:
+    source, theirs = golden.unpack(line["from_b64"]), golden.unpack(line["to_b64"])
+    assert source is not None
+    assert theirs is not None
+    converted = up_convert(source, line["to_magic"])
+    assert converted.records_converted == line["num_converted"]
+
+    def rows(data: bytes) -> list[tuple[Any, ...]]:
+        """A validator numbers the records anew, from 0 here; conversion keeps the offsets."""
+        found = [(one, record) for one in read_batches(data) for record in one.records()]
+        return [
+            (n, one.magic, one.compression, r.timestamp, r.timestamp_type, r.key, r.value, r.headers)
+            for n, (one, r) in enumerate(found)
+        ]
+
+    assert rows(converted) == rows(theirs)
+    assert [r.offset for one in read_batches(converted) for r in one.records()] == [
+        r["offset"] for r in line["from_records"]
+    ]
+
+
 def test_up_and_down_conversion_round_trips() -> None:
-    messages = write_batch([plain(o, b"k", b"v%d" % o, NOW + o) for o in range(5, 25)], 1, "none", 5, keep_offsets=True)
-    assert down_convert(up_convert(messages, 2), 1) == messages
+    """Of the messages that Kafka wrote, so that the bytes are its own."""
+    seen = 0
+    for line in golden.record_sets():
+        messages = golden.unpack(line["b64"])
+        assert messages is not None
+        if (
+            line["magic"] == 1
+            and line["codec"] == "none"
+            and {b["timestampType"] for b in line["batches"]} == {"CreateTime"}
+        ):
+            assert down_convert(up_convert(messages, 2), 1) == messages, line["case"]
+            seen += 1
+    assert seen > 3
 
 
 @pytest.mark.requirement("U-20", "R-24", "R-35")
