@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
-from tests.waiting import HANG_S
+from tests.waiting import HANG_S, until
 
 from kwire.cli.main import run
 from kwire.client import Client
@@ -22,6 +23,7 @@ def serve(*arguments: str, **environment: str) -> tuple[subprocess.Popen[str], s
     """Start the process and return it with its bootstrap servers."""
     process = subprocess.Popen(
         [sys.executable, "-m", "kwire.cli", "serve", "--port", "0", *arguments],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -41,7 +43,7 @@ def test_a_directory_that_cannot_be_created_is_a_one_line_error(
     assert capsys.readouterr().err == f"kwire: {tmp_path}/file/data: cannot be created: Not a directory\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_serve_runs_until_stopped_and_keeps_the_directory(tmp_path: Path, number: signal.Signals) -> None:
     properties = tmp_path / "server.properties"
     properties.write_text("# as Kafka has it\nprocess.roles=broker\nlog.dirs=/var/lib/kafka\nnum.partitions=2\n")
@@ -60,6 +62,59 @@ def test_serve_runs_until_stopped_and_keeps_the_directory(tmp_path: Path, number
     assert "ignored unsupported configs: process.roles, log.dirs" in process.communicate()[1]
 
 
+def test_topics_are_created_before_the_address_is_printed(tmp_path: Path) -> None:
+    place = ["--data-dir", str(tmp_path / "data")]
+    for arguments in (["--topic", "orders:3", "--topic", "other"], ["--topic", "orders", "--topic", "other:1"]):
+        process, servers = serve(*place, *arguments)
+        with Client(servers) as client:
+            counts = {name: len(topic.partitions) for name, topic in client.metadata().topics.items()}
+        assert counts == {"orders": 3, "other": 1}
+        process.terminate()
+        assert process.wait(timeout=HANG_S) == 0
+        process.communicate()
+    assert run(["serve", "--port", "0", *place, "--topic", "orders:2"]) == 2
+    assert LogDirectory(tmp_path / "data").is_clean_shutdown
+
+
+def test_serve_ends_with_standard_input_if_asked(tmp_path: Path) -> None:
+    process, servers = serve("--until", "stdin", TMPDIR=str(tmp_path))
+    assert process.stdin is not None
+    process.stdin.write("is not read\n")
+    process.stdin.flush()
+    with Client(servers) as client:
+        assert client.metadata().topics == {}
+    process.stdin.close()
+    assert process.wait(timeout=HANG_S) == 0
+    assert list(tmp_path.iterdir()) == []
+    for stream in (process.stdout, process.stderr):
+        assert stream is not None
+        stream.close()
+
+
+def test_serve_ends_with_a_killed_parent_if_asked(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "kwire.cli", "serve", "--port", "0", "--until", "parent"]
+    code = f"""if True:
+        import subprocess
+        broker = subprocess.Popen({command}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        print(broker.stdout.readline().decode(), end="", flush=True)
+        input()
+    """
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as parent:
+        assert parent.stdout is not None
+        servers = parent.stdout.readline().strip().removeprefix("BROKERS=")
+        with Client(servers) as client:
+            assert client.metadata().topics == {}
+        assert len(list(tmp_path.iterdir())) == 1
+        parent.kill()
+    until(lambda: not list(tmp_path.iterdir()), "the broker did not end")
+    host, _, port = servers.rpartition(":")
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port))).close()
+
+
 def test_serve_without_a_directory_warns_that_data_is_temporary() -> None:
     process, _ = serve()
     process.terminate()
@@ -72,6 +127,10 @@ def test_serve_without_a_directory_warns_that_data_is_temporary() -> None:
     [
         (["-c", "num.partition=3"], 2, "num_partition"),
         (["-c", "nonsense"], 2, "expected NAME=VALUE"),
+        (["--topic", ":3"], 2, "--topic ':3': expected NAME or NAME:PARTITIONS, such as orders:3"),
+        (["--topic", "orders:"], 2, "--topic 'orders:': expected NAME or NAME:PARTITIONS"),
+        (["--topic", "orders:0"], 2, "--topic 'orders:0': expected NAME or NAME:PARTITIONS"),
+        (["--topic", "a b"], 1, "Topic name is invalid"),
         (["--config-file", "/nowhere/server.properties"], 1, "cannot be read"),
         (["--host", "300.1.2.3"], 2, "cannot listen on"),
         (["--user", "alice"], 2, "--user alice: no password; set KWIRE_USER_ALICE_PASSWORD or --password-file"),

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import gc
 import os
 import re
 import signal
 import threading
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, add_command
-from kwire.errors import LogError, OptionError
+from kwire.errors import LogError, OptionError, counted
+
+if TYPE_CHECKING:
+    from kwire.broker.node import Node
 
 __all__ = ["register"]
 
@@ -23,6 +29,17 @@ NOT_FROM_FILES = frozenset({"listeners", "advertised.listeners", "users"})
 """Settings not read from a config file: its addresses belong to another machine, its users have another form."""
 SECRET_PARTS = ("password", "jaas.config", "secret.key", "users")
 """Substrings of setting names whose values are refused on a command line."""
+
+
+PARENT = os.getppid()
+PARENT_CHECK_S = 0.2
+
+
+class Until(StrEnum):
+    """What ends `kwire serve`, besides signals."""
+
+    STDIN = "stdin"
+    PARENT = "parent"
 
 
 def register(app: typer.Typer) -> None:
@@ -33,6 +50,7 @@ def register(app: typer.Typer) -> None:
         serve,
         "kwire serve --port 9092",
         "kwire serve --data-dir /var/lib/kwire/data -c num.partitions=3",
+        "kwire serve --port 0 --topic orders:3 --until stdin",
         "kwire serve --host 0.0.0.0 --user alice --password-file alice.password",
         section="Broker",
     )
@@ -74,6 +92,21 @@ def serve(
             metavar="FILE",
         ),
     ] = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topic",
+            help="Topic to create if it is missing, with num.partitions or a given number of partitions. Repeatable.",
+            metavar="NAME[:PARTITIONS]",
+        ),
+    ] = None,
+    until: Annotated[
+        Until | None,
+        typer.Option(
+            help="Also stop when standard input ends, or when the parent process has ended: a broker that tests start "
+            "does not outlive them if they are killed."
+        ),
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Connections and logins on standard error.")] = False,
 ) -> int:
     """Run a Kafka broker until Ctrl-C or SIGTERM.
@@ -82,8 +115,6 @@ def serve(
     file, clients authenticate: the listener is SASL_PLAINTEXT, or SASL_SSL with ssl.certfile.
     """
     import logging
-
-    from kwire.broker import Broker
 
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -95,10 +126,25 @@ def serve(
     if "listeners" not in settings:
         protocol = "PLAINTEXT" if not users else "SASL_SSL" if "ssl_certfile" in settings else "SASL_PLAINTEXT"
         settings["listeners"] = f"{protocol}://{f'[{host}]' if ':' in host else host}:{port}"
+    topics = [parse_topic(text) for text in topic or []]
+    return run_broker(data_dir, settings, topics, until)
+
+
+def run_broker(
+    data_dir: str | None, settings: dict[str, Any], topics: list[tuple[str, int | None]], until: Until | None
+) -> int:
+    """Run a broker until a signal, or what else is asked for."""
+    from kwire.broker import Broker
+
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores it
+            signal.signal(number, lambda *_: stop.set())
+    if until is not None:
+        threading.Thread(target=WAITS[until], args=(stop,), name=f"until {until}", daemon=True).start()
     with Broker(data_dir=data_dir, keep_requests=0, **settings) as broker:
+        for name, partitions in topics:
+            broker.call(functools.partial(ensure_topic, name, partitions))
         print(f"BROKERS={broker.bootstrap_servers}", flush=True)
         if data_dir is None:
             terminal.warn("the data is in a temporary directory and is deleted at exit; keep it with --data-dir")
@@ -107,6 +153,41 @@ def serve(
         gc.freeze()
         stop.wait()
     return FINE
+
+
+def parse_topic(text: str) -> tuple[str, int | None]:
+    """Parse NAME or NAME:PARTITIONS. Raises OptionError."""
+    name, colon, count = text.partition(":")
+    if not name or (colon and not (count.isascii() and count.isdigit() and int(count) > 0)):
+        raise OptionError(f"--topic {text!r}: expected NAME or NAME:PARTITIONS, such as orders:3")
+    return name, int(count) if colon else None
+
+
+def ensure_topic(name: str, partitions: int | None, node: Node) -> None:
+    """Create a topic unless it exists. Raises OptionError if it has another number of partitions, BrokerError."""
+    found = node.topics.get(name)
+    if found is None:
+        node.controller.create_topic(name, node.settings.num_partitions if partitions is None else partitions)
+    elif partitions not in (None, len(found.partitions)):
+        raise OptionError(f"--topic {name}:{partitions}: it exists with {counted(len(found.partitions), 'partition')}")
+
+
+def wait_for_stdin(stop: threading.Event) -> None:
+    """Set the event when standard input ends."""
+    with contextlib.suppress(OSError):
+        while os.read(0, 1 << 16):
+            pass
+    stop.set()
+
+
+def wait_for_parent(stop: threading.Event) -> None:
+    """Set the event when the process that started this one has ended."""
+    while os.getppid() == PARENT and not stop.wait(PARENT_CHECK_S):
+        pass
+    stop.set()
+
+
+WAITS = {Until.STDIN: wait_for_stdin, Until.PARENT: wait_for_parent}
 
 
 def _pairs(texts: list[str]) -> dict[str, Any]:
