@@ -12,7 +12,6 @@ __all__ = [
     "FAILS",
     "IMPATIENT",
     "NOTHING",
-    "PINNED",
     "READS",
     "REFUSED",
     "STREAMS",
@@ -296,8 +295,6 @@ FAILS: dict[str, tuple[Options, str]] = {
     "isolation level that is none": ({"subscribe": "many", "kafka.isolation.level": "chaos"}, "isolation.level"),
 }
 EARLIEST = {"startingOffsets": "earliest"}
-# Streams whose start would be another one when it is looked up again.
-PINNED = ("startingOffsets", "startingTimestamp latest")
 # Streams that take the same micro-batches.
 STREAMS: dict[str, Options] = {
     "all at once": {"subscribe": "many", **EARLIEST},

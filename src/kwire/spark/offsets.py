@@ -44,6 +44,7 @@ __all__ = [
     "cut_ranges",
     "for_query",
     "parse_offset_limits",
+    "render_partitions",
     "report_data_loss",
     "resolve_range",
     "resolve_ranges",

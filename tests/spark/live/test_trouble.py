@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 from kwire.broker import Broker
+from kwire.client import Client
 from kwire.errors import BrokerError, ConnectionFailed, LogError
-from kwire.messages import registry
+from kwire.messages import CreateAclsRequest, DeleteAclsRequest, registry
 
 pytest.importorskip("pyspark.sql.datasource")
 pytest.importorskip("confluent_kafka")
@@ -175,14 +177,94 @@ def test_a_topic_deleted_during_a_query_is_reported(broker: Broker, cluster: Clu
         list(offsets(broker.bootstrap_servers, 0, 100))
     with pytest.raises(LogError, match="t not found in this cluster"):
         stream.latestOffset(end)
-    after = strict.latestOffset(end)
-    with pytest.raises(LogError, match="t-0 was deleted; the query had read it up to"):
-        strict.partitions(end, after)
+    with pytest.raises(
+        LogError, match=r"t-0. not found, deleted or not visible to this query, which has read t-0 up to"
+    ):
+        strict.latestOffset(end)
     after = lenient.latestOffset(end)
-    assert positions(after) == {"u": {"0": 0}}
+    assert positions(after) == {"t": {"0": 100}, "u": {"0": 0}}
     assert lenient.partitions(end, after) == []
     for each in (stream, strict, lenient):
         each.stop()
+
+
+ALL, DESCRIBE = 2, 8  # operations
+DENY, ALLOW = 2, 3
+TOPIC_RESOURCE, LITERAL = 2, 3
+
+
+def add_acl(root: Client, topic: str, operation: int, permission: int) -> None:
+    """Add an ACL of alice on a topic."""
+    acl = CreateAclsRequest.AclCreation(
+        resource_type=TOPIC_RESOURCE,
+        resource_name=topic,
+        resource_pattern_type=LITERAL,
+        principal="User:alice",
+        host="*",
+        operation=operation,
+        permission_type=permission,
+    )
+    assert root.request(CreateAclsRequest(creations=[acl])).results[0].error_code == 0
+
+
+def remove_denials(root: Client) -> None:
+    """Remove all ACLs that deny something."""
+    denials = DeleteAclsRequest.DeleteAclsFilter(
+        resource_type_filter=TOPIC_RESOURCE,
+        resource_name_filter=None,
+        pattern_type_filter=LITERAL,
+        principal_filter=None,
+        host_filter=None,
+        operation=DESCRIBE,
+        permission_type=DENY,
+    )
+    assert len(root.request(DeleteAclsRequest(filters=[denials])).filter_results[0].matching_acls) == 2
+
+
+def test_topics_that_an_acl_hides_for_a_moment_are_not_read_again() -> None:
+    # The offsets of a topic that the pattern did not find were dropped, and it was read again from its start.
+    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+    rules = {"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "acls": True, "super_users": "User:root"}
+    with Broker(**rules, users={"root": "r", "alice": "a"}) as broker, ExitStack() as stack:
+        cluster = Cluster(broker.bootstrap_servers, **login, **{"sasl.username": "root", "sasl.password": "r"})
+        root = stack.enter_context(cluster.client)
+        add_acl(root, "*", ALL, ALLOW)
+        for name in ("orders", "other"):
+            cluster.create(name)
+            cluster.write(name, 0, ["value"] * 10)
+        alice = {**login, "bootstrap.servers": broker.bootstrap_servers, "sasl.username": "alice", "sasl.password": "a"}
+        given = {f"kafka.{name}": value for name, value in alice.items()}
+        given |= {"subscribepattern": "^o", "startingoffsets": "earliest"}
+        strict, lenient = (
+            LiveStreamReader(parse_options({**given, "failondataloss": fails}, "stream"), ("offset",))
+            for fails in ("true", "false")
+        )
+        for each in (strict, lenient):
+            stack.callback(each.stop)
+        start = lenient.latestOffset(lenient.initialOffset())
+
+        add_acl(root, "orders", DESCRIBE, DENY)
+        cluster.write("other", 0, ["value"])
+        with pytest.raises(
+            LogError, match=r"\[orders-0\] not found, deleted or not visible .* read orders-0 up to offset 10;"
+        ):
+            strict.latestOffset(start)
+        during = lenient.latestOffset(start)
+        assert positions(during) == {"orders": {"0": 10}, "other": {"0": 11}}
+        (task,) = lenient.partitions(start, during)
+        assert task.ranges == [OffsetRange("other", 0, 10, 11)]
+        # Records of a micro-batch that was planned before are not skipped, as those of a deleted topic are.
+        with pytest.raises(BrokerError, match="topic 'orders': TOPIC_AUTHORIZATION_FAILED"):
+            lenient.partitions({"orders": {"0": 5}}, during)
+
+        add_acl(root, "other", DESCRIBE, DENY)
+        assert lenient.latestOffset(during) == during
+        remove_denials(root)
+        cluster.write("orders", 0, ["value"])
+        for each in (strict, lenient):
+            after = each.latestOffset(during)
+            (task,) = each.partitions(during, after)
+            assert task.ranges == [OffsetRange("orders", 0, 10, 11)]
 
 
 def positions(offset: dict[str, Any]) -> dict[str, Any]:

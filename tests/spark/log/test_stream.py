@@ -72,6 +72,11 @@ def batch(
     return end, rows_between(stream, start, end)
 
 
+def position(end: dict[str, Any]) -> dict[str, Any]:
+    """Return the end of a first micro-batch without the start in it."""
+    return {name: offsets for name, offsets in end.items() if not name.startswith("#start=")}
+
+
 def rows_between(stream: LogStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[tuple[int, int]]:
     return [
         row
@@ -104,8 +109,9 @@ def test_a_stream_may_start_before_its_topic_exists_in_a_broker_directory(
     with LogManager.open(tmp_path / "data", now_ms=NOW_MS, default_config=SMALL) as logs:
         logs.write_checkpoints()
         stream = reader(logs)
-        start = stream.initialOffset()
+        start, rows = batch(stream, stream.initialOffset())
         assert "no topic of this query in" in caplog.text
+        assert (start, rows) == ({"#start={}": {}, **MARK}, [])
         assert batch(stream, start) == (start, [])
         write(logs, 0, 5)
         end, rows = batch(stream, start)
@@ -137,7 +143,7 @@ def test_a_stream_starts_at_the_latest_offsets_and_respects_limits(logs: LogMana
     assert sizes == [20, 20, 10]
     waiting = reader(logs, minOffsetsPerTrigger=70)
     first = waiting.latestOffset(waiting.initialOffset(), waiting.getDefaultReadLimit())
-    assert first == {
+    assert position(first) == {
         "t": {"0": 60},
         **MARK,
     }  # a new query reads all available records, as with Spark's source
@@ -166,7 +172,7 @@ def test_a_stream_from_latest_misses_no_record_written_during_startup(logs: LogM
     write(logs, 0, 50)
     killed = reader(logs, **start)
     end = killed.latestOffset(killed.initialOffset())
-    assert end == {"t": {"0": 50}, **MARK}
+    assert end == {"t": {"0": 50}, '#start={"t":{"0":50}}': {}, **MARK}
     write(logs, 0, 10)
     assert rows_between(killed, killed.initialOffset(), end) == []  # planned in the same run
     again = reader(logs, **start)
@@ -185,9 +191,131 @@ def test_available_now_reads_records_written_during_startup_once(logs: LogManage
     stream = reader(logs, startingOffsets="latest")
     stream.prepareForTriggerAvailableNow()
     write(logs, 0, 10)
-    start = stream.initialOffset()
-    for _ in range(2):
-        assert batch(stream, start) == ({"t": {"0": 60}, **MARK}, [])
+    end, rows = batch(stream, stream.initialOffset())
+    assert (position(end), rows) == ({"t": {"0": 60}, **MARK}, [])
+    assert batch(stream, end) == (end, [])
+
+
+START_OPTIONS: dict[str, dict[str, Any]] = {
+    "earliest": {"startingOffsets": "earliest"},
+    "latest": {"startingOffsets": "latest"},
+    "offsets": {"startingOffsets": '{"t":{"0":4}}'},
+    "timestamp": {"startingTimestamp": NOW_MS + 1, "startingOffsetsByTimestampStrategy": "latest"},
+}
+
+
+@pytest.mark.parametrize("again", START_OPTIONS)
+@pytest.mark.parametrize(("first", "rows"), [("earliest", 10), ("latest", 0), ("offsets", 6), ("timestamp", 0)])
+def test_a_first_micro_batch_that_failed_is_repeated_whatever_the_start_options(
+    logs: LogManager, first: str, rows: int, again: str
+) -> None:
+    # Spark asks for the start again: with other options, the records up to the end were lost, or read without need.
+    write(logs, 0, 10)
+    failed = reader(logs, **START_OPTIONS[first])
+    start = failed.initialOffset()
+    end = failed.latestOffset(start)
+    failed.partitions(failed.initialOffset(), end)  # and now the sink fails
+    write(logs, 0, 5)
+    stream = reader(logs, **START_OPTIONS[again])
+    assert rows_between(stream, stream.initialOffset(), end) == [(0, n) for n in range(10 - rows, 10)]
+    end, found = batch(stream, end)
+    assert (end, found) == ({"t": {"0": 15}, **MARK}, [(0, n) for n in range(10, 15)])
+    assert batch(stream, end) == (end, [])
+
+
+def test_records_deleted_before_a_failed_first_micro_batch_is_repeated_are_data_loss(logs: LogManager) -> None:
+    write(logs, 0, 10)
+    failed = reader(logs)
+    end = failed.latestOffset(failed.initialOffset())
+    logs.logs["t", 0].roll(NOW_MS)
+    logs.logs["t", 0].delete_records(5)
+    logs.write_checkpoints()
+    for again in START_OPTIONS.values():
+        strict, lenient = reader(logs, **again), reader(logs, failOnDataLoss=False, **again)
+        if "4" not in str(again):  # an offset that was deleted fails at once
+            with pytest.raises(LogError, match=r"offsets \[0, 5\) of t-0 were deleted before they were read"):
+                strict.partitions(strict.initialOffset(), end)
+        assert rows_between(lenient, lenient.initialOffset(), end) == [(0, n) for n in range(5, 10)]
+
+
+def test_the_first_micro_batch_keeps_its_start_in_spark_4_1(logs: LogManager) -> None:
+    # Spark 4.1 passes no start to latestOffset, and asks for the initial offset after it.
+    write(logs, 0, 10)
+    failed = reader(logs)
+    end = failed.latestOffset()
+    write(logs, 0, 5)
+    assert rows_between(failed, failed.initialOffset(), end) == [(0, n) for n in range(10)]
+    again = reader(logs, startingOffsets="latest")
+    assert rows_between(again, again.initialOffset(), end) == [(0, n) for n in range(10)]
+    after = again.latestOffset()
+    assert rows_between(again, end, after) == [(0, n) for n in range(10, 15)]
+    assert again.latestOffset() == after
+    # A restart after a micro-batch that was completed, also with start options that are no longer valid.
+    for options in ({}, {"startingOffsets": '{"u":{"0":4}}'}):
+        stream = reader(logs, **options)
+        idle = stream.latestOffset()
+        assert rows_between(stream, after, idle) == []
+        assert stream.latestOffset() == idle
+        write(logs, 0, 1)
+        after = stream.latestOffset()
+        assert len(rows_between(stream, idle, after)) == 1
+
+
+def test_partitions_that_are_absent_for_a_moment_are_not_read_again(
+    logs: LogManager, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Their offsets were dropped, and what came back was a new partition.
+    ids = {"t": OLD, "u": NEW}
+    for topic, partition in (("t", 0), ("t", 1), ("u", 0)):
+        write(logs, partition, 10, topic, topic_id=ids[topic])
+    strict, lenient = (reader(logs, failOnDataLoss=fails) for fails in (True, False))
+    start, _ = batch(lenient, lenient.initialOffset())
+    for gone in (["t-1"], ["t-0", "t-1"], ["t-0", "t-1", "u-0"]):
+        for name in gone:
+            (Path(logs.path) / name).rename(tmp_path / name)
+        Path(logs.path, "meta.properties").touch()
+        with pytest.raises(LogError, match=f"not found, deleted or not visible.* read {gone[0]} up to offset 1"):
+            strict.latestOffset(start)
+        caplog.clear()
+        for _ in range(3):
+            assert batch(lenient, start) == (start, [])
+        assert [f"[{', '.join(gone)}] not found" in each for each in caplog.messages].count(True) == 1
+        if "u-0" not in gone:
+            write(logs, 0, 5, "u")
+            start, rows = batch(lenient, start)
+            assert len(rows) == 5
+        for name in gone:
+            (tmp_path / name).rename(Path(logs.path) / name)
+        assert batch(lenient, start) == (start, [])
+    write(logs, 1, 3)
+    assert batch(lenient, start)[1] == [(1, n) for n in range(10, 13)]
+    assert strict.latestOffset(start) == lenient.latestOffset(start)
+
+
+def test_a_topic_recreated_while_it_was_absent_is_read_from_its_start(logs: LogManager) -> None:
+    write(logs, 0, 10, topic_id=OLD)
+    write(logs, 0, 1, topic="u")
+    stream = reader(logs, failOnDataLoss=False)
+    start, _ = batch(stream, stream.initialOffset())
+    logs.delete("t", 0, now_ms=NOW_MS)
+    assert batch(stream, start) == (start, [])
+    write(logs, 0, 12, topic_id=NEW)
+    end, rows = batch(stream, start)
+    assert (position(end), rows) == ({"t": {"0": 12}, "u": {"0": 1}, **NEW_ID, **MARK}, [(0, n) for n in range(12)])
+
+
+def test_a_topic_without_an_id_is_forgotten_unless_it_is_the_only_one(logs: LogManager) -> None:
+    # It may be another topic when it comes back, and its first records would be skipped.
+    write(logs, 0, 10)
+    write(logs, 0, 1, topic="u")
+    stream = reader(logs, failOnDataLoss=False)
+    start, _ = batch(stream, stream.initialOffset())
+    logs.delete("t", 0, now_ms=NOW_MS)
+    start, _ = batch(stream, start)
+    assert start == {"u": {"0": 1}, **MARK}
+    logs.write_checkpoints()
+    logs.delete("u", 0, now_ms=NOW_MS)
+    assert batch(stream, start) == (start, [])
 
 
 def test_a_repeated_batch_has_the_same_rows_and_tasks_after_file_changes(
@@ -265,9 +393,14 @@ def test_deleted_records_and_partitions_fail_the_query_or_are_skipped(logs: LogM
     assert sorted(rows) == [(0, n) for n in range(40, 50)] + [(1, n) for n in range(50)]
     planned = {"t": {"0": 50, "1": 60}}  # a batch that was planned, and then its partition went
     logs.delete("t", 1, now_ms=NOW_MS)
+    with pytest.raises(
+        LogError, match=r"t-1. not found, deleted or not visible to this query, which has .* t-1 up to offset 50"
+    ):
+        strict.latestOffset(end)
+    after = {"t": {"0": 50}, **MARK}
+    assert batch(lenient, end) == (after, [])
     with pytest.raises(LogError, match="t-1 was deleted; the query had read it up to offset 50"):
-        batch(strict, end)
-    assert batch(lenient, end) == ({"t": {"0": 50}, **MARK}, [])
+        strict.partitions(end, after)
     with pytest.raises(LogError, match=r"offsets \[50, 60\) of t-1 were deleted before they were read"):
         strict.partitions(end, planned)
     assert not lenient.partitions(end, planned)
@@ -287,7 +420,7 @@ def test_a_recreated_topic_is_detected_by_its_id(
     write(logs, 0, 1, topic="u")
     strict = reader(logs)
     start, _ = batch(strict, strict.initialOffset())
-    assert start == {"t": {"0": 50, "1": 5}, "u": {"0": 1}, **OLD_ID, **MARK}
+    assert position(start) == {"t": {"0": 50, "1": 5}, "u": {"0": 1}, **OLD_ID, **MARK}
     for partition in (0, 1):
         logs.delete("t", partition, now_ms=NOW_MS)
     write(logs, 0, count, topic_id=NEW)

@@ -107,7 +107,11 @@ class LiveCluster:
         self.client.close()
 
     def _topics(self, names: list[str] | None) -> Mapping[str, Topic]:
+        """Look up topics by name, or all that are visible. Raises BrokerError for a named one that is not readable."""
         topics = self.client.metadata(names).topics
+        for topic in topics.values():
+            if topic.error_code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) and names is not None:
+                raise BrokerError(f"topic {topic.name!r}: {topic.error_code.name}", topic.error_code)
         self._ids = {name: topic.topic_id for name, topic in topics.items() if topic.topic_id is not None}
         return topics
 
@@ -152,9 +156,6 @@ class LiveCluster:
             case Matching():
                 names = None
         found = self._topics(names)
-        for topic in found.values():
-            if topic.error_code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) and names is not None:
-                raise BrokerError(f"topic {topic.name!r}: {topic.error_code.name}", topic.error_code)
         available = [(name, number) for name, topic in found.items() for number in topic.partitions]
         selected, missing = select(selection, available)
         if missing:

@@ -63,20 +63,22 @@ def next_ranges(
     def lost(what: str, remedy: str = "continue with the remaining records") -> None:
         report_data_loss(what, remedy, fail=fail_on_data_loss)
 
-    first = earliest(list(end.offsets))
-    current = topic_ids({topic for topic, _ in end.offsets})
-    replaced = end.recreated(current)
-    for topic in sorted(replaced):
-        lost(_recreated(topic, end, current, " after this micro-batch was planned"), "skip the deleted records")
-    start, end = start.without(replaced), end.without(replaced)
     replaced = start.recreated(end.topic_ids)
     for topic in sorted(replaced):
         lost(_recreated(topic, start, end.topic_ids), "read the new topic from its beginning")
     starts, ends = start.without(replaced).offsets, end.offsets
     for topic, partition in sorted(starts.keys() - ends.keys()):
         lost(f"{topic}-{partition} was deleted; the query had read it up to offset {starts[topic, partition]}")
+    changed = [key for key in sorted(ends) if starts.get(key) != ends[key]]  # others may be invisible, and lose nothing
+    first = earliest(changed) if changed else {}
+    current = topic_ids({topic for topic, _ in changed})
+    replaced = end.recreated(current)
+    for topic in sorted(replaced):
+        lost(_recreated(topic, end, current, " after this micro-batch was planned"), "skip the deleted records")
     ranges = []
-    for key in sorted(ends):
+    for key in changed:
+        if key[0] in replaced:
+            continue
         name = f"{key[0]}-{key[1]}"
         begin = starts.get(key)
         if begin is None:

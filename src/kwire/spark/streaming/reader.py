@@ -13,29 +13,19 @@ import math
 import time
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, Protocol, TypeVar
+from contextlib import suppress
+from dataclasses import replace
+from typing import ClassVar, Generic, NoReturn, Protocol, TypeVar
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from kwire.errors import KwireError
 from kwire.identifiers import TopicPartition
-from kwire.spark.offsets import (
-    LATEST,
-    Bounds,
-    GlobalOffset,
-    NoMatch,
-    OffsetLimit,
-    OffsetRange,
-    SpecificOffsets,
-    resolve_ranges,
-)
+from kwire.spark.offsets import Bounds, OffsetRange, render_partitions, report_data_loss, resolve_ranges
 from kwire.spark.options.query import QueryOptions
 from kwire.spark.streaming.micro_batch import has_enough_offsets, next_ranges, rate_limit
 from kwire.spark.streaming.position import Json, Offsets, Position, TopicIds
 from kwire.spark.worker import avoid_tcp_delays
-
-if TYPE_CHECKING:
-    pass
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
@@ -90,7 +80,9 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
         self._offset_source: S | None = None
         self._target: Position | None = None  # of Trigger.AvailableNow
         self._reported = Position({})
-        self._is_first = self._is_first_planned = False  # the micro-batch that starts at initialOffset()
+        self._initial: Json | None = None  # what initialOffset() returned last, until the first micro-batch is complete
+        self._last_end: Position | None = None  # Spark 4.1 passes no start to latestOffset
+        self._absent: set[TopicPartition] = set()
         self._last_due = -math.inf  # by time.monotonic()
 
     def __getstate__(self) -> dict[str, object]:
@@ -118,11 +110,15 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
     def initialOffset(self) -> Json:  # noqa: N802 (Spark's name)
         """Return where a query without a checkpoint starts.
 
-        Spark does not store the result: it calls again when it plans the first micro-batch, and for every retry.
+        Spark does not store the result: it calls again when it plans the first micro-batch, and for every retry. The
+        end of that micro-batch therefore has the start as well.
         """
-        self._is_first, self._is_first_planned = True, False
+        self._initial = self._position(self._resolve_start()).render(self.format_name)
+        return self._initial
+
+    def _resolve_start(self) -> Offsets:
         ranges = resolve_ranges(self.offset_source.bounds(), self.options)
-        return self._position({(each.topic, each.partition): each.start for each in ranges}).render(self.format_name)
+        return {(each.topic, each.partition): each.start for each in ranges}
 
     def _position(self, offsets: Offsets) -> Position:
         return Position(offsets, self.offset_source.topic_ids({topic for topic, _ in offsets}))
@@ -146,23 +142,26 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
     def latestOffset(self, start: Json | None = None, limit: ReadLimit | None = None) -> Json:  # noqa: N802
         """Return the end of the next micro-batch.
 
-        start: end of the previous one. Spark 4.1 passes neither start nor limit.
+        start: end of the previous one. Spark 4.1 passes neither start nor limit. Raises LogError for deleted
+        partitions, before Spark stores the micro-batch: the query continues when they are available again.
         """
-        if self._is_first_planned:
-            self._is_first = self._is_first_planned = False
-        if self._is_first and start is not None and _start_may_change(self.options.start, self.options.no_match):
-            self._last_due = time.monotonic()
-            return start  # an empty micro-batch stores the start, and later ones continue from it
+        if start is None:
+            return self._latest_without_start().render(self.format_name)
+        begin = Position.parse(start, self.format_name)
+        end = self._end_after(begin, limit)
+        if start == self._initial:
+            return replace(end, first_start=begin.offsets).render(self.format_name)
+        self._initial = None
+        is_same = (end.offsets, end.topic_ids) == (begin.offsets, begin.topic_ids)
+        return start if is_same else end.render(self.format_name)
+
+    def _end_after(self, start: Position, limit: ReadLimit | None) -> Position:
         found = self._target if self._target is not None else self._latest()
         self._reported = found
-        if start is None:
-            return found.render(self.format_name)
-        # deleted partitions are not in the end; next_ranges reports them as data loss
-        begin = Position.parse(start, self.format_name)
-        known_ids = {topic: known for topic, known in begin.topic_ids.items() if topic not in found.topic_ids}
+        known_ids = {topic: known for topic, known in start.topic_ids.items() if topic not in found.topic_ids}
         ids = found.topic_ids | known_ids
-        begin = begin.without(begin.recreated(ids))
-        latest = found.offsets
+        begin = start.without(start.recreated(ids))
+        latest = found.offsets | self._absent_offsets(begin, found)
         if self._target is not None:  # may be older than the start
             latest = {key: max(offset, begin.offsets.get(key, offset)) for key, offset in latest.items()}
         new = [key for key in latest if key not in begin.offsets]
@@ -170,14 +169,59 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
         known = {key: offset for key, offset in known.items() if key in latest}
         limits = self.options.limits
         if isinstance(limit, ReadAllAvailable) and self._target is None:
-            return Position(latest, ids).render(self.format_name)
+            return Position(latest, ids)
         waited_ms = (time.monotonic() - self._last_due) * 1000
         if self._target is None and not has_enough_offsets(limits, known, latest, waited_ms):
             return start
         self._last_due = time.monotonic()
         if limits.max_offsets is not None:
             latest = rate_limit(limits.max_offsets, known, latest)
-        return Position(latest, ids).render(self.format_name)
+        return Position(latest, ids)
+
+    def _latest_without_start(self) -> Position:
+        """Return the end of the next micro-batch in Spark 4.1, which asks for the initial offset after the first one.
+
+        It passes no start, so the first end of each run has the start of a new query: only micro-batch 0 uses it.
+        """
+        self._initial = None
+        last, first_start = self._last_end, None
+        if last is None:
+            with suppress(KwireError):  # a query with a checkpoint may have start options that are no longer valid
+                first_start = self._resolve_start()
+        found = self._reported = self._latest()
+        begin = last or Position({})
+        begin = begin.without(begin.recreated(found.topic_ids))
+        end = Position(found.offsets | self._absent_offsets(begin, found), begin.topic_ids | found.topic_ids)
+        if last is not None and (end.offsets, end.topic_ids) == (last.offsets, last.topic_ids):
+            return last
+        self._last_end = replace(end, first_start=first_start)
+        return self._last_end
+
+    def _absent_offsets(self, begin: Position, found: Position) -> Offsets:
+        """Return the offsets of partitions that are no longer found, to continue there when they are visible again.
+
+        Partitions of a topic can be invisible for a moment, to an account that loses the right Describe for example. A
+        topic without an id is not kept, because it could be another one when it comes back; but an empty list of
+        partitions replaces nothing, as in Spark's source (SPARK-41375). Raises LogError with failOnDataLoss true.
+        """
+        absent = {key: offset for key, offset in begin.offsets.items() if key not in found.offsets}
+        if absent and self.options.fail_on_data_loss:
+            (topic, partition), offset = min(absent.items())
+            report_data_loss(
+                f"{render_partitions(absent)} not found, deleted or not visible to this query, which has read "
+                f"{topic}-{partition} up to offset {offset}",
+                "continue with the other partitions",
+                fail=True,
+            )
+        kept = {key: offset for key, offset in absent.items() if key[0] in begin.topic_ids or not found.offsets}
+        if kept.keys() - self._absent:
+            logger.warning(
+                "%s not found, deleted or not visible to this query; failOnDataLoss is false: the query will keep "
+                "the offsets, and continue there if they are found again",
+                render_partitions(kept),
+            )
+        self._absent = set(kept)
+        return kept
 
     def reportLatestOffset(self) -> Json | None:  # noqa: N802
         """Return the latest offsets for the query's progress."""
@@ -186,12 +230,9 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
     def partitions(self, start: Json, end: Json) -> Sequence[InputPartition]:
         """Return the tasks of one micro-batch: equal tasks for equal offsets. Raises LogError for data loss."""
         begin, finish = Position.parse(start, self.format_name), Position.parse(end, self.format_name)
-        if self._is_first:
-            self._is_first_planned = True
-            # An earlier run has planned this batch, and saw fewer partitions and smaller end offsets.
-            known = begin.offsets.items()
-            offsets = {key: min(offset, finish.offsets[key]) for key, offset in known if key in finish.offsets}
-            begin = Position(offsets, begin.topic_ids)
+        if start == self._initial:
+            begin = _start_of_first(begin, finish)
+        self._last_end = finish
         ranges = next_ranges(
             begin,
             finish,
@@ -202,7 +243,7 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
         return self.plan_tasks(ranges)
 
     def stop(self) -> None:
-        """Close the offset source; the query has finish."""
+        """Close the offset source; the query has finished."""
         if self._offset_source is not None:
             self._offset_source.close()
             self._offset_source = None
@@ -224,14 +265,15 @@ class InvalidStreamReader(DataSourceStreamReader):
     initialOffset = latestOffset = partitions = read = _fail  # noqa: N815 (Spark's names)
 
 
-def _start_may_change(start: OffsetLimit | None, no_match: NoMatch) -> bool:
-    """Return whether records that arrive later change the offsets that a start resolves to."""
-    match start:
-        case None:
-            return False
-        case GlobalOffset(offset):
-            return offset == LATEST
-        case SpecificOffsets(offsets):
-            return LATEST in offsets.values()
-        case _:
-            return no_match == "latest"
+def _start_of_first(begin: Position, end: Position) -> Position:
+    """Return the start of the first micro-batch: of the run that planned it, which may have had other start options.
+
+    begin: what the options resolve to now.
+    """
+    if end.first_start is not None:
+        return Position(end.first_start)
+    # The checkpoint is one of Spark's Kafka source, which keeps the start in a file that Python sources cannot read.
+    return Position(
+        {key: min(offset, end.offsets[key]) for key, offset in begin.offsets.items() if key in end.offsets},
+        begin.topic_ids,
+    )
