@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -116,6 +117,45 @@ def test_only_a_long_unused_session_is_evicted() -> None:
     second = sessions.view(request(NO_SESSION, 0, 1), VERSION).session_id
     assert second not in (NO_SESSION, first)
     assert len(sessions) == 1
+
+
+def test_a_session_is_evicted_once_it_was_unused_for_longer_than_the_time() -> None:
+    for unused_ms, is_evicted in ((EVICTION_MS, False), (EVICTION_MS + 1, True)):
+        clock = ManualClock()
+        sessions = FetchSessions(clock, limit=2)
+        used, unused = new_session(sessions, 0), new_session(sessions, 0)
+        clock.advance(unused_ms)
+        sessions.view(request(used, 1), VERSION)
+        assert (new_session(sessions, 0) != NO_SESSION) is is_evicted
+        with pytest.raises(BrokerError) if is_evicted else contextlib.nullcontext():
+            sessions.view(request(unused, 1), VERSION)
+        assert sessions.view(request(used, 2), VERSION).session_id == used
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "size", "is_evicted"),
+    [
+        (EVICTION_MS, 9, False),  # too young to go
+        (EVICTION_MS + 1, 1, False),
+        (EVICTION_MS + 1, 2, False),  # of the same size: the session that exists stays, as in Kafka's EvictableKey
+        (EVICTION_MS + 1, 3, True),
+    ],
+)
+def test_of_sessions_in_use_the_smallest_old_one_makes_room_for_a_larger_one(
+    age_ms: int, size: int, is_evicted: bool
+) -> None:
+    clock = ManualClock()
+    sessions = FetchSessions(clock, limit=3)
+    large, small = new_session(sessions, *range(5)), new_session(sessions, 0, 1)
+    clock.advance(age_ms)
+    for each in (large, small):
+        sessions.view(request(each, 1), VERSION)
+    young = new_session(sessions, 0)
+    assert (new_session(sessions, *range(size)) != NO_SESSION) is is_evicted
+    for each, is_left in ((large, True), (small, not is_evicted), (young, True)):
+        epoch = 1 if each == young else 2
+        with contextlib.nullcontext() if is_left else pytest.raises(BrokerError):
+            assert sessions.view(request(each, epoch), VERSION).session_id == each
 
 
 def test_watermarks_sent_with_an_error_are_sent_again(sessions: FetchSessions) -> None:

@@ -106,6 +106,29 @@ def test_an_error_that_is_not_retriable_resets_the_sequence_to_the_first_lost_ba
     assert written(broker, "spoilt", 0) == [0, 1, 9]
 
 
+@pytest.mark.parametrize(
+    ("first", "bases"),
+    [
+        (2**31 - 4, [2**31 - 4, 2**31 - 2, 0]),  # the second batch ends with the largest number
+        (2**31 - 3, [2**31 - 3, 2**31 - 1, 1]),  # the second batch has the largest number and 0
+        (2**31 - 2, [2**31 - 2, 0, 2]),
+        (2**31 - 1, [2**31 - 1, 1, 3]),
+    ],
+)
+def test_sequence_numbers_wrap_to_zero_as_kafkas(broker: Broker, first: int, bases: list[int]) -> None:
+    """DefaultRecordBatch.incrementSequence; the broker's log refuses any other number as out of order."""
+    topic = f"wraps-{first}"
+    with Client(broker.bootstrap_servers, **SOON) as client, Producer(client) as producer:
+        create(client, topic, 1)
+        producer.fields(topic, 0)  # which asks for the producer id
+        producer._sequences[topic, 0] = first
+        for n in range(3):
+            producer.send_all([batch(producer, topic, 0, n)])
+        stored = [one for fetched in client.read(topic, 0, 0, 6) for one in read_batches(fetched.records)]
+    assert [one.base_sequence for one in stored] == bases
+    assert written(broker, topic, 0) == [0, 1, 2]
+
+
 def test_without_idempotence_one_round_is_in_flight(broker: Broker) -> None:
     settings = {"acks": "1", "enable.idempotence": "false"}
     with Client(broker.bootstrap_servers, **settings) as client:

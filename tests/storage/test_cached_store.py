@@ -59,6 +59,31 @@ def test_a_rewritten_file_is_read_again(cached: CachedStore, object_store: Objec
         cached.open("a-1/x")
 
 
+@pytest.mark.parametrize("lost", [1, 999, 1000, 1001])
+def test_a_torn_read_is_not_served_again(
+    cached: CachedStore, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch, lost: int
+) -> None:
+    """The response ends early, as of an object that is replaced by a shorter one while it is read."""
+    monkeypatch.setattr(cached_store, "BLOCK_BYTES", 1000)
+    whole, object_fs = bytes(range(256)) * 40, object_store.fs
+    with cached.open("a-0/x") as file:
+        object_fs.pipe_file("cached/data/a-0/x", whole[: 3500 - lost])
+        assert file.pread(1500, 2000) == whole[1500 : 3500 - lost]
+        object_fs.pipe_file("cached/data/a-0/x", whole)
+        assert file.pread(1500, 2000) == whole[1500:3500]
+        assert file.pread(0, len(whole)) == whole
+
+
+def test_a_small_file_that_was_read_in_part_is_read_again(cached: CachedStore, object_store: ObjectStore) -> None:
+    assert [entry.size_bytes for entry in cached.list("a-1") if entry.name == "x"] == [3]
+    for data in (b"on", b"", b"ones", b"one"):
+        object_store.fs.pipe_file("cached/data/a-1/x", data)
+        assert cached.read_all("a-1/x") == data
+    object_store.requests.clear()
+    assert cached.read_all("a-1/x") == b"one"
+    assert object_store.requests == []
+
+
 def test_the_cache_is_bounded(cached: CachedStore, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cached_store, "BLOCK_BYTES", 1000)
     monkeypatch.setattr(cached_store, "MOST_BYTES", 3500)

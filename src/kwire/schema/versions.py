@@ -84,8 +84,9 @@ class Versions:
 def _number(digits: str, text: str) -> int:
     if not (digits.isascii() and digits.isdigit()):
         raise ValueError(f"invalid version range {text!r}: expected none, N, N-M or N+")
-    # Length first: int() of a megabyte of digits takes seconds.
-    if len(digits.lstrip("0")) > 5 or int(digits) > MAX_VERSION:
+    digits = digits.lstrip("0") or "0"
+    # Length first: int() of a megabyte of digits takes seconds, or fails.
+    if len(digits) > 5 or int(digits) > MAX_VERSION:
         raise ValueError(f"invalid version range {text!r}: versions are 0 to {MAX_VERSION}")
     return int(digits)
 
