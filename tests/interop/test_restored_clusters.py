@@ -11,18 +11,21 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, ConfigResource
 from tests.interop.test_sink_boots import complaints
 from tests.maintenance.cut.busy import QUIET, Load, check_cut, create
 from tests.maintenance.cut.test_gaps import make
 from tests.maintenance.cut.test_run import drawn_point
+from tests.maintenance.test_accepted_configs import source_of_3_9
 from tests.waiting import HANG_S
 from tools import kafka
 
 from kwire.client import Client
 from kwire.client.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
+from kwire.internal_topics.metadata_versions import RELEASES
 from kwire.log import LogDirectory
 from kwire.log.internal import replay_groups
+from kwire.maintenance.adopt import apply_adoption, plan_adoption
 from kwire.maintenance.cut import AtOffsets, AtTime, CutOptions, cut_directory
 from kwire.maintenance.pull import pull
 
@@ -252,4 +255,23 @@ def test_javas_consumer_reaches_the_end_of_a_log_that_was_cut_in_a_gap(version: 
         assert producer.flush(HANG_S) == 0
         out = kafka.java("ReadToEnd", servers, "t", "0", "20", version=version, classes=classes, heap="128m")
         assert out.split("\n")[:2] == ["0 1 2 3 4 150", "151 151"]
+    assert complaints(tmp_path) == []
+
+
+@pytest.mark.parametrize("how", ["restored", "adopted"])
+def test_kafka_4_starts_on_a_cluster_whose_segments_were_smaller_than_it_accepts(how: str, tmp_path: Path) -> None:
+    source = source_of_3_9(tmp_path / "source")
+    now_ms, release = time.time_ns() // 1_000_000, RELEASES["4.0"]
+    if how == "restored":
+        cut_directory(
+            str(source), str(tmp_path / "data"), AtTime(time_ms=now_ms), CutOptions(release=release), now_ms=now_ms
+        )
+    else:
+        apply_adoption(plan_adoption([str(source)], release=release), now_ms=now_ms)
+        source.rename(tmp_path / "data")
+    with kafka.KafkaBroker(tmp_path, version="4.4.0", heap="512m", **SETTINGS) as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
+        (described,) = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, "orders")]).values()
+        assert described.result(HANG_S)["segment.bytes"].value == "1048576"
+        assert len(consumed(broker.bootstrap_servers, ("orders", 0), 10)) == 10
     assert complaints(tmp_path) == []

@@ -22,6 +22,7 @@ from kwire.internal_topics.metadata_versions import (
 )
 from kwire.internal_topics.names import METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kwire.internal_topics.topic_records import new_cluster
+from kwire.maintenance.accepted_configs import accepted_configs, accepted_records
 from kwire.maintenance.adopt.inventory import Advance, FoundDirectory, Replica, find_directory
 from kwire.maintenance.adopt.remains import Remains, newest_remains, read_remains
 from kwire.maintenance.adopt.replicas import AdoptedPartition, place_partition, place_without_log
@@ -139,6 +140,9 @@ def plan_adoption(
         assumptions.append("users, ACLs, quotas and configs of brokers are unknown: there will be none")
     release = features_of(release, old, assumptions)
     topics = plan_topics(directories, old, problems, notes, assumptions)
+    accepted = accepted_configs({each.name: each.configs for each in topics.values()}, release, assumptions)
+    for topic in topics.values():
+        topic.configs = accepted[topic.name]
     cluster = new_cluster(
         [
             Topic(
@@ -147,9 +151,9 @@ def plan_adoption(
             for each in topics.values()
         ],
         release,
-        configs={each.name: each.configs for each in topics.values()},
+        configs=accepted,
         next_producer_id=next_producer_id(directories, old),
-        others=[] if old is None else kept_records(old),
+        others=[] if old is None else accepted_records(kept_records(old), release, assumptions),
     )
     return Adoption(
         cluster_id=cluster_id,

@@ -17,6 +17,7 @@ from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.internal_topics.topic_records import new_cluster
 from kwire.log.internal.cluster_metadata import replay_cluster
 from kwire.log.log_directory import LogDirectory
+from kwire.maintenance.accepted_configs import accepted_configs, accepted_records
 from kwire.maintenance.adopt.topic_configs import default_configs
 from kwire.maintenance.cut.points import AtTime, CutPoint
 from kwire.maintenance.cut.survey import Survey
@@ -228,13 +229,15 @@ def restored_cluster(
         )
     known = 0 if source.cluster is None else source.cluster.next_producer_id
     next_id = max(known, largest_producer_id + 1)
+    configs = {
+        name: source.configs(name, min(len(each.replicas) for each in topic.partitions.values()))
+        for name, topic in topics.items()
+    }
+    release = release or source.release()
     return new_cluster(
         topics.values(),
-        release or source.release(),
-        configs={
-            name: source.configs(name, min(len(each.replicas) for each in topic.partitions.values()))
-            for name, topic in topics.items()
-        },
+        release,
+        configs=accepted_configs(configs, release, source.warnings),
         next_producer_id=(next_id // 1000 + 1) * 1000 + PRODUCER_ID_MARGIN,
-        others=source.others(),
+        others=accepted_records(source.others(), release, source.warnings),
     )
