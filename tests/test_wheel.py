@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -128,6 +130,34 @@ def test_wheels_are_built_with_the_compilers_of_the_lock() -> None:
     for name in ("numba", "llvmlite", "ziglang"):
         (pinned,) = (each for each in needed if each.startswith(f"{name}=="))
         assert f"\n{pinned} " in locked
+
+
+def metadata_of(root: Path) -> dict[str, Any]:
+    command = [sys.executable, "-m", "hatchling", "metadata"]
+    found: dict[str, Any] = json.loads(installed.run(command, cwd=root, env=dict(os.environ)))
+    return found
+
+
+RELATIVE_LINK = re.compile(r"\]\((?!https://)[^)]*\)")
+
+
+def test_the_readme_of_the_metadata_has_no_dead_links(tmp_path: Path) -> None:
+    """It is shown by package indexes, where no other file of the repository is."""
+    assert len(RELATIVE_LINK.findall((ROOT / "README.md").read_text("utf-8"))) > 40
+    found = metadata_of(ROOT)
+    assert RELATIVE_LINK.findall(found["readme"]["text"]) == []
+    assert "Quick start (`docs/quickstart.md`)" in found["readme"]["text"]
+    for name in ("README.md", "LICENSE", "hatch_build.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    settings = (ROOT / "pyproject.toml").read_text("utf-8")
+    assert 'repository = ""' in settings
+    (tmp_path / "pyproject.toml").write_text(
+        settings.replace('repository = ""', 'repository = "https://example.org/kwire/"')
+    )
+    found = metadata_of(tmp_path)
+    assert RELATIVE_LINK.findall(found["readme"]["text"]) == []
+    assert "[Quick start](https://example.org/kwire/blob/v0.1.0/docs/quickstart.md)" in found["readme"]["text"]
+    assert found["urls"]["Source"] == "https://example.org/kwire"
 
 
 @pytest.mark.slow

@@ -97,6 +97,12 @@ def test_commands_exist_with_their_options(page: str) -> None:
                 assert option[1] in {*known, "--help", "-h"}, f"{page}: `kwire {line}` has no option {option[1]}"
 
 
+def test_the_page_of_the_command_line_names_every_command() -> None:
+    text = PAGES["cli.md"].read_text("utf-8")
+    app: Any = typer.main.get_command(build())
+    assert [name for name in app.commands if f"`kwire {name}" not in text] == []
+
+
 # ---- links
 
 
