@@ -75,10 +75,10 @@ ODD_VALUES: tuple[Any, ...] = (
 
 
 class Refused(Exception):
-    """Compiled code leaves the input to the walker."""
+    """Compiled code leaves the input or object to the walker."""
 
 
-def refuse(*arguments: object) -> tuple[object, int]:
+def refuse(*arguments: object) -> Any:
     """Raise Refused, in place of the walker."""
     raise Refused
 
@@ -91,6 +91,7 @@ class Target:
         self.codec = plan.codec(cls.SPEC, version, cls, kernels=True)
         self.job = Job(self.codec.plan, (cls,))
         self.decode, self.decode_from = native.decoders(self.job.address, refuse, self.job)
+        self.encode = native.encoder(self.job.address, refuse, self.job)
         self.type = cls
         self.reader, self.writer = Reader(self.codec.plan), Writer(self.codec.plan)
         self.wires: list[bytes] = []
@@ -114,13 +115,11 @@ class Target:
         return found
 
     def kernel_encode(self, obj: Any) -> bytes | None:
-        """Return the bytes, or None if msgspec or the kernel rejects the object."""
+        """Return the bytes, or None if compiled code leaves the object to the walker."""
         try:
-            packed = msgspec.msgpack.Encoder(uuid_format="bytes").encode(obj)
-        except Exception:  # whatever msgspec raises for objects of other kinds
+            return self.encode(obj)
+        except Refused:
             return None
-        made: bytes | None = native.encode(packed, self.job.address)
-        return made
 
     def check_bytes(self, data: bytes) -> bool:
         """Check both interpreters on one input; return whether they accepted it."""

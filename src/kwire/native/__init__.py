@@ -26,7 +26,6 @@ __all__ = ["EXPORTS", "HAS_CRC32C", "LEVEL"]
 
 VARIABLE = "KWIRE_KERNEL"
 EXPORTS = {
-    "encode_message": "kwire.plan.kernels.encode",
     "flatten": "kwire.plan.kernels.flatten",
     "gather": "kwire.plan.kernels.flatten",
     "nest": "kwire.plan.kernels.nest",

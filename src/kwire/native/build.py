@@ -41,6 +41,7 @@ C_FILES = (
     "columns.h",
     "module.c",
     "messages.c",
+    "messages_writing.c",
     "codec.c",
     "records.c",
     "columns.c",
@@ -423,7 +424,7 @@ def exports_header(exports: list[Export], target: Target, digest: str) -> str:
     names = [export.name for export in exports]
     levels = range(len(target.levels))
     level_names = "".join(f'"{level.name}", ' for level in target.levels)
-    indices = {f"{name.upper()}": names.index(name) for name in ("encode_message", "locate_records", "locate_messages")}
+    indices = {f"{name.upper()}": names.index(name) for name in ("locate_records", "locate_messages")}
     lines = [f"enum {{ {name} = {value} }};" for name, value in (indices | {"EXPORT_COUNT": len(names)}).items()]
     lines += [f'#define SOURCES "{digest}"', f"static const char *const level_names[] = {{{level_names}0}};"]
     lines += [f"void kwire_{name}_{i}(const int64_t *, int64_t *);" for name in names for i in levels]
@@ -439,15 +440,17 @@ def exports_header(exports: list[Export], target: Target, digest: str) -> str:
 
 
 PLAN_NAMES = {
-    "kwire.plan.kernels.operands": (*("FRAME", "FULL", "MAX_DEPTH", "MAX_FRAMES", "UUID_BYTES"),),
-    "kwire.plan.kernels.encode": ("SLACK",),
-    "kwire.plan.rows": ("COMPACT", "MAY_BE_NULL", "LIVE", "MAX_STRING_BYTES", "MAX_TAG"),
+    "kwire.plan.kernels.operands": ("MAX_FRAMES", "UUID_BYTES"),
+    "kwire.plan.rows": (
+        *("COMPACT", "MAY_BE_NULL", "LIVE", "ELSEWHERE", "LACKING"),
+        *("MAX_CODES", "MAX_STRING_BYTES", "MAX_TAG"),
+    ),
     "kwire.wire.kernels.varints": ("VARINT_BYTES", "VARLONG_BYTES"),
 }
 
 
 def plan_header() -> str:
-    """Return plan.h for messages.c: operations, codes, flags and limits of plans."""
+    """Return plan.h for messages.c and messages_writing.c: operations, codes, flags and limits of plans."""
     rows = importlib.import_module("kwire.plan.rows")
     constants = {name: i for i, name in enumerate(rows.OPERATIONS)}
     constants |= {name.upper(): code for name, code in (rows.CODES | rows.PACKED).items()}

@@ -1,4 +1,4 @@
-/* Codecs as Python calls them: decode and decode_from, encode, and what they are made of. */
+/* Codecs as Python calls them: decode, decode_from and encode, and what they are made of. */
 #include "messages.h"
 
 /* Calls from Python. `self` of both functions: the tuple (address of a Job, walk, what the Job refers to). */
@@ -83,10 +83,16 @@ static PyMethodDef decode_methods[] = {
     {"decode_from", (PyCFunction)(void *)decode_from, METH_FASTCALL | METH_KEYWORDS, NULL},
 };
 
-PyObject *decoders(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
+/* Make the `self` of functions: (address of a Job, function of the walker, what the Job refers to). */
+static PyObject *keep(PyObject *const *objects, Py_ssize_t count) {
     if (count != 3) return PyErr_Format(PyExc_TypeError, "takes 3 arguments, got %zd", count);
-    PyObject *self = PyTuple_New(3), *found = NULL;
+    PyObject *self = PyTuple_New(3);
     for (Py_ssize_t i = 0; self && i < 3; i++) PyTuple_SetItem(self, i, shared(objects[i]));
+    return self;
+}
+
+PyObject *decoders(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
+    PyObject *self = keep(objects, count), *found = NULL;
     if (self) {
         found = pair(PyCFunction_NewEx(&decode_methods[0], self, NULL), PyCFunction_NewEx(&decode_methods[1], self, NULL));
         Py_DecRef(self);
@@ -111,54 +117,19 @@ PyObject *slots(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
     return pair(PyLong_FromLongLong((int64_t)PyType_GetSlot(objects[0], Py_tp_alloc)), offsets);
 }
 
-/* Encoding */
+/* Encoding. `self`: the tuple (address of a Job, the walker's write, what the Job refers to). */
 
-enum { SCRATCH_BYTES = 1 << 16, MAX_EIGHTHS = 2048 };
-
-/* Cut bytes off the end of a new bytes object, whose reference is taken, without a copy. BytesIO takes the object over
- * and calls _PyBytes_Resize, which is not in the stable ABI. */
-static PyObject *cut(PyObject *made, int64_t size) {
-    static PyObject *bytes_io;
-    if (!bytes_io) {
-        PyObject *io = PyImport_ImportModule("io");
-        bytes_io = io ? PyObject_GetAttrString(io, "BytesIO") : NULL;
-        if (io) Py_DecRef(io);
-    }
-    PyObject *buffer = bytes_io ? PyObject_CallFunctionObjArgs(bytes_io, made, NULL) : NULL;
-    Py_DecRef(made);
-    PyObject *done = buffer ? PyObject_CallMethod(buffer, "truncate", "L", (long long)size) : NULL;
-    PyObject *found = done ? PyObject_CallMethod(buffer, "getvalue", NULL) : NULL;
-    if (done) Py_DecRef(done);
-    if (buffer) Py_DecRef(buffer);
-    return found;
+static PyObject *encode(PyObject *self, PyObject *message) {
+    PyObject *made = write_message(message, (const Job *)PyLong_AsLongLong(PyTuple_GetItem(self, 0)));
+    if (made || PyErr_Occurred()) return made;
+    return PyObject_CallFunctionObjArgs(PyTuple_GetItem(self, 1), message, NULL);
 }
 
-/* encode(packed, job): what msgspec made of an object. The output grows until it fits. */
-PyObject *encode(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
-    static char scratch[SCRATCH_BYTES]; /* the GIL is held; most messages fit, and are copied from here */
-    char frames[MAX_DEPTH * FRAME];
-    int64_t address, written = FULL;
-    if (!read_integers(objects, count, 1, &address)) return NULL;
-    Job *job = (Job *)address;
-    Py_buffer view;
-    if (PyObject_GetBuffer(objects[0], &view, PyBUF_SIMPLE) < 0) return NULL;
-    const Kernel kernel = encode_kernel();
-    PyObject *made = NULL;
-    int64_t capacity = job->encode_eighths * view.len / 8 + SLACK;
-    while (written == FULL) {
-        const int is_large = capacity > SCRATCH_BYTES;
-        if (made) Py_DecRef(made);
-        made = is_large ? PyBytes_FromStringAndSize(NULL, capacity) : NULL;
-        if (is_large && !made) break;
-        char *out = is_large ? PyBytes_AsString(made) : scratch;
-        const int64_t arguments[] = {(int64_t)view.buf, view.len, (int64_t)out, is_large ? capacity : SCRATCH_BYTES,
-                                     (int64_t)job->rows, (int64_t)job->constants, (int64_t)frames};
-        kernel(arguments, &written);
-        if (written == FULL && job->encode_eighths * 2 < MAX_EIGHTHS) job->encode_eighths *= 2;
-        capacity = (is_large ? capacity : SCRATCH_BYTES) * 4;
-    }
-    PyBuffer_Release(&view);
-    if (written >= 0) return made ? cut(made, written) : PyBytes_FromStringAndSize(scratch, written);
-    if (made) Py_DecRef(made);
-    return PyErr_Occurred() ? NULL : none();
+static PyMethodDef encode_method = {"encode", (PyCFunction)(void *)encode, METH_O, NULL};
+
+PyObject *encoder(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
+    PyObject *self = keep(objects, count);
+    PyObject *found = self ? PyCFunction_NewEx(&encode_method, self, NULL) : NULL;
+    if (self) Py_DecRef(self);
+    return found;
 }

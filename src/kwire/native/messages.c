@@ -125,10 +125,6 @@ static int read_packed(Reader *r, int64_t code, int64_t *value) {
 
 /* Values: each function returns a new reference, or null with an exception. */
 
-static inline PyObject **place(PyObject *object, const Slot *slot) {
-    return (PyObject **)((char *)object + slot->offset);
-}
-
 static PyObject *new_struct(const Layout *layout);
 
 /* Make the default of a field. Each object has its own lists and structs: only what cannot be changed is shared. */

@@ -1,4 +1,4 @@
-/* What messages.c and codec.c share. */
+/* What messages.c, messages_writing.c and codec.c share. */
 #pragma once
 #include "native.h"
 #include "plan.h"
@@ -26,18 +26,22 @@ struct Layout {
 };
 
 /* What message_codec keeps of a plan: rows, in which operand g of STRUCT is the address of a Layout, 0 for the pair of
- * a frame; constants; the bytes of output to reserve for eight of input when encoding, which grow when they were too
- * few; the layout of uuid.UUID. */
+ * a frame; the layout of uuid.UUID. */
 typedef struct {
     const Row *rows;
-    const char *constants;
-    int64_t encode_eighths;
     const Layout *uuid;
 } Job;
 
 /* Read a message at `start`: a new reference, or null: rejected, or an exception. partial: bytes may follow; *position
  * is where they start. */
 PyObject *read_message(PyObject *data, const Job *job, int64_t start, int views, int partial, int64_t *position);
+
+/* Write a message: new bytes, or null: rejected, or an exception. */
+PyObject *write_message(PyObject *message, const Job *job);
+
+static inline PyObject **place(PyObject *object, const Slot *slot) {
+    return (PyObject **)((char *)object + slot->offset);
+}
 
 static inline PyObject *shared(PyObject *object) {
     Py_IncRef(object);

@@ -18,7 +18,7 @@ typedef struct {
 } Export;
 
 /* static Export exports[]: the kernels. static const char *const level_names[]: ends with 0. SOURCES: a digest.
- * EXPORT_COUNT; ENCODE_MESSAGE, LOCATE_RECORDS, LOCATE_MESSAGES: indices in exports. MOST_WORDS, MOST_ARRAYS and
+ * EXPORT_COUNT; LOCATE_RECORDS, LOCATE_MESSAGES: indices in exports. MOST_WORDS, MOST_ARRAYS and
  * MOST_RESULTS: of one kernel. */
 #include "exports.h"
 
@@ -169,7 +169,6 @@ PyObject *pair(PyObject *first, PyObject *second) {
     return NULL;
 }
 
-Kernel encode_kernel(void) { return exports[ENCODE_MESSAGE].levels[level]; }
 Kernel locate_records_kernel(void) { return exports[LOCATE_RECORDS].levels[level]; }
 Kernel locate_messages_kernel(void) { return exports[LOCATE_MESSAGES].levels[level]; }
 
@@ -197,7 +196,7 @@ static PyObject *level_in_use(PyObject *self, PyObject *const *objects, Py_ssize
 static PyMethodDef methods[] = {
     {"decoders", decoders, METH_FASTCALL, "decoders(job, walk, kept) -> (decode, decode_from) of a codec"},
     {"slots", slots, METH_FASTCALL, "slots(type) -> (address of its allocator, {attribute: offset in an object})"},
-    {"encode", encode, METH_FASTCALL, "encode(packed, job) -> bytes, or None"},
+    {"encoder", encoder, METH_FASTCALL, "encoder(job, write, kept) -> encode of a codec"},
     {"record_factory", record_factory, METH_FASTCALL,
      "record_factory(Record, timestamp types, decode_header_key, offset of each field in an object ...) -> factory"},
     {"read_records", read_records, METH_FASTCALL, READING_DOC},

@@ -9,6 +9,11 @@
 
 typedef intptr_t Py_ssize_t;
 typedef struct PyObject PyObject;
+struct PyObject {
+    Py_ssize_t ob_refcnt;
+    PyObject *ob_type;
+};
+static inline PyObject *Py_TYPE(PyObject *object) { return object->ob_type; }
 typedef PyObject *(*PyCFunction)(PyObject *, PyObject *const *, Py_ssize_t);
 
 typedef struct {
@@ -68,7 +73,7 @@ typedef struct {
     void *m_traverse, *m_clear, *m_free;
 } PyModuleDef;
 
-enum { METH_KEYWORDS = 2, METH_FASTCALL = 0x80, PyBUF_SIMPLE = 0, PyBUF_C_CONTIGUOUS = 0x38 };
+enum { METH_KEYWORDS = 2, METH_O = 8, METH_FASTCALL = 0x80, PyBUF_SIMPLE = 0, PyBUF_C_CONTIGUOUS = 0x38 };
 enum { Py_mod_exec = 2, Py_tp_alloc = 47, Py_tp_dealloc = 52, Py_tp_descr_get = 54, Py_tp_descr_set = 55 };
 enum { Py_tp_doc = 56, Py_tp_traverse = 71, Py_tp_members = 72, T_OBJECT = 6, READONLY = 1 };
 enum { Py_TPFLAGS_DISALLOW_INSTANTIATION = 1 << 7, Py_TPFLAGS_HAVE_GC = 1 << 14, Py_TPFLAGS_DEFAULT = 1 << 18 };
@@ -76,6 +81,7 @@ enum { Py_TPFLAGS_DISALLOW_INSTANTIATION = 1 << 7, Py_TPFLAGS_HAVE_GC = 1 << 14,
 extern PyObject PyList_Type, _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct;
 extern PyObject *PyExc_TypeError, *PyExc_ValueError, *PyExc_ImportError;
 extern PyObject PyBytes_Type, PyByteArray_Type, PyTuple_Type, PyType_Type, PyLong_Type, PyUnicode_Type;
+extern PyObject PyBool_Type, PyFloat_Type, PyMemoryView_Type;
 extern PyObject *PyExc_BufferError, *PyExc_UnicodeDecodeError;
 PyObject *PyModuleDef_Init(PyModuleDef *);
 int PyModule_AddStringConstant(PyObject *, const char *, const char *);
@@ -89,6 +95,7 @@ int PyErr_ExceptionMatches(PyObject *);
 void PyErr_Clear(void);
 PyObject *PyErr_NoMemory(void);
 void *PyType_GetSlot(PyObject *, int);
+int PyType_IsSubtype(PyObject *, PyObject *);
 PyObject *PyType_FromSpec(PyType_Spec *);
 PyObject *PyType_GenericAlloc(PyObject *, Py_ssize_t);
 void PyObject_GC_Del(void *);
@@ -119,7 +126,11 @@ PyObject *PyLong_FromLongLong(long long);
 PyObject *PyLong_FromString(const char *, char **, int);
 long long PyLong_AsLongLong(PyObject *);
 long long PyLong_AsLongLongAndOverflow(PyObject *, int *);
+unsigned long long PyLong_AsUnsignedLongLong(PyObject *);
+unsigned long long PyLong_AsUnsignedLongLongMask(PyObject *);
+PyObject *PyNumber_Rshift(PyObject *, PyObject *);
 PyObject *PyFloat_FromDouble(double);
+double PyFloat_AsDouble(PyObject *);
 PyObject *PyUnicode_FromString(const char *);
 PyObject *PyUnicode_DecodeUTF8(const char *, Py_ssize_t, const char *);
 const char *PyUnicode_AsUTF8AndSize(PyObject *, Py_ssize_t *);
@@ -135,6 +146,7 @@ int PyObject_GetBuffer(PyObject *, Py_buffer *, int);
 void PyBuffer_Release(Py_buffer *);
 void PyObject_GC_UnTrack(void *);
 void *PyMem_Malloc(size_t);
+void *PyMem_Realloc(void *, size_t);
 void PyMem_Free(void *);
 int PyGC_Disable(void);
 int PyGC_Enable(void);
@@ -147,7 +159,6 @@ void Py_DecRef(PyObject *);
 
 typedef void (*Kernel)(const int64_t *arguments, int64_t *results);
 
-Kernel encode_kernel(void);
 Kernel locate_records_kernel(void);
 Kernel locate_messages_kernel(void);
 int read_integers(PyObject *const *objects, Py_ssize_t count, Py_ssize_t wanted, int64_t *numbers);
@@ -159,7 +170,7 @@ PyObject *truth(int value);
 
 PyObject *decoders(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *slots(PyObject *, PyObject *const *, Py_ssize_t);
-PyObject *encode(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *encoder(PyObject *, PyObject *const *, Py_ssize_t);
 
 /* Of records.c */
 

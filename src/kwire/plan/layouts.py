@@ -1,7 +1,6 @@
-"""What `native/messages.c` needs to know of a plan and of the classes of its objects, as arrays of int64.
+"""What compiled code needs to know of a plan and of the classes of its objects, as arrays of int64.
 
-job       the addresses of the rows and of the constants; bytes of output to reserve for eight of input when encoding;
-          the address of the layout of uuid.UUID
+job       the addresses of the rows and of the layout of uuid.UUID
 rows      those of the plan; the last operand of STRUCT is the address of a layout, 0 for the pair of a frame
 layout    class, its allocator, number of fields; then for each field: its offset in an object, and its default: the
           address of a value that cannot be changed, or 0 and the layout of a struct, or twice 0 for a list
@@ -22,8 +21,6 @@ from kwire.plan.rows import OPERANDS, Plan
 
 __all__ = ["Job", "frame_count"]
 
-ENCODE_EIGHTHS = 9
-"""Tight, because unneeded large blocks cost page faults."""
 LAST_OPERAND = OPERANDS - 1
 
 
@@ -43,9 +40,7 @@ class Job:
                 cls = getattr(message, name)
             rows[number][LAST_OPERAND] = self._layout(cls)
         self._rows = array("q", [word for row in rows for word in row])
-        self._constants = array("b", plan.pool + bytes(8))
-        addresses = self._rows.buffer_info()[0], self._constants.buffer_info()[0]
-        self._words = array("q", (*addresses, ENCODE_EIGHTHS, self._uuid_layout()))
+        self._words = array("q", (self._rows.buffer_info()[0], self._uuid_layout()))
         self.address = self._words.buffer_info()[0]
 
     def _layout(self, cls: type) -> int:

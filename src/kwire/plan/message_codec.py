@@ -1,11 +1,11 @@
 """The codec of one version of one message: bytes to objects and back.
 
-    bytes --messages.c--> objects                                       compiled code
-    objects --msgspec--> MessagePack --kernel--> bytes
+    bytes --messages.c--> objects --messages_writing.c--> bytes         compiled code
     bytes --walker--> nested lists --msgspec--> objects and back        no compiled code; errors; lenient; annotations
 
-Input that compiled code rejects goes to the walker, which raises the error with its position, or accepts it if lenient.
-A codec is thread-safe: calls share only a spare buffer, which each takes exclusively.
+What compiled code rejects goes to the walker, which raises the error with its position or path, or accepts it: input if
+it is lenient, objects of types that compiled code does not know, such as a set for an array.
+A codec is thread-safe.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from kwire import native
 from kwire.errors import DecodeError, EncodeError
 from kwire.plan.compiler import compile_frame, compile_message
-from kwire.plan.kernels.operands import MAX_DEPTH, MAX_FRAMES
+from kwire.plan.kernels.operands import MAX_FRAMES
 from kwire.plan.layout_check import fills_objects
 from kwire.plan.layouts import Job, frame_count
 from kwire.plan.notes import Annotation, Recorder
@@ -36,12 +36,6 @@ Decode = Callable[..., Any]
 DecodeFrom = Callable[..., tuple[Any, int]]
 """(data, pos, views=False, lenient=False) -> (object, position after it)"""
 Encode = Callable[[object], bytes]
-
-LARGE_OUTPUT, MAX_SPARE = 1 << 18, 1 << 26
-_spare: list[bytearray] = []
-"""A buffer kept between calls for messages of LARGE_OUTPUT bytes and more, which would otherwise return their memory
-to the system on every call; the page faults cost ten times the copying. At most one, of at most MAX_SPARE bytes.
-"""
 
 
 def codec(spec: Message, version: int, cls: type, *, kernels: bool | None = None) -> Codec:
@@ -127,13 +121,15 @@ class Codec:
                 f"compiled code is missing on this platform, is disabled by {native.VARIABLE}=0, or cannot create "
                 "objects of this msgspec"
             )
-        is_deep = plan.depth > MAX_DEPTH or frame_count(plan) > MAX_FRAMES
+        is_deep = frame_count(plan) > MAX_FRAMES
         if kernels is False or is_deep or not fills_objects():
             self.decode, self.decode_from, self.encode = self._decode, self._decode_from, self._write
         else:
             job = Job(plan, classes)
             self.decode, self.decode_from = native.decoders(job.address, self._walk, job)
-            self.encode = self._write if plan.has_empty_elements else self._compiled_encoder(job)
+            self.encode = self._write
+            if not plan.has_empty_elements:
+                self.encode = native.encoder(job.address, self._write, job)
 
     def encoded_size(self, obj: object) -> int:
         """Return len(encode(obj)). Has the cost and the errors of encode."""
@@ -190,44 +186,6 @@ class Codec:
         except DecodeError as error:
             what = "too many elements that take no bytes: readers refuse a count above the number of bytes after it"
             raise EncodeError(what, error.path) from None
-
-    # Compiled code
-
-    def _compiled_encoder(self, job: Job) -> Encode:
-        address, kernel_encode, write = job.address, native.encode, self._write
-        encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
-        pack, pack_into = encoder.encode, encoder.encode_into
-        large = False
-
-        def encode(obj: object) -> bytes:
-            try:
-                packed = pack(obj)
-            except Exception:  # msgspec cannot write it: the walker raises the error that says why
-                return write(obj)
-            data: bytes | None = kernel_encode(packed, address)
-            return write(obj) if data is None else data
-
-        def encode_with_bytes(obj: object) -> bytes:
-            nonlocal large
-            if not large:
-                data = encode(obj)
-                large = len(data) >= LARGE_OUTPUT  # messages of one kind tend to be of one size
-                return data
-            try:
-                packed = _spare.pop()
-            except IndexError:
-                packed = bytearray()
-            try:
-                pack_into(obj, packed)
-            except Exception:  # as above
-                return write(obj)
-            made: bytes | None = kernel_encode(packed, address)
-            large = len(packed) >= LARGE_OUTPUT
-            if large and len(packed) <= MAX_SPARE and not _spare:
-                _spare.append(packed)
-            return write(obj) if made is None else made
-
-        return encode if self._patch is None else encode_with_bytes
 
 
 def _contiguous(data: Buffer) -> bytes | memoryview:

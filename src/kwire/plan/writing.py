@@ -315,7 +315,10 @@ class Writer:
 def attributes(value: object, count: int) -> Values:
     """Return the values of a struct in class order."""
     if isinstance(value, msgspec.Struct) and value.__struct_config__.array_like:
-        values: Values = msgspec.structs.astuple(value)
+        try:
+            values: Values = msgspec.structs.astuple(value)
+        except AttributeError as error:
+            raise EncodeError(f"struct {type(value).__name__} without a value in a field: {error}") from None
     elif isinstance(value, (tuple, list)):
         values = value
     elif value is None:
@@ -343,7 +346,10 @@ def octets(value: object) -> bytes | bytearray | memoryview | None:
     if isinstance(value, (bytes, bytearray)):
         return value
     if isinstance(value, memoryview):
-        return value.cast("B") if value.c_contiguous else bytes(value)
+        try:
+            return value.cast("B") if value.c_contiguous else bytes(value)
+        except ValueError:  # released
+            return None
     return value.bytes if isinstance(value, UUID) else None
 
 
