@@ -12,11 +12,16 @@ import pytest
 
 from kwire.broker import Broker
 from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, OutgoingBatch, Producer
+from kwire.client.admin.cluster import describe_cluster
+from kwire.client.admin.groups import describe_groups
+from kwire.client.admin.transactions import describe_transactions
 from kwire.client.fetch_requests import Position, whole_batches
+from kwire.client.group_offsets import commit_offsets
 from kwire.errors import BrokerError, ConnectionFailed, CorruptBatch, OptionError
-from kwire.messages import registry
+from kwire.messages import ListGroupsRequest, ListGroupsResponse, registry
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import ColumnWriter, read_batches
+from tests.rewriting_proxy import RewritingProxy
 from tests.waiting import HANG_MS
 
 SOON = {"default.api.timeout.ms": 300, "request.timeout.ms": HANG_MS}
@@ -257,3 +262,65 @@ def test_the_next_fetch_starts_after_the_last_complete_batch() -> None:
         after(impossible, 17)
     with pytest.raises(CorruptBatch, match="a Fetch response for offset 17 ends at offset 16"):
         after(data, 17)  # a broker that repeats itself must not cause an endless loop
+
+
+# ---- brokers that go and come
+
+
+@pytest.fixture
+def proxy() -> Iterator[RewritingProxy]:
+    with Broker() as broker, RewritingProxy(("127.0.0.1", broker.port)) as started:
+        yield started
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port
+
+
+def test_each_retry_asks_where_a_broker_is(proxy: RewritingProxy) -> None:
+    """A broker that was restarted elsewhere, or was not in the cluster for a moment, is found again."""
+    moves = iter(["closed", "gone"])
+
+    def move(response: Any) -> None:
+        match next(moves, ""):
+            case "closed":
+                response.brokers[0].port = closed_port()
+            case "gone":
+                response.brokers.clear()
+
+    proxy.rewrite["MetadataResponse"] = move
+    with Client(proxy.address, **{"default.api.timeout.ms": HANG_MS}) as client:
+        assert client.request(ListGroupsRequest(), ListGroupsResponse, node_id=1).error_code == 0
+    assert next(moves, None) is None
+
+
+def test_admin_requests_go_on_without_a_dead_broker(proxy: RewritingProxy) -> None:
+    proxy.brokers = {7: closed_port()}
+    with Client(proxy.address) as client:
+        create(client, "orders")
+        commit_offsets(client, "readers", {("orders", 0): 3})
+        groups, requests = describe_groups(client)
+        assert [each.offset for each in groups.groups["readers"].offsets.values()] == [3]
+        assert list(requests.unseen) == ["groups of broker 7"]
+        assert "cannot connect" in requests.unseen["groups of broker 7"]
+        _, requests = describe_transactions(client)
+        assert list(requests.unseen) == ["transactional ids of broker 7"]
+        described = describe_cluster(client)
+        assert "configs of broker 7" in described.requests.unseen
+        assert described.requests.passing == {"configs of broker 7"}
+        assert described.requests.heard == {1}
+
+
+def test_a_partition_without_a_leader_does_not_hide_the_offsets_of_others(proxy: RewritingProxy) -> None:
+    def without_leader(response: Any) -> None:
+        for topic in response.topics:
+            topic.partitions[1].leader_id = -1
+
+    with Client(proxy.address, **SOON) as client:
+        create(client, "orders", 3)
+        proxy.rewrite["MetadataResponse"] = without_leader
+        found, errors = client.find_offsets({("orders", n): LATEST_TIMESTAMP for n in range(3)})
+    assert sorted(found) == [("orders", 0), ("orders", 2)]
+    assert [(key, error.code) for key, error in errors.items()] == [(("orders", 1), ErrorCode.LEADER_NOT_AVAILABLE)]

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from kwire.client.fetcher import FetchedBatches, Fetcher, Position
 from kwire.errors import BrokerError, ConnectionFailed
 from kwire.log import LogDirectory
 from kwire.log.verify import verify_directory
-from kwire.maintenance.pull import PullOptions, pull
+from kwire.maintenance.pull import PullOptions, PullResult, pull
 from kwire.messages import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -33,6 +34,7 @@ from kwire.messages import (
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
 MOVES = 50
+LIMIT_S = 5
 PREFERRED = 0
 
 
@@ -184,13 +186,52 @@ def leader_of(client: Client) -> int | None:
         return None
 
 
-def write(servers: str, value: bytes, n: int, acks: str = "1") -> int:
+def write(servers: str, value: bytes, n: int, acks: str = "1", *, topic: str = "orders", partition: int = 0) -> int:
     """Write n records and return the offset after the last one."""
     producer, ends = Producer({"bootstrap.servers": servers, "acks": acks}), [0]
     for _ in range(n):
-        producer.produce("orders", value, partition=0, on_delivery=lambda error, m: ends.append((m.offset() or 0) + 1))
+        producer.produce(topic, value, partition=partition, on_delivery=lambda _, m: ends.append((m.offset() or 0) + 1))
     assert producer.flush(HANG_S) == 0
     return max(ends)
+
+
+def test_a_copy_goes_on_while_a_broker_is_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partitions with another leader are copied on; those without one when their broker is back."""
+    monkeypatch.setattr("kwire.maintenance.pull.run.METADATA_S", 0.5)  # metadata has a dead broker for a few seconds
+    copy, stop = str(tmp_path / "copy"), threading.Event()
+    with running(tmp_path) as cluster, ThreadPoolExecutor() as pool:
+        create(cluster, "orders", [[1, 2], [2, 3], [3, 1]], min_insync_replicas="1")
+        create(cluster, "alone", [[3]])
+        write(cluster.servers, b"before", 10)
+        write(cluster.servers, b"before", 10, topic="alone")
+
+        def follow() -> PullResult:
+            with Client(cluster.servers, **{"default.api.timeout.ms": LIMIT_S * 1000}) as client:
+                return pull(client, copy, PullOptions(follow=True), stop=stop.is_set)
+
+        def copied(topic: str, partition: int) -> int:
+            assert not following.done(), following.result()
+            log = LogDirectory(copy).get((topic, partition))
+            return 0 if log is None else log.log_end_offset
+
+        following = pool.submit(follow)
+        try:
+            until(lambda: (Path(copy) / "orders-2").exists() and copied("alone", 0) == 10)
+            cluster.brokers[3].stop(kill=True)
+            died = time.monotonic()
+            while time.monotonic() < died + 5 * LIMIT_S:
+                ends = {n: write(cluster.servers, b"meanwhile", 10, partition=n) for n in range(3)}
+                until(lambda ends=ends: all(copied("orders", n) == end for n, end in ends.items()))
+            cluster.brokers[3].__enter__()
+            end = write(cluster.servers, b"after", 10, topic="alone")
+            until(lambda: copied("alone", 0) == end)
+        finally:
+            stop.set()
+        result = following.result()
+    assert result.is_complete
+    assert not result.failures
+    assert not result.events
+    assert result.manifest.hidden == []
 
 
 def test_a_stalled_broker_is_given_up_while_others_respond(tmp_path: Path) -> None:

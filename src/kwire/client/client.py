@@ -16,10 +16,11 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import NamedTuple, TypeVar, overload
 
 from kwire.client.broker_connection import BrokerConnection
-from kwire.client.cluster import Cluster, parse_metadata
+from kwire.client.cluster import Cluster, Topic, parse_metadata
 from kwire.client.failures import ConnectionFailures, is_final, is_unknown_host
 from kwire.client.fetch_requests import (
     FETCH,
@@ -79,11 +80,22 @@ class Client:
     def __init__(self, bootstrap_servers: str | None = None, **settings: object) -> None:
         if bootstrap_servers is not None:
             settings["bootstrap.servers"] = bootstrap_servers
-        self.settings = ClientSettings.parse(settings)
+        self._begin(ClientSettings.parse(settings))
+
+    def _begin(self, settings: ClientSettings) -> None:
+        self.settings = settings
         self._connections: dict[tuple[str, int], BrokerConnection] = {}
         self._cluster: Cluster | None = None
+        self._is_stale = False
         self._leaders: dict[TopicPartition, int] = {}
         self.failures = ConnectionFailures()
+
+    def another(self, *, limit_ms: int) -> Client:
+        """Return a client of the same cluster for another thread. limit_ms: highest default.api.timeout.ms."""
+        found = Client.__new__(Client)
+        found._begin(replace(self.settings, default_api_timeout_ms=min(limit_ms, self.settings.default_api_timeout_ms)))
+        found._cluster, found._is_stale = self._cluster, True  # bootstrap servers may be away
+        return found
 
     def close(self) -> None:
         """Close all connections."""
@@ -132,7 +144,9 @@ class Client:
             self._connections[address] = connection
 
     def _address(self, node_id: int) -> tuple[str, int]:
-        cluster = self._cluster or self._update_metadata([])
+        cluster = self._cluster
+        if cluster is None or self._is_stale:
+            cluster = self._update_metadata([])
         if node_id not in cluster.brokers:
             raise ConnectionFailed("not in the cluster", f"broker {node_id}")
         return cluster.brokers[node_id]
@@ -152,32 +166,47 @@ class Client:
         """Return whether retries are useless; the name of a broker that was there before may come back."""
         return is_final(error) or (self._cluster is None and is_unknown_host(error))
 
-    def retry(self, attempt: Callable[[], T]) -> T:
-        """Return attempt(); repeat it after retriable errors, for at most default.api.timeout.ms."""
-        deadline = time.monotonic() + self.settings.default_api_timeout_ms / 1000
+    def is_retriable(self, error: BrokerError | ConnectionFailed) -> bool:
+        """Return whether the same request may succeed later."""
+        if isinstance(error, ConnectionFailed):
+            return not self._is_final(error)
+        return ErrorCode(error.code).retriable
+
+    def retry(self, attempt: Callable[[], T], limit_ms: int | None = None) -> T:
+        """Return attempt(); repeat it after retriable errors, for at most limit_ms, default.api.timeout.ms by default.
+
+        Each attempt looks up leaders and the addresses of brokers again.
+        """
+        given_ms = self.settings.default_api_timeout_ms
+        deadline = time.monotonic() + (given_ms if limit_ms is None else min(limit_ms, given_ms)) / 1000
         wait_ms = float(self.settings.retry_backoff_ms)
         while True:
             try:
                 return attempt()
             except (BrokerError, ConnectionFailed) as error:
-                if isinstance(error, ConnectionFailed):
-                    retriable = not self._is_final(error)
-                else:
-                    retriable = ErrorCode(error.code).retriable
-                if not retriable or time.monotonic() + wait_ms / 1000 > deadline:
+                if not self.is_retriable(error) or time.monotonic() + wait_ms / 1000 > deadline:
                     raise
                 if isinstance(error, ConnectionFailed):
                     self.failures.note(error)
+                    self._is_stale = True
                 self._leaders.clear()
             time.sleep(wait_ms / 1000 * random.uniform(0.8, 1.2))
             wait_ms = min(wait_ms * 2, self.settings.retry_backoff_max_ms)
 
     @overload
     def request(
-        self, message: Message, response: type[R], *, node_id: int | None = None, version: int | None = None
+        self,
+        message: Message,
+        response: type[R],
+        *,
+        node_id: int | None = None,
+        version: int | None = None,
+        limit_ms: int | None = None,
     ) -> R: ...
     @overload
-    def request(self, message: Message, *, node_id: int | None = None, version: int | None = None) -> Message: ...
+    def request(
+        self, message: Message, *, node_id: int | None = None, version: int | None = None, limit_ms: int | None = None
+    ) -> Message: ...
     def request(
         self,
         message: Message,
@@ -185,13 +214,14 @@ class Client:
         *,
         node_id: int | None = None,
         version: int | None = None,
+        limit_ms: int | None = None,
     ) -> Message:
         """Send a request and return its response, with retries if the connection fails.
 
         response: the class of the response, for type checkers. node_id: the broker, by default any. version: maximum
-        version, by default the highest that both sides support.
+        version, by default the highest that both sides support. limit_ms: of the retries, as in retry().
         """
-        return self.retry(lambda: self.connection(node_id).request(message, response, version=version))
+        return self.retry(lambda: self.connection(node_id).request(message, response, version=version), limit_ms)
 
     # ---- metadata
 
@@ -212,7 +242,7 @@ class Client:
         if version == 0:
             request.topics = []  # requests all topics
         cluster = parse_metadata(connection.request(request, MetadataResponse, version=version))
-        self._cluster = cluster
+        self._cluster, self._is_stale = cluster, False
         self._leaders.update(cluster.leaders)
         return cluster
 
@@ -220,16 +250,8 @@ class Client:
         """Return the node id of a partition's leader. Raises BrokerError if it is unknown or has no leader."""
         if key not in self._leaders:
             topic = self._update_metadata([key[0]]).topics.get(key[0])
-            if topic is None or topic.error_code:
-                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error_code
-                raise BrokerError(f"topic {key[0]!r}: {code.name}", code)
-            if key[1] not in topic.partitions:
-                raise BrokerError(
-                    f"topic {key[0]!r} has no partition {key[1]}, it has {len(topic.partitions)} partitions",
-                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                )
-        if key not in self._leaders:
-            raise BrokerError(f"{key[0]}-{key[1]} has no leader", ErrorCode.LEADER_NOT_AVAILABLE)
+            if key not in self._leaders:
+                raise without_leader(key, topic)
         return self._leaders[key]
 
     def forget_leader(self, key: TopicPartition) -> None:
@@ -271,45 +293,55 @@ class Client:
 
         timestamps: also EARLIEST_TIMESTAMP or LATEST_TIMESTAMP, for the start or end of the log.
         """
-        level = ISOLATION[isolation or self.settings.isolation_level]
-        found: dict[TopicPartition, OffsetAndTimestamp] = {}
-
-        def attempt() -> None:
-            for node_id, keys in self._by_leader(key for key in timestamps if key not in found).items():
-                request = ListOffsetsRequest(
-                    replica_id=-1,
-                    isolation_level=level,
-                    topics=[
-                        ListOffsetsRequest.ListOffsetsTopic(
-                            name=topic,
-                            partitions=[
-                                ListOffsetsRequest.ListOffsetsPartition(
-                                    partition_index=partition, timestamp=timestamps[topic, partition]
-                                )
-                                for partition in partitions
-                            ],
-                        )
-                        for topic, partitions in by_topic(keys).items()
-                    ],
-                )
-                connection = self.connection(node_id)
-                if connection.version_for(LIST_OFFSETS) < 2:
-                    request.isolation_level = 0
-                for each in connection.request(request, ListOffsetsResponse).topics:
-                    for partition in each.partitions:
-                        raise_for(partition.error_code, f"offsets of {each.name}-{partition.partition_index}")
-                        old_style = partition.old_style_offsets
-                        offset = old_style[0] if old_style else partition.offset
-                        found[each.name, partition.partition_index] = OffsetAndTimestamp(offset, partition.timestamp)
-
-        self.retry(attempt)
+        found, errors = self.find_offsets(timestamps, isolation=isolation)
+        for error in errors.values():
+            raise error
         return found
 
-    def _by_leader(self, keys: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]]:
-        groups: dict[int, list[TopicPartition]] = {}
-        for key in keys:
-            groups.setdefault(self.leader(key), []).append(key)
-        return groups
+    def find_offsets(
+        self, timestamps: Mapping[TopicPartition, int], *, isolation: str | None = None, limit_ms: int | None = None
+    ) -> tuple[dict[TopicPartition, OffsetAndTimestamp], dict[TopicPartition, BrokerError | ConnectionFailed]]:
+        """Look up offsets as list_offsets() does; return them, and the errors of partitions without.
+
+        limit_ms: of the retries, as in retry(). Raises ConnectionFailed, BrokerError if no broker responds.
+        """
+        level = ISOLATION[isolation or self.settings.isolation_level]
+        found: dict[TopicPartition, OffsetAndTimestamp] = {}
+        errors: dict[TopicPartition, BrokerError | ConnectionFailed] = {}
+
+        def attempt() -> None:
+            wanted = [key for key in timestamps if key not in found]
+            wanted = [key for key in wanted if key not in errors or self.is_retriable(errors[key])]
+            unknown = sorted({key[0] for key in wanted if key not in self._leaders})
+            topics = self._update_metadata(unknown).topics if unknown else {}
+            by_leader: dict[int, list[TopicPartition]] = {}
+            for key in wanted:
+                if key in self._leaders:
+                    by_leader.setdefault(self._leaders[key], []).append(key)
+                else:
+                    errors[key] = without_leader(key, topics.get(key[0]))
+            for node_id, keys in by_leader.items():
+                try:
+                    connection = self.connection(node_id)
+                    of_leader = list_from(connection, {key: timestamps[key] for key in keys}, level)
+                except ConnectionFailed as error:
+                    of_leader = dict.fromkeys(keys, error)
+                for key, each in of_leader.items():
+                    if isinstance(each, OffsetAndTimestamp):
+                        found[key] = each
+                        errors.pop(key, None)
+                    else:
+                        errors[key] = each
+            for key in wanted:
+                if key in errors and self.is_retriable(errors[key]):
+                    raise errors[key]
+
+        try:
+            self.retry(attempt, limit_ms)
+        except (BrokerError, ConnectionFailed) as error:
+            if all(error is not each for each in errors.values()):
+                raise  # not of a partition
+        return found, errors
 
     # ---- reading
 
@@ -405,6 +437,55 @@ class Client:
                 raise found.error()
             return found
         raise BrokerError(f"{key[0]}-{key[1]}: missing in the Fetch response", ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def list_from(
+    connection: BrokerConnection, timestamps: Mapping[TopicPartition, int], level: int
+) -> dict[TopicPartition, OffsetAndTimestamp | BrokerError | ConnectionFailed]:
+    """Ask a leader for offsets; return one, or an error, for each partition. Raises ConnectionFailed."""
+    request = ListOffsetsRequest(
+        replica_id=-1,
+        isolation_level=level if connection.version_for(LIST_OFFSETS) >= 2 else 0,
+        topics=[
+            ListOffsetsRequest.ListOffsetsTopic(
+                name=topic,
+                partitions=[
+                    ListOffsetsRequest.ListOffsetsPartition(partition_index=number, timestamp=timestamps[topic, number])
+                    for number in numbers
+                ],
+            )
+            for topic, numbers in by_topic(timestamps).items()
+        ],
+    )
+    found: dict[TopicPartition, OffsetAndTimestamp | BrokerError | ConnectionFailed] = {
+        key: BrokerError(f"{key[0]}-{key[1]}: missing in the ListOffsets response", ErrorCode.UNKNOWN_SERVER_ERROR)
+        for key in timestamps
+    }
+    for topic in connection.request(request, ListOffsetsResponse).topics:
+        for each in topic.partitions:
+            key = topic.name, each.partition_index
+            if key not in found:
+                continue
+            if each.error_code:
+                code = ErrorCode(each.error_code)
+                found[key] = BrokerError(f"offsets of {key[0]}-{key[1]}: {code.name}", code)
+            else:
+                old_style = each.old_style_offsets
+                found[key] = OffsetAndTimestamp(old_style[0] if old_style else each.offset, each.timestamp)
+    return found
+
+
+def without_leader(key: TopicPartition, topic: Topic | None) -> BrokerError:
+    """Return the reason why metadata has no leader of a partition. topic: its metadata, if there is any."""
+    if topic is None or topic.error_code:
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error_code
+        return BrokerError(f"topic {key[0]!r}: {code.name}", code)
+    if key[1] not in topic.partitions:
+        return BrokerError(
+            f"topic {key[0]!r} has no partition {key[1]}, it has {len(topic.partitions)} partitions",
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        )
+    return BrokerError(f"{key[0]}-{key[1]} has no leader", ErrorCode.LEADER_NOT_AVAILABLE)
 
 
 def raise_for(code: int, what: str, message: str | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from kwire.client.client import Client, raise_for
@@ -17,7 +17,7 @@ from kwire.messages import (
 from kwire.protocol.error_codes import ErrorCode
 from kwire.storage.checkpoints import LeaderEpoch
 
-__all__ = ["fetch_leader_epochs", "fetch_sizes"]
+__all__ = ["common_end", "fetch_leader_epochs", "fetch_sizes"]
 
 NOT_ALLOWED = (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
@@ -73,6 +73,18 @@ def _end_of(client: Client, key: TopicPartition, leader_epoch: int) -> tuple[int
         return each.leader_epoch, each.end_offset
 
     return client.retry(attempt)
+
+
+def common_end(ours: Sequence[LeaderEpoch], our_end: int, theirs: Sequence[LeaderEpoch], their_end: int) -> int | None:
+    """Return the lower end of the newest leader epoch that both logs have; None without one."""
+
+    def ends(epochs: Sequence[LeaderEpoch], end: int) -> dict[int, int]:
+        starts = [*(each.start_offset for each in epochs), end]
+        return {each.leader_epoch: start for each, start in zip(epochs, starts[1:], strict=True)}
+
+    our_ends, their_ends = ends(ours, our_end), ends(theirs, their_end)
+    newest = max(our_ends.keys() & their_ends.keys(), default=None)
+    return None if newest is None else min(our_ends[newest], their_ends[newest])
 
 
 def fetch_sizes(client: Client, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:

@@ -142,7 +142,9 @@ def test_a_copy_is_complete_if_compaction_leaves_no_batch_below_the_high_waterma
     for index in source.glob("orders-0/*index"):
         index.unlink()
     monkeypatch.setattr(
-        SourceCluster, "bounds", lambda self, keys: {("orders", 0): Bounds(log_start_offset=0, high_watermark=100)}
+        SourceCluster,
+        "bounds",
+        lambda self, *wanted: ({("orders", 0): Bounds(log_start_offset=0, high_watermark=100)}, {}),
     )
     with Broker(data_dir=source) as other, Client(other.bootstrap_servers) as connected:
         result = pull(connected, str(tmp_path / "copy"), PullOptions(topics=["orders"], groups=False))

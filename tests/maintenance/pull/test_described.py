@@ -34,7 +34,9 @@ from kwire.messages import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from kwire.protocol.error_codes import ErrorCode
 from tests.broker.still import StillBroker
+from tests.rewriting_proxy import RewritingProxy
 from tests.waiting import HANG_S
 
 GRANTS = [
@@ -63,6 +65,16 @@ def grant(client: Client, grants: list[tuple[ResourceType, str, Operation]]) -> 
     assert not any(each.error_code for each in results)
 
 
+def account(user: str) -> dict[str, Any]:
+    return {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": user,
+        "sasl.password": f"{user}-secret",
+        "default.api.timeout.ms": 5000,
+    }
+
+
 @pytest.fixture
 def login(kafka_logs: dict[str, Path], tmp_path: Path) -> Iterator[Login]:
     """login("alice") connects to a broker with ACLs on a copy of real Kafka's directory; root may do all."""
@@ -73,14 +85,7 @@ def login(kafka_logs: dict[str, Path], tmp_path: Path) -> Iterator[Login]:
     with StillBroker(data_dir=tmp_path / "source", **listener) as broker:
 
         def connect(user: str) -> Client:
-            settings = {
-                "security.protocol": "SASL_PLAINTEXT",
-                "sasl.mechanism": "PLAIN",
-                "sasl.username": user,
-                "sasl.password": users[user],
-                "default.api.timeout.ms": 5000,
-            }
-            clients.append(Client(broker.bootstrap_servers, **settings))
+            clients.append(Client(broker.bootstrap_servers, **account(user)))
             return clients[-1]
 
         grant(connect("root"), GRANTS)
@@ -211,6 +216,58 @@ def test_offsets_that_are_gone_have_tombstones(login: Login, tmp_path: Path) -> 
     assert valid(copy, result)
 
 
+def unavailable(response: Any) -> None:
+    """Answer as a broker that is not the coordinator any more."""
+    for each in response.transaction_states if hasattr(response, "transaction_states") else response.groups:
+        each.error_code = ErrorCode.NOT_COORDINATOR
+
+
+def test_offsets_of_a_coordinator_that_does_not_respond_stay_in_the_copy(login: Login, tmp_path: Path) -> None:
+    """Lists lack the groups and ids of a dead broker; only its successor can tell that one of them is gone."""
+    copy, root = tmp_path / "copy", login("root")
+    commit_offsets(root, "late", {("orders", 0): 7})
+    (address,) = root.settings.bootstrap_servers
+    settings = account("alice") | {"default.api.timeout.ms": 1000}
+    with RewritingProxy(address) as proxy, Client(proxy.address, **settings) as client:
+        pull(client, str(copy))
+        expected, ids = offsets(copy), set(replay_transactions(LogDirectory(copy)).transactions)
+        assert ("late", 0) in expected
+        assert ids
+        proxy.rewrite["ListGroupsResponse"] = lambda response: response.groups.clear()
+        proxy.rewrite["ListTransactionsResponse"] = lambda response: response.transaction_states.clear()
+        proxy.rewrite["OffsetFetchResponse"] = proxy.rewrite["DescribeTransactionsResponse"] = unavailable
+        pull(client, str(copy))
+        assert offsets(copy) == expected
+        assert set(replay_transactions(LogDirectory(copy)).transactions) == ids
+        proxy.rewrite.clear()
+        root.request(DeleteGroupsRequest(groups_names=["late"]), DeleteGroupsResponse)
+        result = pull(client, str(copy))
+    assert offsets(copy) == {key: each for key, each in expected.items() if key[0] != "late"}
+    assert set(replay_transactions(LogDirectory(copy)).transactions) == ids
+    assert valid(copy, result)
+
+
+def test_configs_of_a_broker_that_does_not_respond_stay_in_the_manifest(login: Login, tmp_path: Path) -> None:
+    copy, root = tmp_path / "copy", login("root")
+    set_up(root, broker="1")
+    (address,) = root.settings.bootstrap_servers
+
+    def lose(response: Any) -> None:
+        if any((each.resource_type, each.resource_name) == (4, "1") for each in response.results):
+            raise ConnectionResetError
+
+    with RewritingProxy(address) as proxy, Client(proxy.address, **account("root")) as client:
+        pull(client, str(copy))
+        proxy.rewrite["DescribeConfigsResponse"] = lose
+        manifest = pull(client, str(copy)).manifest
+        assert manifest.complete
+        assert any(each.startswith("configs of broker 1: ") for each in manifest.hidden)
+        assert manifest.cluster is not None
+        assert (manifest.cluster.broker_configs or {})["1"] == {"log.cleaner.threads": "2"}
+        proxy.rewrite.clear()
+        assert pull(client, str(copy)).manifest.hidden == []
+
+
 def test_the_topic_itself_replaces_the_log_made_from_admin_apis(login: Login, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     pull(login("alice"), str(copy))
@@ -233,7 +290,7 @@ def test_the_topic_itself_replaces_the_log_made_from_admin_apis(login: Login, tm
     assert LogDirectory(copy)["__consumer_offsets", 0].topic_id == theirs["__consumer_offsets", 0].topic_id
 
 
-def set_up(root: Client) -> None:
+def set_up(root: Client, broker: str = "") -> None:
     upsertion = AlterUserScramCredentialsRequest.ScramCredentialUpsertion(
         name="bob", mechanism=2, iterations=8192, salt=b"salt", salted_password=b"x" * 64
     )
@@ -245,8 +302,12 @@ def set_up(root: Client) -> None:
     altered = root.request(AlterClientQuotasRequest(entries=[entry]), AlterClientQuotasResponse)
     assert not any(each.error_code for each in altered.entries)
     config = IncrementalAlterConfigsRequest.AlterableConfig(name="log.cleaner.threads", config_operation=0, value="2")
-    resource = IncrementalAlterConfigsRequest.AlterConfigsResource(resource_type=4, resource_name="", configs=[config])
-    changed = root.request(IncrementalAlterConfigsRequest(resources=[resource]), IncrementalAlterConfigsResponse)
+    resource = IncrementalAlterConfigsRequest.AlterConfigsResource(
+        resource_type=4, resource_name=broker, configs=[config]
+    )
+    node_id = int(broker) if broker else None
+    request = IncrementalAlterConfigsRequest(resources=[resource])
+    changed = root.request(request, IncrementalAlterConfigsResponse, node_id=node_id)
     assert not any(each.error_code for each in changed.responses)
 
 

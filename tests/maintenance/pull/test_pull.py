@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -28,7 +29,9 @@ from kwire.maintenance.pull import MANIFEST, Manifest, PullOptions, pull
 from kwire.maintenance.pull.manifest import manifest_damages
 from kwire.records import ColumnWriter
 from tests.broker.still import StillBroker
+from tests.rewriting_proxy import RewritingProxy
 from tests.storage.faults import Stopped, StoppingFileSystem
+from tests.waiting import HANG_S
 
 Batches = dict[tuple[str, int], list[bytes]]
 NOW_MS = 1_700_000_000_000
@@ -258,6 +261,72 @@ def test_following_copies_new_records_topics_and_partitions(
         result = pull(client, str(tmp_path / "copy"), PullOptions(follow=True), stop=stop)
     assert result.is_complete
     assert set(result.copied) >= {("orders", 0), ("orders", 1), ("users", 0)}
+
+
+def test_a_copy_does_not_wait_for_admin_requests(
+    broker: Broker, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Responses that describe the cluster again arrive only after records that were written since are copied."""
+    monkeypatch.setattr("kwire.maintenance.pull.run.METADATA_S", 0.0)
+    create(broker, "orders")
+    asked, copied = threading.Event(), threading.Event()
+
+    def hold(response: Any) -> None:
+        asked.set()
+        assert copied.wait(HANG_S)
+
+    with RewritingProxy(("127.0.0.1", broker.port)) as proxy, Client(proxy.address) as puller:
+
+        def stop() -> bool:
+            if not asked.is_set():
+                proxy.rewrite["DescribeAclsResponse"] = hold  # not of the first description
+            elif not batches(tmp_path / "copy")["orders", 0]:
+                write(client, "orders", 1)
+            else:
+                copied.set()
+            return copied.is_set()
+
+        assert pull(puller, str(tmp_path / "copy"), PullOptions(follow=True), stop=stop).is_complete
+
+
+def test_a_partition_whose_leader_comes_back_is_copied_on(
+    broker: Broker, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kwire.maintenance.pull.run.METADATA_S", 0.1)
+    create(broker, "orders", 2)
+    create(broker, "late")
+    write(client, "orders", 1)
+    away = {("late", 0)}
+
+    def without_leaders(response: Any) -> None:
+        for topic in response.topics:
+            for each in topic.partitions:
+                if (topic.name, each.partition_index) in away:
+                    each.leader_id = -1
+
+    result, copy = None, tmp_path / "copy"
+    with (
+        RewritingProxy(("127.0.0.1", broker.port)) as proxy,
+        Client(proxy.address, **{"default.api.timeout.ms": 500}) as puller,
+    ):
+        proxy.rewrite["MetadataResponse"] = without_leaders
+        assert list(pull(puller, str(copy)).failures) == [("late", 0)]
+        steps = iter(range(1_000_000))
+
+        def stop() -> bool:
+            if next(steps) == 0:
+                away.add(("orders", 0))
+                broker.faults.fail("Fetch", "NOT_LEADER_OR_FOLLOWER", times=1)
+            elif away and time.monotonic() > began + 2:  # its retries are over
+                write(client, "late", 1)
+                write(client, "orders", 1)
+                away.clear()
+            return not away and batches(copy) == batches(tmp_path / "source")
+
+        began = time.monotonic()
+        result = pull(puller, str(copy), PullOptions(follow=True), stop=stop)
+    assert result.is_complete
+    assert not result.failures
 
 
 def test_a_deleted_topic_ends_its_copy_and_not_the_others(

@@ -17,7 +17,6 @@ Configs are those of the metadata log: dynamic ones of topics and brokers. What 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -214,9 +213,9 @@ def _configs(client: Client, found: DescribedCluster) -> None:
     resources = [(ConfigResource.TOPIC, name) for name in sorted(found.state.topics)]
     for at in range(0, len(resources), RESOURCES_AT_ONCE):
         _describe_configs(client, found, resources[at : at + RESOURCES_AT_ONCE], None)
-    for node_id in sorted(found.state.brokers):
-        with suppress(BrokerError):  # a broker that is down
-            _describe_configs(client, found, [(ConfigResource.BROKER, str(node_id))], node_id)
+    found.requests.every(
+        client, "configs", lambda node: _describe_configs(client, found, [(ConfigResource.BROKER, str(node))], node)
+    )
     _describe_configs(client, found, [(ConfigResource.BROKER, "")], None)
 
 

@@ -54,10 +54,12 @@ def describe_groups(client: Client, *, details: bool = True) -> tuple[GroupsStat
     Raises BrokerError, ConnectionFailed.
     """
     requests, state = AdminRequests(), GroupsState()
-    for node_id, listed in requests.every(client, ListGroupsRequest(), ListGroupsResponse):
+
+    def ask(node_id: int) -> None:
+        listed = requests.one(client, ListGroupsRequest(), ListGroupsResponse, node_id=node_id)
         if listed.error_code:
             requests.without(f"groups of broker {node_id}", ErrorCode(listed.error_code))
-            continue
+            return
         groups = {
             each.group_id: DescribedGroup(
                 group_id=each.group_id,
@@ -77,6 +79,8 @@ def describe_groups(client: Client, *, details: bool = True) -> tuple[GroupsStat
                 else:
                     requests.unseen[f"members and offsets of group {group.group_id!r}"] = f"a {group.kind} group"
         state.groups.update(groups)
+
+    requests.every(client, "groups", ask)
     return state, requests
 
 

@@ -34,7 +34,13 @@ from kwire.messages import (
 )
 from kwire.protocol.error_codes import ErrorCode
 
-__all__ = ["HangingTransaction", "abort_transaction", "describe_transactions", "find_hanging"]
+__all__ = [
+    "HangingTransaction",
+    "abort_transaction",
+    "describe_transactions",
+    "find_hanging",
+    "has_transactional_id",
+]
 
 MAX_TIMEOUT_MS = 900_000  # Kafka's default of transaction.max.timeout.ms
 MAX_TIMEOUT = "transaction.max.timeout.ms"
@@ -62,13 +68,15 @@ class HangingTransaction(NamedTuple):
 def describe_transactions(client: Client) -> tuple[TransactionsState, AdminRequests]:
     """Return all transactional ids that the account may describe. Raises BrokerError, ConnectionFailed."""
     requests, state = AdminRequests(), TransactionsState()
-    for node_id, listed in requests.every(client, ListTransactionsRequest(), ListTransactionsResponse):
+
+    def ask(node_id: int) -> None:
+        listed = requests.one(client, ListTransactionsRequest(), ListTransactionsResponse, node_id=node_id)
         if listed.error_code:
             requests.without(f"transactional ids of broker {node_id}", ErrorCode(listed.error_code))
-            continue
+            return
         names = [each.transactional_id for each in listed.transaction_states]
         if not names:
-            continue
+            return
         request = DescribeTransactionsRequest(transactional_ids=names)
         described = requests.one(client, request, DescribeTransactionsResponse, node_id=node_id)
         for each in described.transaction_states:
@@ -84,7 +92,27 @@ def describe_transactions(client: Client) -> tuple[TransactionsState, AdminReque
                 start_timestamp=each.transaction_start_time_ms,
                 partitions={topic.topic: tuple(sorted(topic.partitions)) for topic in each.topics},
             )
+
+    requests.every(client, "transactional ids", ask)
     return state, requests
+
+
+def has_transactional_id(client: Client, name: str) -> bool:
+    """Return whether the coordinator of a transactional id knows it. Raises BrokerError, ConnectionFailed."""
+    request = DescribeTransactionsRequest(transactional_ids=[name])
+
+    def attempt() -> bool:
+        connection = client.connection(client.coordinator(name))
+        for each in connection.request(request, DescribeTransactionsResponse).transaction_states:
+            if each.transactional_id == name:
+                if each.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+                    return False
+                raise_for(each.error_code, f"transactional id {name!r}")
+                return True
+        what = f"transactional id {name!r}: missing in the DescribeTransactions response"
+        raise BrokerError(what, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    return client.retry(attempt)
 
 
 def find_hanging(client: Client, keys: Iterable[TopicPartition]) -> tuple[list[HangingTransaction], AdminRequests]:
@@ -108,8 +136,11 @@ def find_hanging(client: Client, keys: Iterable[TopicPartition]) -> tuple[list[H
     if not found:
         return [], requests
     state, described = describe_transactions(client)
+    for what in described.passing:  # its transactions would look as if no coordinator knew them
+        raise BrokerError(f"{what}: {described.unseen[what]}; try again later", ErrorCode.COORDINATOR_NOT_AVAILABLE)
     requests.apis += described.apis
     requests.unseen.update(described.unseen)
+    requests.passing.update(described.passing)
     by_producer = {each.producer_id: each for each in state.transactions.values()}
     hanging = []
     for each in found:
@@ -125,9 +156,8 @@ def _open_transactions(client: Client, requests: AdminRequests, key: TopicPartit
         for topic, partitions in by_topic([key]).items()
     ]
     request = DescribeProducersRequest(topics=topics)
-    response = client.retry(
-        lambda: requests.one(client, request, DescribeProducersResponse, node_id=client.leader(key))
-    )
+    requests.used(request)
+    response = client.retry(lambda: client.connection(client.leader(key)).request(request, DescribeProducersResponse))
     found = []
     for topic in response.topics:
         for partition in topic.partitions:
@@ -152,18 +182,21 @@ def _open_transactions(client: Client, requests: AdminRequests, key: TopicPartit
 
 def _max_timeout(client: Client, requests: AdminRequests) -> int:
     """Return transaction.max.timeout.ms of a broker; Kafka's default if the account may not see it."""
-    node_id = min(client.metadata([]).brokers)
-    resource = DescribeConfigsRequest.DescribeConfigsResource(
-        resource_type=BROKER_RESOURCE, resource_name=str(node_id), configuration_keys=[MAX_TIMEOUT]
-    )
-    response = requests.one(
-        client, DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse, node_id=node_id
-    )
-    for result in response.results:
-        for config in result.configs:
-            if config.name == MAX_TIMEOUT and config.value is not None and config.value.isdecimal():
-                return int(config.value)
-    return MAX_TIMEOUT_MS
+    found: list[int] = []
+
+    def ask(node_id: int) -> None:
+        if found:
+            return
+        resource = DescribeConfigsRequest.DescribeConfigsResource(
+            resource_type=BROKER_RESOURCE, resource_name=str(node_id), configuration_keys=[MAX_TIMEOUT]
+        )
+        request = DescribeConfigsRequest(resources=[resource])
+        response = requests.one(client, request, DescribeConfigsResponse, node_id=node_id)
+        values = [each.value for result in response.results for each in result.configs if each.name == MAX_TIMEOUT]
+        found.extend(int(value) for value in values if value is not None and value.isdecimal())
+
+    requests.every(client, "configs", ask)
+    return found[0] if found else MAX_TIMEOUT_MS
 
 
 def abort_transaction(client: Client, hanging: HangingTransaction) -> None:

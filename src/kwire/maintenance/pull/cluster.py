@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from kwire.client.admin.cluster import describe_cluster
-from kwire.client.admin.requests import NOT_ALLOWED
+from kwire.client.admin.requests import NOT_ALLOWED, AdminRequests
 from kwire.client.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, raise_for
 from kwire.client.cluster import Cluster, Topic
-from kwire.errors import BrokerError, KwireError, OptionError
+from kwire.errors import BrokerError, ConnectionFailed, KwireError, OptionError
 from kwire.identifiers import TopicPartition
 from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
 from kwire.internal_topics.names import COORDINATOR_TOPICS
@@ -54,16 +54,21 @@ class Bounds:
 
 @dataclass(slots=True, kw_only=True)
 class SourceCluster:
-    """A cluster that is copied.
+    """A cluster that is copied, as one thread sees it.
 
     patterns: of topic names, all topics if empty. with_groups: the internal topics of groups and transactions too.
-    hidden: what the account may not see, found so far. unreadable: coordinators' topics among it.
+    with_cluster: users, ACLs, quotas and configs of brokers too. limit_ms: how long to wait for a partition's leader.
+    hidden: what the account may not see, found so far. unreadable: coordinators' topics among it. away: what could not
+    be seen the last time, because a broker did not respond.
     """
 
     client: Client
     patterns: Sequence[str] = ()
     with_groups: bool = True
+    with_cluster: bool = True
+    limit_ms: int | None = None
     hidden: list[str] = field(default_factory=list)
+    away: list[str] = field(default_factory=list)
     unreadable: set[str] = field(default_factory=set)
 
     def metadata(self) -> Cluster:
@@ -71,16 +76,16 @@ class SourceCluster:
         return self.client.metadata(None)
 
     def select(self, cluster: Cluster) -> list[Topic]:
-        """Return the topics to copy, internal ones first: so no committed offset lies beyond the copied records.
+        """Return the topics to copy, internal ones first: so no committed offset lies beyond the copied records."""
+        found = [topic for topic in cluster.topics.values() if self._takes(topic)]
+        return sorted(found, key=lambda topic: (not topic.is_internal, topic.name))
 
-        Raises OptionError if a pattern matches no topic.
-        """
+    def require_matches(self, cluster: Cluster) -> None:
+        """Raise OptionError if a pattern matches no topic."""
         for pattern in self.patterns:
             if not any(fnmatch.fnmatchcase(name, pattern) for name in cluster.topics):
                 names = ", ".join(sorted(cluster.topics))[:500] or "none"
                 raise OptionError(f"no topic matches {pattern!r}; topics that this account may see: {names}")
-        found = [topic for topic in cluster.topics.values() if self._takes(topic)]
-        return sorted(found, key=lambda topic: (not topic.is_internal, topic.name))
 
     def _takes(self, topic: Topic) -> bool:
         if topic.name in COORDINATOR_TOPICS:
@@ -110,19 +115,31 @@ class SourceCluster:
                 self.hide(f"topic {name}: {ErrorCode(error.code).name}")
 
     def _read_one(self, topic: Topic) -> None:
-        """Fetch a record of a topic, if there is one. Raises BrokerError."""
-        for (_, number), found in self._bounds([(topic.name, number) for number in topic.partitions]).items():
+        """Fetch a record of a topic, if a leader responds and has one. Raises BrokerError."""
+        bounds, errors = self._bounds([(topic.name, number) for number in topic.partitions])
+        for error in errors.values():
+            if isinstance(error, BrokerError) and error.code in NOT_ALLOWED:
+                raise error
+        for (_, number), found in bounds.items():
             if found.log_start_offset < found.high_watermark:
                 start = found.log_start_offset
-                next(self.client.read(topic.name, number, start, start + 1, isolation="read_uncommitted"))
+                try:
+                    next(self.client.read(topic.name, number, start, start + 1, isolation="read_uncommitted"))
+                except (BrokerError, ConnectionFailed) as error:
+                    if not self.client.is_retriable(error):
+                        raise
+                    continue  # another leader can tell as well
                 break
 
-    def describe(self) -> ClusterEntry:
-        """Return what belongs to the cluster itself, as far as the account may see it."""
+    def describe(self, previous: ClusterEntry | None, away: list[str]) -> ClusterEntry:
+        """Return what belongs to the cluster itself, as far as the account may see it.
+
+        previous: the last description, from which the configs of brokers that do not respond are taken. away: gets what
+        could not be seen because a broker does not respond. Raises BrokerError, ConnectionFailed.
+        """
         found = describe_cluster(self.client, DESCRIBED_PARTS, topics=False)
         unseen = found.requests.unseen
-        for what, reason in unseen.items():
-            self.hide(f"{what}: {reason}")
+        self.note(found.requests, away)
         state = found.state
 
         def rows(part: ClusterPart) -> list[dict[str, object]] | None:
@@ -133,6 +150,9 @@ class SourceCluster:
             for (kind, name), values in sorted(state.configs.items())
             if kind == "broker"
         }
+        before = previous.broker_configs or {} if previous is not None else {}
+        heard = {"", *map(str, found.requests.heard)}
+        configs |= {name: each for name, each in before.items() if name not in heard}
         quotas = [QuotaEntry(entity=dict(entity), quotas=dict(each)) for entity, each in state.quotas.items()]
         return ClusterEntry(
             described_ms=time.time_ns() // 1_000_000,
@@ -146,6 +166,8 @@ class SourceCluster:
     def configs(self, topics: Iterable[Topic]) -> list[PulledTopic]:
         """Return the topics with their configs."""
         wanted = list(topics)
+        if not wanted:
+            return []
         request = DescribeConfigsRequest(
             resources=[
                 DescribeConfigsRequest.DescribeConfigsResource(
@@ -157,7 +179,7 @@ class SourceCluster:
         found: dict[str, dict[str, str]] = {}
         reasons: dict[str, str] = {}
         try:
-            for result in self.client.request(request, DescribeConfigsResponse).results if wanted else ():
+            for result in self.client.request(request, DescribeConfigsResponse).results:
                 if result.error_code:
                     reasons[result.resource_name] = ErrorCode(result.error_code).name
                     continue
@@ -172,41 +194,66 @@ class SourceCluster:
             self.hide(f"configs of topic {name}: {reason}")
         return [PulledTopic(topic=topic, configs=found.get(topic.name)) for topic in wanted]
 
-    def bounds(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Bounds]:
-        """Return log start offsets and high watermarks; without partitions that the account may not read."""
-        readable = list(keys)
-        while readable:
-            try:
-                return self._bounds(readable)
-            except BrokerError as error:
-                if error.code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-                    raise
-                readable = self._allowed(readable)
-        return {}
+    def bounds(
+        self, topics: Sequence[Topic], chosen: Sequence[int] | None, known: Collection[TopicPartition] = ()
+    ) -> tuple[dict[TopicPartition, Bounds], dict[TopicPartition, KwireError]]:
+        """Return log start offsets and high watermarks, and the errors of partitions without.
 
-    def _bounds(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Bounds]:
-        latest = self.client.list_offsets(dict.fromkeys(keys, LATEST_TIMESTAMP), isolation="read_uncommitted")
-        earliest = self.client.list_offsets(dict.fromkeys(keys, EARLIEST_TIMESTAMP))
-        return {key: Bounds(log_start_offset=earliest[key].offset, high_watermark=latest[key].offset) for key in keys}
+        chosen: numbers of partitions, None for all. known: partitions that are not asked for. Partitions that the
+        account may not read are in neither. Raises BrokerError, ConnectionFailed.
+        """
+        bounds: dict[TopicPartition, Bounds] = {}
+        errors: dict[TopicPartition, BrokerError | ConnectionFailed] = {}
+        for internal in (True, False):  # internal topics first: see select()
+            found, others = self._bounds(
+                [
+                    (topic.name, number)
+                    for topic in topics
+                    for number in topic.partitions
+                    if topic.is_internal == internal
+                    and (chosen is None or number in chosen)
+                    and (topic.name, number) not in known
+                ]
+            )
+            bounds |= found
+            errors |= others
+        for (topic, _), error in sorted(errors.items(), key=lambda item: item[0]):
+            if is_forbidden(error):
+                self.hide(f"topic {topic}: {ErrorCode.TOPIC_AUTHORIZATION_FAILED.name}")
+        return bounds, {key: error for key, error in errors.items() if not is_forbidden(error)}
 
-    def _allowed(self, keys: list[TopicPartition]) -> list[TopicPartition]:
-        """Return the partitions of topics whose offsets the account may list; hide the others."""
-        allowed = []
-        for topic in sorted({topic for topic, _ in keys}):
-            ours = [key for key in keys if key[0] == topic]
-            try:
-                self.client.list_offsets({ours[0]: LATEST_TIMESTAMP})
-                allowed += ours
-            except BrokerError as error:
-                if error.code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-                    raise
-                self.hide(f"topic {topic}: {ErrorCode(error.code).name}")
-        return allowed
+    def _bounds(
+        self, keys: Collection[TopicPartition]
+    ) -> tuple[dict[TopicPartition, Bounds], dict[TopicPartition, BrokerError | ConnectionFailed]]:
+        latest, errors = self.client.find_offsets(
+            dict.fromkeys(keys, LATEST_TIMESTAMP), isolation="read_uncommitted", limit_ms=self.limit_ms
+        )
+        earliest, others = self.client.find_offsets(
+            dict.fromkeys(latest, EARLIEST_TIMESTAMP), isolation="read_uncommitted", limit_ms=self.limit_ms
+        )
+        bounds = {
+            key: Bounds(log_start_offset=found.offset, high_watermark=latest[key].offset)
+            for key, found in earliest.items()
+        }
+        return bounds, errors | others
+
+    def note(self, requests: AdminRequests, away: list[str]) -> None:
+        """Remember what the account may not see; add to `away` what no broker responded about."""
+        for what, reason in requests.unseen.items():
+            if what in requests.passing:
+                away.append(f"{what}: {reason}")
+            else:
+                self.hide(f"{what}: {reason}")
 
     def hide(self, what: str) -> None:
         """Remember something that the account may not see."""
         if what not in self.hidden:
             self.hidden.append(what)
+
+
+def is_forbidden(error: KwireError) -> bool:
+    """Return whether the account may not read a topic."""
+    return isinstance(error, BrokerError) and error.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 def is_old_override(config: DescribeConfigsResourceResult) -> bool:

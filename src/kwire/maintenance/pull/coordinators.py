@@ -12,13 +12,15 @@ A later refresh appends what has changed, and tombstones of what is gone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kwire.client.admin.groups import describe_groups
 from kwire.client.admin.requests import AdminRequests
-from kwire.client.admin.transactions import describe_transactions
+from kwire.client.admin.transactions import describe_transactions, has_transactional_id
 from kwire.client.client import Client
+from kwire.client.group_offsets import fetch_offsets
+from kwire.errors import BrokerError, ConnectionFailed
 from kwire.identifiers import TopicPartition
 from kwire.internal_topics.groups_state import GroupsState
 from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
@@ -47,24 +49,68 @@ Value = OffsetCommitValue | TransactionLogValue
 
 
 class Described(NamedTuple):
-    """The values of each partition by key, and the requests that they are from."""
+    """The values of each partition by key, and the requests that they are from.
+
+    kept: keys of an earlier description that stay as they are, because no coordinator says that they are gone.
+    """
 
     values: list[dict[bytes, Value]]
     requests: AdminRequests
+    kept: Collection[bytes]
 
 
-def describe(client: Client, topic: str, partitions: int) -> Described:
-    """Ask the admin APIs for a topic's contents. Raises BrokerError, ConnectionFailed, UnsupportedVersion."""
+def describe(client: Client, topic: str, partitions: int, earlier: Sequence[Collection[bytes]] = ()) -> Described:
+    """Ask the admin APIs for a topic's contents. earlier: keys of an earlier description, by partition.
+
+    Raises BrokerError, ConnectionFailed, UnsupportedVersion.
+    """
     values: list[dict[bytes, Value]] = [{} for _ in range(partitions)]
     if topic == GROUPS_TOPIC:
         groups, requests = describe_groups(client)
         for name, key, offset in committed(groups):
             values[partition_for(name, partitions)][key] = offset
-        return Described(values, requests)
+        return Described(values, requests, without_word(values, earlier, lambda keys: gone_offsets(client, keys)))
     transactions, requests = describe_transactions(client)
     for name, key, transaction in transactional_ids(transactions):
         values[partition_for(name, partitions)][key] = transaction
-    return Described(values, requests)
+    return Described(values, requests, without_word(values, earlier, lambda keys: gone_ids(client, keys)))
+
+
+def without_word(
+    values: Sequence[Mapping[bytes, Value]],
+    earlier: Sequence[Collection[bytes]],
+    gone: Callable[[list[bytes]], Iterator[bytes]],
+) -> set[bytes]:
+    """Return the keys missing in values that a coordinator did not say to be gone.
+
+    While a broker is dead, the list of groups lacks those whose coordinator it was.
+    """
+    missing = {key for keys, now in zip(earlier, values, strict=False) for key in keys if key not in now}
+    try:
+        for key in gone(sorted(missing)):
+            missing.discard(key)
+    except (BrokerError, ConnectionFailed):
+        pass  # asked again by the next description
+    return missing
+
+
+def gone_offsets(client: Client, keys: list[bytes]) -> Iterator[bytes]:
+    """Yield the keys of offsets that their group's coordinator does not have. Raises BrokerError, ConnectionFailed."""
+    groups: dict[str, dict[TopicPartition, bytes]] = {}
+    for key in keys:
+        decoded = OffsetCommitKey.decode(key[2:], version=0)
+        groups.setdefault(decoded.group, {})[decoded.topic, decoded.partition] = key
+    for group, of_group in groups.items():
+        offsets = fetch_offsets(client, group)
+        yield from (key for place, key in of_group.items() if place not in offsets)
+
+
+def gone_ids(client: Client, keys: list[bytes]) -> Iterator[bytes]:
+    """Yield the keys of transactional ids that their coordinator does not have. Raises as gone_offsets()."""
+    for key in keys:
+        name = TransactionLogKey.decode(key[2:], version=0).transactional_id
+        if not has_transactional_id(client, name):
+            yield key
 
 
 def read_values(
@@ -83,12 +129,19 @@ def read_values(
     return values
 
 
-def changes(written: dict[bytes, bytes], values: Mapping[bytes, Value], *, base_offset: int, now_ms: int) -> bytes:
+def changes(
+    written: dict[bytes, bytes],
+    values: Mapping[bytes, Value],
+    kept: Collection[bytes],
+    *,
+    base_offset: int,
+    now_ms: int,
+) -> bytes:
     """Return batches that bring a partition to these values, b"" if it has them.
 
-    written: the values that it has; they are updated.
+    written: the values that it has; they are updated. kept: keys whose values stay.
     """
-    new: dict[bytes, bytes | None] = {key: None for key in written if key not in values}
+    new: dict[bytes, bytes | None] = {key: None for key in written if key not in values and key not in kept}
     for key, value in values.items():
         if key not in written or without_time(value, written[key]) != encode(value):
             new[key] = encode(stamped(value, now_ms))

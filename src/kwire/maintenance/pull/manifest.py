@@ -137,8 +137,9 @@ class ClusterEntry(msgspec.Struct, frozen=True, kw_only=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of a copy. began_ms, written_ms: in ms since the epoch.
 
-    complete: whether every partition of the run was copied up to the high watermark at its start. hidden: what the
-    account may not see, and why. cluster: None if a run copied single topics only.
+    complete: whether every partition of the run was copied up to the high watermark at its start. hidden: what could
+    not be seen, and why: the account may not, or a broker did not respond. cluster: None if a run copied single topics
+    only.
     """
 
     cluster_id: str | None
@@ -151,6 +152,20 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     hidden: list[str] = []
     events: list[Event] = []
     cluster: ClusterEntry | None = None
+
+    @classmethod
+    def begun(
+        cls, cluster_id: str | None, servers: list[str], now_ms: int, topics: dict[str, TopicEntry] | None = None
+    ) -> Manifest:
+        """Return the manifest of a copy that begins. topics: what it has already."""
+        return cls(
+            cluster_id=cluster_id,
+            bootstrap_servers=servers,
+            began_ms=now_ms,
+            written_ms=now_ms,
+            complete=False,
+            topics=topics or {},
+        )
 
     def render(self) -> bytes:
         """Return the contents of the file."""

@@ -85,14 +85,8 @@ def copy_part(client: Client, store: WritableStore, part: Part) -> CopiedPart:
     target = StoreTarget(store, part=part.key)
     entries = {} if part.known is None else {part.number: part.known}
     topic_id = None if topic.topic_id is None else render_uuid(topic.topic_id)
-    earlier = Manifest(
-        cluster_id=part.cluster_id,
-        bootstrap_servers=[],
-        began_ms=now(),
-        written_ms=now(),
-        complete=False,
-        topics={name: TopicEntry(id=topic_id, configs=part.topic.configs, partitions=entries)},
-    )
+    known = TopicEntry(id=topic_id, configs=part.topic.configs, partitions=entries)
+    earlier = Manifest.begun(part.cluster_id, [], now(), {name: known})
     config: LogConfig = log_config(part.topic.configs)
     target.open(cluster_id=part.cluster_id, configs={name: config}, earlier=earlier)
     run = Pull(

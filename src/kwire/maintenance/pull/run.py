@@ -14,16 +14,18 @@ The copy keeps records that retention or compaction remove from the source after
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from kwire.client.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client
 from kwire.client.cluster import Cluster, Topic
 from kwire.client.fetcher import MISSING, Diverged, FetchedBatches, Fetcher, FetchError
-from kwire.client.partition_state import fetch_leader_epochs
-from kwire.errors import BrokerError, CorruptBatch, KwireError, OptionError, UnsupportedVersion
+from kwire.client.partition_state import common_end, fetch_leader_epochs
+from kwire.errors import BrokerError, ConnectionFailed, CorruptBatch, KwireError, OptionError
 from kwire.identifiers import TopicPartition, render_uuid
 from kwire.log.log_config import LogConfig
 from kwire.log.paths import StorageOptions
@@ -34,10 +36,10 @@ from kwire.maintenance.pull.directory_target import DirectoryTarget
 from kwire.maintenance.pull.manifest import ClusterEntry, Event, Manifest, PartitionEntry, TopicEntry
 from kwire.maintenance.pull.partition_copy import PartitionCopy
 from kwire.maintenance.pull.store_target import StoreTarget
+from kwire.maintenance.pull.survey import Known, Surveyor, describe
 from kwire.maintenance.pull.target import Target
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import RejectedRecords
-from kwire.storage.checkpoints import LeaderEpoch
 from kwire.storage.file_system import FileSystem
 from kwire.storage.writable_store import is_local, open_writable_store
 
@@ -45,6 +47,10 @@ __all__ = ["Pull", "PullOptions", "PullResult", "copy_all", "pull", "start"]
 
 CHECKPOINT_S = 10.0
 METADATA_S = 10.0
+LOGGER = logging.getLogger("kwire.client.pull")
+ONE_PARTITION_MS = 2000
+"""How long --follow waits for a partition's leader before it goes on with others, and asks again at the next survey."""
+SURVEY_MS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +87,15 @@ class PullResult:
 
 @dataclass(slots=True, kw_only=True)
 class Pull:
-    """A run of pull(). done: partitions that other processes have copied."""
+    """A run of pull().
+
+    surveyor: looks for what is new beside the copying, None for a run that copies given partitions. done: partitions
+    that other processes have copied.
+    """
 
     client: Client
     source: SourceCluster
+    surveyor: Surveyor | None = None
     target: Target
     options: PullOptions
     cluster: Cluster
@@ -105,24 +116,19 @@ class Pull:
 
     def begin(self, topics: Sequence[Topic]) -> None:
         """Open the copies of topics and fetch them."""
-        self._describe([topic for topic in topics if topic.name not in self.topics])
+        self._add(self.source.configs([topic for topic in topics if topic.name not in self.topics]))
         for key, found in self.bounds(topics).items():
             self.open(key, found)
 
     def bounds(self, topics: Sequence[Topic]) -> dict[TopicPartition, Bounds]:
-        """Return the offsets to copy of partitions that are not open."""
-        chosen = self.options.partitions
-        keys = [(topic.name, n) for topic in topics for n in topic.partitions if chosen is None or n in chosen]
-        # internal topics first: see SourceCluster.select
-        internal = {topic.name for topic in topics if topic.is_internal}
-        bounds: dict[TopicPartition, Bounds] = {}
-        for group in ([key for key in keys if key[0] in internal], [key for key in keys if key[0] not in internal]):
-            bounds |= self.source.bounds([key for key in group if key not in self.copies])
+        """Return the offsets to copy of partitions that are not open; what has none is a failure."""
+        bounds, errors = self.source.bounds(topics, self.options.partitions, self.copies)
+        self.failures |= errors
         return bounds
 
-    def _describe(self, topics: Sequence[Topic]) -> None:
-        """Look up the configs of topics, and use them for their copies."""
-        for each in self.source.configs(topics):
+    def _add(self, topics: Sequence[PulledTopic]) -> None:
+        """Use the configs of topics for their copies."""
+        for each in topics:
             self.topics[each.topic.name] = each
             self.target.set_config(each.topic.name, log_config(each.configs))
 
@@ -135,6 +141,7 @@ class Pull:
     def open(self, key: TopicPartition, bounds: Bounds) -> None:
         """Open or create the copy of a partition, and fetch it."""
         now_ms, topic_id = now(), self.topics[key[0]].topic.topic_id
+        self.failures.pop(key, None)
         self.set_aside_recreated(key)
         copy = self.copies[key] = self.target.copy(
             key,
@@ -152,43 +159,60 @@ class Pull:
 
     def describe(self) -> None:
         """Describe the cluster, and write logs of coordinators' topics that the account may not read."""
-        if self.options.cluster:
-            self.described = self.source.describe()
-        for name in sorted(coordinators.DESCRIBED & self.source.unreadable):
-            entry = None if self.earlier is None else self.earlier.topics.get(name)
-            if entry is not None and not entry.made_from:
-                self.source.hide(f"topic {name}: its copy has nothing later than the run that could read it")
-                continue
-            count = len(entry.partitions if entry is not None else self._partitions_of(name)) or coordinators.PARTITIONS
-            try:
-                found = coordinators.describe(self.client, name, count)
-            except (BrokerError, UnsupportedVersion) as error:
-                self.source.hide(f"contents of topic {name}: {error}")
-                continue
-            for what, reason in found.requests.unseen.items():
-                self.source.hide(f"{what}: {reason}")
-            if any(found.values) or entry is not None:
-                self._write(name, found)
+        assert self.surveyor is not None
+        found = describe(self.surveyor.source, self.cluster, self.known())
+        self._use(*found)
 
-    def _partitions_of(self, name: str) -> Collection[int]:
-        topic = self.cluster.topics.get(name)
-        return () if topic is None else topic.partitions
+    def known(self) -> Known:
+        """Return what the run has."""
+        assert self.surveyor is not None
+        earlier = {} if self.earlier is None else self.earlier.topics
+        exact = [name for name, each in earlier.items() if not each.made_from]
+        made = {}
+        for name in coordinators.DESCRIBED & self.surveyor.source.unreadable - set(exact):
+            self._read_made(name, len(earlier[name].partitions) if name in earlier else coordinators.PARTITIONS)
+            count = sum(topic == name for topic, _ in self.written)
+            made[name] = [frozenset(self.written[name, number]) for number in range(count)]
+        return Known(
+            topics=frozenset(self.topics.keys() - self.made_from.keys()),
+            partitions=frozenset(self.copies),
+            chosen=self.options.partitions,
+            cluster=self.described or (None if self.earlier is None else self.earlier.cluster),
+            made=made,
+            exact=exact,
+        )
+
+    def _read_made(self, name: str, count: int) -> None:
+        """Read what the copy has of a coordinator's topic that was made from admin APIs."""
+        keys = [(name, number) for number in range(count)]
+        if any(key in self.written for key in keys):
+            return
+        existing = {key for key in keys if self.target.topic_id(key) is not None}
+        if existing:
+            self.written |= {key: {} for key in keys}
+            self.written |= coordinators.read_values(self.target.url, existing, self.target.options)
+
+    def _use(self, described: ClusterEntry | None, made: Mapping[str, Described]) -> None:
+        self.described = described or self.described
+        for name, each in made.items():
+            if any(each.values) or (self.earlier is not None and name in self.earlier.topics):
+                self._write(name, each)
 
     def _write(self, name: str, described: Described) -> None:
         """Bring the log of a coordinator's topic to what the admin APIs say."""
         self.target.set_config(name, log_config(coordinators.CONFIGS))
         keys = [(name, number) for number in range(len(described.values))]
-        existing = {key: found for key in keys if (found := self.target.topic_id(key)) is not None}
-        topic_id = next(iter(existing.values()), None) or uuid.uuid4()
+        topic_id = next(filter(None, map(self.target.topic_id, keys)), None) or uuid.uuid4()
         if name not in self.made_from:
-            self.written |= coordinators.read_values(self.target.url, existing, self.target.options)
+            self._read_made(name, len(keys))
         for key, values in zip(keys, described.values, strict=True):
             if key not in self.copies:
                 self.copies[key] = self.target.copy(
                     key, topic_id=topic_id, log_start_offset=0, high_watermark=0, now_ms=now()
                 )
             copy, written = self.copies[key], self.written.setdefault(key, {})
-            data = coordinators.changes(written, values, base_offset=copy.log.log_end_offset, now_ms=now())
+            end = copy.log.log_end_offset
+            data = coordinators.changes(written, values, described.kept, base_offset=end, now_ms=now())
             self.copied_bytes += copy.append(memoryview(data), up_to=None, now_ms=now())
             copy.high_watermark = copy.log.log_end_offset
             self.target.appended(key)
@@ -198,7 +222,8 @@ class Pull:
 
     def set_aside_made(self) -> None:
         """Set aside logs made from admin APIs whose topics the account may read now."""
-        for name in sorted(coordinators.DESCRIBED - self.source.unreadable):
+        assert self.surveyor is not None
+        for name in sorted(coordinators.DESCRIBED - self.surveyor.source.unreadable):
             topic = self.cluster.topics.get(name)
             entry = None if self.earlier is None else self.earlier.topics.get(name)
             if not self.options.groups or topic is None or (entry is not None and not entry.made_from):
@@ -230,7 +255,7 @@ class Pull:
                         self._truncate(result)
                     case FetchError():
                         self._solve(result)
-            except (CorruptBatch, RejectedRecords, BrokerError) as error:
+            except (CorruptBatch, RejectedRecords, BrokerError, ConnectionFailed) as error:
                 self._fail(result.key, error)
 
     def _append(self, result: FetchedBatches) -> int:
@@ -261,8 +286,7 @@ class Pull:
         if offset < copy.log.log_end_offset:
             self._happened("truncated", key, offset, copy.log.log_end_offset)
             copy = self.copies[key] = self.target.truncate(key, offset, now_ms=now())
-            latest = self.client.list_offsets({key: LATEST_TIMESTAMP}, isolation="read_uncommitted")[key].offset
-            copy.high_watermark = min(copy.high_watermark, latest)  # of the new leader
+            copy.high_watermark = min(copy.high_watermark, self._offset(key, LATEST_TIMESTAMP))  # of the new leader
         if self.options.follow or not copy.is_complete:
             self.fetcher.seek(key, copy.position())
         else:
@@ -281,8 +305,7 @@ class Pull:
     def _find_range(self, key: TopicPartition) -> None:
         """Continue where the leader's log begins, or ends, if it is not where the copy ends."""
         copy = self.copies[key]
-        start = self.client.list_offsets({key: EARLIEST_TIMESTAMP})[key].offset
-        end = self.client.list_offsets({key: LATEST_TIMESTAMP}, isolation="read_uncommitted")[key].offset
+        start, end = self._offset(key, EARLIEST_TIMESTAMP), self._offset(key, LATEST_TIMESTAMP)
         position = copy.position()
         if position.offset < start:
             self._happened("gap", key, position.offset, start)
@@ -301,6 +324,13 @@ class Pull:
         else:
             self.fetcher.seek(key, position)
 
+    def _offset(self, key: TopicPartition, timestamp: int) -> int:
+        limit_ms = self.source.limit_ms
+        found, errors = self.client.find_offsets({key: timestamp}, isolation="read_uncommitted", limit_ms=limit_ms)
+        for error in errors.values():
+            raise error
+        return found[key].offset
+
     def _find_topic(self, key: TopicPartition, error: KwireError) -> None:
         """Handle a topic that was deleted, or deleted and created again."""
         self.cluster = self.source.metadata()
@@ -312,9 +342,12 @@ class Pull:
                 self._fail(key, error)
         elif topic.topic_id != self.copies[key].log.topic_id:
             self.fetcher.remove(key)
-            self._describe([topic])
-            for found, bounds in self.source.bounds([key]).items():
-                self.open(found, bounds)
+            self._add(self.source.configs([topic]))
+            bounds, errors = self.source.bounds([topic], [key[1]])
+            for error in errors.values():
+                raise error
+            for found in bounds.values():
+                self.open(key, found)
         else:
             self._fail(key, error)
 
@@ -333,25 +366,42 @@ class Pull:
     # ---- periodic work
 
     def look_for_new(self) -> None:
-        """Copy topics and partitions that were created since, and describe the cluster again."""
-        self.cluster = self.source.metadata()
-        if self.options.groups:
-            self.source.find_unreadable(self.cluster, self.topics)
-        self.describe()
-        topics = self.source.select(self.cluster)
-        new = [
-            topic
-            for topic in topics
-            if any((topic.name, number) not in self.copies for number in topic.partitions) and not topic.error_code
-        ]
-        if new:
-            self.begin(new)
-        for topic in topics:
-            for number in topic.partitions:
-                copy = self.copies.get((topic.name, number))
-                if copy is not None and topic.topic_id not in (None, copy.log.topic_id):
-                    key = topic.name, number
-                    self._find_topic(key, BrokerError(f"{topic.name}-{number}", ErrorCode.UNKNOWN_TOPIC_ID))
+        """Begin to look for new topics and partitions, and to describe the cluster again, in another thread."""
+        assert self.surveyor is not None
+        self.surveyor.begin(self.known())
+
+    def use_survey(self) -> None:
+        """Copy what a survey that has ended found, and fetch partitions again whose leader is back."""
+        assert self.surveyor is not None
+        try:
+            found = self.surveyor.take()
+        except (BrokerError, ConnectionFailed) as error:
+            if not self.client.is_retriable(error):
+                raise
+            LOGGER.warning("cannot look for new topics: %s; trying again", error)
+            return
+        if found is None:
+            return
+        self.cluster = found.cluster
+        self._use(found.described, found.made)
+        self._add(found.topics)
+        self.failures |= found.errors
+        for key, bounds in found.bounds.items():
+            self.open(key, bounds)
+        self._retry(found.cluster)
+        for key, copy in list(self.copies.items()):
+            topic = found.cluster.topics.get(key[0])
+            if topic is not None and topic.topic_id not in (None, copy.log.topic_id) and key[0] not in self.made_from:
+                self._find_topic(key, BrokerError(f"{key[0]}-{key[1]}", ErrorCode.UNKNOWN_TOPIC_ID))
+
+    def _retry(self, cluster: Cluster) -> None:
+        leaders = cluster.leaders
+        for key, error in list(self.failures.items()):
+            if key not in leaders or key not in self.copies or not isinstance(error, (BrokerError, ConnectionFailed)):
+                continue
+            if self.client.is_retriable(error):
+                del self.failures[key]
+                self.fetcher.add(key, self.copies[key].position())
 
     def checkpoint(self) -> None:
         """Write the checkpoints and the manifest."""
@@ -362,6 +412,20 @@ class Pull:
         """Whether the partitions are copied up to their high watermarks."""
         found = [each.is_complete for each in self.copies.values()] + [each.is_complete for each in self.done.values()]
         return bool(found) and not self.failures and all(found)
+
+    @property
+    def hidden(self) -> list[str]:
+        """What could not be seen, and why."""
+        found = self.source.hidden
+        if self.surveyor is not None:
+            found = found + self.surveyor.source.hidden + self.surveyor.source.away
+        return list(dict.fromkeys(found))
+
+    def close(self) -> None:
+        """Close the connections that are not the client's."""
+        self.fetcher.close()
+        if self.surveyor is not None:
+            self.surveyor.close()
 
     def manifest(self) -> Manifest:
         """Return the state of the copy, with the topics of earlier runs."""
@@ -381,12 +445,12 @@ class Pull:
             )
         return Manifest(
             cluster_id=self.cluster.cluster_id,
-            bootstrap_servers=[f"{host}:{port}" for host, port in self.client.settings.bootstrap_servers],
+            bootstrap_servers=servers_of(self.client),
             began_ms=self.began_ms,
             written_ms=now(),
             complete=self.is_complete and all(entry.is_complete for entry in written.values()),
             topics=topics,
-            hidden=self.source.hidden,
+            hidden=self.hidden,
             events=[*(() if earlier is None else earlier.events), *self.events],
             cluster=self.described or (None if earlier is None else earlier.cluster),
         )
@@ -425,7 +489,7 @@ def pull(
         is_clean = True
         raise
     finally:
-        run.fetcher.close()
+        run.close()
         place.close(run.manifest, clean=is_clean)
     return PullResult(
         manifest=run.manifest(),
@@ -439,20 +503,36 @@ def pull(
 
 def start(client: Client, place: Target, options: PullOptions) -> tuple[Pull, list[Topic]]:
     """Open the target, and return a run and its topics. Raises as pull()."""
-    source = SourceCluster(client=client, patterns=options.topics, with_groups=options.groups)
+
+    def source_of(client: Client, *, limit_ms: int | None) -> SourceCluster:
+        return SourceCluster(
+            client=client,
+            patterns=options.topics,
+            with_groups=options.groups,
+            with_cluster=options.cluster,
+            limit_ms=limit_ms,
+        )
+
+    source = source_of(client, limit_ms=ONE_PARTITION_MS if options.follow else None)
     cluster = source.metadata()
-    if options.groups:
-        source.find_unreadable(cluster)
-    topics = [topic for topic in source.select(cluster) if not topic.error_code]
-    earlier = place.read_manifest(cluster.cluster_id)
-    described = {each.topic.name: each for each in source.configs(topics)}
-    if earlier is None:
-        place.begin(empty_manifest(client, cluster))
-    configs = {name: log_config(each.configs) for name, each in described.items()}
-    place.open(cluster_id=cluster.cluster_id, configs=configs, earlier=earlier)
+    source.require_matches(cluster)
+    beside = source_of(client.another(limit_ms=SURVEY_MS), limit_ms=ONE_PARTITION_MS)
+    with ExitStack() as unless_done:
+        unless_done.callback(beside.client.close)
+        if options.groups:
+            beside.find_unreadable(cluster)
+        topics = [topic for topic in beside.select(cluster) if not topic.error_code]
+        earlier = place.read_manifest(cluster.cluster_id)
+        described = {each.topic.name: each for each in source.configs(topics)}
+        if earlier is None:
+            place.begin(Manifest.begun(cluster.cluster_id, servers_of(client), now()))
+        configs = {name: log_config(each.configs) for name, each in described.items()}
+        place.open(cluster_id=cluster.cluster_id, configs=configs, earlier=earlier)
+        unless_done.pop_all()
     run = Pull(
         client=client,
         source=source,
+        surveyor=Surveyor(beside),
         target=place,
         options=options,
         cluster=cluster,
@@ -470,9 +550,11 @@ def copy_all(run: Pull, stop: Callable[[], bool], progress: Callable[[int], None
     patience_s = run.client.settings.default_api_timeout_ms / 1000
     copied, give_up_at = run.copied_bytes, time.monotonic() + patience_s
     while (run.options.follow or len(run.fetcher)) and not stop():
-        if run.options.follow and time.monotonic() > metadata_at:
-            run.look_for_new()
-            metadata_at = time.monotonic() + METADATA_S
+        if run.options.follow:
+            if time.monotonic() > metadata_at:
+                run.look_for_new()
+                metadata_at = time.monotonic() + METADATA_S
+            run.use_survey()
         run.step(progress)
         if run.copied_bytes != copied:
             copied, give_up_at = run.copied_bytes, time.monotonic() + patience_s
@@ -490,28 +572,9 @@ def open_target(url: str, options: StorageOptions, files: FileSystem | None = No
     return StoreTarget(open_writable_store(url, options))
 
 
-def empty_manifest(client: Client, cluster: Cluster) -> Manifest:
-    """Return the manifest of a new copy."""
-    return Manifest(
-        cluster_id=cluster.cluster_id,
-        bootstrap_servers=[f"{host}:{port}" for host, port in client.settings.bootstrap_servers],
-        began_ms=now(),
-        written_ms=now(),
-        complete=False,
-        topics={},
-    )
-
-
-def common_end(ours: Sequence[LeaderEpoch], our_end: int, theirs: Sequence[LeaderEpoch], their_end: int) -> int | None:
-    """Return the lower end of the newest leader epoch that both logs have; None without one."""
-
-    def ends(epochs: Sequence[LeaderEpoch], end: int) -> dict[int, int]:
-        starts = [*(each.start_offset for each in epochs[1:]), end]
-        return {each.leader_epoch: start for each, start in zip(epochs, starts, strict=True)}
-
-    our_ends, their_ends = ends(ours, our_end), ends(theirs, their_end)
-    newest = max(our_ends.keys() & their_ends.keys(), default=None)
-    return None if newest is None else min(our_ends[newest], their_ends[newest])
+def servers_of(client: Client) -> list[str]:
+    """Return the bootstrap servers of a client."""
+    return [f"{host}:{port}" for host, port in client.settings.bootstrap_servers]
 
 
 def log_config(configs: Mapping[str, str] | None) -> LogConfig:

@@ -118,6 +118,7 @@ def pull(
         )
         place = StoreTarget(store)
         run, found = start(client, place, options)
+        stack.callback(run.close)
         is_clean = False
         try:
             if is_local(target):
@@ -142,6 +143,8 @@ def pull(
         events=tuple(run.events),
     )
     raise_failures("pull", done, result, f"what was copied is in {store.url}; run the job again to continue")
+    for error in run.failures.values():  # of partitions that no task got, because their offsets are unknown
+        raise error
     return result
 
 
