@@ -87,7 +87,7 @@ def test_a_table_is_made_written_evolved_and_merged(catalog: RestCatalog) -> Non
     assert (len(found), found.column("note").null_count) == (60, 50)  # four keys were there
     fresh: Any = opened(catalog, "whole")
     fresh.refresh()
-    assert fresh.state().spans == {("orders", 0): (0, 70)}
+    assert fresh.state().spans == {("orders", 0): ((0, 70),)}
     assert fresh.table.properties["owner"] == "sales"
     assert TOKEN not in fresh.table.metadata.model_dump_json()
     assert TOKEN not in repr(fresh.prepare(kafka_rows(0, 1).schema, Layout()))
@@ -159,7 +159,7 @@ def test_concurrent_writers_all_commit(catalog: RestCatalog) -> None:
     assert errors == []
     table = opened(catalog, "busy")
     assert len(rows_of(table)) == 1 + 4 * 30
-    assert table.state().spans == {("orders", 0): (0, 1)} | {("orders", each): (0, 30) for each in range(1, 5)}
+    assert table.state().spans == {("orders", 0): ((0, 1),)} | {("orders", each): ((0, 30),) for each in range(1, 5)}
     assert table.find_orphans(0) == [] or {each.path.rsplit("/", 2)[1] for each in table.find_orphans(0)} == {
         "metadata"
     }

@@ -34,7 +34,9 @@ def test_a_replayed_batch_commits_nothing_and_leaves_no_file(tables: Tables) -> 
     assert offsets(tables.read()) == sorted([*range(60), *range(5)])
     table.refresh()
     assert table.state() == TableState(
-        spans={("orders", 0): (0, 60), ("orders", 1): (0, 5)}, batches={"q": 1, "other": 0}
+        spans={("orders", 0): ((0, 60),), ("orders", 1): ((0, 5),)},
+        batches={"q": 1, "other": 0},
+        writers={("orders", 0): "q", ("orders", 1): "other"},
     )
     assert table.find_orphans(0) == []
 
@@ -90,7 +92,7 @@ def test_concurrent_writers_all_commit(tables: Tables) -> None:
     assert offsets(tables.read()) == sorted([*range(20)] * 3)
     table = tables.open()
     table.refresh()
-    assert table.state().spans == {("orders", number): (0, 20) for number in range(3)}
+    assert table.state().spans == {("orders", number): ((0, 20),) for number in range(3)}
     assert table.state().batches == {"q0": 3, "q1": 3, "q2": 3}
     orphans = table.find_orphans(0)  # PyIceberg leaves the metadata of commits that came too late
     assert not [each for each in orphans if each.path.endswith(".parquet")]
@@ -124,7 +126,7 @@ def test_overwrite_replaces_rows_and_offsets(tables: Tables) -> None:
     write(table, kafka_rows(3, 5, partition=1), overwrite=True)
     assert offsets(tables.read()) == [3, 4]
     table.refresh()
-    assert table.state().spans == {("orders", 1): (3, 5)}
+    assert table.state().spans == {("orders", 1): ((3, 5),)}
 
 
 def test_orphans_of_dead_tasks_are_found_by_age_and_deleted(tables: Tables) -> None:
@@ -182,7 +184,7 @@ def test_a_table_that_is_rolled_back_is_rolled_back_with_its_offsets(iceberg: Ta
     write(table, kafka_rows(10, 20), mark=Mark(query="q", batch=1))
     table.table.manage_snapshots().set_current_snapshot(first).commit()
     table.refresh()
-    assert table.state().spans == {("orders", 0): (0, 10)}
+    assert table.state().spans == {("orders", 0): ((0, 10),)}
     assert write(table, kafka_rows(10, 20), mark=Mark(query="q", batch=1))
     assert offsets(iceberg.read()) == list(range(20))
 
@@ -195,7 +197,9 @@ def test_offsets_survive_the_expiry_of_snapshots(iceberg: Tables) -> None:
     table.refresh()
     table.table.maintenance.expire_snapshots().by_id(ours).commit()
     table.refresh()
-    assert table.state() == TableState(spans={("orders", 0): (0, 10)}, batches={"q": 0})
+    assert table.state() == TableState(
+        spans={("orders", 0): ((0, 10),)}, batches={"q": 0}, writers={("orders", 0): "q"}
+    )
     assert not write(table, kafka_rows(0, 10), mark=Mark(query="q", batch=0))
 
 
@@ -215,11 +219,12 @@ def test_offsets_survive_the_clean_up_of_deltas_log(delta: Tables) -> None:
     clean_log(table.uri)
     other = delta.open()
     other.refresh()
-    assert other.state() == TableState(spans={("orders", 0): (0, 10)}, batches={"q": 7})
+    assert other.state() == TableState(spans={("orders", 0): ((5, 10),)}, batches={"q": 7})
     assert not write(other, kafka_rows(5, 10), mark=Mark(query="q", batch=7))
     assert write(other, kafka_rows(0, 2, partition=1), mark=Mark(query="q", batch=8))
     table.refresh()  # whose version is not in the log any more
-    assert table.state() == TableState(spans={("orders", 0): (0, 10), ("orders", 1): (0, 2)}, batches={"q": 8})
+    spans = {("orders", 0): ((5, 10),), ("orders", 1): ((0, 2),)}
+    assert table.state() == TableState(spans=spans, batches={"q": 8}, writers={("orders", 1): "q"})
 
 
 def clean_log(uri: str) -> None:

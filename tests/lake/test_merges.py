@@ -51,7 +51,7 @@ def test_a_table_has_the_latest_value_of_each_key(tables: Tables) -> None:
     write(table, rows(("x", None, 6)), key=KEY, mark=Mark(query="q", batch=2))  # a tombstone of no row
     assert values(tables) == {"a": 2, "c": 5}
     table.refresh()
-    assert table.state().spans == {("t", 0): (0, 7)}
+    assert table.state().spans == {("t", 0): ((0, 7),)}
     assert table.find_orphans(0) == []
 
 

@@ -416,7 +416,8 @@ def read_table(variant: str, folder: Path) -> Values:
     places = list(zip(*(rows.column(name).to_pylist() for name in ("partition", "offset")), strict=True))
     assert len(set(places)) == len(places), "an offset is there twice"
     last = {number: max(offset for each, offset in places if each == number) for number in {each for each, _ in places}}
-    ends = {partition: end for (_, partition), (_, end) in table.state().spans.items()}
+    assert not table.state().holes
+    ends = {partition: ranges[-1][1] for (_, partition), ranges in table.state().spans.items()}
     assert ends == {number: offset + 1 for number, offset in last.items()}
     print(f"{variant}: {len(rows)} rows, {len(orphans)} orphans deleted", flush=True)
     rows = rows.sort_by([("partition", "ascending"), ("offset", "ascending")])

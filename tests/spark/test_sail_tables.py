@@ -109,7 +109,7 @@ def test_a_log_becomes_a_table_once(sail: SailEngine, modern: Path, tables: Tabl
     assert sorted(tuple(row.values()) for row in rows) == sorted(expected, key=lambda row: row[:2])
     table = tables.open()
     table.refresh()
-    assert table.state().spans == {("orders", n): (0, log["orders", n].log_end_offset) for n in range(3)}
+    assert table.state().spans == {("orders", n): ((0, log["orders", n].log_end_offset),) for n in range(3)}
     assert table.last_batch("copy") == 4
     sail(append, str(modern), sink, where, "overwrite")
     assert tables.read().num_rows == len(expected)

@@ -56,6 +56,15 @@ class BadValues(enum.StrEnum):
     DEADLETTER = "deadletter"
 
 
+class OffsetsFormat(enum.StrEnum):
+    """Values of --format of `offsets`."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+    SPARK = "spark"
+
+
 class Isolation(enum.StrEnum):
     """Values of --isolation."""
 
@@ -63,6 +72,25 @@ class Isolation(enum.StrEnum):
     READ_COMMITTED = "read_committed"
 
 
+RegistryPath = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL|PATH",
+        help="Decode values with a schema registry: its URL, a folder of schemas, or a log directory or kafka:// "
+        "URL with the topic _schemas.",
+    ),
+]
+RegistryConfig = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Settings of the registry as NAME=VALUE lines, such as basic.auth.user.info."),
+]
+Mode = Annotated[
+    BadValues | None,
+    typer.Option(
+        help="Values that cannot be decoded: failfast (default) fails, permissive makes them null, deadletter adds "
+        "columns with the error and the bytes."
+    ),
+]
 # Names of properties and options of object stores whose value is a secret
 SECRET = re.compile(
     r"secret|password|token|credential|access.?key|account.?key|sas.?key|connection.?string|authorization"
@@ -104,20 +132,11 @@ def append(
         Isolation, typer.Option(help="read_committed excludes aborted and open transactions.")
     ] = Isolation.READ_COMMITTED,
     headers: Annotated[bool, typer.Option("--headers", help="Column of record headers.")] = False,
-    registry: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL|PATH",
-            help="Decode values with a schema registry: its URL, a folder of schemas, or a log directory or kafka:// "
-            "URL with the topic _schemas.",
-        ),
-    ] = None,
-    registry_config: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="Settings of the registry as NAME=VALUE lines, such as basic.auth.user.info."
-        ),
-    ] = None,
+    fill: Annotated[
+        bool, typer.Option("--fill", help="Also append what the table lacks before its last offsets (its holes).")
+    ] = False,
+    registry: RegistryPath = None,
+    registry_config: RegistryConfig = None,
     subject: Annotated[
         str | None, typer.Option(metavar="NAME", help="Subject of the values, by default TOPIC-value of one topic.")
     ] = None,
@@ -125,13 +144,7 @@ def append(
         str | None,
         typer.Option(metavar="SCHEMA", help="Reader's schema: latest (default), union, an id, or the file of one."),
     ] = None,
-    mode: Annotated[
-        BadValues | None,
-        typer.Option(
-            help="Values that cannot be decoded: failfast (default) fails, permissive makes them null, deadletter adds "
-            "columns with the error and the bytes."
-        ),
-    ] = None,
+    mode: Mode = None,
     message: Annotated[
         str | None, typer.Option(metavar="NAME", help="Protobuf message, if it is not the first of its schema.")
     ] = None,
@@ -163,6 +176,7 @@ def append(
         isolation=isolation.value,
         headers=headers,
         decoding=decoding,
+        fill=fill,
         skip_missing=skip_missing,
     )
     with found, if_interrupted("the table has what was committed; run the command again to continue"):
@@ -175,22 +189,34 @@ def offsets(
     table: TableName,
     catalog: CatalogProperties = None,
     storage: StorageOptions = None,
-    format: FormatOption = Format.TABLE,
+    format: Annotated[
+        OffsetsFormat, typer.Option("--format", help="spark: for option startingOffsets of a new query.")
+    ] = OffsetsFormat.TABLE,
 ) -> int:
-    """Print to which offset of each partition a table is complete (TO is exclusive).
+    """Print which offsets of each partition a table has (TO is exclusive). A partition with a hole has several rows.
 
-    Offsets are those that kwire has stored with its commits. Exit code 1 if the table has none.
+    Offsets are those that kwire has stored with its commits. Exit code 1 if the table has none, or has a hole.
     """
+    from kwire.lake.offset_ranges import text_of
+
     with _existing(table, catalog, storage) as found:
-        spans = found.state().spans
-    rows = (
-        {"topic": topic, "partition": partition, "start_offset": start, "end_offset": end}
-        for (topic, partition), (start, end) in sorted(spans.items())
-    )
-    write_rows(rows, OFFSETS, format)
-    if not spans:
+        state = found.state()
+    if format is OffsetsFormat.SPARK:
+        typer.echo(state.starting_offsets())
+    else:
+        rows = (
+            {"topic": topic, "partition": partition, "start_offset": start, "end_offset": end}
+            for (topic, partition), ranges in sorted(state.spans.items())
+            for start, end in ranges
+        )
+        write_rows(rows, OFFSETS, Format(format.value))
+    if not state.spans:
         terminal.warn(f"table {found.name}: no offsets; they are stored with rows that have topic, partition, offset")
-    return FINE if spans else FOUND
+    for (topic, partition), holes in sorted(state.holes.items()):
+        terminal.warn(
+            f"{topic}-{partition}: the table lacks offsets {text_of(holes)}; append them with kwire lake append --fill"
+        )
+    return FOUND if state.holes or not state.spans else FINE
 
 
 def clean(
@@ -273,7 +299,13 @@ def register(app: typer.Typer) -> None:
         f"kwire lake append /var/lib/kafka/data sales.orders --topic orders {catalog}",
         "kwire lake append kafka://broker:9092 /lake/orders --topic orders --registry http://localhost:8081",
     )
-    add_command(group, "offsets", offsets, "kwire lake offsets /lake/orders")
+    add_command(
+        group,
+        "offsets",
+        offsets,
+        "kwire lake offsets /lake/orders",
+        "kwire lake offsets /lake/orders --format spark",
+    )
     add_command(
         group, "clean", clean, "kwire lake clean /lake/orders", "kwire lake clean /lake/orders --older-than 24 --apply"
     )

@@ -20,24 +20,29 @@ from kwire.errors import OptionError
 from kwire.lake.append import Appended, append_logs
 from kwire.lake.data_files import FilePlan, TaskFiles, WrittenFile, write_files
 from kwire.lake.decoding import ValueDecoding
-from kwire.lake.state import Change, Mark, Spans, TableState, merge_spans
+from kwire.lake.known_offsets import KnownOffsets, OnKnownOffsets
+from kwire.lake.offset_ranges import Ranges, Spans, hull_of
+from kwire.lake.state import Change, Mark, TableState
 from kwire.lake.table import LakeTable, Layout, Orphan
 
 __all__ = [
     "Appended",
     "Change",
     "FilePlan",
+    "KnownOffsets",
     "LakeTable",
     "Layout",
     "Mark",
+    "OnKnownOffsets",
     "Orphan",
+    "Ranges",
     "Spans",
     "TableState",
     "TaskFiles",
     "ValueDecoding",
     "WrittenFile",
     "append_logs",
-    "merge_spans",
+    "hull_of",
     "open_delta",
     "open_iceberg",
     "open_table",

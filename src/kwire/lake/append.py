@@ -1,7 +1,8 @@
 """Append logs to a table: from the offset that the table has of each partition to the end of the log.
 
 A large partition is committed by itself, in several commits if need be; small ones share commits. An interrupted run
-continues where the last commit ended, and a run that meets another one fails without a row twice.
+continues where the last commit ended, and a run that meets another one fails without a row twice. Offsets that the
+table lacks before its last one are appended if asked.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from kwire.errors import KwireError, LogError, TableError
 from kwire.identifiers import TopicPartition
 from kwire.lake.data_files import FilePlan, write_files
 from kwire.lake.decoding import ValueDecoding
+from kwire.lake.offset_ranges import Spans, holes_of, intersection, text_of, union
 from kwire.lake.state import Change
 from kwire.lake.table import LakeTable, Layout
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from kwire.log.readable_log import Isolation, ReadableLog
 
-__all__ = ["Appended", "append_logs", "new_offsets", "read_offsets", "rows_schema"]
+__all__ = ["Appended", "Missing", "append_logs", "missing_offsets", "read_offsets", "rows_schema"]
 
 COMMIT_BYTES = 2 << 30  # Arrow memory of the rows of a commit, which are in memory only in part
 SHARED_OFFSETS, SHARED_BYTES = 20_000, 256 << 20  # of the partitions that share a commit
@@ -31,9 +33,11 @@ SHARED_OFFSETS, SHARED_BYTES = 20_000, 256 << 20  # of the partitions that share
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appended:
-    """What was appended of a partition. offsets: from start_offset to end_offset, exclusive; equal without any.
+    """What was appended of a partition, or into a hole of it.
 
-    problem: the offsets that retention deleted before they were appended, None if there are none.
+    offsets: from start_offset to end_offset, exclusive; equal without any. problem: the offsets that the table still
+    lacks: retention deleted them before they were appended, or they are a hole that was not to be filled. None if there
+    are none.
     """
 
     topic: str
@@ -52,13 +56,14 @@ def append_logs(
     isolation: Isolation = "read_committed",
     headers: bool = False,
     decoding: ValueDecoding | None = None,
+    fill: bool = False,
     commit_bytes: int = COMMIT_BYTES,
     skip_missing: bool = False,
 ) -> Iterator[Appended]:
     """Append the records of logs; return a row for each partition as it is done.
 
-    decoding: of values, as ValueDecoding.resolve() returns it; by default they are bytes. skip_missing: as of
-    ReadableLog.read.
+    decoding: of values, as ValueDecoding.resolve() returns it; by default they are bytes. fill: also append what the
+    holes of the table lack, with a row for each. skip_missing: as of ReadableLog.read.
     Raises LogError, CorruptBatch, BrokerError, ConnectionFailed for the logs; DecodeError, RegistryError for values;
     TableError, OptionError for the table. Partitions before the one with an error are then in the table.
     """
@@ -71,14 +76,15 @@ def append_logs(
         try:
             if not waiting:
                 table.refresh()
-            new = _New.find(table, log, isolation)
+            found = missing_offsets(table, log, isolation, fill=fill)
         except KwireError:
             yield from appender.append(waiting)
             raise
-        if waiting and sum(map(len, waiting)) + len(new) > SHARED_OFFSETS:
-            yield from appender.append(waiting)
-            waiting = []
-        waiting.append(new)
+        for new in (_New(log=log, start=each.start, end=each.end, lost=each.problem) for each in found):
+            if waiting and sum(map(len, waiting)) + len(new) > SHARED_OFFSETS:
+                yield from appender.append(waiting)
+                waiting = []
+            waiting.append(new)
     yield from appender.append(waiting)
 
 
@@ -92,12 +98,6 @@ class _New:
     lost: str | None
     rows: int = 0
     notes: list[str] = field(default_factory=list)
-
-    @classmethod
-    def find(cls, table: LakeTable, log: ReadableLog, isolation: str) -> _New:
-        """Compare a log with a table, as of its last refresh. Raises TableError."""
-        start, end, lost = new_offsets(table, log, isolation)
-        return cls(log=log, start=start, end=end, lost=lost)
 
     def __len__(self) -> int:
         return self.end - self.start
@@ -159,8 +159,11 @@ class _Appender:
             for new in found:
                 new.rows, new.notes = 0, []
             return False
-        spans = {new.key: (new.start, new.end) for new in found if len(new)}
-        self.table.commit(written.files, Change(id=uuid.uuid4().hex, spans=spans, continues=True), plan)
+        spans = Spans()
+        for new in found:
+            if len(new):
+                spans[new.key] = union(spans.get(new.key, ()), ((new.start, new.end),))
+        self.table.commit(written.files, Change(id=uuid.uuid4().hex, spans=spans, known={}), plan)
         return True
 
     def _append(self, new: _New) -> None:
@@ -171,7 +174,7 @@ class _Appender:
             rows = new.rows
             written = write_files(limited, plan)
             until = limited.next_offset if limited.is_cut else new.end
-            change = Change(id=uuid.uuid4().hex, spans={new.key: (start, until)}, continues=True)
+            change = Change(id=uuid.uuid4().hex, spans={new.key: ((start, until),)}, known={})
             self.table.commit(written.files, change, plan)
             new.rows, start = rows + written.rows, until
 
@@ -195,25 +198,44 @@ class _Appender:
                 yield batch
 
 
-def new_offsets(table: LakeTable, log: ReadableLog, isolation: str) -> tuple[int, int, str | None]:
-    """Return the offsets [start, end) of a log that a table, as of its last refresh, does not have.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """Offsets [start, end) of a log that a table does not have. problem: others that it will not get, and why."""
 
-    The third value names the offsets after the table's that the log no longer has, None if there are none.
-    Raises TableError for a log that ends before the table's offset.
+    start: int
+    end: int
+    problem: str | None = None
+
+
+def missing_offsets(table: LakeTable, log: ReadableLog, isolation: str, *, fill: bool = False) -> list[Missing]:
+    """Return the offsets of a log that a table, as of its last refresh, does not have: those after the table's end.
+
+    fill: before them those of holes. Raises TableError for a log that ends before the table's offset.
     """
-    key = (log.topic, log.partition)
     end = log.last_stable_offset if isolation == "read_committed" else log.log_end_offset
-    known = table.end_offsets([key]).get(key)
-    if known is not None and known > end:
+    first = log.log_start_offset
+    ranges = table.state().spans.get((log.topic, log.partition), ())
+    if not ranges:  # whatever the log has
+        return [Missing(start=first, end=max(first, end))]
+    known = ranges[-1][1]
+    if known > end:
         raise TableError(
             f"{log.topic}-{log.partition} ends at offset {end}, before the table's offset {known}; this is another "
             "log than the one that was appended",
             table.name,
         )
-    if known is None:  # whatever the log has
-        return log.log_start_offset, max(log.log_start_offset, end), None
-    start = max(known, log.log_start_offset)
-    return start, max(start, end), _lost(known, start) if start > known else None
+    holes, problems = holes_of(ranges), []
+    left = intersection(holes, ((first, end),))
+    if left and not fill:
+        problems.append(f"the table lacks offsets {text_of(left)}; append them with --fill (fill=True)")
+    if known < first:
+        problems.append(_lost(known, first))
+    found = []
+    for start, until in holes if fill else ():
+        lost = _lost(start, min(first, until)) if start < first else None
+        found.append(Missing(start=min(max(start, first), until), end=until, problem=lost))
+    start = max(known, first)
+    return [*found, Missing(start=start, end=max(start, end), problem="; ".join(problems) or None)]
 
 
 def rows_schema(columns: Sequence[str], decoding: ValueDecoding | None) -> pa.Schema:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kwire.errors import TableError
-from kwire.lake.state import Spans, merge_spans
+from kwire.lake.offset_ranges import Spans
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,7 +80,10 @@ def _list_offsets(column: pa.Array) -> pa.Array:
 
 
 def offsets_of(batch: pa.RecordBatch) -> Spans:
-    """Return the offsets of rows with the columns topic, partition and offset of Spark's Kafka source, {} without."""
+    """Return the first to the last offset of each partition in rows with the columns of Spark's Kafka source.
+
+    {} without topic, partition and offset.
+    """
     import pyarrow as pa
     from pyarrow import types
 
@@ -96,12 +99,11 @@ def offsets_of(batch: pa.RecordBatch) -> Spans:
         return {}
     rows = pa.table({"topic": topic, "partition": partition, "offset": offset})
     groups = rows.group_by(["topic", "partition"], use_threads=False).aggregate([("offset", "min"), ("offset", "max")])
-    found: Spans = {}
-    for row in groups.to_pylist():
-        if row["topic"] is not None and row["partition"] is not None and row["offset_min"] is not None:
-            span: Spans = {(row["topic"], row["partition"]): (row["offset_min"], row["offset_max"] + 1)}
-            found = merge_spans([found, span])
-    return found
+    return {
+        (row["topic"], row["partition"]): ((row["offset_min"], row["offset_max"] + 1),)
+        for row in groups.to_pylist()
+        if row["topic"] is not None and row["partition"] is not None and row["offset_min"] is not None
+    }
 
 
 def group_rows(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kwire.errors import TableError
 from kwire.lake.arrow_columns import conform, offsets_of
-from kwire.lake.state import Spans, merge_spans
+from kwire.lake.offset_ranges import Spans, hull_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +42,7 @@ class WrittenFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFiles:
-    """The files of a task, and the offsets of its rows."""
+    """The files of a task. spans: from the first to the last offset of its rows."""
 
     files: Sequence[WrittenFile] = ()
     spans: Spans = field(default_factory=dict)
@@ -101,12 +101,12 @@ def write_files(batches: Iterable[pa.RecordBatch], plan: FilePlan, *, task: int 
     """
     import pyarrow as pa
 
-    writer, spans = _Writer(plan, task), dict[tuple[str, int], tuple[int, int]]()
+    writer, spans = _Writer(plan, task), Spans()
     try:
         for batch in batches:
             if not len(batch):
                 continue
-            spans = merge_spans([spans, offsets_of(batch)])
+            spans = hull_of([spans, offsets_of(batch)])
             for partition, rows in plan.split(conform(batch, plan.schema, plan.table)):
                 writer.add(partition, rows)
         return TaskFiles(files=writer.close(), spans=spans)

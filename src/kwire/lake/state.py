@@ -1,26 +1,30 @@
 """What a table has of its sources: the offsets of each partition, and the micro-batches of each query.
 
     Iceberg     the summary of a snapshot: kwire.offsets and kwire.batch of this commit, kwire.state of all commits
-    Delta Lake  transaction identifiers (txn actions): a query with its micro-batch, a partition with its end offset
+    Delta Lake  kwire.offsets and kwire.state in the commit's information, and transaction identifiers (txn actions)
 
 Both formats store this in the same commit as the rows, so a table never has one without the other.
+
+A sink sees rows, not what its source has read. Offsets without a row (of transaction markers, compaction or a filter)
+therefore look like lost ones. Micro-batches of one query follow each other, so the offsets between two of them are
+complete; those before the first one of a query are a hole, until somebody commits them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kwire.errors import TableError
 from kwire.identifiers import TopicPartition
+from kwire.lake.offset_ranges import Spans, holes_of, parse_spans, render_spans, union, without_small_holes
 
-__all__ = ["Change", "Mark", "Spans", "TableState", "merge_spans", "parse_spans", "render_spans"]
+__all__ = ["Change", "Mark", "TableState"]
 
-MAX_QUERIES = 200  # of a table's state; the oldest are forgotten
-
-Spans = dict[TopicPartition, tuple[int, int]]
-"""Offsets from the first (inclusive) to the last (exclusive), by partition."""
+MAX_QUERIES = 10_000  # of a table's state; the oldest are forgotten
+MAX_HOLES = 20  # of a partition; the smallest are forgotten
+NO_QUERY = ""  # the writer of offsets that no query has committed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +49,8 @@ class Mark:
         if last > self.batch and self.is_strict:
             raise TableError(
                 f"batch {self.batch} precedes batch {last}, which this query has committed: the checkpoint is older "
-                "than the table; restore a newer checkpoint, or start with a new one",
+                "than the table; restore a newer checkpoint, or start with a new one at the table's offsets, which "
+                "'kwire lake offsets --format spark' prints for option startingOffsets",
                 table,
             )
         return True
@@ -55,38 +60,75 @@ class Mark:
 class Change:
     """What a commit does besides adding files.
 
-    id: unique, to find the commit if its response is lost. spans: offsets of the rows. overwrite: remove all earlier
-    rows. continues: fail if the table has some of these offsets already.
+    id: unique, to find the commit if its response is lost. spans: offsets that the table has after it. overwrite:
+    remove all earlier rows. known: the table's offsets when its rows were compared with them; offsets of `spans` that
+    the table has got since are an error. None: they are not compared.
     """
 
     id: str
     mark: Mark | None = None
     spans: Spans = field(default_factory=dict)
     overwrite: bool = False
-    continues: bool = False
+    known: Spans | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
-    """Offsets and micro-batches that a table has. batches: the last one by query, the most recent query last."""
+    """Offsets and micro-batches that a table has.
+
+    batches: the last one by query, the most recent query last. writers: the query that has committed a partition's last
+    offset, NO_QUERY for others.
+    """
 
     spans: Spans = field(default_factory=dict)
     batches: Mapping[str, int] = field(default_factory=dict)
+    writers: Mapping[TopicPartition, str] = field(default_factory=dict)
+
+    @property
+    def holes(self) -> Spans:
+        """Offsets between those of the table."""
+        return {key: holes for key, ranges in self.spans.items() if (holes := holes_of(ranges))}
+
+    def foreign(self, query: str | None) -> Spans:
+        """Return the offsets that a query must not commit again.
+
+        It may commit those before its own: rows of a join, for example, come later than others. Without a record of
+        writers, a query that the table knows is taken for the one that wrote.
+        """
+        by_default = query if query in self.batches else None
+        return {
+            key: ranges for key, ranges in self.spans.items() if query is None or query != self._writer(key, by_default)
+        }
+
+    def _writer(self, key: TopicPartition, default: str | None) -> str | None:
+        return self.writers.get(key, default)
 
     def after(self, change: Change) -> TableState:
         """Return the state after a commit."""
-        batches = dict(self.batches)
+        batches, query = dict(self.batches), NO_QUERY
         if change.mark is not None:
-            batches.pop(change.mark.query, None)
-            batches[change.mark.query] = change.mark.batch
-        recent = list(batches.items())[-MAX_QUERIES:]
-        earlier: Spans = {} if change.overwrite else self.spans
-        return TableState(spans=merge_spans([earlier, change.spans]), batches=dict(recent))
+            query = change.mark.query
+            batches.pop(query, None)
+            batches[query] = change.mark.batch
+        spans: Spans = {} if change.overwrite else dict(self.spans)
+        writers = {} if change.overwrite else dict(self.writers)
+        for key, ranges in change.spans.items():
+            before = spans.get(key, ())
+            if query in self.batches:  # its batches follow each other
+                ranges = union(ranges, tuple((_end_before(before, start), start) for start, _ in ranges))
+            spans[key] = without_small_holes(union(before, ranges), MAX_HOLES)
+            if not before or spans[key][-1][1] > before[-1][1]:
+                writers[key] = query
+        return TableState(spans=spans, batches=dict(list(batches.items())[-MAX_QUERIES:]), writers=writers)
 
     def render(self) -> str:
         """Return the state as JSON."""
+        writers: dict[str, dict[str, list[int]]] = {}
+        for (topic, partition), query in sorted(self.writers.items()):
+            writers.setdefault(query, {}).setdefault(topic, []).append(partition)
         return json.dumps(
-            {"offsets": json.loads(render_spans(self.spans)), "batches": dict(self.batches)}, separators=(",", ":")
+            {"offsets": json.loads(render_spans(self.spans)), "batches": dict(self.batches), "writers": writers},
+            separators=(",", ":"),
         )
 
     @classmethod
@@ -95,36 +137,24 @@ class TableState:
         try:
             found = json.loads(text)
             batches = {str(query): int(batch) for query, batch in found["batches"].items()}
-            return cls(spans=parse_spans(json.dumps(found["offsets"]), table), batches=batches)
+            writers = {
+                (str(topic), int(partition)): str(query)
+                for query, topics in found["writers"].items()
+                for topic, partitions in topics.items()
+                for partition in partitions
+            }
+            return cls(spans=parse_spans(json.dumps(found["offsets"]), table), batches=batches, writers=writers)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise TableError(f"kwire.state cannot be read: {text[:100]!r}", table) from None
 
-
-def merge_spans(found: Iterable[Spans]) -> Spans:
-    """Return the spans of all, from the first to the last offset of each partition."""
-    merged: Spans = {}
-    for spans in found:
-        for key, (start, end) in spans.items():
-            before = merged.get(key, (start, end))
-            merged[key] = (min(before[0], start), max(before[1], end))
-    return merged
+    def starting_offsets(self) -> str:
+        """Return where a new query continues, as option startingOffsets of Spark's Kafka sources has it."""
+        by_topic: dict[str, dict[str, int]] = {}
+        for (topic, partition), ranges in sorted(self.spans.items()):
+            by_topic.setdefault(topic, {})[str(partition)] = ranges[-1][1]
+        return json.dumps(by_topic, separators=(",", ":"))
 
 
-def render_spans(spans: Spans) -> str:
-    """Return spans as JSON: `{"orders":{"0":[0,1000]}}`."""
-    by_topic: dict[str, dict[str, list[int]]] = {}
-    for (topic, partition), (start, end) in sorted(spans.items()):
-        by_topic.setdefault(topic, {})[str(partition)] = [start, end]
-    return json.dumps(by_topic, separators=(",", ":"))
-
-
-def parse_spans(text: str, table: str) -> Spans:
-    """Parse render_spans()'s JSON. Raises TableError."""
-    try:
-        return {
-            (str(topic), int(partition)): (int(start), int(end))
-            for topic, partitions in json.loads(text).items()
-            for partition, (start, end) in partitions.items()
-        }
-    except (ValueError, TypeError, AttributeError):
-        raise TableError(f"kwire.offsets cannot be read: {text[:100]!r}", table) from None
+def _end_before(ranges: tuple[tuple[int, int], ...], start: int) -> int:
+    """Return the end of the last range that ends at an offset or before; the offset itself without one."""
+    return max((end for _, end in ranges if end <= start), default=start)

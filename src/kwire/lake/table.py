@@ -14,13 +14,13 @@ import logging
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from kwire.errors import OptionError, TableError
-from kwire.identifiers import TopicPartition
 from kwire.lake.data_files import FilePlan, WrittenFile
+from kwire.lake.offset_ranges import intersection, subtract
 from kwire.lake.state import Change, TableState
 
 if TYPE_CHECKING:
@@ -104,11 +104,6 @@ class LakeTable(ABC):
         """Return the last micro-batch of a query in the table."""
         return self.state().batches.get(query)
 
-    def end_offsets(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the offset after the last one in the table, of partitions of which it has rows."""
-        spans = self.state().spans
-        return {key: spans[key][1] for key in keys if key in spans}
-
     @abstractmethod
     def refresh(self) -> None:
         """Load the table's current metadata. Raises TableError."""
@@ -173,8 +168,7 @@ class LakeTable(ABC):
             if change.mark is not None and change.mark.is_done(self.last_batch(change.mark.query), self.name):
                 self.discard(files, plan)
                 return False
-            if change.continues:
-                self._check_new_offsets(files, change, plan)
+            self._check_new_offsets(files, change, plan)
             try:
                 if key:
                     latest = latest or self._latest(files, plan, key)
@@ -216,14 +210,18 @@ class LakeTable(ABC):
                 logger.warning("table %s: %s stays as an orphan: %s", self.name, each.path, error)
 
     def _check_new_offsets(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan) -> None:
-        """Raise TableError, and delete the files, if another writer has committed some of the offsets."""
-        for (topic, partition), end in self.end_offsets(change.spans).items():
-            start = change.spans[topic, partition][0]
-            if end > start:
+        """Raise TableError, and delete the files, if another writer has committed some of the offsets meanwhile."""
+        if change.known is None:
+            return
+        spans = self.state().spans
+        for (topic, partition), ranges in change.spans.items():
+            key = (topic, partition)
+            late = intersection(subtract(spans.get(key, ()), change.known.get(key, ())), ranges)
+            if late:
                 self.discard(files, plan)
                 raise TableError(
-                    f"another writer has appended {topic}-{partition} from offset {start} to {end}; run again to "
-                    "continue from there",
+                    f"another writer has appended {topic}-{partition} from offset {late[0][0]} to {late[-1][1]}; run "
+                    "again to continue from there",
                     self.name,
                 )
 
@@ -245,6 +243,7 @@ class LoadedTable(LakeTable, Generic[Loaded]):
     """A table through a library, which has loaded it as an object of its own."""
 
     _table: Loaded | None = None
+    _state: tuple[object, TableState] | None = None  # with what it was read from
 
     @property
     def table(self) -> Loaded:
@@ -259,6 +258,23 @@ class LoadedTable(LakeTable, Generic[Loaded]):
     def exists(self) -> bool:
         """Whether the table existed at the last refresh."""
         return self._table is not None
+
+    def state(self) -> TableState:
+        """Return the offsets and micro-batches in the table as of the last refresh; empty if it does not exist."""
+        if self._table is None:
+            return TableState()
+        version = self._state_version(self._table)
+        if self._state is None or self._state[0] != version:
+            self._state = version, self._read_state()
+        return self._state[1]
+
+    @abstractmethod
+    def _state_version(self, table: Loaded) -> object:
+        """Return what is equal for the same state."""
+
+    @abstractmethod
+    def _read_state(self) -> TableState:
+        """Return the state of a table that exists."""
 
 
 def check_key(key: Sequence[str], schema: pa.Schema) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.lake.tables import FORMATS, Tables, kafka_rows
 
+import kwire
 from kwire.broker import Broker
+from kwire.errors import TableError
+from kwire.lake import Layout, append_logs
 
 pytest.importorskip("pyspark.sql.datasource")
 pytest.importorskip("pyiceberg")
@@ -44,10 +49,18 @@ def options(tables: Tables, name: str = "orders") -> dict[str, str]:
     return {"table": f"sales.{name}", **{f"catalog.{key}": value for key, value in catalog.items()}}
 
 
-def copy(spark: SparkSession, servers: str, tables: Tables, *columns: str, **more: str) -> None:
+def copy(
+    spark: SparkSession,
+    servers: str,
+    tables: Tables,
+    *columns: str,
+    topic: str = "orders",
+    start: str = "earliest",
+    **more: str,
+) -> None:
     """Copy the topic in micro-batches of 100 rows until its end."""
     read = spark.readStream.format("kafka-live").option("kafka.bootstrap.servers", servers)
-    read = read.option("subscribe", "orders").option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", 100)
+    read = read.option("subscribe", topic).option("startingOffsets", start).option("maxOffsetsPerTrigger", 100)
     rows = read.load().selectExpr(*(columns or ("*",)))
     writer = rows.writeStream.format(f"kwire-{tables.format}").options(**options(tables), **more)
     query = writer.option("checkpointLocation", str(tables.folder / "checkpoint")).trigger(availableNow=True).start()
@@ -79,9 +92,89 @@ def test_a_stream_whose_driver_dies_after_a_commit_writes_each_row_once(
     found = tables.read()
     keys = zip(found.column("partition").to_pylist(), found.column("offset").to_pylist(), strict=True)
     assert sorted(keys) == [(partition, offset) for partition in (0, 1) for offset in range(ROWS // 2)]
-    assert state(tables).spans == {("orders", partition): (0, ROWS // 2) for partition in (0, 1)}
+    assert state(tables).spans == {("orders", partition): ((0, ROWS // 2),) for partition in (0, 1)}
     assert list(state(tables).batches.values()) == [2]
     assert tables.open().find_orphans(0) == []
+
+
+@pytest.mark.parametrize("format", ["delta", pytest.param("iceberg", marks=pytest.mark.slow)])
+def test_a_new_checkpoint_doubles_no_row_and_the_hole_it_leaves_is_filled(
+    spark: SparkSession, tmp_path: Path, format: str
+) -> None:
+    tables = Tables(format, tmp_path)
+    key = ("orders", 0)
+
+    def forget() -> None:
+        shutil.rmtree(tmp_path / "checkpoint")
+
+    def offsets_in_table() -> list[int]:
+        return sorted(tables.read().column("offset").to_pylist())
+
+    with Broker() as broker:
+        servers = broker.bootstrap_servers
+        producer = confluent_kafka.Producer({"bootstrap.servers": servers})
+
+        def produce(count: int) -> None:
+            for number in range(count):
+                producer.produce("orders", str(number))
+            assert producer.flush(30) == 0
+
+        produce(150)
+        copy(spark, servers, tables)
+        forget()
+        with pytest.raises(Exception, match="have offsets 0 to 99 of orders-0, and the table has 0 to 149 already"):
+            copy(spark, servers, tables)
+        forget()
+        produce(30)
+        copy(spark, servers, tables, onKnownOffsets="skip")
+        assert offsets_in_table() == list(range(180))
+        forget()
+        produce(30)  # of which a query that starts at the latest offset after 20 of them has 10
+        copy(spark, servers, tables, start='{"orders":{"0":200}}')
+        assert state(tables).spans == {key: ((0, 180), (200, 210))}
+        forget()
+        produce(5)
+        copy(spark, servers, tables, start=state(tables).starting_offsets())
+        assert state(tables).spans == {key: ((0, 180), (200, 215))}
+        logs = kwire.open(f"kafka://{servers}")
+        filled = list(append_logs(tables.open(), [logs["orders", 0]], layout=Layout(), fill=True))
+        assert [each.rows for each in filled] == [20, 0]
+        assert offsets_in_table() == list(range(215))
+        assert state(tables).spans == {key: ((0, 215),)}
+        assert tables.open().find_orphans(0) == []
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_known_offsets_fail_are_skipped_or_appended(
+    tmp_path: Path, format: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    tables = Tables(format, tmp_path)
+
+    def save(start: int, end: int, *, overwrite: bool = False, **more: str) -> None:
+        rows = kafka_rows(start, end)
+        parsed = parse_lake_options({**options(tables), **more}, format)
+        writer = pickle.loads(pickle.dumps(LakeWriter(parsed, rows.schema, overwrite=overwrite)))
+        writer.commit([writer.write(iter(rows.slice(first, 5).to_batches())) for first in range(0, len(rows), 5)])
+
+    save(0, 10)
+    with pytest.raises(TableError, match="the rows have offsets 9 of orders-0, and the table has 0 to 9 already"):
+        save(9, 20)
+    save(9, 20, onKnownOffsets="Skip")
+    assert "rows of orders-0 among offsets 9 were skipped; the table has them already" in caplog.text
+    assert sorted(tables.read().column("offset").to_pylist()) == list(range(20))
+    assert "hole" not in caplog.text
+    save(21, 25)
+    assert "it has a hole: rows of orders-0 at offsets 20 are in no commit" in caplog.text
+    save(23, 26, onKnownOffsets="append")
+    assert sorted(tables.read().column("offset").to_pylist()) == [*range(20), 21, 22, 23, 23, 24, 24, 25]
+    save(0, 26, onKnownOffsets="skip")
+    assert len(tables.read()) == 28
+    assert state(tables).spans == {("orders", 0): ((0, 26),)}, "offset 20 was in the rows"
+    caplog.clear()
+    save(0, 3, onKnownOffsets="skip", txnAppId="empty", txnVersion="7")
+    assert state(tables).batches == {"empty": 7}, "its next batch continues"
+    save(0, 5, overwrite=True)
+    assert sorted(tables.read().column("offset").to_pylist()) == list(range(5))
 
 
 @pytest.mark.slow

@@ -2,10 +2,13 @@
 
     txn       appId: the query's id, version: its micro-batch                                       its Mark
               appId: kwire/TOPIC/PARTITION, version: the offset after the last one in the table
-    commitInfo  kwire.commit-id, kwire.offsets, kwire.state (all names so far, and the first offsets)
+              appId: kwire/TOPIC/PARTITION/0, /1, ..., versions: the first offset, then end and start of each hole
+    commitInfo  kwire.commit-id, kwire.offsets, kwire.state
 
-Transaction identifiers stay in the table's checkpoints when commits are deleted from the log, unless the table has a
-retention for them. delta-rs and Spark refuse concurrent commits with the same one.
+A partition from offset 0 without holes has the first of these only. kwire.state of the last commit is read if the log
+still has one, since it is one look; a look at a transaction takes 2 ms. Transaction identifiers stay in the table's
+checkpoints when commits are deleted from the log, unless the table has a retention for them. delta-rs and Spark refuse
+concurrent commits with the same one.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +29,8 @@ from kwire.lake.delta.plan import DeltaPlan, file_system
 from kwire.lake.delta.unfinished import delete_unfinished, find_unfinished, is_unfinished
 from kwire.lake.evolution import Evolution, compare_schemas, evolved, nullable_fields
 from kwire.lake.libraries import need_library
-from kwire.lake.state import Change, Spans, TableState, render_spans
+from kwire.lake.offset_ranges import Ranges, render_spans, union
+from kwire.lake.state import Change, TableState
 from kwire.lake.table import CommitConflict, Layout, LoadedTable, Orphan, check_key
 
 if TYPE_CHECKING:
@@ -192,39 +196,37 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
 
     # ---- state
 
-    def state(self) -> TableState:
-        """Return the offsets and micro-batches of the table."""
-        if self._table is None:
-            return TableState()
+    def _state_version(self, table: DeltaTable) -> object:
+        return self.id, table.version()
+
+    def _read_state(self) -> TableState:
+        """Return what the last commit of kwire says, or without one in the log, what the transactions do."""
         text = next((commit[STATE] for commit in self._history() if STATE in commit), None)
-        known = self._checkpointed() if text is None else TableState.parse(text, self.name)
-        batches = {query: self.last_batch(query) for query in known.batches}
-        ends = self.end_offsets(known.spans)
-        return TableState(
-            spans={key: (start, ends[key]) for key, (start, _) in known.spans.items() if key in ends},
-            batches={query: batch for query, batch in batches.items() if batch is not None},
-        )
+        return self._checkpointed() if text is None else TableState.parse(text, self.name)
 
     def _checkpointed(self) -> TableState:
-        """Return the partitions and queries of the last checkpoint, for a log without a commit of kwire."""
+        """Return the partitions and queries of the last checkpoint."""
         with as_table_errors(self.name):
             names = transaction_ids(file_system(self.uri, self.storage))
         keys = {name: _partition_of(name) for name in sorted(names)}
+        ends = {key: self.table.transaction_version(_app_id(key)) for key in keys.values() if key is not None}
+        found = {key: [*(self._bounds(key) or [0]), end] for key, end in ends.items() if end}
+        batches = {name: self.last_batch(name) for name, key in keys.items() if key is None}
         return TableState(
-            spans={key: (0, 0) for key in keys.values() if key is not None},
-            batches={name: 0 for name, key in keys.items() if key is None},
+            spans={key: _ranges(bounds) for key, bounds in found.items()},
+            batches={query: batch for query, batch in batches.items() if batch is not None},
         )
+
+    def _bounds(self, key: TopicPartition) -> list[int]:
+        """Return the bounds that the transactions of a partition have, besides its end."""
+        found = list[int]()
+        while (bound := self.table.transaction_version(_app_id(key, len(found)))) is not None:
+            found.append(bound)
+        return found
 
     def last_batch(self, query: str) -> int | None:
         """Return the last micro-batch of a query."""
         return None if self._table is None else self._table.transaction_version(query)
-
-    def end_offsets(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the offset after the last one of partitions."""
-        if self._table is None:
-            return {}
-        found = {key: self._table.transaction_version(_app_id(key)) for key in keys}
-        return {key: end for key, end in found.items() if end}
 
     def has_commit(self, change: Change) -> bool:
         """Return whether a commit is among the last ones."""
@@ -312,16 +314,16 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         from deltalake import CommitProperties, Transaction
 
         before = self.state()
-        known: Spans = {key: (0, end) for key, end in self.end_offsets(change.spans).items()}
         state = before.after(change)
-        marks = [
-            Transaction(_app_id(key), max(end, known.get(key, (0, 0))[1])) for key, (_, end) in change.spans.items()
-        ]
-        if change.overwrite:
-            marks = [
-                Transaction(_app_id(key), state.spans[key][1] if key in state.spans else 0)
-                for key in before.spans.keys() | change.spans.keys()
-            ]
+        marks: list[Transaction] = []
+        for key in before.spans.keys() | change.spans.keys() if change.overwrite else change.spans:
+            old, new = before.spans.get(key, ()), state.spans.get(key, ())
+            marks.append(Transaction(_app_id(key), new[-1][1] if new else 0))
+            if change.overwrite or _inner_bounds(old) != _inner_bounds(new):
+                bounds = _inner_bounds(new)
+                # transactions cannot be removed: those of former holes become empty ranges
+                bounds += [bounds[-1] if bounds else 0] * (len(self._bounds(key)) - len(bounds))
+                marks += [Transaction(_app_id(key, number), bound) for number, bound in enumerate(bounds)]
         if change.mark is not None:
             marks.append(Transaction(change.mark.query, change.mark.batch))
         return CommitProperties(
@@ -367,14 +369,26 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
                     files.delete_file(each.path)
 
 
-def _app_id(key: TopicPartition) -> str:
-    return f"kwire/{key[0]}/{key[1]}"
+def _app_id(key: TopicPartition, bound: int | None = None) -> str:
+    """Return the name of a partition's end, or of another of its bounds."""
+    return f"kwire/{key[0]}/{key[1]}" + ("" if bound is None else f"/{bound}")
 
 
 def _partition_of(app_id: str) -> TopicPartition | None:
     """Return the partition of _app_id(), None for the id of a query."""
-    match = re.fullmatch(r"kwire/([^/]+)/(\d{1,9})", app_id)
+    match = re.fullmatch(r"kwire/([^/]+)/(\d{1,9})(?:/\d{1,9})?", app_id)
     return None if match is None else (match[1], int(match[2]))
+
+
+def _inner_bounds(ranges: Ranges) -> list[int]:
+    """Return start, end, start, ... without the last end; [] for offsets from 0 without a hole."""
+    bounds = [bound for each in ranges for bound in each][:-1]
+    return [] if bounds == [0] else bounds
+
+
+def _ranges(bounds: Sequence[int]) -> Ranges:
+    """Return the ranges of start, end, start, ..., end."""
+    return union(tuple(zip(bounds[::2], bounds[1::2], strict=True)))
 
 
 def _quoted(alias: str, name: str) -> str:

@@ -24,7 +24,8 @@ from kwire.lake.iceberg.errors import as_table_errors, configuration_error
 from kwire.lake.iceberg.layout import set_partitioning, set_sort_order
 from kwire.lake.iceberg.plan import IcebergPlan, arrow_schema, data_file, plan_of
 from kwire.lake.libraries import need_library
-from kwire.lake.state import Change, TableState, render_spans
+from kwire.lake.offset_ranges import render_spans
+from kwire.lake.state import Change, TableState
 from kwire.lake.table import CommitConflict, Layout, LoadedTable, Orphan, check_key
 
 if TYPE_CHECKING:
@@ -208,10 +209,11 @@ class IcebergTable(LoadedTable["Table"]):
 
     # ---- state
 
-    def state(self) -> TableState:
+    def _state_version(self, table: Table) -> object:
+        return table.metadata.current_snapshot_id, table.properties.get(STATE)
+
+    def _read_state(self) -> TableState:
         """Return the offsets and micro-batches of the table's current snapshot."""
-        if self._table is None:
-            return TableState()
         is_whole = True
         for snapshot in self._ancestors():
             if snapshot is None:
@@ -221,7 +223,7 @@ class IcebergTable(LoadedTable["Table"]):
             if text is not None:
                 return TableState.parse(text, self.name)
             is_whole = (snapshot.sequence_number or 0) <= 1  # PyIceberg removes the ids of expired parents
-        text = None if is_whole else self._table.properties.get(STATE)
+        text = None if is_whole else self.table.properties.get(STATE)
         return TableState() if text is None else TableState.parse(text, self.name)
 
     def has_commit(self, change: Change) -> bool:

@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING, cast
 
 from kwire.errors import KwireError, LogError, OptionError
 from kwire.identifiers import TopicPartition
-from kwire.lake.append import new_offsets, read_offsets, rows_schema
+from kwire.lake.append import missing_offsets, read_offsets, rows_schema
 from kwire.lake.data_files import FilePlan, WrittenFile, write_files
 from kwire.lake.decoding import ValueDecoding
-from kwire.lake.state import Change, Spans
+from kwire.lake.offset_ranges import Spans, union
+from kwire.lake.state import Change
 from kwire.lake.table import LakeTable, Layout
 from kwire.log.paths import StorageOptions, open_logs
 from kwire.spark.jobs.choice import as_list, select_logs
@@ -172,6 +173,7 @@ def table(
     partition_by: Sequence[str] = (),
     isolation: Isolation = "read_committed",
     headers: bool = False,
+    fill: bool = False,
     registry: str | Registry | None = None,
     subject: str | None = None,
     schema: str | int | RegisteredSchema | None = None,
@@ -187,8 +189,9 @@ def table(
     an Iceberg table NAMESPACE.NAME, or the path or URL of a Delta table, which has a slash; created if it is missing.
     catalog: properties of an Iceberg catalog. table_storage: options of a Delta table's object store. topics: names and
     patterns (*, ?), all by default. merge_key: columns to replace rows by, as for a compacted topic. partition_by: of a
-    new table. registry: a schema registry, its URL or a folder. Values are then decoded, with the options subject,
-    schema, mode and message of kwire.schemas.decode_arrow; by default those of one topic, as its latest schema.
+    new table. fill: also append what holes of the table lack. registry: a schema registry, its URL or a folder. Values
+    are then decoded, with the options subject, schema, mode and message of kwire.schemas.decode_arrow; by default those
+    of one topic, as its latest schema.
     settings: of the client of a cluster, by Kafka's names. storage: of the logs' file system.
     The same call appends what is new since, and continues a job that was killed.
     Raises OptionError, LogError, TableError, RegistryError, BrokerError, ConnectionFailed; JobFailed when all other
@@ -212,7 +215,7 @@ def table(
             topics_read = (topic for topic, _ in chosen)
             decoding = ValueDecoding.choose(registry, topics_read, choice, is_merged=bool(merge_key))
             lake.refresh()
-            group_bytes, found = _plan(lake, chosen, isolation, is_cluster=cluster is not None)
+            group_bytes, found = _plan(lake, chosen, isolation, fill=fill, is_cluster=cluster is not None)
         job = TableJob(
             spark=spark,
             lake=lake,
@@ -293,14 +296,14 @@ class TableJob:
             for part, (count, notes) in zip(parts, written.ranges, strict=True):
                 found[part.key].notes += notes
                 rows[part.key] = rows.get(part.key, 0) + count
-                spans[part.key] = (spans.get(part.key, (part.start, 0))[0], part.end)
+                spans[part.key] = union(spans.get(part.key, ()), ((part.start, part.end),))
         self.lake.discard(useless, plan)
         if spans:
-            change = Change(id=uuid.uuid4().hex, spans=spans, continues=True)
+            change = Change(id=uuid.uuid4().hex, spans=spans, known={})
             self.lake.commit(files, change, plan, key=self.merge_key if files else ())
         for key, partition in found.items():
             if key in spans:
-                partition.done = spans[key][1]
+                partition.done = spans[key][-1][1]
                 partition.rows += rows[key]
             left = [part for part in partition.ranges if part.start >= partition.done]
             partition.ranges = [] if partition.failure is not None else left
@@ -329,33 +332,35 @@ def _open_logs(
 
 
 def _plan(
-    lake: LakeTable, logs: Mapping[TopicPartition, ReadableLog], isolation: Isolation, *, is_cluster: bool
+    lake: LakeTable, logs: Mapping[TopicPartition, ReadableLog], isolation: Isolation, *, fill: bool, is_cluster: bool
 ) -> tuple[int, dict[TopicPartition, Partition]]:
     """Divide the new offsets of each log into ranges. Raises TableError for a log that ends before the table.
 
     Returns the size of ranges, up to which small ones share files, too.
     """
-    bounds = {key: new_offsets(lake, log, isolation) for key, log in logs.items()}
+    missing = {key: missing_offsets(lake, log, isolation, fill=fill) for key, log in logs.items()}
     densities = {key: _bytes_per_offset(log) for key, log in logs.items()}
-    total = sum(int((end - start) * densities[key]) for key, (start, end, _) in bounds.items())
+    total = sum(int((each.end - each.start) * densities[key]) for key, found in missing.items() for each in found)
     limit = TaskSizes().task_bytes(total, len(logs), SMALLEST_TASK_BYTES)
-    found = {}
+    partitions = {}
     for key, log in logs.items():
-        start, end, lost = bounds[key]
         count = max(int(limit / densities[key]), 1)
         ranges = [
             Range(
                 key=key,
                 start=first,
-                end=min(first + count, end),
-                size_bytes=int((min(first + count, end) - first) * densities[key]),
+                end=min(first + count, each.end),
+                size_bytes=int((min(first + count, each.end) - first) * densities[key]),
                 log=None if is_cluster else log,
                 topic_id=log.topic_id if is_cluster else None,
             )
-            for first in range(start, end, count)
+            for each in missing[key]
+            for first in range(each.start, each.end, count)
         ]
-        found[key] = Partition(start=start, end=end, done=start, ranges=ranges, notes=[lost] if lost else [])
-    return limit, found
+        start = missing[key][0].start
+        notes = [each.problem for each in missing[key] if each.problem is not None]
+        partitions[key] = Partition(start=start, end=missing[key][-1].end, done=start, ranges=ranges, notes=notes)
+    return limit, partitions
 
 
 def _bytes_per_offset(log: ReadableLog) -> float:

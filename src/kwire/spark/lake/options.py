@@ -18,7 +18,7 @@ from kwire.spark.options.option import (
 )
 
 if TYPE_CHECKING:
-    from kwire.lake import LakeTable
+    from kwire.lake import LakeTable, OnKnownOffsets
 
 __all__ = ["DELTA_OPTIONS", "ICEBERG_OPTIONS", "LakeFormat", "LakeOptions", "parse_lake_options"]
 
@@ -51,6 +51,14 @@ def _version(name: str, value: str) -> int:
             f"Option '{name}': expected a number from 0, such as the batch's of foreachBatch, got '{value}'"
         )
     return int(value)
+
+
+def _on_known_offsets(name: str, value: str) -> OnKnownOffsets:
+    modes: tuple[OnKnownOffsets, ...] = ("fail", "skip", "append")
+    for mode in modes:
+        if value.strip().lower() == mode:
+            return mode
+    raise OptionError(f"Option '{name}': expected {', '.join(modes[:-1])} or {modes[-1]}, got '{value}'")
 
 
 TABLE = text_option(
@@ -114,6 +122,14 @@ TABLE_PROPERTIES = Option[Mapping[str, str]](
     shown_default="none",
     meaning='Properties of a new table, such as `{"write.target-file-size-bytes": "134217728"}`.',
 )
+ON_KNOWN_OFFSETS: Option[OnKnownOffsets] = Option(
+    name="onKnownOffsets",
+    parse=_on_known_offsets,
+    default="fail",
+    value="`fail`, `skip` or `append`",
+    meaning="Rows whose offsets [the table has already](#a-new-checkpoint), from another query or command: an error, "
+    "left out, or written again.",
+)
 APP_ID = text_option(
     name="txnAppId",
     value="string",
@@ -129,7 +145,7 @@ APP_VERSION = Option[int | None](
 )
 ICEBERG_OPTIONS: tuple[Option[object], ...] = (
     *(TABLE, CATALOG, CATALOG_PROPERTIES),
-    *(MERGE_KEY, PARTITION_BY, SORT_BY, TABLE_PROPERTIES),
+    *(MERGE_KEY, PARTITION_BY, SORT_BY, TABLE_PROPERTIES, ON_KNOWN_OFFSETS),
     *(APP_ID, APP_VERSION),
 )
 DELTA_OPTIONS: tuple[Option[object], ...] = (
@@ -137,6 +153,7 @@ DELTA_OPTIONS: tuple[Option[object], ...] = (
     replace(PARTITION_BY, meaning="Columns that a new table is partitioned by."),
     replace(SORT_BY, meaning="Order of the rows in the files of this write, such as `customer, offset desc`."),
     replace(TABLE_PROPERTIES, meaning='Properties of a new table, such as `{"delta.targetFileSize": "134217728"}`.'),
+    ON_KNOWN_OFFSETS,
     *(APP_ID, APP_VERSION),
 )
 _MERGED = {"mergeSchema": "new columns are always added; select the columns to write"}
@@ -159,6 +176,7 @@ class LakeOptions:
     partition_by: tuple[str, ...]
     sort_by: tuple[str, ...]
     table_properties: Mapping[str, str]
+    on_known_offsets: OnKnownOffsets
     app: tuple[str, int] | None
 
     def open(self) -> LakeTable:
@@ -206,5 +224,6 @@ def parse_lake_options(options: Mapping[str, str], format: LakeFormat) -> LakeOp
         partition_by=PARTITION_BY.of(given),
         sort_by=SORT_BY.of(given),
         table_properties=TABLE_PROPERTIES.of(given),
+        on_known_offsets=ON_KNOWN_OFFSETS.of(given),
         app=None if app_id is None or version is None else (app_id, version),
     )

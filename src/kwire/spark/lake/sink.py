@@ -1,7 +1,7 @@
 """The writers of `kwire-iceberg` and `kwire-delta`, which Spark calls on the driver and in tasks.
 
-    driver   LakeWriter()    creates or evolves the table; the writer carries a FilePlan to the tasks
-    tasks    write()         writes Parquet files and returns their metadata and offsets
+    driver   LakeWriter()    creates or evolves the table; the writer carries a FilePlan and the state to the tasks
+    tasks    write()         compares offsets with the table's, writes files and returns their metadata and offsets
     driver   commit()        one commit with the micro-batch's number, the query's id and the offsets
 
 Spark makes a writer for each micro-batch. A task of a batch that is committed already writes nothing; if the batch is
@@ -10,15 +10,17 @@ committed meanwhile, commit() deletes the files. See docs/tables.md.
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from kwire.errors import OptionError
-from kwire.lake import Change, Layout, Mark, TaskFiles, merge_spans, write_files
+from kwire.lake import Change, KnownOffsets, Layout, Mark, Spans, TaskFiles, hull_of, write_files
+from kwire.lake.offset_ranges import subtract, text_of
 from kwire.spark.lake.options import LakeOptions
 from kwire.spark.streaming.micro_batch_ids import micro_batch_of_task, task_number
 from kwire.spark.worker import SentToWorkers, warm_up
@@ -29,12 +31,16 @@ if TYPE_CHECKING:
 __all__ = ["LakeStreamWriter", "LakeWriter", "TaskWritten"]
 
 
+logger = logging.getLogger("kwire.spark")
+
+
 @dataclass
 class TaskWritten(WriterCommitMessage):
-    """The message of a task to the driver. mark: its micro-batch."""
+    """The message of a task to the driver. mark: its micro-batch. skipped: offsets that the table has already."""
 
     files: TaskFiles
     mark: Mark | None
+    skipped: Spans = field(default_factory=dict)
 
 
 Messages = Sequence[WriterCommitMessage | None]
@@ -50,29 +56,51 @@ class _Writing(SentToWorkers):
         layout = Layout(partition_by=options.partition_by, sort_by=options.sort_by, properties=options.table_properties)
         with options.open() as table:
             self.plan = table.prepare(schema, layout, key=options.merge_key)
-            self.batches = table.state().batches
-            if options.app is not None:
-                last = table.last_batch(options.app[0])
-                self.batches = {} if last is None else {options.app[0]: last}
+            self.state = table.state()
 
     def write_task(self, rows: Iterator[pa.RecordBatch], mark: Mark | None) -> TaskWritten:
         """Write the rows of one task, unless its batch is committed. Raises TableError."""
         warm_up()
-        if mark is not None and mark.is_done(self.batches.get(mark.query), self.plan.table):
+        query = None if mark is None else mark.query
+        if mark is not None and mark.is_done(self.state.batches.get(mark.query), self.plan.table):
             return TaskWritten(TaskFiles(), mark)
-        return TaskWritten(write_files(rows, self.plan, task=task_number()), mark)
+        known = {} if self.overwrite else self.state.foreign(query)
+        new = KnownOffsets(known=known, mode=self.options.on_known_offsets, table=self.plan.table)
+        files = write_files(new.new_rows(rows), self.plan, task=task_number())
+        return TaskWritten(files, mark, new.skipped)
 
     def commit_all(self, messages: Messages) -> None:
         """Commit the files of all tasks. Raises TableError."""
         written = [each for each in messages if isinstance(each, TaskWritten)]
         files = [file for each in written for file in each.files.files]
-        if not files and not self.overwrite:
-            return
         mark = next((each.mark for each in written if each.mark is not None), None)
-        spans = merge_spans(each.files.spans for each in written)
-        change = Change(id=uuid.uuid4().hex, mark=mark, spans=spans, overwrite=self.overwrite)
+        skipped = hull_of(each.skipped for each in written)
+        if not files and not self.overwrite and (mark is None or not skipped):
+            return
+        spans = hull_of([skipped, *(each.files.spans for each in written)])
+        is_compared = not self.overwrite and self.options.on_known_offsets != "append"
+        known = self.state.spans if is_compared else None
+        change = Change(id=uuid.uuid4().hex, mark=mark, spans=spans, overwrite=self.overwrite, known=known)
+        for (topic, partition), ranges in skipped.items():
+            logger.warning(
+                "table %s: rows of %s-%d among offsets %s were skipped; the table has them already",
+                *(self.plan.table, topic, partition, text_of(ranges)),
+            )
         with self.options.open() as table:
-            table.commit(files, change, self.plan, key=self.options.merge_key)
+            is_new = table.commit(files, change, self.plan, key=self.options.merge_key if files else ())
+        if is_new and not self.overwrite:
+            self._warn_of_holes(change)
+
+    def _warn_of_holes(self, change: Change) -> None:
+        before, after = self.state.holes, self.state.after(change).holes
+        for key in change.spans:
+            made = subtract(after.get(key, ()), before.get(key, ()))
+            if made:
+                logger.warning(
+                    "table %s: it has a hole: rows of %s-%d at offsets %s are in no commit. They may be lost, or there "
+                    "may be none, as for markers of transactions; append them with 'kwire lake append --fill'",
+                    *(self.plan.table, *key, text_of(made)),
+                )
 
     def abort_all(self, messages: Messages) -> None:
         """Delete the files of all tasks, if a task has failed.
