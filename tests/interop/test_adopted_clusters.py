@@ -90,14 +90,29 @@ def test_kafka_continues_on_the_directory_of_a_node(version: str, metadata: str,
     assert "ERROR" not in (tmp_path / "server.log").read_text(errors="replace")
 
 
-def test_kafka_4_4_continues_on_a_directory_of_kafka_3_9(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", ["3.9.1", "4.4.0"])
+def test_without_a_version_old_and_new_kafka_continue_on_a_directory(version: str, tmp_path: Path) -> None:
     with KafkaBroker(tmp_path, version="3.9.1", heap="512m") as broker:
         fill(broker.bootstrap_servers)
     shutil.rmtree(tmp_path / "data" / METADATA_DIRECTORY)
     assert run(["log", "adopt", str(tmp_path / "data"), "--apply"]) == 0
-    with KafkaBroker(tmp_path, version="4.4.0", heap="512m") as broker:
+    with KafkaBroker(tmp_path, version=version, heap="512m") as broker:
         check_continues(broker.bootstrap_servers)
     assert strays(tmp_path / "data") == []
+
+
+def test_features_of_a_newer_kafka_are_repaired_by_adopting_again(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with KafkaBroker(tmp_path, version="3.9.1", heap="512m") as broker:
+        fill(broker.bootstrap_servers)
+    shutil.rmtree(data / METADATA_DIRECTORY)
+    assert run(["log", "adopt", str(data), "--apply", "--kafka-version", "4.4"]) == 0
+    with pytest.raises(RuntimeError, match="Kafka did not start"), KafkaBroker(tmp_path, version="3.9.1", heap="512m"):
+        pass
+    assert run(["log", "adopt", str(data), "--apply", "--kafka-version", "3.9"]) == 0
+    with KafkaBroker(tmp_path, version="3.9.1", heap="512m") as broker:
+        check_continues(broker.bootstrap_servers)
+    assert strays(data) == []
 
 
 def test_strays_of_a_cluster_that_was_started_without_metadata_are_adopted(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ Source: org.apache.kafka.server.common.MetadataVersion, Feature 4.4.0; KIP-584.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kwire.errors import OptionError, did_you_mean
@@ -18,10 +19,12 @@ __all__ = [
     "RELEASES",
     "MetadataRelease",
     "release_of",
+    "release_of_features",
     "release_of_level",
 ]
 
 METADATA_VERSION = "metadata.version"
+KRAFT_VERSION = "kraft.version"
 ELR_VERSION = "eligible.leader.replicas.version"
 ZK_MIGRATION_LEVEL, DIRECTORIES_LEVEL, ELR_LEVEL = 8, 17, 23  # 3.4-IV0, 3.7-IV2, 4.0-IV1
 
@@ -95,3 +98,15 @@ def release_of_level(level: int, other_features: dict[str, int]) -> MetadataRele
     """Return the oldest release that supports a metadata.version, with these levels; of unknown ones the newest."""
     names = [each.name for each in RELEASES.values() if each.level >= level]
     return MetadataRelease(name=(names or [NEWEST_RELEASE.name])[0], level=level, other_features=other_features)
+
+
+def release_of_features(features: Mapping[str, int]) -> MetadataRelease | None:
+    """Return the release of a cluster's finalized features; None without metadata.version.
+
+    kraft.version is left out: it depends on the quorum.
+    """
+    level = features.get(METADATA_VERSION)
+    if not level:
+        return None
+    others = {name: each for name, each in features.items() if each and name not in (METADATA_VERSION, KRAFT_VERSION)}
+    return release_of_level(level, others)

@@ -13,14 +13,14 @@ import pytest
 from kwire.errors import OptionError
 from kwire.identifiers import render_uuid
 from kwire.internal_topics.cluster_values import Partition, Topic
-from kwire.internal_topics.metadata_versions import NEWEST_RELEASE, RELEASES, MetadataRelease
+from kwire.internal_topics.metadata_versions import RELEASES, MetadataRelease
 from kwire.internal_topics.topic_records import new_cluster
 from kwire.log import LogDirectory
 from kwire.log.internal import replay_cluster
 from kwire.maintenance.adopt import Adoption, NewController, apply_adoption, plan_adoption
 from kwire.maintenance.cluster_metadata import METADATA_DIRECTORY, write_metadata_log
 from kwire.maintenance.pull import Manifest
-from kwire.maintenance.pull.manifest import TopicEntry
+from kwire.maintenance.pull.manifest import ClusterEntry, TopicEntry
 from kwire.messages import ClientQuotaRecord
 from kwire.storage.checkpoints import render_offset_checkpoint
 from kwire.storage.file_system import FileSystem
@@ -82,7 +82,7 @@ def write_old_metadata(directory: str, partitions: dict[int, Partition]) -> None
 def test_the_isr_has_the_replicas_with_every_acknowledged_record(
     logs: list[Epochs], isr: tuple[int, ...], epoch: int, tmp_path: Path
 ) -> None:
-    plan = plan_adoption(three(tmp_path, *logs))
+    plan = plan_adoption(three(tmp_path, *logs), release=RELEASES["3.9"])
     assert plan.problems == plan.notes == []
     found = only(plan)
     assert (sorted(found.replicas), found.isr, found.leader_epoch) == ([1, 2, 3], isr, epoch)
@@ -171,6 +171,33 @@ def test_configs_keep_records_unless_they_are_known(tmp_path: Path) -> None:
     assert configs["__consumer_offsets"]["cleanup.policy"] == "compact"
     assert configs["__transaction_state"]["min.insync.replicas"] == "1"
     assert any("configs of 4 topics are unknown" in each for each in plan.assumptions)
+
+
+def test_features_without_old_metadata_are_those_that_every_release_starts_with(tmp_path: Path) -> None:
+    one = str(node(tmp_path / "n1", 1, {("orders", 0): ONE_EPOCH}))
+    plan = plan_adoption([one, str(node(tmp_path / "n2", 2, {("orders", 1): ONE_EPOCH}))])
+    assert plan.release is RELEASES["3.3"]
+    assert plan.cluster.features == {"metadata.version": 7}
+    assert any("it gets those of Kafka 3.3" in each and "--kafka-version" in each for each in plan.assumptions)
+    jbod = plan_adoption([one, str(node(tmp_path / "second-disk", 1, {("orders", 1): ONE_EPOCH}))])
+    assert jbod.release is RELEASES["3.7"]  # the first that knows which disk has a replica
+    given = plan_adoption([one], release=RELEASES["4.4"])
+    assert given.release is RELEASES["4.4"]
+    assert not any("--kafka-version" in each for each in given.assumptions)
+
+
+def test_features_of_a_copy_are_those_in_its_manifest(tmp_path: Path) -> None:
+    path = node(tmp_path / "n", 1, {("orders", 0): ONE_EPOCH})
+    features = {"metadata.version": 25, "group.version": 1, "kraft.version": 1, "share.version": 0}
+    cluster = ClusterEntry(described_ms=0, users=None, acls=None, quotas=None, broker_configs=None, features=features)
+    manifest = Manifest(
+        cluster_id=None, bootstrap_servers=[], began_ms=0, written_ms=0, complete=True, topics={}, cluster=cluster
+    )
+    (path / "kwire-manifest.json").write_bytes(manifest.render())
+    plan = plan_adoption([str(path)])
+    assert (plan.release.name, plan.release.features) == ("4.0", {"metadata.version": 25, "group.version": 1})
+    assert not any("--kafka-version" in each for each in plan.assumptions)
+    assert plan_adoption([str(path)], release=RELEASES["3.9"]).release is RELEASES["3.9"]
 
 
 # ---- old metadata
@@ -287,7 +314,7 @@ def test_damaged_metadata_is_used_as_far_as_it_reads(tmp_path: Path) -> None:
         assert any(said in note for note in plan.notes), said
     assert only(plan).isr == (1,)
     assert (plan.end_offset, plan.leader_epoch) == (901, 41)  # above what was there
-    assert plan.release is NEWEST_RELEASE
+    assert plan.release is RELEASES["3.3"]
     snapshot.write_bytes(data[:-10])  # without its footer
     plan = plan_adoption([path])
     assert plan.topics["orders"].configs == {"retention.ms": "86400000"}

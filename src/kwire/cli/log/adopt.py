@@ -52,7 +52,7 @@ def adopt(
         str | None,
         typer.Option(
             metavar="VERSION",
-            help="Oldest Kafka that has to start, such as 3.9; by default that of the old metadata, or the newest.",
+            help="Oldest Kafka that has to start, such as 3.9; by default that of the old metadata, or 3.3.",
         ),
     ] = None,
     controller_dir: Annotated[

@@ -16,7 +16,7 @@ from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.internal_topics.metadata_versions import (
     ELR_VERSION,
     METADATA_VERSION,
-    NEWEST_RELEASE,
+    RELEASES,
     MetadataRelease,
     release_of_level,
 )
@@ -26,7 +26,7 @@ from kwire.maintenance.accepted_configs import accepted_configs, accepted_record
 from kwire.maintenance.adopt.inventory import Advance, FoundDirectory, Replica, find_directory
 from kwire.maintenance.adopt.remains import Remains, newest_remains, read_remains
 from kwire.maintenance.adopt.replicas import AdoptedPartition, place_partition, place_without_log
-from kwire.maintenance.adopt.topic_configs import configs_of_copies, default_configs
+from kwire.maintenance.adopt.topic_configs import configs_of_copies, default_configs, features_of_copies
 from kwire.maintenance.cluster_metadata import FIRST_LEADER_EPOCH
 from kwire.storage.meta_properties import MetaProperties
 from kwire.storage.staged_directory import check_target
@@ -123,7 +123,8 @@ def plan_adoption(
     """Compute the metadata for old log directories.
 
     paths: of one or of several brokers; those of one broker in the order of its log.dirs. release: whose features the
-    cluster gets; by default those of the old metadata, or the newest. controllers: new nodes. strays: whether to adopt
+    cluster gets; by default those of the old metadata, of a copy's manifest, or of the oldest release that
+    allows the directories. controllers: new nodes. strays: whether to adopt
     partitions that Kafka set aside. advance: called with the bytes read. Raises OptionError for paths that are not log
     directories, LogError.
     """
@@ -138,6 +139,8 @@ def plan_adoption(
     assumptions: list[str] = []
     if old is None:
         assumptions.append("users, ACLs, quotas and configs of brokers are unknown: there will be none")
+    if old is None and release is None:
+        release = features_of_copies(each.path for each in directories) or oldest_release(directories, assumptions)
     release = features_of(release, old, assumptions)
     topics = plan_topics(directories, old, problems, notes, assumptions)
     accepted = accepted_configs({each.name: each.configs for each in topics.values()}, release, assumptions)
@@ -172,10 +175,22 @@ def plan_adoption(
     )
 
 
+def oldest_release(directories: Sequence[FoundDirectory], assumptions: list[str]) -> MetadataRelease:
+    """Return the oldest release whose features allow these directories: every later release starts with them."""
+    nodes = [each.node_id for each in directories]
+    release = RELEASES["3.7"] if len(nodes) > len(set(nodes)) else RELEASES["3.3"]  # several log.dirs: KIP-858
+    assumptions.append(
+        f"the features of the old cluster are unknown: it gets those of Kafka {release.name}, with which later "
+        "releases start as well; raise them with kafka-features.sh upgrade, or run this again with --kafka-version"
+    )
+    return release
+
+
 def features_of(release: MetadataRelease | None, old: ClusterState | None, assumptions: list[str]) -> MetadataRelease:
     """Return the features to finalize: those of the old metadata, raised to a given release, or lowered to an older."""
     if old is None:
-        return release or NEWEST_RELEASE
+        assert release is not None
+        return release
     level = old.features.get(METADATA_VERSION, 0)
     if release is not None and release.level < level:
         return release

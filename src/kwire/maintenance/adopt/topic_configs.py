@@ -8,9 +8,10 @@ Source: GroupCoordinatorConfig, TransactionLogConfig, ShareGroupConfig, TopicBas
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kwire.errors import LogError
+from kwire.internal_topics.metadata_versions import MetadataRelease, release_of_features
 from kwire.internal_topics.names import (
     GROUPS_TOPIC,
     REMOTE_LOG_METADATA_TOPIC,
@@ -19,7 +20,7 @@ from kwire.internal_topics.names import (
 )
 from kwire.maintenance.pull.manifest import MANIFEST, Manifest
 
-__all__ = ["KEEP_ALL", "configs_of_copies", "default_configs"]
+__all__ = ["KEEP_ALL", "configs_of_copies", "default_configs", "features_of_copies"]
 
 KEEP_ALL = {"retention.ms": "-1", "retention.bytes": "-1"}
 SEGMENT_BYTES = {"segment.bytes": "104857600"}
@@ -54,15 +55,25 @@ def default_configs(topic: str, *, is_compacted: bool, replicas: int) -> dict[st
 def configs_of_copies(directories: Iterable[str], notes: list[str]) -> dict[str, dict[str, str]]:
     """Return configs of topics in the manifests of pulled copies. notes: receives the manifests that are unreadable."""
     found: dict[str, dict[str, str]] = {}
+    for manifest in manifests_of(directories, notes):
+        found |= {name: entry.configs for name, entry in manifest.topics.items() if entry.configs is not None}
+    return found
+
+
+def features_of_copies(directories: Iterable[str]) -> MetadataRelease | None:
+    """Return the features in the manifest of a pulled copy; None without one."""
+    described = (each.cluster.features or {} for each in manifests_of(directories, []) if each.cluster is not None)
+    return next(filter(None, map(release_of_features, described)), None)
+
+
+def manifests_of(directories: Iterable[str], notes: list[str]) -> Iterator[Manifest]:
+    """Yield the manifests of pulled copies. notes: receives those that are unreadable."""
     for directory in directories:
         path = f"{directory}/{MANIFEST}"
         if not os.path.isfile(path):
             continue
         try:
             with open(path, "rb") as file:
-                manifest = Manifest.parse(file.read(), path)
+                yield Manifest.parse(file.read(), path)
         except (OSError, LogError) as error:
             notes.append(f"{path}: cannot be read: {error}")
-            continue
-        found |= {name: entry.configs for name, entry in manifest.topics.items() if entry.configs is not None}
-    return found

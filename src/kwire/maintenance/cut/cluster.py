@@ -12,7 +12,7 @@ from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.cluster_values import Partition, Topic
 from kwire.internal_topics.enums import ConfigResource, Operation, PatternType, Permission, ResourceType
 from kwire.internal_topics.metadata_records import VersionedMessage
-from kwire.internal_topics.metadata_versions import METADATA_VERSION, MetadataRelease, release_of, release_of_level
+from kwire.internal_topics.metadata_versions import MetadataRelease, release_of, release_of_features
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.internal_topics.topic_records import new_cluster
 from kwire.log.internal.cluster_metadata import replay_cluster
@@ -116,15 +116,10 @@ class Source:
 
     def release(self) -> MetadataRelease:
         """Return the features of the source's metadata log; those of DEFAULT_RELEASE without one."""
-        features = {} if self.cluster is None else dict(self.cluster.features)
+        stored = None if self.cluster is None else release_of_features(self.cluster.features)
         described = None if self.manifest is None else self.manifest.cluster
-        if not features and described is not None and described.features is not None:
-            features = {name: level for name, level in described.features.items() if level}
-        level = features.pop(METADATA_VERSION, None)
-        if level is None:
-            return release_of(DEFAULT_RELEASE)
-        features.pop("kraft.version", None)  # the new quorum is static
-        return release_of_level(level, features)
+        copied = None if described is None else release_of_features(described.features or {})
+        return stored or copied or release_of(DEFAULT_RELEASE)
 
     def others(self) -> list[VersionedMessage]:
         """Return the records of users, ACLs, quotas, tokens, and of configs that are not a topic's or one broker's."""
