@@ -18,7 +18,7 @@ class Column:
     """A column of a tree. number: in the plan.
 
     kind, width: as in kwire.wire.value_rows. children: of a struct its fields, of a list its items, of a map a struct
-    of keys and values. names: of a struct's children.
+    of keys and values. names: of a struct's children, with their places.
     """
 
     type: pa.DataType
@@ -27,8 +27,13 @@ class Column:
     path: tuple[str, ...]
     nullable: bool
     width: int = 0
-    names: tuple[str, ...] = ()
+    names: dict[str, int] = field(default_factory=dict)
     children: list[Column] = field(default_factory=list)
+
+    def add(self, name: str, child: Column) -> None:
+        """Add a child of a struct."""
+        self.names[name] = len(self.children)
+        self.children.append(child)
 
 
 def storage(kind: pa.DataType) -> tuple[str, int]:

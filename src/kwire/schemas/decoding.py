@@ -145,9 +145,9 @@ class ReaderDecoder:
         """Compile the reader's schema. columns: fields to decode; None for all. Raises InvalidSchema."""
         self._values = _ValueReader(registry, key=key)
         self._reader, self._columns = reader, columns
-        self._known: list[ValueSchema] = [reader]
-        self._faults: dict[ValueSchema, str | None] = {reader: None}
-        self._decoder = make_decoder(self._known, reader, columns)
+        self._known: dict[ValueSchema, int] = {reader: 0}
+        self._faults: dict[ValueSchema, str] = {}
+        self._decoder = make_decoder([reader], reader, columns)
 
     @property
     def type(self) -> pa.DataType:
@@ -160,21 +160,30 @@ class ReaderDecoder:
         Raises OptionError if values are not binary, and RegistryError if the registry cannot be used.
         """
         found = self._values.locate(values, headers)
+        self._add(found.schemas)
         numbers = np.full(len(found.schemas) + 1, -1, np.int32)
         for number, schema in enumerate(found.schemas):
-            if schema not in self._faults:
-                self._faults[schema] = mismatch(schema, self._reader)
-                if self._faults[schema] is None:
-                    self._known.append(schema)
-                    self._decoder = make_decoder(self._known, self._reader, self._columns)
-            fault = self._faults[schema]
-            if fault is None:
-                numbers[number] = self._known.index(schema)
+            if schema in self._known:
+                numbers[number] = self._known[schema]
             else:
                 rows = np.flatnonzero(found.index == number).tolist()
-                found.errors += found.with_ids(RowError(row, 0, fault) for row in rows)
+                found.errors += found.with_ids(RowError(row, 0, self._faults[schema]) for row in rows)
         decoded = self._decoder.decode(values, found.skip, numbers[found.index])
         return Decoded(decoded.array, sorted([*found.errors, *found.with_ids(decoded.errors)]))
+
+    def _add(self, schemas: Iterable[ValueSchema]) -> None:
+        """Compile the decoder again if there are new schemas: once for all of them."""
+        before = len(self._known)
+        for schema in schemas:
+            if schema in self._known or schema in self._faults:
+                continue
+            fault = mismatch(schema, self._reader)
+            if fault is None:
+                self._known[schema] = len(self._known)
+            else:
+                self._faults[schema] = fault
+        if len(self._known) > before:
+            self._decoder = make_decoder(list(self._known), self._reader, self._columns)
 
 
 class UnionDecoder:

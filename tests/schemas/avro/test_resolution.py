@@ -162,6 +162,31 @@ def test_fields_are_matched_by_name_or_alias_and_filled_with_defaults() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["One", "Two"], 1),  # the name without its namespace
+        (["One", "a.Two"], 1),
+        (["a.Two", "One"], 0),
+        (["One", "a.Two", "Three"], 1),
+        (["One", "a.Two", "b.Two"], 2),  # Java's Resolver takes the last one
+        (["a.Two", "x.Two"], 1),  # the full name
+        (["x.Two", "a.Two"], 0),
+        (["One", "Three"], 0),  # no name: the first that fits
+    ],
+)
+def test_a_record_that_fits_several_branches_goes_to_the_one_of_its_name(names: list[str], expected: int) -> None:
+    branches = [record(field("x", "int"), name=each) for each in names]
+    (found,) = decode(record(field("x", "int"), name="x.Two"), branches, "02")
+    assert found == {f"member{i}": {"x": 1} if i == expected else None for i in range(len(names))}
+
+
+def test_a_branch_of_the_same_name_that_does_not_fit_is_passed_over() -> None:
+    lacking = record(field("x", "int"), field("missing", "int"), name="a.Two")
+    (found,) = decode(record(field("x", "int"), name="x.Two"), [lacking, record(field("x", "int"), name="One")], "02")
+    assert found == {"member0": None, "member1": {"x": 1}}
+
+
 def test_a_record_of_a_union_is_found_by_name_before_structure() -> None:
     one, two = record(field("x", "int"), name="One"), record(field("x", "int"), name="Two")
     assert decode(two, [one, two], "02") == [{"member0": None, "member1": {"x": 1}}]

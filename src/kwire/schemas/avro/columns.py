@@ -23,13 +23,13 @@ Source: org.apache.spark.sql.avro.SchemaConverters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
 from kwire.errors import OptionError, did_you_mean
 from kwire.schemas.avro.model import Schema
-from kwire.schemas.avro.parsing import fail
+from kwire.schemas.avro.parsing import fail, too_deep
 from kwire.schemas.column_plan import Column, storage
 
 __all__ = ["arrow_type", "build_columns", "null_free", "storage_of"]
@@ -109,7 +109,8 @@ def build_columns(schema: Schema, asked: Sequence[str] | None = None) -> list[Co
     """
     wanted = None if asked is None else [tuple(each.split(".")) for each in asked]
     builder = _Builder()
-    builder.column(schema, wanted, (), True, ())
+    with too_deep():
+        builder.column(schema, wanted, (), True, ())
     return builder.columns
 
 
@@ -163,17 +164,17 @@ class _Builder:
         column = self.new("STRUCT", path, nullable)
         if wanted is not None and () in wanted:
             wanted = None
-        names = [name for name, _, _ in members]
+        asked: dict[str, list[Path]] = {}
+        for each in wanted or ():
+            asked.setdefault(each[0], []).append(each[1:])
+        names = {name: None for name, _, _ in members}
         for each in wanted or ():
             if each[0] not in names:
                 raise unknown(path, each, names)
         for name, schema, optional in members:
-            if wanted is None:
-                below = None
-            elif not (below := [each[1:] for each in wanted if each[0] == name]):
-                continue
-            column.names = (*column.names, name)
-            column.children.append(self.column(schema, below, (*path, name), optional, inside))
+            if wanted is None or name in asked:
+                below = None if wanted is None else asked[name]
+                column.add(name, self.column(schema, below, (*path, name), optional, inside))
         fields = zip(column.names, column.children, strict=True)
         column.type = pa.struct([pa.field(name, child.type) for name, child in fields])
         return column
@@ -191,13 +192,14 @@ class _Builder:
         key = self.column(Schema(type="string"), None, item_path, False, inside)
         value = self.column(schema.items, wanted, item_path, False, inside)
         column.type = pa.map_(key.type, value.type)
-        entries.names, entries.children = ("key", "value"), [key, value]
+        entries.add("key", key)
+        entries.add("value", value)
         entries.type = pa.struct([pa.field("key", key.type, nullable=False), pa.field("value", value.type)])
         column.children = [entries]
         return column
 
 
-def unknown(path: Path, rest: Path, names: Sequence[str]) -> OptionError:
+def unknown(path: Path, rest: Path, names: Iterable[str]) -> OptionError:
     """Return the error for a column that does not exist: rest, below path."""
     where = f" in {'.'.join(path)}" if path else ""
     return OptionError(f"unknown column {'.'.join(rest)!r}{where}{did_you_mean(rest[0], names)}")

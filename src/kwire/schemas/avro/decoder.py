@@ -40,7 +40,7 @@ class Errors:
     def error(self, index: int) -> DecodeError:
         """Return the error of rows[index], with the path of the field."""
         _, fault, position, row = map(int, self._table[index])
-        return fault_error(fault, position, self._plan.paths[row], self._plan.names[row])
+        return fault_error(fault, position, self._plan.paths[row], str(self._plan.types[row]))
 
     def message(self, index: int) -> str:
         """Return the error of rows[index] as text."""

@@ -6,14 +6,18 @@ union is of its first type that it fits. Source: Avro 1.12, "Complex Types", "Re
 
 from __future__ import annotations
 
+import reprlib
 import struct
 from collections.abc import Callable, Mapping
 
 from kwire.schemas.avro.model import NO_DEFAULT, Schema
+from kwire.schemas.avro.resolution import Steps
 
 __all__ = ["default_bytes", "zigzag"]
 
 INT, LONG = range(-(2**31), 2**31), range(-(2**63), 2**63)
+SYMBOLS_A_STEP = 64
+STEPS_A_VALUE = 4
 
 
 def zigzag(value: int) -> bytes:
@@ -27,37 +31,39 @@ def zigzag(value: int) -> bytes:
     return bytes(out)
 
 
-def default_bytes(schema: Schema, value: object) -> bytes:
-    """Return the Avro bytes of a default. Raises ValueError, which says what does not fit."""
+def default_bytes(schema: Schema, value: object, steps: Steps) -> bytes:
+    """Return the Avro bytes of a default. Raises ValueError, which says what does not fit, and InvalidSchema."""
     if schema.type in WRITERS:
-        return WRITERS[schema.type](schema, value)
+        data = WRITERS[schema.type](schema, value)
+        steps.take(STEPS_A_VALUE + len(data) + len(schema.symbols) // SYMBOLS_A_STEP)
+        return data
+    steps.take(STEPS_A_VALUE)
     if schema.type == "union":
         for index, branch in enumerate(schema.branches):
             try:
-                return zigzag(index) + default_bytes(branch, value)
+                return zigzag(index) + default_bytes(branch, value, steps)
             except ValueError:
                 continue
         raise unfit(schema, value)
     if schema.type == "record":
-        return _record(schema, value)
+        return _record(schema, value, steps)
     if schema.type == "array":
         if not isinstance(value, list):
             raise unfit(schema, value)
-        items = [default_bytes(schema.items, each) for each in value]
+        items = [default_bytes(schema.items, each, steps) for each in value]
         return b"".join((zigzag(len(items)), *items, b"\0")) if items else b"\0"
     if not isinstance(value, dict):
         raise unfit(schema, value)
-    pairs = [_text(name) + default_bytes(schema.items, each) for name, each in value.items()]
+    pairs = [_text(name) + default_bytes(schema.items, each, steps) for name, each in value.items()]
     return b"".join((zigzag(len(pairs)), *pairs, b"\0")) if pairs else b"\0"
 
 
 def unfit(schema: Schema, value: object) -> ValueError:
     """Return the error for a default of another type."""
-    text = repr(value)
-    return ValueError(f"the default {text if len(text) <= 60 else text[:57] + '...'} does not fit {schema}")
+    return ValueError(f"the default {reprlib.repr(value)} does not fit {schema}")
 
 
-def _record(schema: Schema, value: object) -> bytes:
+def _record(schema: Schema, value: object, steps: Steps) -> bytes:
     if not isinstance(value, dict):
         raise unfit(schema, value)
     out = []
@@ -65,7 +71,7 @@ def _record(schema: Schema, value: object) -> bytes:
         given = value.get(each.name, each.default)
         if given is NO_DEFAULT:
             raise ValueError(f"the default of {schema} lacks {each.name}")
-        out.append(default_bytes(each.schema, given))
+        out.append(default_bytes(each.schema, given, steps))
     return b"".join(out)
 
 

@@ -15,13 +15,15 @@ from kwire.errors import EncodeError
 from kwire.schemas.avro.columns import build_columns, null_free, numeric_union
 from kwire.schemas.avro.defaults import default_bytes, zigzag
 from kwire.schemas.avro.model import NO_DEFAULT, Field, Schema
-from kwire.schemas.avro.parsing import fail
+from kwire.schemas.avro.parsing import fail, too_deep
+from kwire.schemas.avro.resolution import Steps
 from kwire.schemas.column_plan import Column
 from kwire.wire.value_rows import ROW_WORDS, WRITE_OPERATIONS
 
 __all__ = ["EncodePlan", "bind", "compile_encode_plan"]
 
 OP = {name: index for index, name in enumerate(WRITE_OPERATIONS)}
+KEY = Schema(type="string")
 Test = Callable[[pa.DataType], bool]
 FAMILIES: tuple[tuple[str, Test], ...] = (
     ("boolean", pa.types.is_boolean),
@@ -50,7 +52,7 @@ FAMILIES: tuple[tuple[str, Test], ...] = (
 class EncodePlan:
     """Rows, and the lists they refer to: see kwire.wire.value_rows.
 
-    columns: of the schema, the first is the root. paths, names: of each row its field and type. root: the first row.
+    columns: of the schema, the first is the root. paths, types: of each row its field and type. root: the first row.
     """
 
     columns: list[Column]
@@ -58,14 +60,15 @@ class EncodePlan:
     operands: list[int] = field(default_factory=list)
     constants: bytearray = field(default_factory=bytearray)
     paths: list[str] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
+    types: list[Schema] = field(default_factory=list)
     root: int = 0
 
 
 def compile_encode_plan(schema: Schema, kind: pa.DataType) -> EncodePlan:
     """Compile the plan for values of an Arrow type. Raises InvalidSchema if they do not fit the schema."""
     plan = EncodePlan(columns=build_columns(schema))
-    plan.root = _Compiler(plan).value(schema, plan.columns[0], kind, "")
+    with too_deep():
+        plan.root = _Compiler(plan).value(schema, plan.columns[0], kind, "")
     return plan
 
 
@@ -88,12 +91,14 @@ def is_list(kind: pa.DataType) -> bool:
 class _Compiler:
     def __init__(self, plan: EncodePlan) -> None:
         self.plan = plan
+        self.steps = Steps()
+        self.enums: dict[Schema, int] = {}
 
-    def row(self, operation: str, path: str, name: object, column: Column, *operands: int) -> int:
+    def row(self, operation: str, path: str, schema: Schema, column: Column, *operands: int) -> int:
         row = [OP[f"WRITE_{operation}"], column.number, *operands]
         self.plan.rows.append(row + [0] * (ROW_WORDS - len(row)))
         self.plan.paths.append(path)
-        self.plan.names.append(str(name))
+        self.plan.types.append(schema)
         return len(self.plan.rows) - 1
 
     def add_operands(self, numbers: Sequence[int]) -> tuple[int, int]:
@@ -123,7 +128,7 @@ class _Compiler:
             if not pa.types.is_map(kind) or family(kind.key_type) != "text":
                 raise unfit(schema, kind, path)
             keys, values = column.children[0].children
-            key = self.row("BYTES", f"{path}[]", "key", keys)
+            key = self.row("BYTES", f"{path}[]", KEY, keys)
             value = self.value(schema.items, values, kind.item_type, f"{path}[]")
             return self.row("MAP", path, schema, column, value, key)
         return self.leaf(schema, column, kind, path)
@@ -138,14 +143,16 @@ class _Compiler:
             members = next(each for each in members.branches if each.type == number)
             value = self.leaf(Schema(type=number), column, kind, path)
         elif members.type == "union":
-            return self.members(schema, members, column, kind, path, null)
+            return self.members(schema, members, column, kind, path)
         else:
             value = self.value(members, column, kind, path)
         if null < 0:
             return self.row("BRANCH", path, schema, column, value, 0, index[members])
         return self.row("NULLABLE", path, schema, column, value, null, index[members])
 
-    def members(self, schema: Schema, members: Schema, column: Column, kind: pa.DataType, path: str, null: int) -> int:
+    def members(self, schema: Schema, members: Schema, column: Column, kind: pa.DataType, path: str) -> int:
+        index = {each: i for i, each in enumerate(schema.branches)}
+        null = next((i for each, i in index.items() if each.type == "null"), -1)
         if not pa.types.is_struct(kind):
             raise unfit(schema, kind, path)
         given = {each.name: each.type for each in kind}
@@ -155,7 +162,7 @@ class _Compiler:
         for name, child, branch in zip(column.names, column.children, members.branches, strict=True):
             if name in given:
                 value = self.value(branch, child, given[name], f"{path}.{name}" if path else name)
-                table += (schema.branches.index(branch), value, child.number)
+                table += (index[branch], value, child.number)
         place, count = self.add_operands(table)
         return self.row("MEMBERS", path, schema, column, place, count // 3, null)
 
@@ -171,8 +178,16 @@ class _Compiler:
             if each.name in given:
                 steps.append(self.value(each.schema, child, given[each.name], below))
             else:
-                steps.append(self.row("CONSTANT", below, each.schema, child, *self.constant(default(each, below))))
+                data = default(each, below, self.steps)
+                steps.append(self.row("CONSTANT", below, each.schema, child, *self.constant(data)))
         return self.row("RECORD", path, schema, column, *self.add_operands(steps))
+
+    def symbols(self, schema: Schema) -> int:
+        """Add the symbols of an enum, once; returns their place in the operands."""
+        if schema not in self.enums:
+            table = [word for symbol in schema.symbols for word in self.constant(symbol.encode())]
+            self.enums[schema] = self.add_operands(table)[0]
+        return self.enums[schema]
 
     def leaf(self, schema: Schema, column: Column, kind: pa.DataType, path: str) -> int:
         if schema.type == "null":
@@ -184,10 +199,7 @@ class _Compiler:
             size = schema.size if schema.type == "fixed" else -1
             return self.row("DECIMAL", path, schema, column, size, column.width)
         if schema.type == "enum":
-            table: list[int] = []
-            for symbol in schema.symbols:
-                table += self.constant(symbol.encode())
-            return self.row("ENUM", path, schema, column, self.add_operands(table)[0], len(schema.symbols))
+            return self.row("ENUM", path, schema, column, self.symbols(schema), len(schema.symbols))
         if schema.type == "fixed":
             return self.row("FIXED", path, schema, column, schema.size)
         if schema.type in ("bytes", "string"):
@@ -205,12 +217,12 @@ def unfit(schema: Schema, kind: pa.DataType, path: str) -> Exception:
     return fail(f"{kind} cannot be written as {schema}; cast the column", path)
 
 
-def default(each: Field, path: str) -> bytes:
+def default(each: Field, path: str, steps: Steps) -> bytes:
     """Return the bytes of a field's default. Raises InvalidSchema without one."""
     if each.default is NO_DEFAULT:
         raise fail("the column is missing, and the schema has no default for it", path)
     try:
-        return default_bytes(each.schema, each.default)
+        return default_bytes(each.schema, each.default, steps)
     except ValueError as error:
         raise fail(str(error), path) from None
 
@@ -226,10 +238,8 @@ def bind(array: pa.Array, column: Column, bound: dict[int, pa.Array]) -> None:
         array = pa.nulls(len(array), column.type)
     if column.kind == "STRUCT" and not pa.types.is_map(array.type):
         bound[column.number] = array
-        given = [each.name for each in array.type]
-        for name, child in zip(column.names, column.children, strict=True):
-            if name in given:
-                bind(array.field(given.index(name)), child, bound)
+        for index, field in enumerate(array.type):
+            bind(array.field(index), column.children[column.names[field.name]], bound)
         return
     if column.kind == "LIST":
         if pa.types.is_map(array.type):

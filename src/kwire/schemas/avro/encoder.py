@@ -52,7 +52,7 @@ class EncodeErrors:
         """Return the error of rows[index], with the path of the field."""
         _, fault, row = map(int, self._table[index])
         path = self._plan.paths[row]
-        return EncodeError(TEXTS[WRITE_FAULTS[fault]].format(name=self._plan.names[row]), (path,) if path else ())
+        return EncodeError(TEXTS[WRITE_FAULTS[fault]].format(name=self._plan.types[row]), (path,) if path else ())
 
     def message(self, index: int) -> str:
         """Return the error of rows[index] as text."""

@@ -9,6 +9,9 @@ __all__ = ["NO_DEFAULT", "PRIMITIVES", "Default", "Field", "Logical", "NoDefault
 
 PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 
+SHOWN_BRANCHES = 10
+"""Of a union in messages."""
+
 
 class NoDefault:
     """The type of NO_DEFAULT: null is a default like any other."""
@@ -64,7 +67,9 @@ class Schema:
 
     def __str__(self) -> str:
         if self.type == "union":
-            return f"union of {', '.join(map(str, self.branches)) or 'nothing'}"
+            shown = ", ".join(map(str, self.branches[:SHOWN_BRANCHES])) or "nothing"
+            more = len(self.branches) - SHOWN_BRANCHES
+            return f"union of {shown} and {more} more" if more > 0 else f"union of {shown}"
         text = f"{self.type} {self.name}" if self.name else self.type
         return f"{text} ({self.logical})" if self.logical else text
 

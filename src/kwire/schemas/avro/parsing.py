@@ -8,12 +8,13 @@ type, as the specification says. Source: Avro 1.12, "Schema Declaration"; org.ap
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from kwire.errors import InvalidSchema, did_you_mean
 from kwire.schemas.avro.model import NO_DEFAULT, PRIMITIVES, Field, Logical, Schema
 
-__all__ = ["MAX_NESTING", "fail", "parse"]
+__all__ = ["MAX_NESTING", "fail", "parse", "too_deep"]
 
 MAX_NESTING = 150
 """Maximum depth of a schema; Arrow's own code recurses too."""
@@ -40,10 +41,17 @@ def parse(text: str, references: Mapping[str, str | Schema] | None = None) -> Sc
     Raises InvalidSchema with the name of the type and field.
     """
     parser = _Parser(references or {})
-    try:
+    with too_deep():
         return parser.text(text)
+
+
+@contextmanager
+def too_deep() -> Iterator[None]:
+    """Refuse schemas that are nested deeper than Python's stack: named types refer to others without end."""
+    try:
+        yield
     except RecursionError:
-        raise fail(f"nested more than {MAX_NESTING} levels deep") from None
+        raise fail(f"nested too deep; the limit for types without names is {MAX_NESTING} levels") from None
 
 
 def fail(what: str, where: str = "") -> InvalidSchema:

@@ -11,8 +11,8 @@ from kwire.errors import InvalidSchema
 from kwire.schemas.avro.columns import build_columns, null_free
 from kwire.schemas.avro.defaults import default_bytes
 from kwire.schemas.avro.model import NO_DEFAULT, Field, Schema
-from kwire.schemas.avro.parsing import fail
-from kwire.schemas.avro.resolution import branch_of, field_of, mismatch
+from kwire.schemas.avro.parsing import fail, too_deep
+from kwire.schemas.avro.resolution import Branches, Steps, field_of, mismatch
 from kwire.schemas.avro.sizes import Sizes
 from kwire.schemas.column_plan import Column, ColumnPlan
 from kwire.wire.value_rows import NUMBERS, OPERATIONS, ROW_WORDS
@@ -30,10 +30,10 @@ NANOSECONDS = {"millis": 10**6, "micros": 10**3, "nanos": 1, "us": 10**3, "ns": 
 
 @dataclass(slots=True, kw_only=True)
 class Plan(ColumnPlan):
-    """Rows that decode. paths, names: the field of each row, and the writer's type. roots: the row for each writer."""
+    """Rows that decode. paths, types: the field of each row, and the writer's type. roots: the row for each writer."""
 
     paths: list[str] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
+    types: list[Schema] = field(default_factory=list)
     roots: list[int] = field(default_factory=list)
 
 
@@ -45,15 +45,29 @@ def compile_plan(writers: Sequence[Schema], reader: Schema, asked: Sequence[str]
     plan = Plan(columns=build_columns(reader, asked))
     plan.add_children()
     compiler = _Compiler(plan)
-    plan.roots = [compiler.value(writer, reader, plan.columns[0], "") for writer in writers]
+    with too_deep():
+        plan.roots = [compiler.value(writer, reader, plan.columns[0], "") for writer in writers]
     return plan
+
+
+class _Union:
+    """A reader's union: its branches, and the place of each one among the members of its column."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.branches = Branches(schema)
+        members = null_free(schema)
+        self.places = {each: f"member{place}" for place, each in enumerate(members.branches)}
+        self.is_struct = members.type == "union"
 
 
 class _Compiler:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.sizes = Sizes()
+        self.steps = Steps()
         self.skips: dict[Schema, int] = {}
+        self.unions: dict[Schema, _Union] = {}
+        self.enums: dict[tuple[Schema, Schema], int] = {}
 
     def row(self, operation: str, path: str, schema: Schema, column: Column | None, *operands: int) -> int:
         """Add a row and return its number."""
@@ -62,7 +76,7 @@ class _Compiler:
         row = [OP[operation], column.number if column else 0, *operands]
         self.plan.rows.append(row + [0] * (ROW_WORDS - len(row)))
         self.plan.paths.append(path)
-        self.plan.names.append(str(schema))
+        self.plan.types.append(schema)
         return len(self.plan.rows) - 1
 
     def value(self, writer: Schema, reader: Schema, column: Column, path: str) -> int:
@@ -89,6 +103,8 @@ class _Compiler:
             try:
                 branches.append(self.value(branch, reader, column, path))
             except InvalidSchema as error:
+                if self.steps.left < 0:
+                    raise
                 first = first or error
                 branches.append(self.row("UNRESOLVED", path, branch, None))
         if first is not None and all(self.plan.rows[each][0] == OP["UNRESOLVED"] for each in branches):
@@ -96,26 +112,27 @@ class _Compiler:
         return self.row("UNION", path, writer, None, *self.plan.add_operands(branches))
 
     def reader_union(self, writer: Schema, reader: Schema, column: Column, path: str) -> int:
-        branches = tuple(each for each in reader.branches)
-        index = branch_of(writer, branches)
+        if reader not in self.unions:
+            self.unions[reader] = _Union(reader)
+        union = self.unions[reader]
+        index = union.branches.find(writer, self.steps)
         if index is None:
             raise fail(f"the writer's {writer} is not in the reader's {reader}", path)
-        branch = branches[index]
+        branch = reader.branches[index]
         if branch.type == "null" and column.kind != "NOTHING":
             return self.row("NULL", path, writer, column)
-        members = null_free(reader)
-        if members.type != "union" or column.kind != "STRUCT":
+        if not union.is_struct or column.kind != "STRUCT":
             return self.value(writer, branch, column, path)
-        place = members.branches.index(branch)
-        name = f"member{place}"
-        if name not in column.names:  # not asked for
+        name = union.places[branch]
+        place = column.names.get(name)
+        if place is None:  # not asked for
             inner = self.skip(writer, path)
             return self.row("MEMBER", path, writer, column, inner, -1)
-        place = column.names.index(name)
         inner = self.value(writer, branch, column.children[place], f"{path}.{name}" if path else name)
         return self.row("MEMBER", path, writer, column, inner, place)
 
     def record(self, writer: Schema, reader: Schema, column: Column, path: str) -> int:
+        self.steps.take(len(writer.fields) + len(reader.fields))
         sources = field_of(reader, writer)
         targets: dict[str, Field] = {}
         for each in reader.fields:
@@ -124,22 +141,23 @@ class _Compiler:
         steps: list[int] = []
         for written in writer.fields:
             target = targets.get(written.name)
-            if target is None or target.name not in column.names:
+            place = None if target is None else column.names.get(target.name)
+            if target is None or place is None:
                 self.add_skip(steps, written.schema, _below(path, written.name))
             else:
-                child = column.children[column.names.index(target.name)]
+                child = column.children[place]
                 steps.append(self.value(written.schema, target.schema, child, _below(path, target.name)))
-        for name, child in zip(column.names, column.children, strict=True):
-            each = next(each for each in reader.fields if each.name == name)
-            if targets.get(sources.get(name, "")) is not each:
-                steps.append(self.default(each, child, _below(path, name), writer))
+        for each in reader.fields:
+            place = column.names.get(each.name)
+            if place is not None and targets.get(sources.get(each.name, "")) is not each:
+                steps.append(self.default(each, column.children[place], _below(path, each.name), writer))
         return self.row("RECORD", path, writer, column, *self.plan.add_operands(steps))
 
     def default(self, target: Field, column: Column, path: str, writer: Schema) -> int:
         if target.default is NO_DEFAULT:
             raise fail(f"the writer's {writer} lacks this field, and the reader's schema has no default for it", path)
         try:
-            data = default_bytes(target.schema, target.default)
+            data = default_bytes(target.schema, target.default, self.steps)
         except ValueError as error:
             raise fail(str(error), path) from None
         value = self.value(target.schema, target.schema, column, path)
@@ -175,11 +193,15 @@ class _Compiler:
         return self.row("BYTES", path, writer, column, int(pa.types.is_string(column.type)))
 
     def enum(self, writer: Schema, reader: Schema, column: Column, path: str) -> int:
-        table: list[int] = []
-        for symbol in writer.symbols:
-            found = symbol if symbol in reader.symbols else reader.default
-            table += (-1, 0) if found is None else self.plan.add_constant(found.encode())
-        return self.row("ENUM", path, writer, column, self.plan.add_operands(table)[0], len(writer.symbols))
+        if (writer, reader) not in self.enums:
+            self.steps.take(len(writer.symbols) + len(reader.symbols))
+            table: list[int] = []
+            known = set(reader.symbols)
+            for symbol in writer.symbols:
+                found = symbol if symbol in known else reader.default
+                table += (-1, 0) if found is None else self.plan.add_constant(found.encode())
+            self.enums[writer, reader] = self.plan.add_operands(table)[0]
+        return self.row("ENUM", path, writer, column, self.enums[writer, reader], len(writer.symbols))
 
     def number(self, writer: Schema, reader: Schema, column: Column, path: str) -> int:
         kind = writer.type

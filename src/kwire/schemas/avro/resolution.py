@@ -6,10 +6,13 @@ records match whatever their names are; of a reader's union, a branch of the sam
 
 from __future__ import annotations
 
-from kwire.schemas.avro.model import Field, Schema
+from kwire.schemas.avro.model import NO_DEFAULT, Schema
+from kwire.schemas.avro.parsing import fail
 
-__all__ = ["branch_of", "field_of", "mismatch", "promotes"]
+__all__ = ["Branches", "Steps", "field_of", "mismatch", "promotes"]
 
+MAX_STEPS = 5_000_000
+"""Comparisons of fields, symbols and defaults in one plan: two seconds or so."""
 PROMOTIONS = {
     "int": ("long", "float", "double"),
     "long": ("float", "double"),
@@ -65,37 +68,68 @@ def _logical_mismatch(writer: Schema, reader: Schema) -> str | None:
     return f"the writer's {one} cannot be read as {other}"
 
 
-def _matches(writer: Schema, reader: Schema) -> bool:
-    """Return whether a writer's record has all fields that a reader's record needs."""
-    written = {each.name for each in writer.fields}
-    return all(
-        bool(each.default != NOTHING.default) or each.name in written or any(alias in written for alias in each.aliases)
-        for each in reader.fields
-    )
+class Steps:
+    """Counts the steps that planning takes, so that no pair of schemas takes minutes."""
+
+    def __init__(self) -> None:
+        self.left = MAX_STEPS
+
+    def take(self, count: int) -> None:
+        """Count steps. Raises InvalidSchema after MAX_STEPS."""
+        self.left -= count
+        if self.left < 0:
+            raise fail(f"reading one schema as the other takes more than {MAX_STEPS} steps; ask for fewer columns")
 
 
-NOTHING = Field(name="", schema=Schema(type="null"))
+class Branches:
+    """The branches of a reader's union, by what finds them: a search takes the same time in a union of any length."""
 
+    def __init__(self, union: Schema) -> None:
+        self.schemas = union.branches
+        self._types: dict[str, int] = {}
+        self._names: dict[tuple[str, str], int] = {}
+        self._short_names: dict[tuple[str, str], list[int]] = {}
+        self._needs: dict[int, list[tuple[str, ...]]] = {}
+        self._needed_first: dict[str, list[int]] = {}
+        self._needless: list[int] = []
+        for index, each in enumerate(union.branches):
+            self._types.setdefault(each.type, index)
+            if not each.name:
+                continue
+            for name in (each.name, *each.aliases):
+                self._names.setdefault((each.type, name), index)
+            self._short_names.setdefault((each.type, each.short_name), []).append(index)
+            if each.type == "record":
+                self._add_needs(index, each)
 
-def branch_of(writer: Schema, branches: tuple[Schema, ...]) -> int | None:
-    """Return the index of the reader's branch for a writer's type, which is not a union; None without one."""
-    similar: int | None = None
-    for index, branch in enumerate(branches):
-        if branch.type != writer.type:
-            continue
+    def _add_needs(self, index: int, record: Schema) -> None:
+        """Remember the names of the fields that a writer's record has to have."""
+        needs = [(each.name, *each.aliases) for each in record.fields if each.default is NO_DEFAULT]
+        self._needs[index] = needs
+        if not needs:
+            self._needless = self._needless or [index]
+        for name in needs[0] if needs else ():
+            self._needed_first.setdefault(name, []).append(index)
+
+    def find(self, writer: Schema, steps: Steps) -> int | None:
+        """Return the index of the branch for a writer's type, which is not a union; None without one."""
         if not writer.name:
-            return index
-        if branch.name == writer.name or writer.name in branch.aliases:
-            return index
-        is_similar = _matches(writer, branch) if writer.type == "record" else same_name(writer, branch)
-        if is_similar and (similar is None or same_name(writer, branch)):
-            similar = index
-    if similar is not None:
-        return similar
-    for index, branch in enumerate(branches):
-        if branch.type != writer.type and promotes(writer.type, branch.type):
-            return index
-    return None
+            promoted = (self._types[each] for each in PROMOTIONS.get(writer.type, ()) if each in self._types)
+            return self._types[writer.type] if writer.type in self._types else min(promoted, default=None)
+        found = self._names.get((writer.type, writer.name))
+        if found is not None:
+            return found
+        same_name = self._short_names.get((writer.type, writer.short_name), [])
+        if writer.type != "record":
+            return same_name[-1] if same_name else None
+        written = {each.name for each in writer.fields}
+        steps.take(len(written))
+        similar = {each for name in written for each in self._needed_first.get(name, ())}
+        for index in (*reversed(same_name), *sorted(similar.union(self._needless))):
+            steps.take(1 + len(self._needs[index]))
+            if all(any(name in written for name in names) for names in self._needs[index]):
+                return index
+        return None
 
 
 def field_of(record: Schema, writer: Schema) -> dict[str, str]:

@@ -58,10 +58,11 @@ class _Compiler:
             assert node.element is not None
             parts = [pa.field("key", pa.string(), nullable=False), pa.field("value", node.element.type)]
             entries = self.column(pa.struct(parts), path, nullable=False)
-            entries.names, column.children = ("key", "value"), [entries]
+            column.children = [entries]
             names = self.column(pa.string(), path, nullable=False)
             value, row[WORD["A"]] = self.value(node.element, path)
-            entries.children = [names, value]
+            entries.add("key", names)
+            entries.add("value", value)
         return column, number
 
     def members(self, column: Column, node: Node) -> int:
@@ -69,7 +70,7 @@ class _Compiler:
         table = list[tuple[bytes, int]]()
         for name, member in node.members.items():
             child, row = self.value(member, (*column.path, name))
-            column.names, column.children = (*column.names, name), [*column.children, child]
+            column.add(name, child)
             table.append((name.encode(), row))
         table.sort(key=lambda each: (len(each[0]), each[0]))
         words = [word for name, row in table for word in (*self.plan.add_constant(name), row)]

@@ -64,7 +64,7 @@ class _Compiler:
         oneofs: dict[str, dict[int, int]] = {}
         for field, part in zip(node.fields, node.type, strict=True):
             child, found[field.number] = self.field(field, node, part.type, (*column.path, field.name))
-            column.names, column.children = (*column.names, field.name), [*column.children, child]
+            column.add(field.name, child)
             if field.oneof is not None:
                 oneofs.setdefault(field.oneof, {})[field.number] = child.number
         for field in node.message.fields:
