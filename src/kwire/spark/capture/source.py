@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from kwire.errors import KwireError
 from kwire.spark.capture.options import BODY, BODY_COLUMNS, CaptureOptions, available_types, column_types, parse_options
 from kwire.spark.message_types import message_class
+from kwire.spark.plain_errors import plain_errors
 from kwire.spark.sail import on_both_engines
 from kwire.spark.schema import columns_of_schema, effective_options, render_schema
 from kwire.spark.worker import SentToWorkers
@@ -42,6 +43,7 @@ class CapturePartition(InputPartition):
         self.path = path
 
 
+@plain_errors
 class CaptureReader(SentToWorkers, DataSourceReader):
     """Plans and reads one query."""
 
@@ -138,6 +140,7 @@ def _row(exchange: Exchange, path: str, options: CaptureOptions, types: Mapping[
     return row
 
 
+@plain_errors
 class KafkaCaptureSource(DataSource):
     """`spark.read.format("kafka-capture")`; options and columns: docs/capture.md."""
 

@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from kwire.errors import LogError, OptionError
 from kwire.identifiers import TopicPartition
 from kwire.spark.internal.options import InternalOptions, column_types, parse_options
+from kwire.spark.plain_errors import plain_errors
 from kwire.spark.sail import on_both_engines
 from kwire.spark.schema import columns_of_schema, effective_options, render_schema
 from kwire.spark.worker import SentToWorkers
@@ -33,6 +34,7 @@ class InternalPartition(InputPartition):
         self.topic_partition = topic_partition
 
 
+@plain_errors
 class InternalReader(SentToWorkers, DataSourceReader):
     """Plans and reads one query."""
 
@@ -67,6 +69,7 @@ class InternalReader(SentToWorkers, DataSourceReader):
         yield from read_task(partition.topic_partition, self.options, column_types(self.options))
 
 
+@plain_errors
 class KafkaInternalSource(DataSource):
     """`spark.read.format("kafka-internal")`; options and columns: docs/internal.md."""
 

@@ -22,6 +22,7 @@ from kwire.errors import OptionError
 from kwire.lake import Change, KnownOffsets, Layout, Mark, Spans, TaskFiles, hull_of, write_files
 from kwire.lake.offset_ranges import subtract, text_of
 from kwire.spark.lake.options import LakeOptions
+from kwire.spark.plain_errors import plain_errors
 from kwire.spark.streaming.micro_batch_ids import micro_batch_of_task, task_number
 from kwire.spark.worker import SentToWorkers, warm_up
 
@@ -46,6 +47,7 @@ class TaskWritten(WriterCommitMessage):
 Messages = Sequence[WriterCommitMessage | None]
 
 
+@plain_errors
 class _Writing(SentToWorkers):
     """What batch and streaming writers share. overwrite: replace all rows; in a stream, output mode complete."""
 
@@ -116,6 +118,7 @@ class _Writing(SentToWorkers):
                 table.discard(files, self.plan)
 
 
+@plain_errors
 class LakeWriter(_Writing, DataSourceArrowWriter):
     """Writes one batch query."""
 
@@ -133,6 +136,7 @@ class LakeWriter(_Writing, DataSourceArrowWriter):
         self.abort_all(messages)
 
 
+@plain_errors
 class LakeStreamWriter(_Writing, DataSourceStreamArrowWriter):
     """Writes one micro-batch of a streaming query."""
 

@@ -8,6 +8,7 @@ from pyspark.sql.datasource import DataSource
 
 from kwire.errors import OptionError
 from kwire.spark.lake.options import LakeFormat, parse_lake_options
+from kwire.spark.plain_errors import plain_errors
 from kwire.spark.sail import is_sail
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["DeltaSink", "IcebergSink"]
 
 
+@plain_errors
 class LakeSink(DataSource):
     """What both formats share."""
 

@@ -20,6 +20,7 @@ from kwire.client import Client, OpenTransaction, Producer
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
 from kwire.spark.live.batch_marks import Mark, add_mark, find_mark, replace_mark
 from kwire.spark.live.write_options import LiveWriteOptions
+from kwire.spark.plain_errors import plain_errors
 from kwire.spark.streaming.micro_batch_ids import micro_batch_of_task, task_number
 from kwire.spark.worker import SentToWorkers, warm_up
 
@@ -43,6 +44,7 @@ class TaskWritten(WriterCommitMessage):
 Messages = Sequence[WriterCommitMessage | None]
 
 
+@plain_errors
 class LiveWriter(SentToWorkers, DataSourceArrowWriter):
     """Writes one batch query. columns: the columns to write."""
 
@@ -67,6 +69,7 @@ class LiveWriter(SentToWorkers, DataSourceArrowWriter):
         abort_all(self.options, _written(messages))
 
 
+@plain_errors
 class LiveStreamWriter(SentToWorkers, DataSourceStreamArrowWriter):
     """Writes the micro-batches of one streaming query."""
 

@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from kwire.errors import KwireError, OptionError
 from kwire.spark.live.options import LiveOptions, parse_options
 from kwire.spark.offsets import OffsetRange, Query, for_query
+from kwire.spark.plain_errors import plain_errors
 from kwire.spark.sail import is_sail, on_both_engines
 from kwire.spark.schema import TYPES, choose_columns, effective_options, render_schema
 from kwire.spark.streaming.reader import InvalidStreamReader, OffsetStreamReader
@@ -33,6 +34,7 @@ __all__ = ["KafkaLiveSource", "LiveReader", "LiveStreamReader"]
 logger = logging.getLogger("kwire.spark")
 
 
+@plain_errors
 class LiveReader(SentToWorkers, DataSourceReader):
     """Plans and reads one batch query."""
 
@@ -54,6 +56,7 @@ class LiveReader(SentToWorkers, DataSourceReader):
         return read_partition(partition, self.columns, self.options)
 
 
+@plain_errors
 class LiveStreamReader(OffsetStreamReader["LiveCluster"]):
     """Plans and reads the micro-batches of one streaming query."""
 
@@ -79,6 +82,7 @@ class LiveStreamReader(OffsetStreamReader["LiveCluster"]):
         return read_partition(partition, self.columns, self.options)
 
 
+@plain_errors
 class KafkaLiveSource(DataSource):
     """`spark.read`, `readStream`, `write` and `writeStream` with format("kafka-live"); docs/live.md."""
 

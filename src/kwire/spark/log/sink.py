@@ -25,6 +25,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from kwire.errors import LogError, OptionError
 from kwire.log.file_names import MARKED_DIRECTORY, parse_partition_directory
 from kwire.spark.log.write_options import LogWriteOptions
+from kwire.spark.plain_errors import plain_errors
 from kwire.spark.worker import SentToWorkers, warm_up
 from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
@@ -70,6 +71,7 @@ class TaskFile(WriterCommitMessage):
 Messages = Sequence[WriterCommitMessage | None]
 
 
+@plain_errors
 class LogWriter(SentToWorkers, DataSourceArrowWriter):
     """Writes one DataFrame. columns: the columns to write. overwrite: replace an existing log directory.
 

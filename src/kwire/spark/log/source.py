@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPa
 from kwire.errors import KwireError
 from kwire.spark.log.filters import PushedFilters, parse_filters
 from kwire.spark.log.options import LogOptions, check_query, parse_options
+from kwire.spark.plain_errors import plain_errors
 from kwire.spark.sail import on_both_engines
 from kwire.spark.schema import TYPES, choose_columns, effective_options, render_schema
 from kwire.spark.worker import SentToWorkers
@@ -40,6 +41,7 @@ KEEPS_PLANS_APART = hasattr(DataSourceReader, "pushLimit")
 logger = logging.getLogger("kwire.spark")
 
 
+@plain_errors
 class LogReader(SentToWorkers, DataSourceReader):
     """Plans and reads one batch query. columns: in the order of the schema."""
 
@@ -60,6 +62,7 @@ class LogReader(SentToWorkers, DataSourceReader):
         return read_partition(partition, self.columns, self.options)
 
 
+@plain_errors
 class PushdownLogReader(LogReader):
     """A LogReader that uses the query's filters.
 
@@ -73,6 +76,7 @@ class PushdownLogReader(LogReader):
         return filters
 
 
+@plain_errors
 class KafkaLogSource(DataSource):
     """`spark.read`, `readStream` and `write` with format("kafka-log"); options and columns: docs/spark.md."""
 

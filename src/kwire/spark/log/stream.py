@@ -15,6 +15,7 @@ from kwire.spark.log.options import LogOptions
 from kwire.spark.log.planning import LogOffsetSource, plan_micro_batch
 from kwire.spark.log.reading import LogPartition, read_partition
 from kwire.spark.offsets import OffsetRange
+from kwire.spark.plain_errors import plain_errors
 from kwire.spark.streaming.reader import OffsetStreamReader
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["LogStreamReader"]
 
 
+@plain_errors
 class LogStreamReader(OffsetStreamReader[LogOffsetSource]):
     """Plans and reads the micro-batches of one streaming query."""
 

@@ -23,6 +23,7 @@ from kwire.errors import KwireError
 from kwire.identifiers import TopicPartition
 from kwire.spark.offsets import Bounds, OffsetRange, render_partitions, report_data_loss, resolve_ranges
 from kwire.spark.options.query import QueryOptions
+from kwire.spark.plain_errors import plain_errors
 from kwire.spark.streaming.micro_batch import has_enough_offsets, next_ranges, rate_limit
 from kwire.spark.streaming.position import Json, Offsets, Position, TopicIds
 from kwire.spark.worker import avoid_tcp_delays
@@ -66,6 +67,7 @@ class OffsetSource(Protocol):
 S = TypeVar("S", bound=OffsetSource)
 
 
+@plain_errors
 class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[S]):
     """Plans the micro-batches of one streaming query.
 
@@ -249,6 +251,7 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
             self._offset_source = None
 
 
+@plain_errors
 class InvalidStreamReader(DataSourceStreamReader):
     """The reader of a query whose options are invalid: raises the error at its first call.
 

@@ -1,0 +1,65 @@
+"""Errors of kwire in Spark's exceptions: the sentence alone, where Spark would show a Python traceback before it.
+
+    KWIRE_TRACEBACK=1    environment variable: keep tracebacks, on the driver and, for tasks, on the executors
+
+Spark's exception has the text that PySpark's worker makes of a Python exception. Its own switch for that text, the
+variable SPARK_HIDE_TRACEBACK, is read when the worker reports the exception, after which the process ends; so it is set
+in the moment in which an error of kwire leaves a method that Spark has called, and other exceptions keep tracebacks.
+Source: pyspark.util.handle_worker_exception; PythonWorkerFactory (the names of its variables).
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from kwire.errors import KwireError
+
+__all__ = ["SPARK_METHODS", "plain_errors"]
+
+DEBUG = "KWIRE_TRACEBACK"
+SPARK_METHODS = (
+    *("schema", "reader", "streamReader", "writer", "streamWriter"),
+    *("partitions", "read", "initialOffset", "latestOffset", "reportLatestOffset", "prepareForTriggerAvailableNow"),
+    *("write", "commit", "abort"),
+)
+"""Methods of data sources, readers and writers that Spark calls and that can raise errors of kwire."""
+
+T = TypeVar("T")
+
+
+def plain_errors(cls: type[T]) -> type[T]:
+    """Decorate a data source, reader or writer: errors of kwire that its methods raise have no traceback in Spark."""
+    for name in SPARK_METHODS:
+        method = vars(cls).get(name)
+        if method is not None:
+            setattr(cls, name, _plain(method))
+    return cls
+
+
+def _plain(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with _without_traceback():
+            found = method(*args, **kwargs)
+        return _iterate(found) if isinstance(found, Iterator) else found
+
+    return call
+
+
+def _iterate(rows: Iterator[T]) -> Iterator[T]:
+    with _without_traceback():
+        yield from rows
+
+
+@contextmanager
+def _without_traceback() -> Iterator[None]:
+    try:
+        yield
+    except KwireError:
+        if any(name.startswith("PYTHON_WORKER_FACTORY_") for name in os.environ) and not os.environ.get(DEBUG):
+            os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+        raise
