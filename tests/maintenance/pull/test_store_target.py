@@ -22,6 +22,7 @@ import pyarrow as pa
 import pytest
 
 from kwire.broker import Broker
+from kwire.cli.main import run
 from kwire.client import Client, Producer
 from kwire.errors import LogError, OptionError
 from kwire.log import LogDirectory
@@ -192,6 +193,31 @@ def test_a_later_run_reads_the_open_segment_and_copies_only_what_is_new(
 
 
 @pytest.mark.usefixtures("small")
+def test_an_empty_open_segment_after_a_closed_one_gets_its_indexes(
+    broker: Broker, client: Client, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kwire.maintenance.pull.store_target.TAIL_S", 0.0)
+    create(broker, "orders")
+    write(client, "orders", 20)
+    assert pull(client, url).is_complete
+    write(client, "orders", 300)
+    logs: list[dict[int, int]] = []
+
+    def is_rolled() -> bool:
+        found = open_writable_store(url, {}).find("orders-0")
+        logs.append({int(name[:20]): each.size_bytes for name, each in found.items() if name.endswith(".log")})
+        return 0 in logs[-1].values() and len(logs[-1]) > 1
+
+    assert pull(client, url, PullOptions(follow=True), stop=is_rolled).is_complete
+    assert logs[-1][max(logs[-1])] == 0
+    names = set(open_writable_store(url, {}).find("orders-0"))
+    assert {f"{max(logs[-1]):020}.{kind}" for kind in ("log", "index", "timeindex")} <= names
+    assert damages(url) == []
+    assert run(["log", "verify", url]) == 0
+    assert stored_batches(url) == batches(tmp_path / "source")
+
+
+@pytest.mark.usefixtures("small")
 def test_transactions_continue_over_runs(kafka_logs: dict[str, Path], tmp_path: Path, url: str) -> None:
     """The producer state of a later run comes from the snapshot and the open segment in the store."""
     source = tmp_path / "source"
@@ -306,12 +332,20 @@ def test_two_pulls_do_not_write_one_copy(
     store.write(LEASE, msgspec.json.encode(other))
     monkeypatch.setattr("kwire.maintenance.pull.lease.POLL_S", 0.01)
 
-    def renewed() -> None:
-        store.write(LEASE, msgspec.json.encode(msgspec.structs.replace(other, renewals=1)))
+    class Renewed(WritableObjectStore):
+        """The store of another process, which renews its lease after each time that it is read."""
 
-    threading.Timer(0.1, renewed).start()
+        renewals = 0
+
+        def read_all(self, path: str) -> bytes:
+            data = super().read_all(path)
+            if path == LEASE:
+                self.renewals += 1
+                self.write(LEASE, msgspec.json.encode(msgspec.structs.replace(other, renewals=self.renewals)))
+            return data
+
     with pytest.raises(OptionError, match="process 7 on elsewhere is pulling into it"):
-        pull(client, url)
+        pull(client, StoreTarget(Renewed(url, {})))
     monkeypatch.setattr("kwire.maintenance.pull.lease.EXPIRES_S", 0.1)
     assert pull(client, url).is_complete
 

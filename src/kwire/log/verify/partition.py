@@ -261,7 +261,8 @@ class _Verifier(BatchFindings):
                 Severity.RECOVERS, "brokers read its complete entries; lookups take longer", REBUILD
             )
         if fault is None:
-            if segment.is_active and self.context.is_clean is False and kind in (Kind.OFFSET_INDEX, Kind.TIME_INDEX):
+            is_new = self.context.is_clean is False or segment.size_bytes == 0
+            if segment.is_active and is_new and kind in (Kind.OFFSET_INDEX, Kind.TIME_INDEX):
                 return  # a broker creates the indexes of a new segment with their first entries
             file = self.log.url_of(segment_file(segment.base_offset, suffix))
             self.report(file, kind, assessment, "the file is missing")

@@ -117,8 +117,8 @@ class Uploaded:
     """What the store has of a partition.
 
     epochs: contents of leader-epoch-checkpoint. aborted: sizes of transaction indexes, by base offset. tail_at:
-    monotonic time of the last upload of the open segment. has_index: whether its indexes exist. is_too_long:
-    it has to be replaced by a shorter one.
+    monotonic time of the last upload of the open segment. indexed: base offset of the segment that was open before this
+    run and has its indexes, None without one. is_too_long: the open segment has to be replaced by a shorter one.
     """
 
     segments: dict[int, SegmentEntry] = field(default_factory=dict)
@@ -128,7 +128,7 @@ class Uploaded:
     snapshots: set[int] = field(default_factory=set)
     aborted: dict[int, int] = field(default_factory=dict)
     tail_at: float = field(default_factory=time.monotonic)
-    has_index: bool = False
+    indexed: int | None = None
     is_too_long: bool = False
 
 
@@ -187,7 +187,7 @@ class StoredCopy(PartitionCopy):
         """Whether the store has everything that a clean close writes."""
         log, known = self.log, self.uploaded
         ends = log.log_end_offset in known.snapshots or log.log_end_offset == log.segments.active.base_offset
-        return self.is_uploaded and ends and known.has_index
+        return self.is_uploaded and ends and known.indexed == log.segments.active.base_offset
 
     def resumed(self, base: int, size_bytes: int) -> None:
         """Note that the open segment was read from the store. size_bytes: of its file there."""
@@ -332,7 +332,8 @@ def stage(
         topic_id=topic_id,
     )
     uploaded = Uploaded(epochs=epochs, has_metadata=PARTITION_METADATA in found.files)
-    uploaded.has_index = base is not None and segment_file(base, KINDS[-1]) in found.files
+    if base is not None and segment_file(base, KINDS[-1]) in found.files:
+        uploaded.indexed = base
     uploaded.snapshots = {int(name[:20]) for name in found.files if name.endswith(".snapshot")}
     copy = StoredCopy(
         log,
