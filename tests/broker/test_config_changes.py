@@ -154,10 +154,14 @@ def test_a_node_id_from_the_directory_brings_its_dynamic_configs(tmp_path: Path)
 
 
 def test_a_broker_describes_all_configs_of_kafka() -> None:
-    with Broker(num_partitions=3, users={"alice": "secret"}) as broker, RawClient(broker) as client:
+    listeners = "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
+    given = {"listeners": listeners, "users": {"alice": "secret"}, "num_partitions": 3, "queued.max.requests": "7"}
+    with Broker(**given) as broker, RawClient(broker) as client:
         entries = describe(client, BROKER, "1")
         assert len(entries) > 350
-        address = f"PLAINTEXT://{broker.bootstrap_servers}"
+        endpoints = broker.call(lambda node: node.endpoints)
+        address = ",".join(f"{name}://{host}:{port}" for name, (host, port) in endpoints.items())
+        assert (entries["queued.max.requests"].value, entries["queued.max.requests"].config_source) == ("7", 4)
         assert (entries["advertised.listeners"].value, entries["advertised.listeners"].config_source) == (address, 4)
         assert entries["broker.id"].value == entries["node.id"].value == "1"
         assert (entries["num.partitions"].value, entries["num.partitions"].config_source) == ("3", 4)

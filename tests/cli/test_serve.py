@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import trustme
 from confluent_kafka.admin import AdminClient
 from tests.waiting import HANG_S, until
 
@@ -17,6 +19,8 @@ from kwire.cli.main import run
 from kwire.client import Client
 from kwire.log import LogDirectory
 from kwire.messages import registry
+
+SECURITY = "org.apache.kafka.common.security"
 
 
 def serve(*arguments: str, **environment: str) -> tuple[subprocess.Popen[str], str]:
@@ -59,7 +63,7 @@ def test_serve_runs_until_stopped_and_keeps_the_directory(tmp_path: Path, number
     directory = LogDirectory(tmp_path / "data")
     assert directory.is_clean_shutdown
     assert [key for key in directory if key[0] == "kept"] == [("kept", 0), ("kept", 1)]
-    assert "ignored unsupported configs: process.roles, log.dirs" in process.communicate()[1]
+    assert "configs without an effect on this broker: process.roles, log.dirs" in process.communicate()[1]
 
 
 def test_topics_are_created_before_the_address_is_printed(tmp_path: Path) -> None:
@@ -125,7 +129,10 @@ def test_serve_without_a_directory_warns_that_data_is_temporary() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["-c", "num.partition=3"], 2, "num_partition"),
+        (["-c", "num.partition=3"], 2, "did you mean 'num.partitions'"),
+        (["-c", "listeners=PLAINTEXT://127.0.0.1:0"], 2, "--config listeners and --host or --port are mutually"),
+        (["-c", "listeners=PLAINTEXT://127.0.0.1:0", "--host", "::1"], 2, "mutually exclusive"),
+        (["-c", "ssl.cipher.suites=TLS_AES_128_GCM_SHA256"], 2, "ssl.cipher.suites is not supported"),
         (["-c", "nonsense"], 2, "expected NAME=VALUE"),
         (["--topic", ":3"], 2, "--topic ':3': expected NAME or NAME:PARTITIONS, such as orders:3"),
         (["--topic", "orders:"], 2, "--topic 'orders:': expected NAME or NAME:PARTITIONS"),
@@ -138,6 +145,7 @@ def test_serve_without_a_directory_warns_that_data_is_temporary() -> None:
         (["--user", "a", "--user", "b", "--password-file", "x"], 2, "expected one per --user, found 1 for 2"),
         (["--user", "a", "--password-file", "/nowhere/password"], 1, "/nowhere/password: cannot be read"),
         (["-c", "ssl.key.password=hidden"], 2, "secrets on a command line are visible to others"),
+        (["-c", "users=hidden"], 2, "secrets on a command line are visible to others"),
         (["-c", "sasl_jaas_config=hidden"], 2, "secrets on a command line are visible to others"),
     ],
 )
@@ -148,6 +156,134 @@ def test_startup_errors_are_one_line(
     reported = capsys.readouterr().err
     assert message in reported
     assert "hidden" not in reported
+
+
+def has_response(servers: str) -> bool:
+    """Return whether a client without TLS and login gets a response to a Metadata request."""
+    host, _, port = servers.rpartition(":")
+    request = struct.pack(">hhih4si", 3, 1, 7, 4, b"test", 0)
+    with socket.create_connection((host, int(port)), timeout=HANG_S) as sock:
+        sock.sendall(struct.pack(">i", len(request)) + request)
+        try:
+            return sock.recv(8)[4:] == struct.pack(">i", 7)
+        except ConnectionResetError:
+            return False
+
+
+@pytest.fixture(scope="module")
+def pem(tmp_path_factory: pytest.TempPathFactory) -> str:
+    root = tmp_path_factory.mktemp("tls")
+    authority = trustme.CA()
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(root / "broker.pem")
+    authority.cert_pem.write_to_path(root / "ca.pem")
+    return str(root)
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ("listeners=SSL://:9093\nssl.certfile=PEM/broker.pem\nssl.cafile=PEM/ca.pem\nssl.client.auth=required", []),
+        ("listeners=SASL_SSL://:9093\nssl.certfile=PEM/broker.pem\nsasl.enabled.mechanisms=OAUTHBEARER", []),
+        ("ssl.certfile=PEM/broker.pem", []),
+        ("sasl.enabled.mechanisms=SCRAM-SHA-256", []),
+        ("", ["-c", "sasl.enabled.mechanisms=SCRAM-SHA-256"]),
+        (
+            "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username=a password=b;",
+            [],
+        ),
+        ("sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;", []),
+        ("listeners=INTERNAL://:9092\nlistener.security.protocol.map=INTERNAL:SASL_PLAINTEXT", []),
+    ],
+)
+def test_a_broker_that_should_be_protected_gives_strangers_no_response(
+    tmp_path: Path, pem: str, text: str, arguments: list[str]
+) -> None:
+    properties = tmp_path / "server.properties"
+    properties.write_text(text.replace("PEM", pem))
+    process, servers = serve("--host", "127.0.0.1", "--config-file", str(properties), *arguments)
+    try:
+        assert not has_response(servers)
+    finally:
+        process.terminate()
+        process.communicate(timeout=HANG_S)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "listeners=PLAINTEXT://:9092\nssl.client.auth=required",
+            "ssl.client.auth requires a listener of protocol",
+        ),
+        ("listeners=SSL://:9092", "ssl_certfile is missing"),
+        ("listeners=PLAINTEXT://:9092\nsasl.enabled.mechanisms=PLAIN", "sasl.enabled.mechanisms requires a listener"),
+        ("ssl.keystore.location=/etc/kafka.jks", "set ssl.certfile and ssl.keyfile to PEM files"),
+        ("users=alice:hidden", "set sasl.jaas.config, or use --user"),
+        ("listeners=A://:1,B://:2\nlistener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT", "cannot be that of 2"),
+    ],
+)
+def test_a_file_that_would_leave_the_broker_open_is_refused(
+    tmp_path: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    properties = tmp_path / "server.properties"
+    properties.write_text(text)
+    assert run(["serve", "--port", "9092", "--config-file", str(properties)]) == 2
+    reported = capsys.readouterr().err
+    assert message in reported
+    assert "hidden" not in reported
+
+
+def test_the_file_of_kafka_starts(tmp_path: Path) -> None:
+    properties = tmp_path / "server.properties"
+    properties.write_text(KAFKA_FILE)
+    options = ["-c", "super.users=User:ANONYMOUS", "-c", "acls=true"]
+    process, servers = serve("--host", "127.0.0.1", "--config-file", str(properties), *options)
+    assert has_response(servers)
+    with Client(servers) as client:
+        cls = registry.get("DescribeConfigsRequest")
+        resource = cls.DescribeConfigsResource(  # type: ignore[attr-defined]
+            resource_type=4,
+            resource_name="1",
+            configuration_keys=["log.retention.ms", "num.io.threads", "num.partitions"],
+        )
+        entries = client.request(cls(resources=[resource])).results[0].configs  # type: ignore[call-arg]
+    assert {each.name: each.value for each in entries} == {
+        "log.retention.ms": "3600000",
+        "num.io.threads": "8",
+        "num.partitions": "1",
+    }
+    process.terminate()
+    reported = process.communicate(timeout=HANG_S)[1]
+    assert "offsets.topic.replication.factor" in reported
+    assert "retention" not in reported
+
+
+KAFKA_FILE = """# config/server.properties of Kafka 4.4.0, with a retention of one hour
+process.roles=broker,controller
+node.id=1
+controller.quorum.bootstrap.servers=localhost:9093
+listeners=PLAINTEXT://:9092,CONTROLLER://:9093
+inter.broker.listener.name=PLAINTEXT
+advertised.listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL
+num.network.threads=3
+num.io.threads=8
+socket.send.buffer.bytes=102400
+socket.receive.buffer.bytes=102400
+socket.request.max.bytes=104857600
+log.dirs=/tmp/kraft-combined-logs
+num.partitions=1
+num.recovery.threads.per.data.dir=1
+offsets.topic.replication.factor=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+log.retention.hours=1
+log.segment.bytes=1073741824
+log.retention.check.interval.ms=300000
+"""
 
 
 def topics_of(servers: str, user: str, password: str, mechanism: str) -> set[str]:

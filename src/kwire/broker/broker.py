@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, TypeVar
 from kwire.broker.clock import Clock, LoopTimers
 from kwire.broker.compaction import Compaction
 from kwire.broker.faults import Faults
+from kwire.broker.given_configs import parse_settings
 from kwire.broker.housekeeping import Housekeeping
 from kwire.broker.node import Node
 from kwire.broker.request_log import RequestLog
 from kwire.broker.reset import reset
 from kwire.broker.server import Server, bind_listeners
-from kwire.broker.settings import Settings, render
+from kwire.broker.settings import render
 from kwire.broker.stored_records import records_of
 from kwire.broker.temporary_files import TemporaryDirectory, TemporaryFiles
 from kwire.broker.warm_up import WarmUp
@@ -40,6 +41,8 @@ KEPT_REQUESTS = 1000
 TEMPORARY_SETTINGS = {"offsets_topic_num_partitions": 1, "transaction_state_log_num_partitions": 1}
 """Defaults of a broker without a data_dir: creating Kafka's 50 partitions takes longer than most tests."""
 
+LOCALHOST = "127.0.0.1"
+
 Result = TypeVar("Result")
 
 
@@ -47,9 +50,9 @@ class Broker:
     """A Kafka broker in this process.
 
     data_dir: a Kafka log directory. The default is a temporary directory, without fsync and with internal topics of one
-    partition, removed at the end of the `with` block. port: on 127.0.0.1, 0 for a free port; use `listeners` for other
-    addresses. keep_requests: maximum size of the request log `requests`. settings: broker configs by Kafka's names,
-    with underscores for dots; see kwire.broker.settings.
+    partition, removed at the end of the `with` block. host, port: of the listener, 0 for a free port; its protocol is
+    the one that the settings ask for. Use `listeners` for several. keep_requests: maximum size of the request log
+    `requests`. settings: broker configs by Kafka's names, with underscores for dots; see kwire.broker.settings.
     Raises OptionError for an invalid setting, LogError for a directory that cannot be used.
 
     is_warm: set once the code that usual requests need is loaded, shortly after the start.
@@ -62,17 +65,17 @@ class Broker:
         data_dir: str | Path | None = None,
         port: int = 0,
         *,
+        host: str = LOCALHOST,
         keep_requests: int = KEPT_REQUESTS,
         **settings: object,
     ) -> None:
-        if port and "listeners" in settings:
-            raise OptionError("port and listeners are mutually exclusive: use one of them")
-        settings.setdefault("listeners", f"PLAINTEXT://127.0.0.1:{port}")
+        if (port or host != LOCALHOST) and "listeners" in settings:
+            raise OptionError("listeners and port or host are mutually exclusive: use one of them")
         if data_dir is None:
             settings = {**TEMPORARY_SETTINGS, **settings}
         self.faults = Faults()
         self.requests = RequestLog(keep_requests)
-        self.settings = Settings.parse(settings)
+        self.settings = parse_settings(settings, host, port)
         self.data_dir = None if data_dir is None else Path(data_dir)
         self._temporary: TemporaryDirectory | None = None
         self._ports: dict[str, int] = {}

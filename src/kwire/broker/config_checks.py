@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kwire.broker.config_definitions import ConfigValue, Resource, definitions
-from kwire.broker.configs import FIELDS, broker_synonyms, is_dynamic, listener_base, topic_log_config
+from kwire.broker.configs import broker_synonyms, is_dynamic, listener_base, topic_log_config
 from kwire.broker.groups.topic_regex import TopicRegex
+from kwire.broker.settings import FIELDS
 from kwire.errors import BrokerError, OptionError
 from kwire.protocol.error_codes import ErrorCode, refusal
 

@@ -12,7 +12,6 @@ Source: kafka.server.ConfigHelper, DynamicBrokerConfig 3.9.1 and 4.4.0; KIP-133,
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from kwire.broker.config_definitions import ConfigDefinition, ConfigType, Resource, definitions
 from kwire.broker.secret_values import Secret, Users
-from kwire.broker.settings import TOPIC_DEFAULTS, Settings, parse_value, render
+from kwire.broker.settings import FIELDS, TOPIC_DEFAULTS, Settings, parse_value, render
 from kwire.errors import OptionError
 from kwire.internal_topics.enums import ConfigResource
 from kwire.log.log_config import LogConfig
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DYNAMIC",
-    "FIELDS",
     "ConfigSource",
     "Entry",
     "broker_entries",
@@ -98,9 +96,6 @@ def dotted(name: str) -> str:
     return name.replace("_", ".")
 
 
-FIELDS = {dotted(field.name): field for field in dataclasses.fields(Settings)}
-
-
 def topic_log_config(settings: Settings, configs: Mapping[str, str]) -> LogConfig:
     """Return the log config of a topic with these configs. Raises OptionError."""
     if BROKER_CONFIG in configs:
@@ -160,8 +155,11 @@ def broker_synonyms(node: Node, name: str, definition: ConfigDefinition | None) 
         if given != default:
             synonyms.append((name, given, ConfigSource.STATIC_BROKER))
         synonyms.append((name, default, ConfigSource.DEFAULT))
-    elif definition is not None and definition.default is not None:
-        synonyms.append((name, definition.default, ConfigSource.DEFAULT))
+    else:
+        if name in node.given_settings.others:
+            synonyms.append((name, node.given_settings.others[name], ConfigSource.STATIC_BROKER))
+        if definition is not None and definition.default is not None:
+            synonyms.append((name, definition.default, ConfigSource.DEFAULT))
     return synonyms
 
 

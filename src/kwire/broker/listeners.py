@@ -1,15 +1,23 @@
-"""Kafka's `listeners` config: NAME://HOST:PORT,..., where a name maps to a security protocol."""
+"""Kafka's `listeners` config: NAME://HOST:PORT,..., where a name maps to a security protocol.
+
+Listeners in controller.listener.names are left out: a node without other nodes needs none.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from kwire.broker.settings import Settings
 from kwire.errors import OptionError
 
-__all__ = ["PROTOCOLS", "Listener", "parse_listeners"]
+if TYPE_CHECKING:
+    from kwire.broker.settings import Settings
+
+__all__ = ["CONTROLLER_NAMES", "PROTOCOLS", "Listener", "listener_names", "move_listeners", "parse_listeners"]
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+CONTROLLER_NAMES = "controller.listener.names"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,16 +35,50 @@ class Listener:
         return self.protocol.endswith("SSL")
 
 
+def split(text: str, controllers: str) -> Iterator[tuple[str, str, str]]:
+    """Split `listeners` into (part, name, address) without the listeners of controllers; no address: malformed."""
+    left_out = split_names(controllers)
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, address = part.partition("://")
+        if name.upper() not in left_out:
+            yield part, name.upper(), address
+
+
+def split_names(controllers: str) -> set[str]:
+    """Return the names in controller.listener.names."""
+    return {name.strip().upper() for name in controllers.split(",") if name.strip()}
+
+
+def listener_names(configs: Mapping[str, object]) -> tuple[list[str], set[str]]:
+    """Return the names in `listeners` of configs as they are given, none without it, and those of controllers."""
+    controllers = str(configs.get(CONTROLLER_NAMES, ""))
+    return [name for _, name, _ in split(str(configs.get("listeners", "")), controllers)], split_names(controllers)
+
+
+def move_listeners(configs: Mapping[str, object], host: str | None, port: int | None) -> str:
+    """Return `listeners` of configs as they are given at another host, port or both. Raises OptionError.
+
+    Several listeners cannot have the same port, unless it is 0 for free ones.
+    """
+    found = list(split(str(configs["listeners"]), str(configs.get(CONTROLLER_NAMES, ""))))
+    if port and len(found) > 1:
+        raise OptionError(f"port {port} cannot be that of {len(found)} listeners; use 0, or change listeners")
+    moved = []
+    for _, name, address in found:
+        own_host, _, own_port = address.rpartition(":")
+        shown = own_host if host is None else f"[{host}]" if ":" in host else host
+        moved.append(f"{name}://{shown}:{own_port if port is None else port}")
+    return ",".join(moved)
+
+
 def parse_listeners(settings: Settings, text: str) -> list[Listener]:
     """Parse the value of `listeners` or `advertised.listeners`. Raises OptionError."""
     pairs = (pair.strip().partition(":") for pair in settings.listener_security_protocol_map.split(","))
     protocols = {name.upper(): protocol.upper() for name, _, protocol in pairs}
     found: dict[str, Listener] = {}
-    for each in filter(None, (part.strip() for part in text.split(","))):
-        name, separator, address = each.partition("://")
+    for each, name, address in split(text, settings.others.get(CONTROLLER_NAMES, "")):
         host, colon, port = address.rpartition(":")
-        name = name.upper()
-        if not separator or not colon or not port.isdigit() or int(port) > 65535:
+        if not colon or not port.isdigit() or int(port) > 65535:
             raise OptionError(f"listener {each!r}: expected NAME://HOST:PORT, such as PLAINTEXT://127.0.0.1:9092")
         protocol = protocols.get(name)
         if protocol not in PROTOCOLS:

@@ -87,8 +87,9 @@ def bind_listeners(settings: Settings, ports: Mapping[str, int]) -> BoundListene
         if settings.advertised_listeners:
             advertised = parse_listeners(settings, settings.advertised_listeners)
             for each in advertised:
-                if each.name in endpoints:
-                    endpoints[each.name] = (each.host, each.port or endpoints[each.name][1])
+                if each.name not in endpoints:
+                    raise OptionError(f"advertised.listeners: {each.name!r} is not one of listeners")
+                endpoints[each.name] = (each.host, each.port or endpoints[each.name][1])
         undo.pop_all()
     return BoundListeners(sockets=sockets, endpoints=endpoints, tls=tls)
 

@@ -1,8 +1,8 @@
 """Broker settings: Kafka's config names with underscores for dots, and Kafka's defaults.
 
-Configs without an effect are not included. Three defaults differ from Kafka: group.initial.rebalance.delay.ms is 0, as
-in Kafka's quick start; sasl.enabled.mechanisms lists the supported mechanisms instead of GSSAPI (OAUTHBEARER has to be
-enabled explicitly); queued.max.request.bytes has a limit instead of -1.
+Configs without an effect are not fields, but in `others`. Three defaults differ from Kafka:
+group.initial.rebalance.delay.ms is 0, as in Kafka's quick start; sasl.enabled.mechanisms lists the supported mechanisms
+instead of GSSAPI (OAUTHBEARER has to be enabled explicitly); queued.max.request.bytes has a limit instead of -1.
 
 Settings without a counterpart in Kafka: users (SASL passwords by user name), sasl_oauthbearer_validator (a function in
 place of a Java class), ssl_certfile, ssl_keyfile and ssl_cafile (PEM files in place of key stores), acls (short for the
@@ -20,9 +20,9 @@ from typing import Any
 
 from kwire.broker.secret_values import NO_SECRET, NO_USERS, Secret, Users
 from kwire.broker.tokens import UNSECURED, TokenValidator
-from kwire.errors import OptionError, did_you_mean
+from kwire.errors import OptionError
 
-__all__ = ["TOPIC_DEFAULTS", "Settings", "parse_value", "render"]
+__all__ = ["FIELDS", "TOPIC_DEFAULTS", "Settings", "parse_value", "render"]
 
 MAX_INT32, MAX_INT64 = 2**31 - 1, 2**63 - 1
 DAY_MS = 86_400_000
@@ -136,6 +136,7 @@ class Settings:
     ssl_key_password: Secret = NO_SECRET
     ssl_cafile: str = ""
     ssl_client_auth: str = "none"
+    ssl_enabled_protocols: str = "TLSv1.2,TLSv1.3"
     acls: bool = False
     authorizer_class_name: str = ""
     super_users: str = ""
@@ -149,21 +150,8 @@ class Settings:
     transaction_remove_expired_transaction_cleanup_interval_ms: int = 3_600_000
     transaction_partition_verification_enable: bool = True
     transaction_version: int = 2
-
-    @classmethod
-    def parse(cls, given: Mapping[str, object]) -> Settings:
-        """Parse settings. given: names (with dots or underscores) and values (typed, or as text).
-
-        Raises OptionError for an unknown name, with suggestions, and for an invalid value.
-        """
-        fields = {field.name: field for field in dataclasses.fields(cls)}
-        values: dict[str, Any] = {}
-        for name, value in given.items():
-            field = fields.get(name.replace(".", "_"))
-            if field is None:
-                raise OptionError(f"unknown broker setting {name!r}{did_you_mean(name.replace('.', '_'), fields)}")
-            values[field.name] = parse_value(field.name, type(field.default), value)
-        return cls(**values)
+    others: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False, repr=False)
+    """Kafka's configs that are not among these, as they were given: most have no effect. They may be secret."""
 
     def replace(self, **values: Any) -> Settings:
         """Return a copy with other values."""
@@ -172,6 +160,10 @@ class Settings:
     def topic_defaults(self) -> dict[str, str]:
         """Return the default topic configs: Kafka's dotted names to text."""
         return {topic: render(getattr(self, name)) for topic, name in TOPIC_DEFAULTS.items()}
+
+
+FIELDS = {each.name.replace("_", "."): each for each in dataclasses.fields(Settings) if each.name != "others"}
+"""The fields by Kafka's names."""
 
 
 def parse_value(name: str, kind: type, value: object) -> Any:

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-NOT_FROM_FILES = frozenset({"listeners", "advertised.listeners", "users"})
-"""Settings not read from a config file: its addresses belong to another machine, its users have another form."""
-SECRET_PARTS = ("password", "jaas.config", "secret.key", "users")
-"""Substrings of setting names whose values are refused on a command line."""
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 9092
+ADVERTISED = "advertised.listeners"
 
 
 PARENT = os.getppid()
@@ -62,9 +60,17 @@ def serve(
         typer.Option("--data-dir", metavar="DIR", help="Log directory, created if missing; temporary by default."),
     ] = None,
     port: Annotated[
-        int, typer.Option(metavar="PORT", help="Port to listen on; 0 is any free port.", min=0, max=65535)
-    ] = 9092,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+        int | None,
+        typer.Option(
+            metavar="PORT", help=f"Port to listen on, {DEFAULT_PORT} by default; 0 is any free port.", min=0, max=65535
+        ),
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help=f"Address to listen on, {DEFAULT_HOST} by default; 0.0.0.0 for all interfaces."
+        ),
+    ] = None,
     config: Annotated[
         list[str] | None,
         typer.Option(
@@ -111,23 +117,40 @@ def serve(
 ) -> int:
     """Run a Kafka broker until Ctrl-C or SIGTERM.
 
-    The first line on standard output is BROKERS=host:port. With users, of --user or of sasl.jaas.config in the config
-    file, clients authenticate: the listener is SASL_PLAINTEXT, or SASL_SSL with ssl.certfile.
+    The first line on standard output is BROKERS=host:port. Unless listeners is set, the listener has the security
+    protocol that users and configs ask for: SASL with users or sasl configs, SSL with ssl configs. --host and --port
+    replace the address in listeners of the config file. Configs that would protect the broker and are not supported
+    are refused.
     """
     import logging
 
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    settings = {**(_properties(config_file) if config_file else {}), **_pairs(config or [])}
-    users = {**settings.get("users", {}), **passwords_of(user or [], password_file or [], os.environ)}
-    if users:
+    of_file, of_options = _properties(config_file) if config_file else {}, _pairs(config or [])
+    address = listener_address(host, port, of_file, of_options)
+    settings: dict[str, Any] = {**address, **of_file, **of_options}
+    if users := passwords_of(user or [], password_file or [], os.environ):
         settings["users"] = users
-    if "listeners" not in settings:
-        protocol = "PLAINTEXT" if not users else "SASL_SSL" if "ssl_certfile" in settings else "SASL_PLAINTEXT"
-        settings["listeners"] = f"{protocol}://{f'[{host}]' if ':' in host else host}:{port}"
     topics = [parse_topic(text) for text in topic or []]
     return run_broker(data_dir, settings, topics, until)
+
+
+def listener_address(
+    host: str | None, port: int | None, of_file: dict[str, str], of_options: dict[str, str]
+) -> dict[str, Any]:
+    """Return the address of a broker without `listeners`, else move the listeners of the file. Raises OptionError."""
+    from kwire.broker.listeners import move_listeners
+
+    if "listeners" in of_options:
+        if host is not None or port is not None:
+            raise OptionError("--config listeners and --host or --port are mutually exclusive")
+    elif "listeners" not in of_file:
+        return {"host": host or DEFAULT_HOST, "port": DEFAULT_PORT if port is None else port}
+    elif host is not None or port is not None:
+        of_file["listeners"] = move_listeners(of_file, host, port)
+        of_file.pop(ADVERTISED, None)  # it belongs to the address in the file
+    return {}
 
 
 def run_broker(
@@ -190,42 +213,38 @@ def wait_for_parent(stop: threading.Event) -> None:
 WAITS = {Until.STDIN: wait_for_stdin, Until.PARENT: wait_for_parent}
 
 
-def _pairs(texts: list[str]) -> dict[str, Any]:
+def _pairs(texts: list[str]) -> dict[str, str]:
+    """Return the configs of --config, with dots in their names."""
+    from kwire.broker.given_configs import dotted
+    from kwire.broker.protection import is_secret
+
     found = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             raise OptionError(f"--config {text!r}: expected NAME=VALUE, such as num.partitions=3")
-        name = key.strip().replace("_", ".")
-        if any(part in name for part in SECRET_PARTS):
+        name = dotted(key.strip())
+        if is_secret(name):
             raise OptionError(f"--config {name}: secrets on a command line are visible to others; use --config-file")
-        found[name.replace(".", "_")] = value.strip()
+        found[name] = value.strip()
     return found
 
 
-def _properties(path: str) -> dict[str, Any]:
-    """Return the supported settings of a properties file, and warn of the others.
-
-    Listeners and log directories are options: those of a file belong to another machine. `users` has the users of
-    sasl.jaas.config.
-    """
-    from dataclasses import fields
-
-    from kwire.broker.security.jaas import JAAS_CONFIG, users_of_properties
-    from kwire.broker.settings import Settings
+def _properties(path: str) -> dict[str, str]:
+    """Return the configs of a properties file that are Kafka's or the broker's, and warn of the others."""
+    from kwire.broker.given_configs import is_known
     from kwire.storage.checkpoints import parse_properties
 
     try:
         given = parse_properties(Path(path).read_bytes())
     except OSError as error:
         raise LogError(f"cannot be read: {error.strerror}", path) from None
-    known = {field.name.replace("_", ".") for field in fields(Settings)} - NOT_FROM_FILES
-    users = users_of_properties(given)
-    ignored = [name for name in given if name not in known and not name.endswith(JAAS_CONFIG)]
-    if ignored:
-        terminal.warn(f"{path}: ignored unsupported configs: {', '.join(ignored)}")
-    settings: dict[str, Any] = {name.replace(".", "_"): value for name, value in given.items() if name in known}
-    return {**settings, "users": users} if users else settings
+    if "users" in given:
+        raise OptionError(f"{path}: users is not supported in a file; set sasl.jaas.config, or use --user")
+    unknown = [name for name in given if not is_known(name)]
+    if unknown:
+        terminal.warn(f"{path}: ignored unknown configs: {', '.join(unknown)}")
+    return {name: value for name, value in given.items() if name not in unknown}
 
 
 def passwords_of(users: list[str], files: list[str], environment: Mapping[str, str]) -> dict[str, str]:

@@ -405,10 +405,10 @@ def test_passwords_are_never_written_to_disk_or_logs(
     caplog.set_level(logging.DEBUG)
     with Broker(
         tmp_path,
-        listeners="SASL_PLAINTEXT://127.0.0.1:0",
+        listeners="SASL_PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0",
         users=PASSWORDS,
-        ssl_key_password="pw-of-a-key",
         keep_requests=1000,
+        **tls(files, ssl_key_password="pw-of-a-key"),
         **SMALL,
     ) as broker:
         settings = client(broker, files, "PLAIN", False, PASSWORDS["alice"])

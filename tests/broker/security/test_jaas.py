@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.broker.security.jaas import users_of, users_of_properties
+from kwire.broker.given_configs import parse_settings
+from kwire.broker.security.jaas import users_of
 from kwire.errors import OptionError
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
@@ -20,6 +22,7 @@ SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
         (f'{PLAIN} required username="admin" password="x";', ""),
         (f"{SCRAM} required username='alice' password='one';", "alice:one"),
         (f"{SCRAM} required;", ""),
+        (f'{OAUTH} required unsecuredLoginStringClaim_sub="admin";', ""),
         (f'{PLAIN} required user_a="1"; {SCRAM} sufficient username=b password=2;', "a:1 b:2"),
     ],
 )
@@ -34,6 +37,7 @@ def test_users_are_read_from_login_modules(text: str, users: str) -> None:
         (f'{PLAIN} required user_alice="hidden;', "an unclosed quote at character"),
         (f'{PLAIN} user_alice="hidden";', "has no control flag"),
         (f'{PLAIN} required user_alice "hidden";', "invalid option; use name=value"),
+        (f'{OAUTH} required unsecuredValidatorRequiredScope="hidden";', "unsecuredValidatorRequiredScope is not"),
         ("com.sun.security.auth.module.Krb5LoginModule required;", "is not supported"),
         ("", "does not end with ';'"),
         (";", "has no control flag"),
@@ -41,13 +45,7 @@ def test_users_are_read_from_login_modules(text: str, users: str) -> None:
 )
 def test_an_invalid_configuration_is_rejected_without_its_values(text: str, message: str) -> None:
     with pytest.raises(OptionError) as caught:
-        users_of_properties({"sasl.jaas.config": text})
+        parse_settings({"sasl.jaas.config": text})
     assert str(caught.value).startswith("sasl.jaas.config: ")
     assert message in str(caught.value)
     assert "hidden" not in str(caught.value)
-
-
-def test_only_the_jaas_configurations_of_listeners_are_read() -> None:
-    config = f'{PLAIN} required user_a="1";'
-    name = "listener.name.sasl_ssl.plain.sasl.jaas.config"
-    assert users_of_properties({name: config, "other.sasl.jaas.config": "x", "num.partitions": "1"}) == {"a": "1"}

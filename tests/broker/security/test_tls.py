@@ -9,6 +9,7 @@ import pytest
 import trustme
 
 from kwire.broker.context import ANONYMOUS
+from kwire.broker.given_configs import parse_settings
 from kwire.broker.security import principal_of, server_context
 from kwire.broker.security.tls import distinguished_name
 from kwire.broker.settings import Settings
@@ -63,7 +64,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def settings(files: dict[str, str], **more: str) -> Settings:
-    return Settings.parse(
+    return parse_settings(
         {"ssl_certfile": files["cert"], "ssl_keyfile": files["key"], "ssl_cafile": files["ca"], **more}
     )
 
@@ -80,6 +81,21 @@ def test_ssl_client_auth_decides_whether_certificates_are_requested(
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
 
 
+@pytest.mark.parametrize(
+    ("text", "versions"),
+    [
+        ("TLSv1.2", (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_2)),
+        ("TLSv1.3, TLSv1.2", (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)),
+        ("TLSv1.3", (ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_3)),
+    ],
+)
+def test_only_enabled_versions_of_tls_are_used(
+    files: dict[str, str], text: str, versions: tuple[ssl.TLSVersion, ssl.TLSVersion]
+) -> None:
+    context = server_context(settings(files, ssl_enabled_protocols=text))
+    assert (context.minimum_version, context.maximum_version) == versions
+
+
 def test_errors_of_tls_configs_do_not_show_file_contents(files: dict[str, str], tmp_path: Path) -> None:
     broken = tmp_path / "broken.pem"
     broken.write_text("-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n")
@@ -91,6 +107,8 @@ def test_errors_of_tls_configs_do_not_show_file_contents(files: dict[str, str], 
         ({"ssl_cafile": str(broken)}, "ssl_cafile"),
         ({"ssl_client_auth": "maybe"}, "ssl_client_auth"),
         ({"ssl_client_auth": "required", "ssl_cafile": ""}, "ssl_cafile"),
+        ({"ssl_enabled_protocols": "TLSv1.1,TLSv1.2"}, "ssl_enabled_protocols"),
+        ({"ssl_enabled_protocols": ""}, "ssl_enabled_protocols"),
     ):
         with pytest.raises(OptionError, match=name) as caught:
             server_context(settings(files, **wrong))

@@ -4,6 +4,7 @@
 
 PlainLoginModule: each option user_NAME is a user and its password. username and password are the broker's own login,
 which a single node does not need. ScramLoginModule: username and password, also a user in Kafka.
+OAuthBearerLoginModule has no users.
 Values with characters other than those of a class name are quoted.
 Source: org.apache.kafka.common.security.JaasConfig, plain.internals.PlainServerCallbackHandler.
 """
@@ -11,33 +12,20 @@ Source: org.apache.kafka.common.security.JaasConfig, plain.internals.PlainServer
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from kwire.errors import OptionError
 
-__all__ = ["JAAS_CONFIG", "users_of", "users_of_properties"]
+__all__ = ["users_of"]
 
-JAAS_CONFIG = "sasl.jaas.config"
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
+OAUTH_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 FLAGS = frozenset({"required", "requisite", "sufficient", "optional"})
 USER = "user_"
+TOKEN_CHECKS = "unsecuredValidator"
+"""Options of this kind narrow down which unsigned tokens are valid."""
 TOKEN = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([=;])|([^\s=;"']+))""", re.DOTALL)
-
-
-def users_of_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the users of every sasl.jaas.config in a broker's properties, with or without a listener prefix.
-
-    Raises OptionError, which never contains a value.
-    """
-    users: dict[str, str] = {}
-    for name, text in properties.items():
-        if name == JAAS_CONFIG or (name.startswith("listener.name.") and name.endswith(f".{JAAS_CONFIG}")):
-            try:
-                users |= users_of(text)
-            except OptionError as error:
-                raise OptionError(f"{name}: {error}") from None
-    return users
 
 
 def users_of(text: str) -> dict[str, str]:
@@ -79,4 +67,9 @@ def users_of_module(tokens: list[tuple[str, bool]]) -> dict[str, str]:
         return {name.removeprefix(USER): value for name, value in values.items() if name.startswith(USER)}
     if module == SCRAM_MODULE:
         return {values["username"]: values.get("password", "")} if "username" in values else {}
-    raise OptionError(f"login module {module!r} is not supported; available: {PLAIN_MODULE}, {SCRAM_MODULE}")
+    if module == OAUTH_MODULE:
+        if checks := [name for name in values if name.startswith(TOKEN_CHECKS)]:
+            raise OptionError(f"login module option {checks[0]} is not supported; validate tokens with a function")
+        return {}
+    available = ", ".join((PLAIN_MODULE, SCRAM_MODULE, OAUTH_MODULE))
+    raise OptionError(f"login module {module!r} is not supported; available: {available}")

@@ -22,6 +22,7 @@ from kwire.broker.security.plain import PlainServer
 from kwire.broker.security.quotas import Quotas
 from kwire.broker.security.scram import ScramServer
 from kwire.broker.security.sessions import SaslServer, SaslSession
+from kwire.broker.tokens import UNSECURED
 from kwire.errors import OptionError
 from kwire.internal_topics.enums import ScramMechanism
 
@@ -91,6 +92,8 @@ class Security:
             if name == PLAIN:
                 servers[name] = partial(PlainServer, credentials.password)
             elif name == OAUTHBEARER:
+                if self._settings.sasl_oauthbearer_validator is UNSECURED:
+                    logger.warning("OAUTHBEARER accepts unsigned tokens, which anybody can create: for tests only")
                 servers[name] = partial(OauthBearerServer, self._settings.sasl_oauthbearer_validator, self._clock)
             else:
                 mechanism = SCRAM[name]
@@ -109,6 +112,8 @@ class Security:
         if name and name not in AUTHORIZERS:
             raise OptionError(f"authorizer_class_name {name!r} is not supported; use {AUTHORIZER}")
         if not name and not settings.acls:
+            if settings.super_users:
+                logger.warning("super.users has no effect, every client may do everything: set acls=true")
             return None
         principals = [text.strip() for text in settings.super_users.split(";") if text.strip()]
         if wrong := [text for text in principals if ":" not in text]:

@@ -17,6 +17,7 @@ from kwire.errors import OptionError
 __all__ = ["principal_of", "server_context"]
 
 CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
+VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 SHORT_NAMES = {
     "commonName": "CN",
     "countryName": "C",
@@ -57,7 +58,7 @@ def server_context(settings: Settings) -> ssl.SSLContext:
     if mode != ssl.CERT_NONE and not settings.ssl_cafile:
         raise OptionError(f"ssl_client_auth={settings.ssl_client_auth} needs ssl_cafile with the trusted certificates")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.minimum_version, context.maximum_version = versions_of(settings.ssl_enabled_protocols)
     password = settings.ssl_key_password.text
     try:
         # an empty password instead of none: OpenSSL would ask on the terminal
@@ -71,6 +72,16 @@ def server_context(settings: Settings) -> ssl.SSLContext:
             raise OptionError(f"ssl_cafile: {reason(error)}") from None
     context.verify_mode = mode
     return context
+
+
+def versions_of(text: str) -> tuple[ssl.TLSVersion, ssl.TLSVersion]:
+    """Return the lowest and the highest version of ssl.enabled.protocols. Raises OptionError."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = next((name for name in names if name not in VERSIONS), None)
+    if unknown is not None or not names:
+        raise OptionError(f"ssl_enabled_protocols: expected one or more of {', '.join(VERSIONS)}, got {text!r}")
+    versions = [VERSIONS[name] for name in names]
+    return min(versions), max(versions)
 
 
 def reason(error: Exception) -> str:

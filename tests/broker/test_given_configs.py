@@ -1,0 +1,245 @@
+"""Configs given to a broker: obeyed, stored, or refused; what protects the broker is never lost."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from kwire.broker import Broker
+from kwire.broker.config_definitions import Resource, definitions
+from kwire.broker.given_configs import is_known, parse_settings
+from kwire.broker.protection import is_protective, is_secret
+from kwire.broker.settings import FIELDS
+from kwire.errors import OptionError
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"
+LESS = {
+    "SSL": ["PLAINTEXT", "SASL_PLAINTEXT"],
+    "SASL_PLAINTEXT": ["PLAINTEXT", "SSL"],
+    "SASL_SSL": ["PLAINTEXT", "SSL", "SASL_PLAINTEXT"],
+}
+"""Security protocols that lack something of another."""
+DAY_MS = 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("given", "protocol"),
+    [
+        ({}, "PLAINTEXT"),
+        ({"ssl.client.auth": "none"}, "PLAINTEXT"),
+        ({"acls": "true", "super.users": "User:ANONYMOUS"}, "PLAINTEXT"),
+        ({"users": {"alice": "x"}}, "SASL_PLAINTEXT"),
+        ({"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"}, "SASL_PLAINTEXT"),
+        ({"sasl_enabled_mechanisms": "OAUTHBEARER"}, "SASL_PLAINTEXT"),
+        ({"sasl.jaas.config": f'{PLAIN} username="admin" password="x";'}, "SASL_PLAINTEXT"),
+        ({"sasl.jaas.config": f"{SCRAM};"}, "SASL_PLAINTEXT"),
+        ({"listener.name.internal.oauthbearer.sasl.jaas.config": OAUTH}, "SASL_PLAINTEXT"),
+        ({"connections.max.reauth.ms": "1"}, "SASL_PLAINTEXT"),
+        ({"security.inter.broker.protocol": "SASL_SSL"}, "SASL_SSL"),
+        ({"ssl_certfile": "cert.pem"}, "SSL"),
+        ({"ssl.client.auth": "required"}, "SSL"),
+        ({"listener.name.internal.ssl.client.auth": "required"}, "SSL"),
+        ({"ssl.enabled.protocols": "TLSv1.3", "users": {"alice": "x"}}, "SASL_SSL"),
+    ],
+)
+def test_the_listener_has_the_protocol_that_configs_ask_for(given: dict[str, object], protocol: str) -> None:
+    assert parse_settings(given, port=9092).listeners == f"{protocol}://127.0.0.1:9092"
+    if protocol == "PLAINTEXT":
+        return
+    for less in LESS[protocol]:
+        with pytest.raises(OptionError, match=r"requires a listener of protocol|listeners has no INTERNAL"):
+            parse_settings({**given, "listeners": f"{less}://127.0.0.1:0"})
+    both = f"PLAINTEXT://127.0.0.1:0,{protocol}://127.0.0.1:0"
+    if not any(name.startswith("listener.name.") for name in given):
+        assert parse_settings({**given, "listeners": both}).listeners == both
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        ("ssl.keystore.location", "/etc/kafka.jks", "set ssl.certfile and ssl.keyfile to PEM files"),
+        ("ssl.keystore.password", "hidden", "set ssl.certfile and ssl.keyfile to PEM files"),
+        ("ssl.truststore.location", "/etc/kafka.jks", "set ssl.cafile to a PEM file"),
+        ("ssl.protocol", "TLSv1.2", "set ssl.enabled.protocols"),
+        ("ssl.cipher.suites", "TLS_AES_256_GCM_SHA384", "remove it"),
+        ("ssl.principal.mapping.rules", "RULE:^CN=(.*?)$/$1/", "remove it"),
+        ("ssl.engine.factory.class", "org.example.Engine", "remove it"),
+        ("ssl.client.auht", "required", "did you mean 'ssl.client.auth'"),
+        ("sasl.server.callback.handler.class", "org.example.Handler", "sasl_oauthbearer_validator"),
+        ("sasl.oauthbearer.expected.audience", "kafka", "sasl_oauthbearer_validator"),
+        ("sasl.oauthbearer.jwks.endpoint.url", "https://example.org/keys", "sasl_oauthbearer_validator"),
+        ("listener.name.a.scram-sha-256.sasl.server.callback.handler.class", "org.example.Handler", "remove|validator"),
+        ("listener.name.a.ssl.keystore.location", "/etc/kafka.jks", "ssl.certfile"),
+        ("principal.builder.class", "org.example.Builder", "remove it"),
+        ("security.providers", "org.example.Provider", "remove it"),
+        ("authorizer.class", "org.example.Authorizer", "did you mean 'authorizer.class.name'"),
+        ("create.topic.policy.class.name", "org.example.Policy", "remove it"),
+        ("alter.config.policy.class.name", "org.example.Policy", "remove it"),
+        ("client.quota.callback.class", "org.example.Quota", "remove it"),
+        ("max.connections.per.ip.overrides", "10.0.0.1:5", "remove it"),
+        ("max.connection.creation.rate", "5", "remove it"),
+        ("config.providers", "file", "replace variables by their values"),
+    ],
+)
+def test_what_would_protect_the_broker_and_is_not_supported_is_refused(name: str, value: str, remedy: str) -> None:
+    with pytest.raises(OptionError, match=remedy) as caught:
+        parse_settings({name: value, "listeners": "A://127.0.0.1:0", "listener.security.protocol.map": "A:SASL_SSL"})
+    assert "more open" in str(caught.value)
+    assert "hidden" not in str(caught.value)
+
+
+def test_every_config_of_kafka_with_its_default_is_accepted() -> None:
+    known = definitions(Resource.BROKER)
+    given = {name: each.default for name, each in known.items() if each.default is not None and name not in FIELDS}
+    assert len(given) > 200
+    assert parse_settings(given).listeners == "PLAINTEXT://127.0.0.1:0"
+
+
+def test_every_security_config_of_kafka_is_obeyed_refused_or_of_the_brokers_own_connections() -> None:
+    lost = {
+        name
+        for name in definitions(Resource.BROKER)
+        if name.startswith(("ssl.", "sasl.", "security.")) and name not in FIELDS and not is_protective(name)
+    }
+    assert {name for name in lost if not name.startswith(("sasl.login.", "sasl.kerberos."))} == {
+        "sasl.client.callback.handler.class",
+        "sasl.mechanism.controller.protocol",
+        "sasl.mechanism.inter.broker.protocol",
+        "sasl.oauthbearer.assertion.algorithm",
+        "sasl.oauthbearer.assertion.claim.aud",
+        "sasl.oauthbearer.assertion.claim.exp.seconds",
+        "sasl.oauthbearer.assertion.claim.iss",
+        "sasl.oauthbearer.assertion.claim.jti.include",
+        "sasl.oauthbearer.assertion.claim.nbf.seconds",
+        "sasl.oauthbearer.assertion.claim.sub",
+        "sasl.oauthbearer.assertion.file",
+        "sasl.oauthbearer.assertion.private.key.file",
+        "sasl.oauthbearer.assertion.private.key.passphrase",
+        "sasl.oauthbearer.assertion.template.file",
+        "sasl.oauthbearer.client.credentials.client.id",
+        "sasl.oauthbearer.client.credentials.client.secret",
+        "sasl.oauthbearer.jwt.retriever.class",
+        "sasl.oauthbearer.token.endpoint.url",
+        "security.inter.broker.protocol",
+        "ssl.allow.dn.changes",
+        "ssl.allow.san.changes",
+        "ssl.endpoint.identification.algorithm",
+    }
+
+
+def test_configs_of_the_only_listener_replace_those_of_all() -> None:
+    settings = parse_settings(
+        {
+            "listener.name.internal.ssl.client.auth": "required",
+            "ssl.client.auth": "none",
+            "listener.name.controller.plain.sasl.jaas.config": f'{PLAIN} user_admin="controllers only";',
+            "listener.name.internal.plain.sasl.jaas.config": f'{PLAIN} user_alice="x";',
+            "listeners": "INTERNAL://127.0.0.1:0,CONTROLLER://127.0.0.1:1",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "INTERNAL:SASL_SSL,CONTROLLER:SASL_SSL",
+        }
+    )
+    assert (settings.ssl_client_auth, dict(settings.users)) == ("required", {"alice": "x"})
+
+
+def test_configs_and_users_of_one_of_several_listeners_are_refused() -> None:
+    several = {
+        "listeners": "IN://127.0.0.1:0,OUT://127.0.0.1:0",
+        "listener.security.protocol.map": "IN:SASL_PLAINTEXT,OUT:SASL_SSL",
+        "ssl.certfile": "cert.pem",
+    }
+    with pytest.raises(OptionError, match=r"listener\.name\.out\.ssl\.client\.auth: .*set ssl\.client\.auth"):
+        parse_settings({**several, "listener.name.out.ssl.client.auth": "required"})
+    users = {f"listener.name.{name}.plain.sasl.jaas.config": f'{PLAIN} user_{name}="x";' for name in ("in", "out")}
+    with pytest.raises(OptionError, match=r"sasl\.jaas\.config of several listeners"):
+        parse_settings({**several, **users})
+    same = dict.fromkeys(users, f'{PLAIN} user_alice="x";')
+    assert dict(parse_settings({**several, **same}).users) == {"alice": "x"}
+
+
+@pytest.mark.parametrize(
+    ("given", "retention_ms"),
+    [
+        ({"log.retention.hours": "1"}, 3_600_000),
+        ({"log_retention_hours": 1}, 3_600_000),
+        ({"log.retention.minutes": "2", "log.retention.hours": "1"}, 120_000),
+        ({"log.retention.hours": "1", "log.retention.minutes": "2", "log.retention.ms": "3"}, 3),
+        ({"log.retention.hours": "-1"}, -1),
+        ({"log.retention.ms": "-2"}, -1),
+        ({}, 7 * DAY_MS),
+    ],
+)
+def test_retention_in_hours_and_minutes_counts(given: dict[str, object], retention_ms: int) -> None:
+    assert parse_settings(given).log_retention_ms == retention_ms
+
+
+def test_a_retention_of_zero_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"log\.retention\.ms: must be -1 \(unlimited\) or at least 1, got 0"):
+        parse_settings({"log.retention.minutes": "0"})
+
+
+def test_other_names_of_a_config_count() -> None:
+    found = parse_settings(
+        {
+            "broker.id": "7",
+            "log.roll.hours": "2",
+            "log.roll.jitter.hours": "1",
+            "log.flush.scheduler.interval.ms": "50",
+        }
+    )
+    assert (found.node_id, found.log_roll_ms, found.log_roll_jitter_ms) == (7, 7_200_000, 3_600_000)
+    assert found.topic_defaults()["flush.ms"] == "50"
+    assert parse_settings({"broker.id": "7", "node.id": "8"}).node_id == 8
+
+
+def test_configs_without_an_effect_are_stored_checked_and_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        found = parse_settings(
+            {"offsets_topic_replication_factor": 1, "num.io.threads": "4", "num.network.threads": "3"}
+        )
+    assert found.others == {
+        "offsets.topic.replication.factor": "1",
+        "num.io.threads": "4",
+        "num.network.threads": "3",
+    }
+    assert caplog.messages == [
+        "configs without an effect on this broker: offsets.topic.replication.factor, num.io.threads"
+    ]
+    with pytest.raises(OptionError, match=r"num\.io\.threads: Value must be at least 1"):
+        parse_settings({"num.io.threads": "0"})
+
+
+@pytest.mark.parametrize(
+    ("name", "guess"),
+    [("num.partition", "num.partitions"), ("num_partition", "num_partitions"), ("num.io.thread", "num.io.threads")],
+)
+def test_suggestions_are_written_as_the_name_was(name: str, guess: str) -> None:
+    with pytest.raises(OptionError, match=f"unknown broker config '{name}' .did you mean '{guess}'"):
+        parse_settings({name: 3})
+    assert not is_known(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [
+        ("super.users", False),
+        ("users", True),
+        ("ssl.key.password", True),
+        ("ssl.keystore.key", True),
+        ("delegation.token.secret.key", True),
+        ("listener.name.a.plain.sasl.jaas.config", True),
+        ("num.partitions", False),
+    ],
+)
+def test_secret_names(name: str, secret: bool) -> None:
+    assert is_secret(name) == secret
+
+
+def test_a_listener_that_is_advertised_exists(tmp_path: Path) -> None:
+    given = {"listeners": "PLAINTEXT://127.0.0.1:0", "advertised.listeners": "SASL_SSL://kafka.example.org:9093"}
+    with pytest.raises(OptionError, match=r"advertised\.listeners: 'SASL_SSL' is not one of listeners"):
+        Broker(tmp_path / "data", **given).start()
