@@ -11,6 +11,7 @@ import trustme
 
 from kwire.broker import Broker
 from kwire.client import Client
+from kwire.client.failures import ConnectionFailures
 from kwire.errors import ConnectionFailed
 from tests.waiting import HANG_MS, until
 
@@ -28,6 +29,25 @@ def test_a_refused_connection_is_reported_while_it_is_tried_again(caplog: pytest
     said = f"127.0.0.1:{port}: cannot connect: Connection refused; trying again"
     found = [each.getMessage() for each in caplog.records if each.name == "kwire.client"]
     assert found == [said]
+
+
+def test_a_broker_that_stays_away_is_reported_every_ten_seconds(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("kwire.client.failures.time.monotonic", lambda: now)
+    failures, warned = ConnectionFailures(), []
+    for now in (100.0, 100.9, 101.0, 110.9, 111.0, 111.1, 121.0):
+        caplog.clear()
+        failures.note(ConnectionFailed("refused", "a:1"))
+        if caplog.records:
+            warned.append(now)
+    assert warned == [101.0, 111.0, 121.0]
+    failures.clear("a:1")
+    now = 131.0
+    caplog.clear()
+    failures.note(ConnectionFailed("refused", "a:1"))
+    assert not caplog.records  # it was there in between
 
 
 @pytest.mark.parametrize("host", ["a" * 64 + ".com", "a..b"])

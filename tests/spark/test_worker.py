@@ -22,10 +22,11 @@ import pytest
 
 pytest.importorskip("pyspark.sql.datasource")
 
+from kwire.records import ColumnReader, Record, write_batch
 from kwire.spark import worker
 from kwire.spark.live.options import parse_options
 from kwire.spark.live.source import LiveReader
-from kwire.spark.worker import join_small
+from kwire.spark.worker import join_small, report_null_timestamps
 
 OPTIONS = {"kafka.bootstrap.servers": "localhost:1", "subscribe": "t"}
 
@@ -55,6 +56,48 @@ def test_large_batches_pass_unchanged_and_keep_their_place() -> None:
     wide = pa.record_batch({"value": pa.array([b"x" * (5 << 20)])})
     assert [each.num_rows for each in join_small([wide] * 4)] == [1, 1, 1, 1]  # two of them exceed JOINED_BYTES
     assert list(join_small([])) == []
+
+
+LARGEST_MS = (2**63 - 1) // 1000  # of Spark's microseconds
+
+
+def decoded(
+    *timestamps: int, columns: tuple[str, ...] = ("topic", "partition", "offset", "timestamp")
+) -> pa.RecordBatch:
+    """Return records with these timestamps as a task reads them."""
+    records = [
+        Record(offset=n, timestamp=each, timestamp_type=0, key=None, value=b"", headers=[])
+        for n, each in enumerate(timestamps)
+    ]
+    (found,) = ColumnReader(columns, topic="t", partition=3).read(write_batch(records))
+    return found
+
+
+def test_a_task_warns_once_of_timestamps_that_become_null(caplog: pytest.LogCaptureFixture) -> None:
+    fits, too_late = decoded(0, -1, LARGEST_MS), decoded(5, LARGEST_MS + 1, 2**63 - 1)
+    assert [fits.column("timestamp").null_count, too_late.column("timestamp").null_count] == [0, 2]
+    assert list(report_null_timestamps([fits])) == [fits]
+    assert not caplog.records
+    assert list(report_null_timestamps([fits, too_late, too_late])) == [fits, too_late, too_late]
+    (said,) = caplog.messages
+    assert said.startswith(
+        "topic t, partition 3, offset 1: the timestamp of a record is outside of the range of Spark's"
+    )
+    caplog.clear()
+    list(report_null_timestamps([decoded(2**62, columns=("timestamp",))]))
+    list(report_null_timestamps([decoded(2**62, columns=("offset",))]))
+    (said,) = caplog.messages
+    assert said.startswith("the timestamp of a record")
+
+
+def test_rows_of_corrupt_batches_are_no_lost_timestamps(caplog: pytest.LogCaptureFixture) -> None:
+    type_ = pa.timestamp("us", tz="UTC")
+    corrupt = pa.record_batch({"timestamp": pa.array([None, 1], type_), "_corrupt": pa.array(["wrong CRC", None])})
+    both = pa.record_batch({"timestamp": pa.array([None, None], type_), "_corrupt": pa.array(["wrong CRC", None])})
+    list(report_null_timestamps([corrupt]))
+    assert not caplog.records
+    list(report_null_timestamps([both]))
+    assert len(caplog.records) == 1
 
 
 def test_objects_are_frozen_after_imports_and_in_spark_workers_only(monkeypatch: pytest.MonkeyPatch) -> None:

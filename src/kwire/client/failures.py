@@ -16,7 +16,7 @@ __all__ = ["ConnectionFailures", "is_final", "is_unknown_host"]
 
 LOGGER = logging.getLogger("kwire.client")
 PATIENCE_S = 1.0
-REPEAT_S = 30.0
+REPEAT_S = 10.0
 BROKEN_TLS = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 """Errors of a TLS connection that broke, as while a broker stops."""
 

@@ -44,6 +44,7 @@ __all__ = [
     "cut_ranges",
     "for_query",
     "parse_offset_limits",
+    "render_offsets",
     "render_partitions",
     "report_data_loss",
     "resolve_range",
@@ -421,9 +422,19 @@ def _offset_for_time(edge: Edge, key: TopicPartition, timestamp_ms: int, bounds:
 
 def render_partitions(keys: Collection[TopicPartition], most: int = 20) -> str:
     """Render partitions as `[orders-0, orders-1]`, sorted; at most `most` of them, and the number of others."""
-    names = [f"{topic}-{partition}" for topic, partition in sorted(keys)]
-    more = f", and {len(names) - most} more" if len(names) > most else ""
-    return f"[{', '.join(names[:most])}{more}]"
+    return _render_list([f"{topic}-{partition}" for topic, partition in sorted(keys)], most)
+
+
+def render_offsets(offsets: Mapping[TopicPartition, int], most: int = 20) -> str:
+    """Render offsets as `[orders-0: 23, orders-1: 42]`, as render_partitions does."""
+    return _render_list(
+        [f"{topic}-{partition}: {offset}" for (topic, partition), offset in sorted(offsets.items())], most
+    )
+
+
+def _render_list(items: Sequence[str], most: int) -> str:
+    more = f", and {len(items) - most} more" if len(items) > most else ""
+    return f"[{', '.join(items[:most])}{more}]"
 
 
 def report_data_loss(lost: str, remedy: str, *, fail: bool) -> None:

@@ -8,6 +8,7 @@ archives              before each task, the contents of pyspark.zip and Spark's 
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import socket
 import sys
@@ -20,7 +21,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["SentToWorkers", "avoid_tcp_delays", "join_small", "warm_up"]
+__all__ = ["SentToWorkers", "avoid_tcp_delays", "join_small", "report_null_timestamps", "warm_up"]
+
+logger = logging.getLogger("kwire.spark")
 
 JOINED_ROWS = 32768
 JOINED_BYTES = 8 << 20
@@ -159,3 +162,27 @@ def join_small(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             rows, n_bytes = rows + batch.num_rows, n_bytes + size
     if waiting:
         yield waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
+
+
+def report_null_timestamps(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Log one warning if batches of a task have timestamps that do not fit Spark's type, and are null therefore."""
+    is_reported = False
+    for batch in batches:
+        if not is_reported and "timestamp" in batch.schema.names and batch.column("timestamp").null_count:
+            import pyarrow.compute as pc
+
+            lost = pc.is_null(batch.column("timestamp"))
+            if "_corrupt" in batch.schema.names:  # in mode PERMISSIVE, a row of a corrupt batch has no timestamp
+                lost = pc.and_(lost, pc.is_null(batch.column("_corrupt")))
+            first = pc.index(lost, value=True).as_py()
+            if first >= 0:
+                is_reported = True
+                row = batch.slice(first, 1).to_pylist()[0]
+                names = [name for name in ("topic", "partition", "offset") if name in row]
+                where = ", ".join(f"{name} {row[name]}" for name in names)
+                logger.warning(
+                    "%sthe timestamp of a record is outside of the range of Spark's timestamps and becomes null, like "
+                    "others of this task; rows with a null timestamp belong to no window",
+                    f"{where}: " if where else "",
+                )
+        yield batch

@@ -125,6 +125,16 @@ def test_a_stream_may_start_before_its_topic_exists_in_a_broker_directory(
             wrong.initialOffset()
 
 
+def test_what_a_start_option_resolved_to_is_logged_once(logs: LogManager, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "kwire.spark")
+    write(logs, 0, 50)
+    write(logs, 1, 5)
+    stream = reader(logs, startingOffsets="latest")
+    for _ in range(2):
+        stream.initialOffset()
+    assert caplog.messages == ["a query without a checkpoint starts at [t-0: 50, t-1: 5]"]
+
+
 def test_a_stream_starts_at_the_latest_offsets_and_respects_limits(logs: LogManager) -> None:
     write(logs, 0, 50)
     assert reader(logs, startingOffsets="latest").initialOffset() == {"t": {"0": 50}, **MARK}

@@ -45,7 +45,8 @@ POLL_TIMEOUT = number_option(
     name="kafkaConsumer.pollTimeoutMs",
     value="long",
     shown_default="60000",
-    meaning="The timeout in milliseconds of a request, retries included.",
+    meaning="The timeout in milliseconds of a request, retries included, of tasks and of the driver, which plans the "
+    "query.",
 )
 NUM_RETRIES = number_option(
     name="fetchOffset.numRetries",

@@ -15,7 +15,7 @@ from kwire.identifiers import MAX_OFFSET
 from kwire.log.splits import Split, SplitReader, SplitRun
 from kwire.spark.log.options import LogOptions
 from kwire.spark.offsets import report_data_loss
-from kwire.spark.worker import join_small, warm_up
+from kwire.spark.worker import join_small, report_null_timestamps, warm_up
 from kwire.storage.checkpoints import PARTITION_METADATA, parse_partition_metadata
 from kwire.storage.open_store import open_store
 
@@ -58,7 +58,7 @@ def read_partition(
         return iter(())  # Spark's placeholder for a query without tasks: InputPartition(None)
     reader = SplitReader(columns, mode=options.mode, check_crc=options.check_crc)
     warm_up()
-    return join_small(_read_splits(partition, reader, options))
+    return join_small(report_null_timestamps(_read_splits(partition, reader, options)))
 
 
 def _read_splits(partition: LogPartition, reader: SplitReader, options: LogOptions) -> Iterator[pa.RecordBatch]:

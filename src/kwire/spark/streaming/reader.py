@@ -21,7 +21,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from kwire.errors import KwireError
 from kwire.identifiers import TopicPartition
-from kwire.spark.offsets import Bounds, OffsetRange, render_partitions, report_data_loss, resolve_ranges
+from kwire.spark.offsets import Bounds, OffsetRange, render_offsets, render_partitions, report_data_loss, resolve_ranges
 from kwire.spark.options.query import QueryOptions
 from kwire.spark.plain_errors import plain_errors
 from kwire.spark.streaming.micro_batch import has_enough_offsets, next_ranges, rate_limit
@@ -115,7 +115,10 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
         Spark does not store the result: it calls again when it plans the first micro-batch, and for every retry. The
         end of that micro-batch therefore has the start as well.
         """
-        self._initial = self._position(self._resolve_start()).render(self.format_name)
+        offsets = self._resolve_start()
+        if self._initial is None:
+            logger.info("a query without a checkpoint starts at %s", render_offsets(offsets))
+        self._initial = self._position(offsets).render(self.format_name)
         return self._initial
 
     def _resolve_start(self) -> Offsets:
