@@ -8,6 +8,7 @@ Source: Kafka's FileLock, LogManager.lockLogDirs.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import struct
@@ -15,6 +16,7 @@ import sys
 
 from kwire.errors import LogError
 from kwire.storage.driver_errors import cause
+from kwire.storage.outside_links import refuse_outside_links
 
 __all__ = ["DirectoryLock", "is_held"]
 
@@ -27,14 +29,19 @@ class DirectoryLock:
     """The lock of a log directory, held from construction until release(). path: the directory."""
 
     def __init__(self, path: str) -> None:
-        """Acquire the lock. Raises LogError when it is held already, or the file cannot be created."""
+        """Acquire the lock.
+
+        Raises LogError when it is held already, the file cannot be created, or links lead out of the directory.
+        """
         self.path = os.path.realpath(path)
         file = os.path.join(self.path, LOCK_FILE)
         if self.path in locked_here:
             raise LogError("log directory is already open in this process; close it there first", file)
         try:
-            self._fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise LogError("a symbolic link; remove it", file) from error
             raise LogError(f"cannot be created: {cause(error)}", file) from error
         try:
             fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -45,6 +52,11 @@ class DirectoryLock:
                 "stop it first",
                 file,
             ) from error
+        try:
+            refuse_outside_links(self.path)
+        except LogError:
+            os.close(self._fd)
+            raise
         locked_here.add(self.path)
 
     def release(self) -> None:
@@ -66,7 +78,7 @@ def is_held(path: str) -> bool:
     if sys.platform != "linux":
         return False  # struct flock differs between operating systems
     try:
-        fd = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False
     try:
