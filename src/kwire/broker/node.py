@@ -182,7 +182,7 @@ class Node:
                 )
             elif log.topic_id is None:
                 log.assign_topic_id(topic.topic_id)
-            partition.log = log
+            partition.attach(log)
             if created:
                 yield
                 if topic.is_deleted:
@@ -196,13 +196,14 @@ class Node:
             topic = partition.topic
             if not topic.is_opening and (partition.log is None or partition.log.has_failed):
                 try:
-                    partition.log = self.log_manager.reopen(
+                    reopened = self.log_manager.reopen(
                         topic.name, partition.index, now_ms=self.clock.now_ms(), topic_id=topic.topic_id
                     )
+                    partition.attach(reopened)
                 except LogError as error:
                     log.warning("%s cannot be written: %s", partition.name, error)
                 else:
-                    partition.log.high_watermark = partition.log.log_end_offset
+                    reopened.high_watermark = reopened.log_end_offset
 
     def delete_logs(self, topic: Topic) -> None:
         """Delete a topic's logs. Fetches that wait for its records are completed with an error."""

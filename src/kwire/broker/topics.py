@@ -69,6 +69,11 @@ class Partition:
             raise refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"log {self.name} is not open")
         return self.log
 
+    def attach(self, log: PartitionWriter) -> None:
+        """Become the leader of an open log."""
+        log.begin_leader_epoch(self.leader_epoch)
+        self.log = log
+
     def append(self, data: bytes, *, now_ms: int) -> Appended:
         """Append records of a coordinator. Raises BrokerError or LogError if nothing is appended."""
         appended = self.opened.append(

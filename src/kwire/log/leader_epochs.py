@@ -21,7 +21,7 @@ __all__ = ["LeaderEpochs"]
 
 
 class LeaderEpochs:
-    """The leader epochs of one partition. Changes are written immediately, as in Kafka; truncations with flush().
+    """The leader epochs of one partition. Epochs of records are written immediately, as in Kafka; others with flush().
 
     directory: the partition's. An unreadable file counts as empty; recovery restores the epochs.
     """
@@ -53,6 +53,15 @@ class LeaderEpochs:
 
     def assign(self, leader_epoch: int, start_offset: int) -> None:
         """Record that leader_epoch begins at start_offset, writing the file if that is new (F-04)."""
+        self.begin(leader_epoch, start_offset)
+        self.flush()
+
+    def begin(self, leader_epoch: int, start_offset: int) -> None:
+        """Record that leader_epoch begins at start_offset without a record yet.
+
+        The file is written with the first record or with flush(): without a record, nothing is lost in between, and
+        the start of a node with many partitions need not wait for the disk.
+        """
         last = self._entries[-1] if self._entries else None
         if last is not None and last.leader_epoch == leader_epoch and start_offset >= last.start_offset:
             return
@@ -63,7 +72,7 @@ class LeaderEpochs:
         ):
             self._entries.pop()
         self._entries.append(LeaderEpoch(leader_epoch=leader_epoch, start_offset=start_offset))
-        self._write()
+        self._is_written = False
 
     def truncate_from_end(self, end_offset: int) -> None:
         """Remove entries that begin at or after end_offset."""
@@ -91,7 +100,7 @@ class LeaderEpochs:
         self._file_system.remove(self._path)
 
     def flush(self) -> None:
-        """Write the file if it lacks truncations."""
+        """Write the file if it lacks changes."""
         if not self._is_written:
             self._write()
 

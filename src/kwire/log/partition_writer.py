@@ -244,6 +244,11 @@ class PartitionWriter(OpenPartition):
             records_converted=records_converted,
         )
 
+    def begin_leader_epoch(self, leader_epoch: int) -> None:
+        """Begin the epoch of a new leader at the end of the log, as Kafka does before the epoch has a record."""
+        if self._config.magic >= 2:
+            self.leader_epochs.begin(leader_epoch, self.log_end_offset)
+
     def _assign_epochs(self, headers: Sequence[BatchHeader]) -> None:
         """Update the leader epochs (A-08); a topic of an older record format has none."""
         if self._config.magic < 2:
