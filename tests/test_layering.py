@@ -74,7 +74,7 @@ OWNERS = {
     "typer": {"cli"},
     "rich": {"cli"},
     "uvloop": {"broker"},
-    "cryptography": {"storage"},
+    "cryptography": {"client", "storage"},
     "pyiceberg": {"lake"},
     "deltalake": {"lake"},
     "urllib3": {"schemas"},

@@ -39,10 +39,13 @@ def table(options: Iterable[Option[object]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def reasons(unsupported: Mapping[str, str]) -> str:
-    """A row for each option that is refused."""
+def reasons(unsupported: Mapping[str, str] | Mapping[str, tuple[str, ...]]) -> str:
+    """A row for each option that is refused; for each reason, where that has several options."""
     rows = ["| Option | Reason |\n", "| --- | --- |\n"]
-    return "".join([*rows, *(f"| `{name}` | {reason} |\n" for name, reason in unsupported.items())])
+    for key, value in unsupported.items():
+        names, reason = ((key,), value) if isinstance(value, str) else (value, key)
+        rows.append(f"| {', '.join(f'`{name}`' for name in names)} | {reason} |\n")
+    return "".join(rows)
 
 
 def filled(page: str) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from kwire.client import ClientSettings
+from kwire.client.settings import KNOWN
+from kwire.client.unused_configs import REFUSED, WITHOUT_EFFECT
 from kwire.errors import OptionError
 
 DATA = Path(__file__).parents[1] / "data"
@@ -60,7 +62,6 @@ def test_no_timeout_is_longer_than_the_overall_timeout() -> None:
         ),
         ({**SERVERS, "security.protocol": "TLS"}, "expected one of PLAINTEXT"),
         ({**SERVERS, "security.protocol": "SASL_SSL"}, "'sasl.mechanism' is required"),
-        ({**SERVERS, "ssl.truststore.location": "/x/trust.jks"}, "only PEM is supported"),
         ({**SERVERS, "sasl.jaas.config": "nonsense"}, "'sasl.jaas.config'"),
         ({**SERVERS, "sasl.mechanism": "GSSAPI"}, r"Kerberos \(GSSAPI\) is not supported"),
         (
@@ -102,9 +103,51 @@ def test_every_config_of_the_java_clients_is_accepted_or_refused_with_a_reason()
     assert {name for name in refused if not name.startswith("sasl.oauthbearer.assertion.")} == {
         "bootstrap.controllers",
         "config.providers",
+        "interceptor.classes",
+        "partitioner.class",
+        "partitioner.ignore.keys",
         "sasl.client.callback.handler.class",
         "sasl.login.class",
+        "security.providers",
+        "ssl.engine.factory.class",
+        "ssl.provider",
     }
+
+
+def test_every_config_is_obeyed_refused_or_in_one_list() -> None:
+    without_effect = [name for names in WITHOUT_EFFECT.values() for name in names]
+    assert len(without_effect) == len(set(without_effect))
+    assert not set(without_effect) & {*KNOWN, *REFUSED}
+    assert not KNOWN.keys() & REFUSED.keys()
+    names = [line.split("\t")[0] for line in (DATA / "client_settings.tsv").read_text().splitlines()[1:]]
+    assert set(without_effect) <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("interceptor.classes", ""),
+        ("ssl.provider", " "),
+        ("partitioner.ignore.keys", False),
+        ("partitioner.class", "org.apache.kafka.clients.producer.internals.DefaultPartitioner"),
+    ],
+)
+def test_refused_configs_may_have_the_value_that_means_the_same(name: str, value: object) -> None:
+    assert ClientSettings.parse({**SERVERS, name: value}).ignored == (name,)
+
+
+def test_configs_without_effect_are_named_once_in_a_process(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kwire.client.settings._warned", set())
+    given = {**SERVERS, "linger.ms": 5, "group.id": "g", "client.id": "me", "max.poll.records": 10}
+    for more in ({}, {}, {"retries": 3}):
+        ClientSettings.parse({**given, **more})
+    assert [record.getMessage() for record in caplog.records] == [
+        "configs without effect: linger.ms (batches are complete when they are sent, one request of a partition at a "
+        "time); group.id, max.poll.records (records are read by offsets, without a consumer group)",
+        "configs without effect: retries (default.api.timeout.ms limits retries)",
+    ]
 
 
 def test_the_compression_level_is_that_of_the_codec() -> None:

@@ -9,7 +9,6 @@ import contextlib
 import itertools
 import socket
 import ssl
-import tempfile
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -17,7 +16,8 @@ from typing import NoReturn, TypeVar, overload
 
 from kwire.client.sasl import oauthbearer, start
 from kwire.client.settings import ClientSettings
-from kwire.errors import BrokerError, ConnectionFailed, OptionError
+from kwire.client.tls import wrap
+from kwire.errors import BrokerError, ConnectionFailed
 from kwire.messages import (
     ApiVersionsResponse,
     SaslAuthenticateRequest,
@@ -56,7 +56,7 @@ class BrokerConnection:
             if settings.receive_buffer_bytes > 0:
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.receive_buffer_bytes)
             if settings.uses_tls:
-                self._socket = tls_context(settings).wrap_socket(opened, server_hostname=host)
+                self._socket = wrap(opened, settings, host)
             self._negotiate(time.monotonic() + timeout)
             if settings.uses_sasl:
                 self._authenticate(time.monotonic() + timeout)
@@ -232,26 +232,3 @@ class BrokerConnection:
 def reason(error: OSError) -> str:
     """Return the reason of a socket's error, for messages."""
     return "timed out" if isinstance(error, TimeoutError) else str(error.strerror or error)
-
-
-def tls_context(settings: ClientSettings) -> ssl.SSLContext:
-    """Make the TLS context of these settings. Raises OptionError for certificates that cannot be read."""
-    try:
-        context = ssl.create_default_context(
-            cafile=settings.ssl_ca_location, cadata=settings.ssl_truststore_certificates
-        )
-        if not settings.ssl_endpoint_identification_algorithm:
-            context.check_hostname = False
-        if settings.ssl_certificate_location:
-            context.load_cert_chain(
-                settings.ssl_certificate_location, settings.ssl_key_location, settings.ssl_key_password
-            )
-        elif settings.ssl_keystore_certificate_chain and settings.ssl_keystore_key:
-            # ssl reads certificates from files only; this one is readable by its owner only, and deleted after loading
-            with tempfile.NamedTemporaryFile("w", suffix=".pem") as pem:
-                pem.write(f"{settings.ssl_keystore_key}\n{settings.ssl_keystore_certificate_chain}\n")
-                pem.flush()
-                context.load_cert_chain(pem.name, password=settings.ssl_key_password)
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        raise OptionError(f"TLS certificates cannot be loaded: {error}") from None
-    return context

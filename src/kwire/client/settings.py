@@ -1,80 +1,40 @@
 """Client configs by Kafka's names, parsed and checked.
 
 Names are those of Kafka's Java clients, and librdkafka's names for the same configs (sasl.username, ssl.ca.location).
-Configs of the Java clients that do not apply here are accepted and listed in `ignored`, so that a configuration for
-them can be used unchanged. Unknown names are an error, and so are configs that are not supported but would change the
-result.
+Configs of the Java clients that have no effect here are accepted, listed in `ignored`, and named in one warning of a
+process, so that a configuration for them can be used unchanged. Unknown names are an error, and so are configs that are
+not supported but would change security, records or routing: see kwire.client.unused_configs.
 Source: ConsumerConfig, ProducerConfig, AdminClientConfig, SaslConfigs and SslConfigs of Kafka 3.9.1 and 4.4.0.
 """
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kwire.client.cipher_suites import check_suites
 from kwire.client.oauthbearer import OAuthConfigs, TokenSource, choose_source
+from kwire.client.unused_configs import HARMLESS, REFUSED, WITHOUT_EFFECT
 from kwire.errors import OptionError, did_you_mean
 
 __all__ = ["ClientSettings", "parse_config"]
 
 MAX_INT32 = (1 << 31) - 1
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 KERBEROS = (
     "Kerberos (GSSAPI) is not supported, because kwire has no Kerberos library; supported mechanisms: "
     f"{', '.join(SASL_MECHANISMS)}"
 )
 
-# Configs of the Java clients that do not apply to a client that reads ranges of offsets and writes complete batches.
-IGNORED = frozenset(
-    {
-        "allow.auto.create.topics", "auto.commit.interval.ms", "auto.include.jmx.reporter", "auto.offset.reset",
-        "batch.size", "bootstrap.resolve.timeout.ms", "buffer.memory", "buffer.memory.allocation.strategy",
-        "check.crcs", "client.dns.lookup", "client.rack", "connections.max.idle.ms", "delivery.timeout.ms",
-        "enable.auto.commit", "enable.metrics.push", "exclude.internal.topics", "fetch.max.wait.ms", "group.id",
-        "group.instance.id", "group.protocol", "group.remote.assignor", "heartbeat.interval.ms",
-        "interceptor.classes", "internal.leave.group.on.close", "internal.throw.on.fetch.stable.offset.unsupported",
-        "key.deserializer", "key.serializer", "linger.ms", "max.block.ms", "max.in.flight.requests.per.connection",
-        "max.poll.interval.ms", "max.poll.records", "metadata.cluster.check.enable", "metadata.max.age.ms",
-        "metadata.max.idle.ms", "metadata.recovery.rebootstrap.trigger.ms", "metadata.recovery.strategy",
-        "metric.reporters", "metrics.num.samples", "metrics.recording.level", "metrics.sample.window.ms",
-        "partition.assignment.strategy", "partitioner.adaptive.partitioning.enable",
-        "partitioner.availability.timeout.ms", "partitioner.class", "partitioner.ignore.keys",
-        "partitioner.rack.aware", "reconnect.backoff.max.ms", "reconnect.backoff.ms", "retries", "security.providers",
-        "send.buffer.bytes", "session.timeout.ms", "share.acknowledgement.mode", "share.acquire.mode",
-        "socket.connection.setup.timeout.max.ms", "ssl.cipher.suites", "ssl.enabled.protocols",
-        "ssl.engine.factory.class", "ssl.keymanager.algorithm", "ssl.protocol", "ssl.provider",
-        "ssl.secure.random.implementation", "ssl.trustmanager.algorithm", "throw.on.fetch.stable.offset.unsupported",
-        "value.deserializer", "value.serializer",
-        # Kerberos: sasl.mechanism alone decides whether it is used
-        "sasl.kerberos.kinit.cmd", "sasl.kerberos.min.time.before.relogin", "sasl.kerberos.service.name",
-        "sasl.kerberos.ticket.renew.jitter", "sasl.kerberos.ticket.renew.window.factor",
-        # renewal of tokens: each connection gets a token that is valid when it is opened
-        "sasl.login.refresh.buffer.seconds", "sasl.login.refresh.min.period.seconds",
-        "sasl.login.refresh.window.factor", "sasl.login.refresh.window.jitter", "sasl.login.retry.backoff.max.ms",
-        "sasl.login.retry.backoff.ms",
-        # validation of tokens: done by brokers
-        "sasl.oauthbearer.allow.unverified.audience", "sasl.oauthbearer.allow.unverified.issuer",
-        "sasl.oauthbearer.clock.skew.seconds", "sasl.oauthbearer.expected.audience",
-        "sasl.oauthbearer.expected.issuer", "sasl.oauthbearer.jwks.endpoint.refresh.ms",
-        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
-        "sasl.oauthbearer.jwks.endpoint.url", "sasl.oauthbearer.jwt.validator.class",
-        "sasl.oauthbearer.scope.claim.name", "sasl.oauthbearer.sub.claim.name",
-    }
-)  # fmt: skip
-
-ASSERTIONS = "tokens for a JWT assertion (the jwt-bearer grant) are not supported; use client credentials or a file"
-JAVA_CLASS = "Java classes cannot be loaded"
-# Configs of the Java clients that would change the result, by name or prefix, and why they are not supported.
-REFUSED = {
-    "bootstrap.controllers": "requests go to brokers; set bootstrap.servers",
-    "config.providers": "references such as ${env:NAME} are not resolved; set the values themselves",
-    "sasl.client.callback.handler.class": JAVA_CLASS,
-    "sasl.login.class": JAVA_CLASS,
-    "sasl.oauthbearer.assertion.": ASSERTIONS,
-}
+REASONS = {name: reason for reason, names in WITHOUT_EFFECT.items() for name in names}
+LOGGER = logging.getLogger("kwire.client")
+_warned: set[str] = set()
+"""Configs without effect that a warning of this process named."""
 
 
 def _text(value: str) -> str:
@@ -154,6 +114,17 @@ def _servers(value: str) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
+def _protocols(value: str) -> tuple[str, ...]:
+    found = tuple(filter(None, (each.strip() for each in value.split(","))))
+    if not found or not set(found) <= set(TLS_VERSIONS):
+        raise ValueError(f"comma-separated {' and '.join(TLS_VERSIONS)}")
+    return found
+
+
+def _names(value: str) -> tuple[str, ...]:
+    return tuple(filter(None, (each.strip() for each in value.split(","))))
+
+
 def _acks(value: str) -> int:
     numbers = {"all": -1, "-1": -1, "1": 1, "0": 0}
     if value not in numbers:
@@ -200,6 +171,8 @@ KNOWN: dict[str, tuple[str, Callable[[str], Any]]] = {
     "socket.connection.setup.timeout.ms": ("socket_connection_setup_timeout_ms", _positive),
     "ssl.ca.location": ("ssl_ca_location", _text),
     "ssl.certificate.location": ("ssl_certificate_location", _text),
+    "ssl.cipher.suites": ("ssl_cipher_suites", _names),
+    "ssl.enabled.protocols": ("ssl_enabled_protocols", _protocols),
     "ssl.endpoint.identification.algorithm": ("ssl_endpoint_identification_algorithm", _text),
     "ssl.key.location": ("ssl_key_location", _text),
     "ssl.key.password": ("ssl_key_password", _text),
@@ -208,6 +181,7 @@ KNOWN: dict[str, tuple[str, Callable[[str], Any]]] = {
     "ssl.keystore.location": ("ssl_certificate_location", _text),
     "ssl.keystore.password": ("ssl_keystore_password", _text),
     "ssl.keystore.type": ("ssl_keystore_type", _one_of("PEM", "JKS", "PKCS12")),
+    "ssl.protocol": ("ssl_protocol", _one_of("TLS", *TLS_VERSIONS)),
     "ssl.truststore.certificates": ("ssl_truststore_certificates", _text),
     "ssl.truststore.location": ("ssl_ca_location", _text),
     "ssl.truststore.password": ("ssl_truststore_password", _text),
@@ -228,7 +202,8 @@ class ClientSettings:
     """Configs of a client. Times in ms, sizes in bytes; the repr has no secrets.
 
     compression_level: of compression_type, None for its default. token_source: of OAUTHBEARER, else None.
-    ssl_ca_location, ssl_certificate_location, ssl_key_location: PEM files; Kafka's stores of type PEM set them too.
+    ssl_ca_location, ssl_certificate_location: PEM files, or Java's stores. ssl_key_location: a PEM file.
+    ssl_cipher_suites: by Java's names, empty for OpenSSL's.
     ssl_truststore_certificates, ssl_keystore_certificate_chain, ssl_keystore_key: PEM text.
     ignored: names of configs that do not apply.
     """
@@ -264,6 +239,10 @@ class ClientSettings:
     ssl_keystore_certificate_chain: str | None = field(default=None, repr=False)
     ssl_keystore_key: str | None = field(default=None, repr=False)
     ssl_truststore_certificates: str | None = field(default=None, repr=False)
+    ssl_truststore_password: str | None = field(default=None, repr=False)
+    ssl_keystore_password: str | None = field(default=None, repr=False)
+    ssl_enabled_protocols: tuple[str, ...] = TLS_VERSIONS
+    ssl_cipher_suites: tuple[str, ...] = ()
     ssl_endpoint_identification_algorithm: str = "https"
     ignored: tuple[str, ...] = ()
 
@@ -283,6 +262,7 @@ class ClientSettings:
                 fields[parsed[0]] = parsed[1]
         if "bootstrap_servers" not in fields:
             raise OptionError("config 'bootstrap.servers' is required: comma-separated host:port")
+        warn_of(ignored)
         return cls(**check(fields), ignored=tuple(ignored))
 
     @property
@@ -302,14 +282,17 @@ def _name_of(given: str) -> str:
 
 
 def parse_config(given: str, value: object) -> tuple[str, object] | None:
-    """Return the key in Fields and the value of one config; None for one that does not apply. Raises OptionError."""
+    """Return the key in Fields and the value of one config; None for one without effect. Raises OptionError."""
     name = _name_of(given)
-    if name in IGNORED:
+    if name in REASONS:
         return None
-    if reason := next((why for start, why in REFUSED.items() if name.startswith(start)), None):
-        raise OptionError(f"config '{name}' is not supported: {reason}")
+    for refused, reason in REFUSED.items():
+        if name == refused or (refused.endswith("*") and name.startswith(refused[:-1])):
+            if str(value).strip().lower() in ("", *map(str.lower, HARMLESS.get(name, ()))):
+                return None
+            raise OptionError(f"config '{name}' is not supported: {reason}")
     if name not in KNOWN:
-        raise OptionError(f"unknown config '{name}'{did_you_mean(name, [*KNOWN, *IGNORED])}")
+        raise OptionError(f"unknown config '{name}'{did_you_mean(name, [*KNOWN, *REASONS])}")
     key, parse = KNOWN[name]
     if key == "oauth_callback" and callable(value):
         return key, value
@@ -319,19 +302,23 @@ def parse_config(given: str, value: object) -> tuple[str, object] | None:
         raise OptionError(f"config '{name}': expected {error}") from None
 
 
+def warn_of(ignored: Sequence[str]) -> None:
+    """Warn of configs without effect, of each once in a process."""
+    by_reason: dict[str, list[str]] = {}
+    for name in ignored:
+        if name in REASONS and name not in _warned:
+            by_reason.setdefault(REASONS[name], []).append(name)
+            _warned.add(name)
+    if by_reason:
+        what = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in by_reason.items())
+        LOGGER.warning("configs without effect: %s", what)
+
+
 def check(fields: Fields) -> Fields:
     """Check configs that depend on each other; remove those that only say how to read others. Raises OptionError."""
-    for store, text in (("truststore", "ssl.truststore"), ("keystore", "ssl.keystore")):
-        kind = fields.pop(f"ssl_{store}_type", None)
-        password = fields.pop(f"ssl_{store}_password", None)
-        location = fields.get("ssl_ca_location" if store == "truststore" else "ssl_certificate_location", "")
-        if kind in ("JKS", "PKCS12") or (kind is None and location.lower().endswith((".jks", ".p12", ".pfx"))):
-            raise OptionError(
-                f"config '{text}.type': only PEM is supported; convert a Java key store with "
-                "`keytool -importkeystore -deststoretype pkcs12` and `openssl pkcs12 -nodes`"
-            )
-        if store == "keystore" and password is not None:
-            fields.setdefault("ssl_key_password", password)
+    for store in ("truststore", "keystore"):
+        fields.pop(f"ssl_{store}_type", None)  # the file tells it
+    check_tls(fields)
     levels = {name: fields.pop(f"{name}_level", None) for name in ("gzip", "lz4", "zstd")}
     fields["compression_level"] = levels.get(fields.get("compression_type", "none"))
     fields.pop("two_phase_commit", None)
@@ -352,6 +339,19 @@ def check(fields: Fields) -> Fields:
     if fields.get("transactional_id") is not None and fields.get("enable_idempotence") is False:
         raise OptionError("config 'enable.idempotence': a transactional producer requires true")
     return fields
+
+
+def check_tls(fields: Fields) -> None:
+    """Apply ssl.protocol, and check protocols and cipher suites. Raises OptionError."""
+    protocol = fields.pop("ssl_protocol", "TLS")
+    protocols = fields.get("ssl_enabled_protocols", TLS_VERSIONS)
+    if protocol == "TLSv1.2":  # as in Java, where it is the newest version of the context
+        protocols = tuple(each for each in protocols if each == protocol)
+        if not protocols:
+            raise OptionError("config 'ssl.enabled.protocols': ssl.protocol allows TLSv1.2 only")
+    fields["ssl_enabled_protocols"] = protocols
+    if suites := fields.get("ssl_cipher_suites"):
+        check_suites(suites, protocols)
 
 
 def check_sasl(fields: Fields) -> None:

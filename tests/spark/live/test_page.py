@@ -10,7 +10,7 @@ import pytest
 
 from kwire.broker import Broker
 from kwire.client import Client
-from kwire.client.settings import IGNORED, KNOWN
+from kwire.client.settings import KNOWN, REASONS
 from kwire.messages import registry
 from kwire.spark.live.write_options import WRITE_OPTIONS
 
@@ -29,7 +29,7 @@ def test_kafka_configs_on_the_page_exist() -> None:
     shown = {name.removeprefix("kafka.") for row in rows for name in re.findall(r"`(kafka\.[\w.]+)`", row)}
     written = {each.name.removeprefix("kafka.") for each in WRITE_OPTIONS if each.name.startswith("kafka.")} - {"*"}
     assert shown
-    assert shown | written <= {*KNOWN, *IGNORED}
+    assert shown | written <= {*KNOWN, *REASONS}
 
 
 @pytest.mark.parametrize("page", [LIVE, LOG], ids=lambda path: str(path.name))

@@ -137,7 +137,9 @@ def parse_write_options(options: Mapping[str, str]) -> LiveWriteOptions:
     if once_per_batch and prefix is None:
         raise OptionError("Option 'oncePerBatch': requires transactionalIdPrefix")
     settings.pop("transactional.id", None)
-    settings.setdefault("default.api.timeout.ms", settings.get("delivery.timeout.ms", DELIVERY_TIMEOUT_MS))
+    if "default.api.timeout.ms" not in settings:
+        settings["default.api.timeout.ms"] = settings.pop("delivery.timeout.ms", DELIVERY_TIMEOUT_MS)
+    settings.pop("batch.size", None)  # of BATCH_SIZE
     if prefix is not None:
         settings.setdefault("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS)
     elif settings.get("acks") in ("0", "1"):
