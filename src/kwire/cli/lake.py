@@ -190,7 +190,8 @@ def offsets(
     catalog: CatalogProperties = None,
     storage: StorageOptions = None,
     format: Annotated[
-        OffsetsFormat, typer.Option("--format", help="spark: for option startingOffsets of a new query.")
+        OffsetsFormat,
+        typer.Option("--format", help="Output format; spark is the option startingOffsets of a new query."),
     ] = OffsetsFormat.TABLE,
 ) -> int:
     """Print which offsets of each partition a table has (TO is exclusive). A partition with a hole has several rows.
