@@ -348,6 +348,17 @@ def test_duckdb_and_polars_read_a_log_in_place(logs: list[Any]) -> None:
     assert polars.DataFrame(log).height == pa.table(log).num_rows == 7015
 
 
+def test_duckdb_reads_all_partitions_in_place(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    write_values(tmp_path, [b"a"] * 3, first=4)
+    write_values(tmp_path, [b"b"] * 5, partition=1)
+    logs = LogDirectory(tmp_path)
+    assert len(logs) == 2
+    query = 'SELECT topic, partition, count(*), max("offset") FROM logs GROUP BY ALL ORDER BY ALL'
+    assert duckdb.sql(query).fetchall() == [("avro", 0, 3, 6), ("avro", 1, 5, 4)]
+    assert duckdb.sql(query).fetchall() == [("avro", 0, 3, 6), ("avro", 1, 5, 4)], "each query reads anew"
+
+
 def test_a_missing_segment_is_an_error_or_skipped(
     tables: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

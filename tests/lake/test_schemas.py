@@ -32,6 +32,60 @@ def test_new_columns_and_fields_appear_and_old_rows_have_null(tables: Tables) ->
     ]
 
 
+YEAR_10000_US = 253_402_300_800_000_000
+TIMES = [YEAR_10000_US - 1001, YEAR_10000_US - 1000, YEAR_10000_US - 999, YEAR_10000_US - 1]
+NO_DATES = [YEAR_10000_US, -62_135_596_800_000_001, 1_700_000_000_000_000_000]  # the last in ns, taken for us
+
+
+@pytest.mark.parametrize("zone", ["UTC", None])
+@pytest.mark.parametrize("time", [*TIMES, *NO_DATES, -62_135_596_800_000_000])
+def test_the_last_times_of_the_calendar_and_others_outside_of_it(tables: Tables, time: int, zone: str | None) -> None:
+    """The last millisecond of the year 9999 is "for ever" in other databases. Bounds of a file are rounded outwards."""
+    kind = pa.timestamp("us", zone)
+    rows = pa.table({"id": [1, 2], "until": pa.array([time, 0], kind)})
+    write(tables.open(), rows)
+    assert tables.read().sort_by("id").column("until").cast(pa.int64()).to_pylist() == [time, 0]
+    if tables.format == "delta":
+        commits = sorted((tables.folder / "orders" / "_delta_log").glob("*.json"))
+        (added,) = [json.loads(line)["add"] for line in commits[-1].read_text().splitlines() if '"add"' in line]
+        bounds, suffix = json.loads(added["stats"]), "Z" if zone else ""
+        highest = bounds["maxValues"].get("until")
+        if time in TIMES:
+            assert highest == (f"9999-12-31T23:59:59.999{suffix}" if time <= YEAR_10000_US - 1000 else None)
+        elif time not in NO_DATES:
+            assert bounds["minValues"]["until"] == f"0001-01-01T00:00:00.000{suffix}"
+
+
+@pytest.mark.parametrize("terms", [("until",), ("days(until)",)])
+@pytest.mark.parametrize("time", NO_DATES)
+def test_a_date_that_no_partition_can_have_is_an_error(tables: Tables, time: int, terms: tuple[str, ...]) -> None:
+    if tables.format == "delta" and "(" in terms[0]:
+        terms = ("until",)
+    rows = pa.table({"id": [1, 2], "until": pa.array([time, 0], pa.timestamp("us", "UTC"))})
+    with pytest.raises(TableError, match=r"partition by has a date outside of the years 1 to 9999 .*; filter the row"):
+        write(tables.open(), rows, layout=Layout(partition_by=terms))
+    assert tables.open().find_orphans(0) == []
+
+
+def test_a_table_with_buckets_gets_the_partition_values_of_iceberg(iceberg: Tables) -> None:
+    """The expected values are those of Iceberg's transforms in plain Python; the tasks use compiled ones."""
+    from pyiceberg.transforms import BucketTransform, TruncateTransform
+    from pyiceberg.types import LongType, StringType
+
+    table: Any = iceberg.open()
+    table.prepare(KAFKA, Layout())
+    with table.table.update_spec() as update:
+        update.add_field("key", BucketTransform(4), "bucket")
+        update.add_field("offset", TruncateTransform(10), "tens")
+    write(table, kafka_rows(0, 40))
+    assert len(iceberg.read()) == 40
+    bucket, tens = BucketTransform[str](4).transform(StringType()), TruncateTransform[int](10).transform(LongType())
+    for task in table.table.scan().plan_files():
+        rows = parquet.read_table(task.file.file_path.removeprefix("file://"))
+        places = {(bucket(row["key"]), tens(row["offset"])) for row in rows.to_pylist()}
+        assert places == {(task.file.partition[0], task.file.partition[1])}
+
+
 def test_narrower_types_are_widened_on_writing(tables: Tables) -> None:
     table = tables.open()
     write(table, pa.table({"n": pa.array([1 << 40], pa.int64()), "x": pa.array([1.5], pa.float64())}))

@@ -193,6 +193,11 @@ def test_a_missing_partition_lists_the_existing_ones(kafka_logs: dict[str, Path]
     directory = LogDirectory(kafka_logs["modern"] / "data")
     with pytest.raises(LogError, match=r"no partition 7 of topic 'orders'; available partitions: \[0, 1, 2\]"):
         directory["orders", 7]
+    with pytest.raises(LogError, match=r"no partition '0' of topic 'orders'; available partitions: \[0, 1, 2\]"):
+        directory["orders", "0"]  # type: ignore[index]
+    for wrong in ("orders", "ab", ["orders", 0], ("orders",), ("orders", 0, 1), 7):
+        with pytest.raises(LogError, match=r"expected a topic and a partition, such as logs\['orders', 0\], got "):
+            directory[wrong]  # type: ignore[index]
     with pytest.raises(LogError, match=r"no partition 0 of topic 'ordres'; available topics: __cluster_metadata, "):
         directory["ordres", 0]
     assert ("orders", 7) not in directory

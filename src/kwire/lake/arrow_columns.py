@@ -11,7 +11,7 @@ from kwire.lake.offset_ranges import Spans
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["METADATA_COLUMNS", "conform", "group_rows", "offsets_of"]
+__all__ = ["METADATA_COLUMNS", "conform", "group_rows", "no_date", "offsets_of"]
 
 METADATA_COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "headers")
 """Columns of Spark's Kafka source that a record has besides its key and its value."""
@@ -106,18 +106,33 @@ def offsets_of(batch: pa.RecordBatch) -> Spans:
     }
 
 
+def no_date(error: Exception, table: str) -> TableError:
+    """Return the error for a row whose partition would be a date that Python does not have."""
+    return TableError(
+        f"a column to partition by has a date outside of the years 1 to 9999 ({error}); filter the row, or partition "
+        "by another column",
+        table,
+    )
+
+
 def group_rows(
-    rows: pa.RecordBatch, values: Sequence[pa.Array]
+    rows: pa.RecordBatch, values: Sequence[pa.Array], table: str
 ) -> Iterator[tuple[tuple[Hashable, ...], pa.RecordBatch]]:
-    """Return the rows that share the same values, by these values. values: arrays as long as the batch."""
+    """Return the rows that share the same values, by these values. values: arrays as long as the batch.
+
+    Raises TableError for a date that Python does not have.
+    """
     import numpy as np
     import pyarrow as pa
 
     names = [str(index) for index in range(len(values))]
     numbers = pa.array(np.arange(len(rows), dtype=np.int32))
-    table = pa.table([*values, numbers], names=[*names, "row"])
-    groups = table.group_by(names, use_threads=False).aggregate([("row", "list")])
-    keys = zip(*(groups.column(name).to_pylist() for name in names), strict=True)
+    numbered = pa.table([*values, numbers], names=[*names, "row"])
+    groups = numbered.group_by(names, use_threads=False).aggregate([("row", "list")])
+    try:
+        keys = list(zip(*(groups.column(name).to_pylist() for name in names), strict=True))
+    except (OverflowError, ValueError) as error:
+        raise no_date(error, table) from error
     lists = groups.column("row_list").combine_chunks()
     for index, key in enumerate(keys):
         yield key, rows if len(groups) == 1 else rows.take(lists[index].values)

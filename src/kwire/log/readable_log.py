@@ -346,11 +346,15 @@ class LogSource(Mapping[TopicPartition, L], Generic[L]):
         """Return the log of (topic, partition). Raises LogError, naming those that exist, for a missing one."""
         try:
             return self.partitions[key]
-        except KeyError:
+        except (KeyError, TypeError):
+            given: object = key  # logs["orders"] is easily written
+            if not isinstance(given, tuple) or len(given) != 2:
+                expected = f"expected a topic and a partition, such as logs['orders', 0], got {given!r}"
+                raise LogError(expected, self.url) from None
             topic, partition = key
             there = [p for t, p in self.partitions if t == topic]
             what = f"available partitions: {there}" if there else f"available topics: {', '.join(self.topics)[:500]}"
-            raise LogError(f"no partition {partition} of topic {topic!r}; {what}", self.url) from None
+            raise LogError(f"no partition {partition!r} of topic {topic!r}; {what}", self.url) from None
 
     def __contains__(self, key: object) -> bool:
         return key in self.partitions
@@ -363,6 +367,16 @@ class LogSource(Mapping[TopicPartition, L], Generic[L]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r}, {len(self)} partitions)"
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Export all records, partition by partition, as an Arrow stream for DuckDB, Polars and others."""
+        import pyarrow as pa
+
+        from kwire.log.arrow import default_columns, schema_of
+
+        batches = chain.from_iterable(log.read_arrow() for log in self.values())
+        reader = pa.RecordBatchReader.from_batches(schema_of(default_columns(None)), batches)
+        return reader.__arrow_c_stream__(requested_schema)
 
     @property
     def topics(self) -> list[str]:

@@ -25,6 +25,7 @@ __all__ = ["DeltaPlan", "file_system"]
 TARGET_BYTES = 128 << 20
 INDEXED_COLUMNS = 32  # Delta's default of delta.dataSkippingNumIndexedCols
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+LAST_MILLISECOND = datetime.max.replace(microsecond=999_000)
 LONGEST_TEXT = 32  # of a string's bounds, as Delta truncates them
 
 
@@ -73,7 +74,7 @@ class DeltaPlan(FilePlan):
             yield (), rows
             return
         kept = [name for name in rows.schema.names if name not in self.partition_by]
-        for key, group in group_rows(rows, [rows.column(name) for name in self.partition_by]):
+        for key, group in group_rows(rows, [rows.column(name) for name in self.partition_by], self.table):
             yield tuple(map(_partition_text, key)), group.select(kept)
 
     def create(self, partition: PartitionValues, task: int) -> tuple[str, pa.NativeFile]:
@@ -112,7 +113,9 @@ def _partition_text(value: object) -> str | None:
         case bool():
             return "true" if value else "false"
         case datetime():
-            return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f") if value.tzinfo else str(value)
+            if value.tzinfo is None:
+                return str(value)
+            return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")  # years have four digits
         case _:
             return str(value)
 
@@ -137,7 +140,10 @@ def statistics_of(footer: parquet.FileMetaData) -> dict[str, Any]:
         if not groups or any(each is None or not each.has_null_count for each in groups):
             continue
         _put(nulls, path, sum(each.null_count for each in groups))
-        bounds = [(each.min, each.max) for each in groups if each.has_min_max]
+        try:
+            bounds = [(each.min, each.max) for each in groups if each.has_min_max]
+        except (OverflowError, ValueError):  # a date that Python does not have, such as one after the year 9999
+            continue
         if len(bounds) < sum(each.num_values > 0 for each in groups) or not bounds:
             continue
         least, most = (
@@ -170,9 +176,10 @@ def _bound(value: object, *, up: bool) -> object:
             return value if value == value and abs(value) != float("inf") else None
         case datetime():
             if up and value.microsecond % 1000:
+                if value.replace(tzinfo=None) > LAST_MILLISECOND:
+                    return None
                 value += timedelta(milliseconds=1)
-            text = value.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value.microsecond // 1000:03d}"
-            return text + ("Z" if value.tzinfo else "")
+            return value.replace(tzinfo=None).isoformat(timespec="milliseconds") + ("Z" if value.tzinfo else "")
         case date():
             return value.isoformat()
     return None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import TableError
-from kwire.lake.arrow_columns import group_rows
+from kwire.lake.arrow_columns import group_rows, no_date
 from kwire.lake.data_files import FilePlan, PartitionValues, WrittenFile
 from kwire.lake.iceberg.errors import as_table_errors
 from kwire.lake.iceberg.transforms import transformed
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet
     from pyiceberg.io import FileIO
+    from pyiceberg.io.pyarrow import StatisticsCollector
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
@@ -91,7 +92,7 @@ class IcebergPlan(FilePlan):
             source = schema.find_field(each.source_id)
             with as_table_errors(self.table):
                 values.append(transformed(each, source.field_type, _column(rows, name)))
-        yield from group_rows(rows, values)
+        yield from group_rows(rows, values, self.table)
 
     def create(self, partition: PartitionValues, task: int) -> tuple[str, pa.NativeFile]:
         from pyiceberg.table.locations import load_location_provider
@@ -100,7 +101,10 @@ class IcebergPlan(FilePlan):
         name = f"{task:05d}-{uuid.uuid4()}.parquet"
         with as_table_errors(self.table):
             key = self._partition_key(partition) if partition else None
-            path = locations.new_data_location(name, key)
+            try:
+                path = locations.new_data_location(name, key)
+            except OverflowError as error:
+                raise no_date(error, self.table) from error
             return path, self._io.new_output(path).create()
 
     def written(
@@ -113,11 +117,13 @@ class IcebergPlan(FilePlan):
         )
 
         schema = self._table.schema()
-        statistics = data_file_statistics_from_parquet_metadata(
-            parquet_metadata=footer,
-            stats_columns=compute_statistics_plan(schema, self._table.properties),
-            parquet_column_mapping=parquet_path_to_id_mapping(schema),
-        )
+        columns = compute_statistics_plan(schema, self._table.properties)
+        names = parquet_path_to_id_mapping(schema)
+        try:
+            statistics = data_file_statistics_from_parquet_metadata(footer, columns, names)
+        except OverflowError:  # a date that Python does not have
+            columns = {number: _counted(column) for number, column in columns.items()}
+            statistics = data_file_statistics_from_parquet_metadata(footer, columns, names)
         key = self._partition_key(partition).partition if partition else ()
         facts = {
             "statistics": statistics.to_serialized_dict(),
@@ -193,6 +199,16 @@ def _file_settings(properties: Mapping[str, Any]) -> Mapping[str, Any]:
         for name, value in properties.items()
         if name not in OF_CATALOG and not name.startswith(("glue.", "dynamodb.", "header.", "rest."))
     }
+
+
+def _counted(column: StatisticsCollector) -> StatisticsCollector:
+    """Return a column's statistics without the bounds of dates and times."""
+    from pyiceberg.io.pyarrow import MetricModeTypes, MetricsMode
+    from pyiceberg.types import DateType, TimestampType, TimestamptzType
+
+    if not isinstance(column.iceberg_type, DateType | TimestampType | TimestamptzType):
+        return column
+    return replace(column, mode=MetricsMode(MetricModeTypes.COUNTS))
 
 
 def data_file(file: WrittenFile) -> DataFile:

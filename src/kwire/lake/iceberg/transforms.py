@@ -1,6 +1,7 @@
 """Partition transforms of Iceberg on Arrow arrays. Source: Iceberg's specification, "Partition Transforms".
 
-Identity and times are computed here, since PyIceberg needs pyiceberg-core for times; others are left to it.
+Identity and times are computed here: PyIceberg copies their arrays into pyiceberg-core and back. Buckets and truncation
+are left to it.
 """
 
 from __future__ import annotations
