@@ -7,7 +7,14 @@ import pytest
 from kwire.errors import OptionError
 from kwire.spark.log.options import parse_options
 from kwire.spark.offsets import OffsetRange
-from kwire.spark.packing import OPEN_COST_BYTES, RECORD_BYTES, SMALLEST_TASK_BYTES, TaskSizes, join_neighbours
+from kwire.spark.packing import (
+    OPEN_COST_BYTES,
+    RECORD_BYTES,
+    SMALLEST_TASK_BYTES,
+    TaskSizes,
+    group_small,
+    join_neighbours,
+)
 
 MIB = 1 << 20
 
@@ -35,6 +42,21 @@ def test_small_partitions_share_tasks_that_depend_on_offsets_only() -> None:
     assert TaskSizes().pack_offsets(many) == tasks
     assert len(TaskSizes(max_partition_bytes=10 * MIB).pack_offsets(many)) > 1000
     assert len(TaskSizes(open_cost_bytes=0).pack_offsets(many)) == 65
+
+
+@pytest.mark.parametrize(("limit", "tasks"), [(9, [[4], [6], [10], [11], [1]]), (10, [[4, 6], [10], [11], [1]])])
+def test_a_task_is_filled_to_its_limit_and_no_further(limit: int, tasks: list[list[int]]) -> None:
+    assert group_small([4, 6, 10, 11, 1], lambda cost: cost, limit) == tasks
+    assert group_small([3, 3, 3], lambda cost: cost, 9) == [[3, 3, 3]]
+    assert group_small([3, 3, 3], lambda cost: cost, 8) == [[3, 3], [3]]
+    assert group_small([0, 0], lambda cost: cost, 0) == [[0, 0]]
+
+
+@pytest.mark.parametrize(("more", "tasks"), [(-1, 1), (0, 1), (1, 2)])
+def test_offsets_of_exactly_the_limit_are_one_task(more: int, tasks: int) -> None:
+    sizes = TaskSizes(max_partition_bytes=20 * RECORD_BYTES, open_cost_bytes=RECORD_BYTES)
+    many = ranges(*[10_000] * 64, 9, 9 + more)  # the last two count as 10 records each, and `more`
+    assert len(sizes.pack_offsets(many)) == 64 + tasks
 
 
 def test_a_long_range_is_a_task_of_its_own() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,8 +140,10 @@ def test_a_query_with_fewer_tasks_than_processors_needs_a_repartition(
     try:
         sail(append_query, str(modern), "kwire-delta", options(tables), None)
     except SailError as error:
-        assert "Invalid partition id" in str(error)  # noqa: PT017 (machines with one processor do not raise)
+        assert "Invalid partition id" in str(error)  # noqa: PT017 (see below)
         assert tables.read().num_rows == 0
+    else:
+        assert os.cpu_count() == 1, "Sail counts tasks correctly now: change the page"
     sail(append_query, str(modern), "kwire-delta", options(tables, "other"), 2)
     assert tables.read("other").num_rows > 0
 

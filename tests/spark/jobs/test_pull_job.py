@@ -1,16 +1,18 @@
-"""jobs.pull: the copy of kwire log pull, made by tasks (on Spark: test_jobs_on_spark)."""
+"""jobs.pull: the copy of kwire log pull, made by tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import pickle
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.maintenance.pull.test_pull import batches, create, delete, write
 from tests.maintenance.pull.test_store_target import stored_batches
 from tests.object_store import ObjectStore
-from tests.spark.jobs.test_jobs import done_here as done_here
+from tests.spark.jobs.test_jobs import items_of_jobs as items_of_jobs
 from tests.storage.faults import Stopped
 
 from kwire.broker import Broker
@@ -22,9 +24,12 @@ from kwire.maintenance.pull import pull
 from kwire.maintenance.pull.manifest import manifest_damages
 from kwire.maintenance.pull.store_target import StoreTarget
 from kwire.spark import jobs
+from kwire.spark.jobs import runner
+from kwire.spark.jobs.runner import Item, Outcome
 from kwire.storage.writable_store import open_writable_store
 
-NOBODY: Any = None  # no session: tasks run here
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @pytest.fixture
@@ -56,13 +61,13 @@ def source_of(broker: Broker) -> str:
 
 
 def test_a_job_and_the_command_continue_each_others_copies(
-    broker: Broker, client: Client, tmp_path: Path, done_here: list[list[str]]
+    broker: Broker, client: Client, tmp_path: Path, spark: SparkSession, items_of_jobs: list[list[str]]
 ) -> None:
     fill(broker, client)
     target = tmp_path / "copy"
-    result = jobs.pull(NOBODY, source_of(broker), str(target), groups=False)
+    result = jobs.pull(spark, source_of(broker), str(target), groups=False)
     assert result.is_complete
-    assert sorted(done_here[0]) == ["empty-0", "orders-0", "orders-1", "orders-2"]
+    assert sorted(items_of_jobs[0]) == ["empty-0", "orders-0", "orders-1", "orders-2"]
     assert stored_batches(str(target)) == batches(tmp_path / "source")
     assert (
         result.total("size_bytes")
@@ -74,19 +79,37 @@ def test_a_job_and_the_command_continue_each_others_copies(
     with Client(broker.bootstrap_servers) as other:
         assert pull(other, str(target)).copied_bytes < 2000  # in a log directory, as if a broker had been killed
     write(client, "orders", 5, partition=2)
-    again = jobs.pull(NOBODY, source_of(broker), str(target), groups=False)
-    assert done_here[-1] == ["orders-2"]
+    again = jobs.pull(spark, source_of(broker), str(target), groups=False)
+    assert items_of_jobs[-1] == ["orders-2"]
     assert again.resumed == 3
     assert stored_batches(str(target)) == batches(tmp_path / "source")
     assert [each for each in verify_directory(LogDirectory(target)).damages if not each.is_harmless] == []
     assert manifest_damages(str(target), set(LogDirectory(target))) == []
 
 
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The names of the items of each job, whose tasks run in this process, where a test has changed a limit."""
+    ran: list[list[str]] = []
+
+    def on_spark(session: Any, items: Sequence[Item], work: Any, journal: Any) -> dict[str, Outcome]:
+        ran.append([item.name for item in items])
+        sent = pickle.loads(pickle.dumps((tuple(items), work, journal)))
+        return {
+            items[number].name: Outcome(item=items[number], row=row and json.loads(row), problem=problem)
+            for number, row, problem in runner.do_task(range(len(items)), *sent)
+        }
+
+    monkeypatch.setattr(runner, "on_spark", on_spark)
+    return ran
+
+
 def test_a_job_that_was_killed_continues_without_reading_what_its_tasks_have_copied(
     broker: Broker,
     client: Client,
     tmp_path: Path,
-    done_here: list[list[str]],
+    spark: SparkSession,
+    in_process: list[list[str]],
     object_store: ObjectStore,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -102,15 +125,15 @@ def test_a_job_that_was_killed_continues_without_reading_what_its_tasks_have_cop
 
     monkeypatch.setattr(StoreTarget, "adopt", killed)
     with pytest.raises(Stopped):
-        jobs.pull(NOBODY, source_of(broker), target, groups=False, storage=options)
+        jobs.pull(spark, source_of(broker), target, groups=False, storage=options)
     monkeypatch.setattr(StoreTarget, "adopt", adopt)
     names = {entry.name for entry in open_writable_store(target, options).list("")}
     assert {"kwire-pull-orders-0.json", "kwire-pull-orders-1.json"} <= names
     object_store.requests.clear()
     write(client, "orders", 1)
-    result = jobs.pull(NOBODY, source_of(broker), target, groups=False, storage=options)
+    result = jobs.pull(spark, source_of(broker), target, groups=False, storage=options)
     assert result.is_complete
-    assert done_here[-1] == ["orders-0"]
+    assert in_process[-1] == ["orders-0"]
     read = [each for each in object_store.requests if each.startswith("GET") and each.endswith(".log")]
     assert len(read) == 1  # the open segment
     assert stored_batches(target, **options) == batches(tmp_path / "source")
@@ -119,15 +142,15 @@ def test_a_job_that_was_killed_continues_without_reading_what_its_tasks_have_cop
 
 
 def test_what_happens_to_topics_is_as_in_the_command(
-    broker: Broker, client: Client, tmp_path: Path, done_here: list[list[str]]
+    broker: Broker, client: Client, tmp_path: Path, spark: SparkSession, items_of_jobs: list[list[str]]
 ) -> None:
     fill(broker, client)
     target = str(tmp_path / "copy")
-    jobs.pull(NOBODY, source_of(broker), target, groups=False)
+    jobs.pull(spark, source_of(broker), target, groups=False)
     delete(broker, "orders")
     create(broker, "orders", 3)
     write(client, "orders", 1)
-    result = jobs.pull(NOBODY, f"{source_of(broker)}/orders", target)
+    result = jobs.pull(spark, f"{source_of(broker)}/orders", target)
     assert [(each.kind, each.topic, each.end_offset) for each in result.events if each.end_offset] == [
         ("recreated", "orders", 200),
         ("recreated", "orders", 200),
@@ -137,33 +160,33 @@ def test_what_happens_to_topics_is_as_in_the_command(
 
 
 def test_a_partition_that_fails_does_not_stop_the_others(
-    broker: Broker, client: Client, tmp_path: Path, done_here: list[list[str]]
+    broker: Broker, client: Client, tmp_path: Path, spark: SparkSession, items_of_jobs: list[list[str]]
 ) -> None:
     fill(broker, client)
     broker.faults.corrupt("Fetch", times=1)
     with pytest.raises(JobFailed, match="pull: 1 of 4 failed: orders-") as failed:
-        jobs.pull(NOBODY, source_of(broker), str(tmp_path / "copy"), groups=False)
+        jobs.pull(spark, source_of(broker), str(tmp_path / "copy"), groups=False)
     result = failed.value.result
     assert isinstance(result, jobs.Pulled)
     assert not result.manifest.complete
     assert sum(row["problem"] is None for row in result.rows) == 3
-    assert jobs.pull(NOBODY, source_of(broker), str(tmp_path / "copy"), groups=False).is_complete
+    assert jobs.pull(spark, source_of(broker), str(tmp_path / "copy"), groups=False).is_complete
     assert stored_batches(str(tmp_path / "copy")) == batches(tmp_path / "source")
 
 
 def test_wrong_arguments_and_targets_are_named(
-    broker: Broker, client: Client, tmp_path: Path, done_here: list[list[str]]
+    broker: Broker, client: Client, tmp_path: Path, spark: SparkSession, items_of_jobs: list[list[str]]
 ) -> None:
     fill(broker, client)
     with pytest.raises(OptionError, match="topics: expected a list of names and patterns, got the string 'orders'"):
-        jobs.pull(NOBODY, source_of(broker), str(tmp_path / "copy"), topics="orders")
+        jobs.pull(spark, source_of(broker), str(tmp_path / "copy"), topics="orders")
     with pytest.raises(OptionError, match="expected the URL of a cluster, or of a topic"):
-        jobs.pull(NOBODY, f"{source_of(broker)}/orders-0", str(tmp_path / "copy"))
+        jobs.pull(spark, f"{source_of(broker)}/orders-0", str(tmp_path / "copy"))
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").touch()
     with pytest.raises(OptionError, match="not empty, and not a copy"):
-        jobs.pull(NOBODY, source_of(broker), str(tmp_path / "full"))
+        jobs.pull(spark, source_of(broker), str(tmp_path / "full"))
     (tmp_path / "file").touch()
     with pytest.raises(LogError, match="file/copy: cannot be created"):
-        jobs.pull(NOBODY, source_of(broker), str(tmp_path / "file" / "copy"))
-    assert done_here == []
+        jobs.pull(spark, source_of(broker), str(tmp_path / "file" / "copy"))
+    assert items_of_jobs == []

@@ -13,7 +13,7 @@ from tests.lake.avro_values import write_values
 from tests.lake.tables import FORMATS, Tables
 from tests.maintenance.pull.test_pull import create, delete, delete_records, write
 from tests.object_store import ObjectStore
-from tests.spark.jobs.test_jobs import done_here as done_here
+from tests.spark.jobs.test_jobs import items_of_jobs as items_of_jobs
 from tests.spark.jobs.test_jobs import own as own
 
 from kwire.broker import Broker
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 pytest.importorskip("pyiceberg")
 pytest.importorskip("deltalake")
 
-NOBODY: Any = None  # no session: tasks run here
 TOPICS = ["orders", "txn", "compacted"]
 
 
@@ -72,7 +71,7 @@ def expected(logs: Mapping[Any, Any], topics: list[str] = TOPICS) -> list[tuple[
 
 @pytest.mark.usefixtures("small")
 def test_a_killed_job_continues_where_the_tables_offsets_end(
-    tables: Tables, modern: Path, done_here: list[list[str]], monkeypatch: pytest.MonkeyPatch
+    tables: Tables, modern: Path, spark: SparkSession, items_of_jobs: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, steps = tabling.run_items, []
 
@@ -85,26 +84,28 @@ def test_a_killed_job_continues_where_the_tables_offsets_end(
 
     monkeypatch.setattr(tabling, "run_items", killed_before_the_third_commit)
     with pytest.raises(KeyboardInterrupt):
-        jobs.table(NOBODY, str(modern), **where(tables), topics=TOPICS)
+        jobs.table(spark, str(modern), **where(tables), topics=TOPICS)
     logs = LogDirectory(modern)
     before = places(tables)
     assert 0 < len(before) < len(expected(logs))
     states: list[jobs.Progress] = []
-    result = jobs.table(NOBODY, str(modern), **where(tables), topics=TOPICS, progress=states.append)
+    result = jobs.table(spark, str(modern), **where(tables), topics=TOPICS, progress=states.append)
     assert places(tables) == expected(logs)
     assert result.total("rows") == len(expected(logs)) - len(before)
     assert [each.done for each in states] == sorted(each.done for each in states)
     assert len(states) > 2
     assert (states[-1].done, states[-1].done_bytes) == (states[-1].total, states[-1].total_bytes)
-    jobs_before = len(done_here)
-    again = jobs.table(NOBODY, str(modern), **where(tables), topics=TOPICS)
-    assert (again.resumed, again.total("rows"), len(done_here)) == (len(again.rows), 0, jobs_before)
+    jobs_before = len(items_of_jobs)
+    again = jobs.table(spark, str(modern), **where(tables), topics=TOPICS)
+    assert (again.resumed, again.total("rows"), len(items_of_jobs)) == (len(again.rows), 0, jobs_before)
     list(append_logs(tables.open(), [logs["orders", 0]], layout=Layout()))  # the command continues it as well
     assert places(tables) == expected(logs)
     assert tables.open().find_orphans(0) != []  # of the step that was killed
 
 
-def test_a_job_appends_what_is_new_of_a_cluster(tmp_path: Path, done_here: list[list[str]]) -> None:
+def test_a_job_appends_what_is_new_of_a_cluster(
+    tmp_path: Path, spark: SparkSession, items_of_jobs: list[list[str]]
+) -> None:
     tables = Tables("delta", tmp_path)
     with Broker(data_dir=tmp_path / "source") as broker, Client(broker.bootstrap_servers) as client:
         source = f"kafka://{broker.bootstrap_servers}"
@@ -113,7 +114,7 @@ def test_a_job_appends_what_is_new_of_a_cluster(tmp_path: Path, done_here: list[
         write(client, "other", 1)
         for partition in range(2):
             write(client, "orders", 20, partition)
-        first = jobs.table(NOBODY, f"{source}/orders", **where(tables), settings={"client.id": "copy"})
+        first = jobs.table(spark, f"{source}/orders", **where(tables), settings={"client.id": "copy"})
         assert [(row["start_offset"], row["end_offset"], row["rows"]) for row in first.rows] == [
             (0, 200, 200),
             (0, 200, 200),
@@ -122,7 +123,7 @@ def test_a_job_appends_what_is_new_of_a_cluster(tmp_path: Path, done_here: list[
         write(client, "orders", 5)
         write(client, "orders", 5)
         delete_records(broker, "orders", 230)
-        second = jobs.table(NOBODY, source, **where(tables), topics=["ord*"])
+        second = jobs.table(spark, source, **where(tables), topics=["ord*"])
         assert [(row["rows"], row["problem"]) for row in second.rows] == [
             (70, "retention deleted offsets 200 to 229 before they were appended"),
             (0, None),
@@ -133,11 +134,13 @@ def test_a_job_appends_what_is_new_of_a_cluster(tmp_path: Path, done_here: list[
         delete(broker, "orders")
         create(broker, "orders", 3)
         with pytest.raises(TableError, match="orders-0 ends at offset 0, before the table's offset 300; this is anoth"):
-            jobs.table(NOBODY, source, **where(tables), topics=["orders"])
+            jobs.table(spark, source, **where(tables), topics=["orders"])
 
 
 @pytest.mark.filterwarnings("ignore")  # of boto and its server
-def test_logs_in_an_object_store(object_store: ObjectStore, tmp_path: Path, done_here: list[list[str]]) -> None:
+def test_logs_in_an_object_store(
+    object_store: ObjectStore, tmp_path: Path, spark: SparkSession, items_of_jobs: list[list[str]]
+) -> None:
     """Tiered storage, then a pulled copy, which grows."""
     object_store.fs.mkdir("logs")
     objects = golden.extract_tiered(tmp_path / "objects")
@@ -145,7 +148,7 @@ def test_logs_in_an_object_store(object_store: ObjectStore, tmp_path: Path, done
     tiered = LogDirectory("tiered+s3://logs/tiered", **object_store.options)
     tables = Tables("delta", tmp_path)
     options: Any = {"storage": object_store.options}
-    jobs.table(NOBODY, "tiered+s3://logs/tiered", **where(tables), **options)
+    jobs.table(spark, "tiered+s3://logs/tiered", **where(tables), **options)
     assert places(tables) == expected(tiered, [topic for (topic, _), _ in tiered.items()])
     with Broker(data_dir=tmp_path / "source") as broker, Client(broker.bootstrap_servers) as client:
         create(broker, "pulled", 2)
@@ -153,13 +156,13 @@ def test_logs_in_an_object_store(object_store: ObjectStore, tmp_path: Path, done
         for _ in range(2):
             write(client, "pulled", 20)
             write(client, "pulled", 20, 1)
-            jobs.pull(NOBODY, f"kafka://{broker.bootstrap_servers}", "s3://logs/copy", groups=False, **options)
-            jobs.table(NOBODY, "s3://logs/copy", **where(tables), topics=["pulled"], **options)
+            jobs.pull(spark, f"kafka://{broker.bootstrap_servers}", "s3://logs/copy", groups=False, **options)
+            jobs.table(spark, "s3://logs/copy", **where(tables), topics=["pulled"], **options)
             assert places(tables) == expected(LogDirectory(tmp_path / "source"), ["pulled"])
 
 
 def test_a_topic_that_changes_while_the_job_runs_fails(
-    tmp_path: Path, done_here: list[list[str]], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spark: SparkSession, items_of_jobs: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables, run = Tables("delta", tmp_path), tabling.run_items
     with Broker(data_dir=tmp_path / "source") as broker, Client(broker.bootstrap_servers) as client:
@@ -174,13 +177,13 @@ def test_a_topic_that_changes_while_the_job_runs_fails(
 
         monkeypatch.setattr(tabling, "run_items", recreated)
         with pytest.raises(JobFailed, match=r"1 of 1 failed: orders-0: .*deleted and created again while the job ran"):
-            jobs.table(NOBODY, f"kafka://{broker.bootstrap_servers}", **where(tables))
+            jobs.table(spark, f"kafka://{broker.bootstrap_servers}", **where(tables))
     assert tables.read().num_rows == 0
 
 
 @pytest.mark.usefixtures("small")
 def test_a_damaged_partition_ends_before_the_damage_and_the_others_are_complete(
-    tables: Tables, own: Path, done_here: list[list[str]]
+    tables: Tables, own: Path, spark: SparkSession, items_of_jobs: list[list[str]]
 ) -> None:
     log = LogDirectory(own)["orders", 0]
     complete = expected(LogDirectory(own))
@@ -189,7 +192,7 @@ def test_a_damaged_partition_ends_before_the_damage_and_the_others_are_complete(
     data[len(data) // 2] ^= 0xFF
     path.write_bytes(data)
     with pytest.raises(JobFailed, match=r"table: 1 of 3 failed: orders-0: .*run the job again to continue") as failed:
-        jobs.table(NOBODY, str(own), **where(tables))
+        jobs.table(spark, str(own), **where(tables))
     assert [row["topic"] for row in failed.value.result.rows if row["problem"]] == ["orders"]
     found = [place for place in places(tables) if place[:2] == ("orders", 0)]
     assert 0 < len(found) < log.log_end_offset
@@ -199,28 +202,30 @@ def test_a_damaged_partition_ends_before_the_damage_and_the_others_are_complete(
     assert tables.open().find_orphans(0) == []
     data[len(data) // 2] ^= 0xFF
     path.write_bytes(data)
-    jobs.table(NOBODY, str(own), **where(tables))
+    jobs.table(spark, str(own), **where(tables))
     assert places(tables) == complete
 
 
 @pytest.mark.usefixtures("small")
 def test_a_compacted_topic_becomes_a_table_of_its_latest_values(
-    tables: Tables, modern: Path, done_here: list[list[str]], monkeypatch: pytest.MonkeyPatch
+    tables: Tables, modern: Path, spark: SparkSession, items_of_jobs: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kwire.spark.packing.MAX_PARTITION_BYTES", 10_000)
     monkeypatch.setattr(tabling, "MERGED_STEP_BYTES", 20_000)
     latest: dict[bytes | None, bytes | None] = {}
     for record in LogDirectory(modern)["compacted", 0].read(isolation="read_committed"):
         latest[record.key] = record.value
-    jobs.table(NOBODY, str(modern), **where(tables), topics=["compacted"], partitions=[0], merge_key=["key"])
-    assert len(done_here) > 1
+    jobs.table(spark, str(modern), **where(tables), topics=["compacted"], partitions=[0], merge_key=["key"])
+    assert len(items_of_jobs) > 1
     rows = tables.read()
     found = dict(zip(rows.column("key").to_pylist(), rows.column("value").to_pylist(), strict=True))
     assert found == {key: value for key, value in latest.items() if value is not None}
     assert rows.num_rows == len(found)
 
 
-def test_wrong_arguments_are_named(tmp_path: Path, modern: Path, done_here: list[list[str]]) -> None:
+def test_wrong_arguments_are_named(
+    tmp_path: Path, modern: Path, spark: SparkSession, items_of_jobs: list[list[str]]
+) -> None:
     target = str(tmp_path / "orders")
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"topics": "orders"}, "topics: expected a list of names and patterns, got the string 'orders'"),
@@ -233,12 +238,12 @@ def test_wrong_arguments_are_named(tmp_path: Path, modern: Path, done_here: list
     ]
     for given, message in wrong:
         with pytest.raises(OptionError, match=message):
-            jobs.table(NOBODY, str(modern), target, **given)
+            jobs.table(spark, str(modern), target, **given)
     with pytest.raises(OptionError, match="a cluster is read alone"):
-        jobs.table(NOBODY, [str(modern), "kafka://127.0.0.1:9"], target)
+        jobs.table(spark, [str(modern), "kafka://127.0.0.1:9"], target)
     with pytest.raises(LogError):
-        jobs.table(NOBODY, str(tmp_path / "nothing"), target)
-    assert done_here == []
+        jobs.table(spark, str(tmp_path / "nothing"), target)
+    assert items_of_jobs == []
 
 
 def test_tasks_of_spark_write_the_files(spark: SparkSession, modern: Path, tmp_path: Path) -> None:
@@ -251,33 +256,33 @@ def test_tasks_of_spark_write_the_files(spark: SparkSession, modern: Path, tmp_p
 
 
 def test_values_of_a_registry_become_structs(
-    tables: Tables, tmp_path: Path, registry: Registry, done_here: list[list[str]]
+    tables: Tables, tmp_path: Path, registry: Registry, spark: SparkSession, items_of_jobs: list[list[str]]
 ) -> None:
     """Each value by the schema that wrote it, read as the topic's latest."""
     values = [encode({"id": n}, registry, schema=41 + n % 2) for n in range(6)]
     logs = write_values(tmp_path / "logs", [value for value in values if value is not None])
-    jobs.table(NOBODY, str(logs), registry=str(tmp_path / "schemas"), **where(tables))
+    jobs.table(spark, str(logs), registry=str(tmp_path / "schemas"), **where(tables))
     assert tables.read().sort_by("offset").column("value").to_pylist() == [{"id": n, "note": None} for n in range(6)]
 
 
 def test_a_value_that_does_not_decode_fails_its_partition(
-    tables: Tables, tmp_path: Path, registry: Registry, done_here: list[list[str]]
+    tables: Tables, tmp_path: Path, registry: Registry, spark: SparkSession, items_of_jobs: list[list[str]]
 ) -> None:
     good = encode({"id": 1}, registry, topic="avro")
     assert good is not None
     logs = write_values(tmp_path / "logs", [good, b"plain text"])
     with pytest.raises(JobFailed, match="avro-0, offset 1: ") as failed:
-        jobs.table(NOBODY, str(logs), registry=registry, **where(tables))
+        jobs.table(spark, str(logs), registry=registry, **where(tables))
     assert "schema id" in str(failed.value)
 
 
-def test_small_partitions_share_files(tmp_path: Path, done_here: list[list[str]]) -> None:
+def test_small_partitions_share_files(tmp_path: Path, spark: SparkSession, items_of_jobs: list[list[str]]) -> None:
     """Also when one of them is damaged: it fails, and the others are complete."""
     logs = tmp_path / "logs"
     for partition in range(100):
         write_values(logs, [b"%d" % partition] * 3, partition=partition)
     tables = Tables("iceberg", tmp_path)
-    jobs.table(NOBODY, str(logs), **where(tables))
+    jobs.table(spark, str(logs), **where(tables))
     rows = tables.read()
     assert sorted(rows.column("value").to_pylist()) == sorted(b"%d" % n for n in range(100) for _ in range(3))
     table: Any = tables.open()
@@ -289,28 +294,28 @@ def test_small_partitions_share_files(tmp_path: Path, done_here: list[list[str]]
     path = logs / "avro-7" / f"{3:020}.log"
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     with pytest.raises(JobFailed, match=r"table: 1 of 100 failed: avro-7: "):
-        jobs.table(NOBODY, str(logs), **where(tables))
+        jobs.table(spark, str(logs), **where(tables))
     assert tables.read().num_rows == 399
     assert tables.open().find_orphans(0) == []
 
 
 def test_a_registry_requires_one_topic(
-    tables: Tables, modern: Path, registry: Registry, done_here: list[list[str]]
+    tables: Tables, modern: Path, registry: Registry, spark: SparkSession, items_of_jobs: list[list[str]]
 ) -> None:
     with pytest.raises(OptionError, match=r"registry: requires one topic or a subject, .*: orders, txn"):
-        jobs.table(NOBODY, str(modern), topics=["orders", "txn"], registry=registry, **where(tables))
+        jobs.table(spark, str(modern), topics=["orders", "txn"], registry=registry, **where(tables))
 
 
 def test_a_value_that_does_not_decode_becomes_a_dead_letter_and_keeps_its_key(
-    tables: Tables, tmp_path: Path, registry: Registry, done_here: list[list[str]]
+    tables: Tables, tmp_path: Path, registry: Registry, spark: SparkSession, items_of_jobs: list[list[str]]
 ) -> None:
     """A table merged by key: a tombstone deletes, a bad value does not."""
     first, second = encode({"id": 1}, registry, topic="avro"), encode({"id": 2}, registry, topic="avro")
     logs = write_values(tmp_path / "logs", [first, b"plain text", second, None], keys=[b"a", b"b", b"c", b"c"])
     given: dict[str, Any] = {**where(tables), "registry": registry, "merge_key": ["key"]}
     with pytest.raises(OptionError, match="mode: with permissive, values that cannot be decoded are null, which del"):
-        jobs.table(NOBODY, str(logs), **given, mode="permissive")
-    jobs.table(NOBODY, str(logs), **given, mode="deadletter", schema="union")
+        jobs.table(spark, str(logs), **given, mode="permissive")
+    jobs.table(spark, str(logs), **given, mode="deadletter", schema="union")
     rows = tables.read().sort_by("offset").select(["key", "value", "value_error", "value_bytes"]).to_pylist()
     assert rows[0] == {"key": b"a", "value": {"id": 1, "note": None}, "value_error": None, "value_bytes": None}
     assert (rows[1]["key"], rows[1]["value"], rows[1]["value_bytes"]) == (b"b", None, b"plain text")
@@ -318,6 +323,8 @@ def test_a_value_that_does_not_decode_becomes_a_dead_letter_and_keeps_its_key(
     assert len(rows) == 2
 
 
-def test_options_of_decoding_require_a_registry(tables: Tables, modern: Path, done_here: list[list[str]]) -> None:
+def test_options_of_decoding_require_a_registry(
+    tables: Tables, modern: Path, spark: SparkSession, items_of_jobs: list[list[str]]
+) -> None:
     with pytest.raises(OptionError, match="mode: requires registry"):
-        jobs.table(NOBODY, str(modern), **where(tables), topics=["orders"], mode="deadletter")
+        jobs.table(spark, str(modern), **where(tables), topics=["orders"], mode="deadletter")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
+import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ pytest.importorskip("confluent_kafka")
 
 from tests.spark.live.test_sink import batch, create, options, values, write
 from tests.spark.live.test_source import Cluster
-from tests.waiting import HANG_MS, HANG_S
+from tests.waiting import HANG_MS
 from tools.kafka import free_port
 
 from kwire.spark.live.options import parse_options
@@ -95,25 +96,24 @@ def test_a_broker_that_returns_in_time_loses_and_duplicates_no_row(tmp_path: Pat
         found = offsets(servers, 0, 1500, **{"default.api.timeout.ms": str(HANG_MS)})
         assert next(found) == 0
         first.stop()
-    started = threading.Event()
 
-    def come_back() -> None:
-        time.sleep(0.7)  # mostly after the first attempt to write; before it, the test proves less and passes
-        with Broker(**kept):
-            started.set()
-            ended.wait(HANG_S)
+    def come_back() -> Broker:
+        with socket.create_server(("127.0.0.1", port)) as nobody:
+            for _ in range(2):  # attempts of the write that fail
+                nobody.accept()[0].close()
+        broker = Broker(**kept)
+        broker.start()
+        return broker
 
-    ended = threading.Event()
-    thread = threading.Thread(target=come_back)
-    thread.start()
-    try:
-        write(batch(value=pa.array(rows[1500:])), given)  # starts while the broker is down
-        assert started.is_set()
-        assert list(found) == list(range(1, 1500))
-        assert values(servers, "t") == rows
-    finally:
-        ended.set()
-        thread.join()
+    with ThreadPoolExecutor() as pool:
+        coming = pool.submit(come_back)
+        write(batch(value=pa.array(rows[1500:])), given)
+        broker = coming.result()
+        try:
+            assert list(found) == list(range(1, 1500))
+            assert values(servers, "t") == rows
+        finally:
+            broker.stop()
 
 
 def test_a_write_without_a_broker_ends_at_its_timeout(broker: Broker) -> None:

@@ -90,6 +90,17 @@ def test_options_set_the_start_and_end_offsets(modern: Path) -> None:
     assert offsets(modern, subscribe="trimmed") == {"trimmed-0": (555, 1199, 645)}
 
 
+@pytest.mark.parametrize(("more", "count"), [(-1, 2), (0, 1), (1, 1)])
+def test_a_task_of_a_batch_query_is_filled_to_its_limit(modern: Path, more: int, count: int) -> None:
+    logs = [log for log in LogDirectory(modern).values() if len(log.segments) == 1 and log.size_bytes > 1000][:2]
+    assign = json.dumps(
+        {topic: [log.partition for log in logs if log.topic == topic] for topic in {each.topic for each in logs}}
+    )
+    cost = 100
+    limit = sum(log.size_bytes + cost for log in logs) + more
+    assert len(tasks(modern, assign=assign, maxPartitionBytes=limit, openCostInBytes=cost)) == count
+
+
 def test_offset_maps_must_name_every_partition(modern: Path) -> None:
     with pytest.raises(OptionError, match=r"Specified: \[orders-0\] Assigned: \[orders-0, orders-1, orders-2\]"):
         tasks(modern, subscribe="orders", startingOffsets='{"orders":{"0":100}}')
