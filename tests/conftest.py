@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import sys
@@ -59,6 +60,31 @@ class MissingClient(MetaPathFinder):
 
 
 sys.meta_path.append(MissingClient())
+
+
+# The allocators of C and Arrow keep what tests have freed: workers reached 1.6 GB, of which they used 0.3.
+FREED_BYTES = 64 << 20
+malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
+resident_bytes = 0
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logfinish() -> None:
+    """Return freed memory to the system where the process has grown."""
+    global resident_bytes
+    if malloc_trim is not None and memory_bytes() > resident_bytes + FREED_BYTES:
+        malloc_trim(0)
+        if arrow := sys.modules.get("pyarrow"):
+            arrow.default_memory_pool().release_unused()
+        resident_bytes = memory_bytes()
+
+
+def memory_bytes() -> int:
+    """Return the resident memory of this process; 0 on systems without /proc."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
 
 
 @pytest.hookimpl(wrapper=True)

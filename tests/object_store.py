@@ -68,7 +68,7 @@ def aws_process(*buckets: str) -> Iterator[str]:
 def serve_object_store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
     """Serve an empty store. Skips if moto or s3fs is missing."""
     moto = pytest.importorskip("moto.server", reason="needs moto[server] for S3 on loopback")
-    pytest.importorskip("s3fs", reason="needs kwire[s3]")
+    s3fs = pytest.importorskip("s3fs", reason="needs kwire[s3]")
     from aiobotocore.httpsession import AIOHTTPSession  # type: ignore[import-untyped]
 
     for name in (*VARIABLES, *PROXIES):
@@ -93,3 +93,4 @@ def serve_object_store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]
         yield store
     finally:
         server.stop()
+        s3fs.S3FileSystem.clear_instance_cache()  # each holds 20 MB of botocore's models, and its endpoint is gone
