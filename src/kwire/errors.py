@@ -65,9 +65,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" (did you mean '{by_lower[close[0]]}'?)" if close else ""
 
 
-def counted(number: int, what: str) -> str:
-    """Return `1 byte`, `2 bytes`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return `1 byte`, `2 bytes`. many: the plural, by default with an s."""
+    return f"{number} {one}" if number == 1 else f"{number} {many or f'{one}s'}"
 
 
 def render_path(path: Path) -> str:

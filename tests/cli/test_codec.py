@@ -63,8 +63,8 @@ def test_an_undecodable_body_suggests_another_release(kwire: Call) -> None:
     body = (*body, "02000000000000000100000000000000020200000004000000000000050000000000000258000000")
     result = kwire("decode", *body)
     assert result.code == 1
-    assert result.err.endswith("the body fits Kafka 3.9.1 to 4.0.2; try --kafka 4.0.2\n")
-    assert kwire("decode", *body, "--kafka", "4.0.2").code == 0
+    assert result.err.endswith("the body fits Kafka 3.9.1 to 4.0.2; try --kafka-version 4.0.2\n")
+    assert kwire("decode", *body, "--kafka-version", "4.0.2").code == 0
 
 
 @pytest.mark.parametrize("text", ["0003 0009", "0x0003,0x0009", "00:03:00:09", " 00\n03 00 09 "])
@@ -190,7 +190,7 @@ def test_encoding_errors_give_the_reason(
         (("MetadataRequest", "--version", "9", "there", "--hex", "00"), "mutually exclusive"),
         (("MetadataRequest", "--version", "9", "/nowhere/at/all"), "No such file"),
         (("missing.json", "--version", "9", "--hex", "00"), "missing.json"),
-        (("MetadataRequest", "--version", "9", "--kafka", "1.0", "--hex", "00"), "1.0"),
+        (("MetadataRequest", "--version", "9", "--kafka-version", "1.0", "--hex", "00"), "1.0"),
     ],
 )
 def test_wrong_usage_has_exit_code_2(kwire: Call, arguments: tuple[str, ...], problem: str) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -50,6 +52,14 @@ def test_the_version_names_the_package_and_the_level_of_its_kernels(kwire: Calla
         ("log", "report", "{data}"),
         ("log", "report", "{data}", "-o", "/nowhere/at/all/report.html"),
         ("log", "report", "{data}", "-o", "{empty}"),
+        ("log", "export", "{data}", "-o", "{file}/out"),
+        ("log", "export", "{data}", "-o", "{file}/out.parquet"),
+        ("log", "convert", "{data}", "--codec", "gzip", "-o", "{file}/out"),
+        ("log", "compact", "{data}", "--topic", "orders", "-o", "{file}/new/out"),
+        ("log", "repair", "{data}", "-o", "{file}/new/out"),
+        ("log", "index", "{data}", "-o", "{file}/new/out"),
+        ("capture", "/nowhere/at/all.pcap"),
+        ("capture", "{file}", "/nowhere/at/all.pcap"),
     ],
     ids=" ".join,
 )
@@ -57,7 +67,10 @@ def test_wrong_usage_has_exit_code_2_and_one_message(
     arguments: tuple[str, ...], kwire: Callable, kafka_logs: dict[str, Path], tmp_path: Path
 ) -> None:
     data = kafka_logs["modern"] / "data"
-    result = kwire(*(argument.format(data=data, empty=tmp_path) for argument in arguments))
+    (tmp_path / "file").touch()
+    (tmp_path / "empty").mkdir()
+    places = {"data": data, "empty": tmp_path / "empty", "file": tmp_path / "file"}
+    result = kwire(*(argument.format(**places) for argument in arguments))
     assert result.code == 2
     assert result.err.strip()
     assert "Traceback" not in result.err
@@ -204,3 +217,14 @@ main()
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # shells ignore it in the background
     )
     assert (done.returncode, done.stderr) == (code, message)
+
+
+def test_a_command_does_not_wait_for_a_port_where_nobody_listens(kwire: Callable) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    for words in (("log", "ls"), ("group",), ("log", "dump")):
+        started = time.monotonic()
+        result = kwire(*words, f"kafka://127.0.0.1:{port}")
+        assert time.monotonic() - started < 30  # clients try for 60 s
+        assert (result.code, result.out) == (2, "")
+        assert result.err == f"kwire: 127.0.0.1:{port}: cannot connect: Connection refused\n"

@@ -113,3 +113,20 @@ def test_help_examples_that_start_a_process_or_read_a_jar_parse() -> None:
         words = max((words for words in COMMANDS if example.startswith(f"{words} ")), key=len)
         arguments = shlex.split(example.removeprefix(words))
         COMMANDS[words].make_context(words, arguments, resilient_parsing=False)
+
+
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [
+        ("capture", "kwire capture [OPTIONS] FILE..."),
+        ("log ls", "kwire log ls [OPTIONS] PATH"),
+        ("log dump", "kwire log dump [OPTIONS] PATH..."),
+        ("log adopt", "kwire log adopt [OPTIONS] DIR..."),
+        ("schema docs", "kwire schema docs [OPTIONS] [PATH...]"),
+        ("decode", "kwire decode [OPTIONS] NAME [FILE|-]"),
+    ],
+)
+def test_the_usage_line_shows_what_is_required_and_what_may_be_repeated(
+    command: str, usage: str, kwire: Callable
+) -> None:
+    assert kwire(*command.split(), "--help").out.splitlines()[0] == f"Usage: {usage}"

@@ -43,8 +43,9 @@ def test_a_directory_that_cannot_be_created_is_a_one_line_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()
-    assert run(["serve", "--port", "0", "--data-dir", str(tmp_path / "file" / "data")]) == 1
-    assert capsys.readouterr().err == f"kwire: {tmp_path}/file/data: cannot be created: Not a directory\n"
+    assert run(["serve", "--port", "0", "--data-dir", str(tmp_path / "file" / "data")]) == 2
+    told = f"kwire: {tmp_path}/file/data: cannot be created: {tmp_path}/file is not a directory\n"
+    assert capsys.readouterr().err == told
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -138,12 +139,12 @@ def test_serve_without_a_directory_warns_that_data_is_temporary() -> None:
         (["--topic", "orders:"], 2, "--topic 'orders:': expected NAME or NAME:PARTITIONS"),
         (["--topic", "orders:0"], 2, "--topic 'orders:0': expected NAME or NAME:PARTITIONS"),
         (["--topic", "a b"], 1, "Topic name is invalid"),
-        (["--config-file", "/nowhere/server.properties"], 1, "cannot be read"),
+        (["--config-file", "/nowhere/server.properties"], 2, "cannot be read"),
         (["--host", "300.1.2.3"], 2, "cannot listen on"),
         (["--user", "alice"], 2, "--user alice: no password; set KWIRE_USER_ALICE_PASSWORD or --password-file"),
         (["--user", "a.b", "--user", "a_b"], 2, "several users share KWIRE_USER_A_B_PASSWORD"),
         (["--user", "a", "--user", "b", "--password-file", "x"], 2, "expected one per --user, found 1 for 2"),
-        (["--user", "a", "--password-file", "/nowhere/password"], 1, "/nowhere/password: cannot be read"),
+        (["--user", "a", "--password-file", "/nowhere/password"], 2, "/nowhere/password: cannot be read"),
         (["-c", "ssl.key.password=hidden"], 2, "secrets on a command line are visible to others"),
         (["-c", "users=hidden"], 2, "secrets on a command line are visible to others"),
         (["-c", "sasl_jaas_config=hidden"], 2, "secrets on a command line are visible to others"),

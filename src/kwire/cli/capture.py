@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, add_command
 from kwire.cli.options import FormatOption
 from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.errors import OptionError, counted
 from kwire.pages.quantities import bytes_text, time_text
 
 if TYPE_CHECKING:
@@ -121,15 +123,21 @@ def capture(
     else:
         write_rows(rows(), EXCHANGES, format)
     if counts.packets and counts.not_tcp == counts.packets:
-        terminal.warn(f"no TCP over IP in {counts.packets} packets ({counts.fragments} are IP fragments)")
+        terminal.warn(
+            f"no TCP over IP in {counted(counts.packets, 'packet')} ({counted(counts.fragments, 'IP fragment')})"
+        )
     elif counts.lost_bytes or counts.fragments:
-        terminal.warn(f"{counts.lost_bytes} bytes outside of frames; {counts.fragments} IP fragments ignored")
+        ignored = counted(counts.fragments, "IP fragment")
+        terminal.warn(f"{counted(counts.lost_bytes, 'byte')} outside of frames; {ignored} ignored")
     return found
 
 
 def _exchanges(files: list[str], ports: list[int], counts: CaptureCounts) -> Iterator[tuple[str, Exchange]]:
     from kwire.capture import read_capture
 
+    for file in files:
+        if "://" not in file and not os.path.exists(file):
+            raise OptionError(f"{file}: no such file or directory")
     for file in files:
         for exchange in read_capture(file, ports=ports, counts=counts):
             yield file, exchange

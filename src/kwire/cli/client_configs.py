@@ -14,6 +14,8 @@ __all__ = ["CLUSTER", "client_configs", "is_cluster", "read_properties"]
 CLUSTER = "kafka://"
 """Begin of a path that is a cluster; kwire.client.address, which parses it, takes long to import."""
 
+CONNECT_S = 2.0
+
 
 def is_cluster(path: str) -> bool:
     """Return whether a path is the URL of a cluster; the case of a scheme does not matter."""
@@ -23,8 +25,8 @@ def is_cluster(path: str) -> bool:
 def client_configs(path: str, configs: Sequence[str] | None, config_file: str | None) -> dict[str, object]:
     """Return the client configs of --config-file and -c; -c takes precedence.
 
-    path: what they are for. Raises OptionError unless it is a kafka:// URL, for a secret in -c, and for a file that
-    cannot be read; messages never contain a value.
+    path: what they are for. Raises OptionError unless it is a kafka:// URL of servers that listen, for a secret in
+    -c, and for a file that cannot be read; messages never contain a value.
     """
     if not is_cluster(path):
         if given := "--config" if configs else "--config-file" if config_file else None:
@@ -35,7 +37,30 @@ def client_configs(path: str, configs: Sequence[str] | None, config_file: str | 
     for text in configs or ():
         name, value = _pair(text)
         found[name] = value
+    _check_listening(path)
     return found
+
+
+def _check_listening(path: str) -> None:
+    """Raise OptionError if nobody listens at any of the servers: a wrong port.
+
+    Clients try again for default.api.timeout.ms (a minute), as brokers come back. All other failures are theirs.
+    """
+    import socket
+
+    from kwire.client.address import ClusterAddress
+
+    refused = ""
+    for host, port in ClusterAddress.parse(path).servers:
+        try:
+            socket.create_connection((host, port), CONNECT_S).close()
+        except ConnectionRefusedError as error:
+            refused = f"{host}:{port}: cannot connect: {error.strerror}"
+        except OSError:
+            return
+        else:
+            return
+    raise OptionError(refused)
 
 
 def _show_warnings() -> None:

@@ -16,7 +16,7 @@ from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, add_command
 from kwire.cli.options import Dialect, DialectOption, FormatOption, MessageName, Release
 from kwire.cli.rows import Format, Row, write_rows
-from kwire.errors import EncodeError, OptionError, render_path
+from kwire.errors import EncodeError, OptionError, counted, render_path
 from kwire.pages.escaping import json_line, printable
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _suggest_release(cls: Any, data: bytes, version: int) -> None:
     known = cls.__name__ in registry.names() and cls is registry.get(cls.__name__)
     fitting = registry.fitting(cls.__name__, data, version) if known else []
     if fitting:
-        terminal.warn(f"the body fits Kafka {registry.runs(fitting)}; try --kafka {fitting[0]}")
+        terminal.warn(f"the body fits Kafka {registry.runs(fitting)}; try --kafka-version {fitting[0]}")
 
 
 def encode(
@@ -213,7 +213,7 @@ def _write_message(value: Any, cls: Any, version: int, framed: bool, format: For
     unknown = sum(_unknown_fields(value))
     print("\n".join(_indented(shown, "")) if format is Format.TABLE else json_line(shown))
     if unknown:
-        terminal.warn(f"{unknown} unknown tagged fields are not part of Kafka's JSON; --annotate shows them")
+        terminal.warn(f"not part of Kafka's JSON: {counted(unknown, 'unknown tagged field')}; --annotate shows them")
 
 
 def _unknown_fields(value: Any) -> Iterator[int]:

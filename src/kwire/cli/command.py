@@ -43,6 +43,15 @@ P = ParamSpec("P")
 class Command(TyperCommand):
     """A command whose epilog is its examples, one per line."""
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words of the usage line: NAME for an argument, [NAME] without need, NAME... for several."""
+        pieces = ["[OPTIONS]"]
+        for each in self.get_params(ctx):
+            if each.param_type_name == "argument":
+                name = f"{each.metavar or str(each.name).upper()}{'...' if each.nargs == -1 else ''}"
+                pieces.append(name if each.required else f"[{name}]")
+        return pieces
+
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples as a section, one per line."""
         if self.epilog:

@@ -15,7 +15,7 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, add_command, add_group, if_interrupted, new_group
 from kwire.cli.options import ClientConfigFile, ClientConfigs, FormatOption, LogPath, Partitions, SkipMissing, Topics
-from kwire.cli.rows import Column, Format, write_rows
+from kwire.cli.rows import TOPIC, Column, Format, write_rows
 from kwire.errors import OptionError
 from kwire.pages.quantities import bytes_text
 
@@ -98,14 +98,14 @@ SECRET = re.compile(
     re.IGNORECASE,
 )
 APPENDED = (
-    Column(key="topic", heading="TOPIC"),
+    TOPIC,
     Column(key="partition", heading="PARTITION", right=True),
     Column(key="rows", heading="ROWS", right=True),
     Column(key="start_offset", heading="FROM", right=True),
     Column(key="end_offset", heading="TO", right=True),
 )
 OFFSETS = (
-    Column(key="topic", heading="TOPIC"),
+    TOPIC,
     Column(key="partition", heading="PARTITION", right=True),
     Column(key="start_offset", heading="FROM", right=True),
     Column(key="end_offset", heading="TO", right=True),

@@ -90,7 +90,8 @@ ClientConfigFile = Annotated[
 ]
 MessageName = Annotated[str, typer.Argument(metavar="NAME", help="Message name, or definition file.")]
 Release = Annotated[
-    str | None, typer.Option("--kafka", metavar="RELEASE", help="Definition of this Kafka release, such as 3.9.1.")
+    str | None,
+    typer.Option("--kafka-version", metavar="RELEASE", help="Definition of this Kafka release, such as 3.9.1."),
 ]
 DialectOption = Annotated[
     Dialect,

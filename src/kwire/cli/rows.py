@@ -1,7 +1,8 @@
 """Rows to standard output: a table, a JSON array or JSON lines. All of them stream.
 
 The column widths of a table come from its header and first rows, so a log of any size can be printed while it is read.
-A later, wider cell shifts its own line. Lines are cut to the width of a terminal, and never in a pipe.
+A later, wider cell shifts its own line. In a terminal that is too narrow, optional columns are left out, names are
+shortened, and lines that are still too long are cut; never in a pipe.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from typing import Any
 from kwire.cli import terminal
 from kwire.pages.escaping import json_line, printable
 
-__all__ = ["Column", "Format", "write_rows"]
+__all__ = ["TOPIC", "Column", "Format", "write_rows"]
 
 LOOK_AHEAD = 200  # rows that determine the widths
 MAX_WIDTH = 48  # cells that a column is padded to
+SPACE = "  "
+NAME_WIDTH = 16  # cells that a name keeps in a narrow terminal
 
 Row = dict[str, Any]
 
@@ -34,13 +37,21 @@ class Format(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of a table: its heading, and its value by key or by `pick(row)`. show: value to text."""
+    """A column of a table: its heading, and its value by key or by `pick(row)`. show: value to text.
+
+    In a terminal that is too narrow: optional: is left out; is_name: its text is shortened.
+    """
 
     heading: str
     key: str = ""
     pick: Callable[[Row], Any] | None = None
     show: Callable[[Any], str] = str
     right: bool = False
+    optional: bool = False
+    is_name: bool = False
+
+
+TOPIC = Column(key="topic", heading="TOPIC", is_name=True)
 
 
 def write_rows(rows: Iterable[Row], columns: Sequence[Column], format: Format, *, live: bool = False) -> None:
@@ -65,20 +76,60 @@ def write_rows(rows: Iterable[Row], columns: Sequence[Column], format: Format, *
 
 
 def _write_table(rows: Iterable[Row], columns: Sequence[Column], *, live: bool) -> None:
-    cells = ([_cell(column, row) for column in columns] for row in rows)
-    first = list(itertools.islice(cells, 1 if live else LOOK_AHEAD))
+    rows = iter(rows)
+    first = list(itertools.islice(rows, 1 if live else LOOK_AHEAD))
     if not first:
         return
-    widths = [
-        min(max(_cells(column.heading), *(_cells(line[i]) for line in first)), MAX_WIDTH)
-        for i, column in enumerate(columns)
-    ]
     limit = terminal.width()
-    sys.stdout.write(terminal.bold(_line([c.heading for c in columns], columns, widths, limit)) + "\n")
-    for line in itertools.chain(first, cells):
-        sys.stdout.write(_line(line, columns, widths, limit) + "\n")
+    widths = {
+        column.heading: min(max(_cells(column.heading), *(_cells(_cell(column, row)) for row in first)), MAX_WIDTH)
+        for column in columns
+    }
+    shown = columns if limit is None else _fit(columns, widths, limit)
+    if limit is not None and (left_out := [column.heading for column in columns if column not in shown]):
+        terminal.warn(f"{limit} columns are too few for {', '.join(left_out)}; --format json has all values")
+    sizes = [widths[column.heading] for column in shown]
+    sys.stdout.write(terminal.bold(_line([column.heading for column in shown], shown, sizes, limit)) + "\n")
+    for row in itertools.chain(first, rows):
+        cells = [_cell(column, row) for column in shown]
+        if limit is not None:
+            cells = [
+                _shortened(cell, size) if column.is_name else cell
+                for cell, column, size in zip(cells, shown, sizes, strict=True)
+            ]
+        sys.stdout.write(_line(cells, shown, sizes, limit) + "\n")
         if live:
             sys.stdout.flush()
+
+
+def _fit(columns: Sequence[Column], widths: dict[str, int], limit: int) -> Sequence[Column]:
+    """Return the columns that a terminal has space for; sets the widths of names."""
+
+    def excess(shown: Sequence[Column]) -> int:
+        narrow = (min(widths[each.heading], NAME_WIDTH) if each.is_name else widths[each.heading] for each in shown)
+        return sum(narrow) + len(SPACE) * (len(shown) - 1) - limit
+
+    shown = list(columns)
+    while excess(shown) > 0 and (optional := [each for each in shown if each.optional]):
+        shown.remove(optional[-1])
+    free = max(-excess(shown), 0)
+    for column in shown:
+        if column.is_name and widths[column.heading] > NAME_WIDTH:
+            wanted = widths[column.heading] - NAME_WIDTH
+            widths[column.heading] = NAME_WIDTH + min(wanted, free)
+            free -= min(wanted, free)
+    return shown
+
+
+def _shortened(name: str, width: int) -> str:
+    """Return a name with `…` in place of its middle if it is wider: beginnings and ends tell names apart."""
+    if _cells(name) <= width:
+        return name
+    from rich.cells import set_cell_size
+
+    half = (width - 1) // 2
+    end = set_cell_size(name[::-1], half)[::-1]
+    return set_cell_size(name, width - 1 - half) + "…" + end
 
 
 def _cell(column: Column, row: Row) -> str:
@@ -87,7 +138,7 @@ def _cell(column: Column, row: Row) -> str:
 
 
 def _line(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], limit: int | None) -> str:
-    return _cut("  ".join(_padded(cells, columns, widths)).rstrip(), limit)
+    return _cut(SPACE.join(_padded(cells, columns, widths)).rstrip(), limit)
 
 
 def _padded(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> Iterator[str]:

@@ -18,7 +18,7 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, add_command
-from kwire.errors import LogError, OptionError, counted
+from kwire.errors import OptionError, counted
 
 if TYPE_CHECKING:
     from kwire.broker.node import Node
@@ -158,7 +158,10 @@ def run_broker(
 ) -> int:
     """Run a broker until a signal, or what else is asked for."""
     from kwire.broker import Broker
+    from kwire.storage.staged_directory import check_writable
 
+    if data_dir is not None:
+        check_writable(data_dir)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores it
@@ -238,7 +241,7 @@ def _properties(path: str) -> dict[str, str]:
     try:
         given = parse_properties(Path(path).read_bytes())
     except OSError as error:
-        raise LogError(f"cannot be read: {error.strerror}", path) from None
+        raise OptionError(f"{path}: cannot be read: {error.strerror}") from None
     if "users" in given:
         raise OptionError(f"{path}: users is not supported in a file; set sasl.jaas.config, or use --user")
     unknown = [name for name in given if not is_known(name)]
@@ -250,7 +253,7 @@ def _properties(path: str) -> dict[str, str]:
 def passwords_of(users: list[str], files: list[str], environment: Mapping[str, str]) -> dict[str, str]:
     """Return the password of each user, from its file or its environment variable.
 
-    Raises OptionError, LogError with the user or the file, never with a password.
+    Raises OptionError with the user or the file, never with a password.
     """
     if files and len(files) != len(users):
         raise OptionError(f"--password-file: expected one per --user, found {len(files)} for {len(users)}")
@@ -274,10 +277,10 @@ def passwords_of(users: list[str], files: list[str], environment: Mapping[str, s
 
 
 def _first_line(path: str) -> str:
-    """Return the first line of a file without its line break. Raises LogError."""
+    """Return the first line of a file without its line break. Raises OptionError."""
     try:
         return Path(path).read_text("utf-8").partition("\n")[0].removesuffix("\r")
     except OSError as error:
-        raise LogError(f"cannot be read: {error.strerror}", path) from None
+        raise OptionError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise LogError("not UTF-8 text", path) from None
+        raise OptionError(f"{path}: not UTF-8 text") from None

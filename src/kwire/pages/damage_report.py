@@ -6,6 +6,7 @@ import datetime
 from collections import Counter
 from collections.abc import Sequence
 
+from kwire.errors import counted
 from kwire.log.damage import Damage, Severity
 from kwire.log.verify import DirectoryFindings, PartitionFindings
 from kwire.pages.charts import HEIGHT, rect, svg
@@ -128,7 +129,8 @@ def _strip(found: PartitionFindings, damages: Sequence[Damage]) -> Markup:
                 span = max(width, MIN_MARK)
                 marks.append(rect(x, 78, span, 22, f"{name}: {each.cause}", f"hit s{each.severity.value}"))
         x += width + gap
-    title = f"{found.log.topic}-{found.log.partition}: {len(damages)} findings in {len(found.segments)} segments"
+    findings, segments = counted(len(damages), "finding"), counted(len(found.segments), "segment")
+    title = f"{found.log.topic}-{found.log.partition}: {findings} in {segments}"
     return join(
         element("div", f"{found.log.topic}-{found.log.partition}", class_="name"),
         svg(100, title, *blocks, *marks, class_="segments"),

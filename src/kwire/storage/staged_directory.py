@@ -11,7 +11,7 @@ import os
 from kwire.errors import LogError, OptionError
 from kwire.storage.file_system import FileSystem
 
-__all__ = ["StagedDirectory", "check_empty", "check_target", "remove_tree"]
+__all__ = ["StagedDirectory", "check_empty", "check_target", "check_writable", "remove_tree"]
 
 
 class StagedDirectory:
@@ -43,14 +43,28 @@ class StagedDirectory:
 def check_target(directory: str) -> None:
     """Raise OptionError unless a directory can be created: it is missing or empty, and its parent exists."""
     check_empty(directory)
-    if not os.path.isdir(os.path.dirname(os.path.abspath(directory))):
-        raise OptionError(f"{os.path.dirname(os.path.abspath(directory))}: no such directory")
+    parent = os.path.dirname(os.path.abspath(directory))
+    if not os.path.isdir(parent):
+        raise OptionError(f"{parent}: no such directory")
+    check_writable(parent)
 
 
 def check_empty(directory: str) -> None:
-    """Raise OptionError unless a directory is missing or empty."""
+    """Raise OptionError unless a directory is missing or empty, and can be created."""
     if os.path.lexists(directory) and not (os.path.isdir(directory) and not os.listdir(directory)):
         raise OptionError(f"{directory}: not an empty directory")
+    check_writable(directory)
+
+
+def check_writable(path: str) -> None:
+    """Raise OptionError unless a directory can be written, or created if it is missing."""
+    place = os.path.abspath(path)
+    while not os.path.lexists(place):
+        place = os.path.dirname(place)
+    if not os.path.isdir(place):
+        raise OptionError(f"{path}: cannot be created: {place} is not a directory")
+    if not os.access(place, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise OptionError(f"{path}: cannot be written: no permission to write in {place}")
 
 
 def remove_tree(files: FileSystem, directory: str) -> None:

@@ -126,7 +126,7 @@ def test_a_wrong_name_or_config_is_wrong_usage(served: tuple[str, Path], kwire: 
 
 def test_a_broker_that_does_not_respond_is_an_error(kwire: Kwire) -> None:
     result = kwire("log", "ls", "kafka://127.0.0.1:1", "-c", "default.api.timeout.ms=300")
-    assert result.code == 1
+    assert result.code == 2
     assert "127.0.0.1:1: cannot connect: Connection refused" in result.err
 
 

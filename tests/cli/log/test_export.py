@@ -53,7 +53,7 @@ def test_a_name_with_a_file_suffix_is_a_directory_only_with_a_format_option(
     arguments = ["log", "export", source, "--topic", "trimmed", "-o"]
     assert run([*arguments, str(tmp_path / "x.csv")]) == 2
     assert ".csv is not an export format; name a file .parquet, .arrow or .jsonl" in capsys.readouterr().err
-    assert run([*arguments, str(tmp_path / "x.csv"), "--as", "parquet"]) == 0
+    assert run([*arguments, str(tmp_path / "x.csv"), "--file-format", "parquet"]) == 0
     assert (tmp_path / "x.csv" / "trimmed" / "partition=0" / "records.parquet").is_file()
     assert run([*arguments, str(tmp_path / "backup.2024")]) == 0
     assert (tmp_path / "backup.2024").is_dir()
@@ -62,7 +62,7 @@ def test_a_name_with_a_file_suffix_is_a_directory_only_with_a_format_option(
 def test_an_interrupted_export_continues_with_the_remaining_records(
     source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["log", "export", source, "--topic", "txn", "--as", "jsonl", "--base64", "--format", "json"]
+    arguments = ["log", "export", source, "--topic", "txn", "--file-format", "jsonl", "--base64", "--format", "json"]
     assert run([*arguments, "-o", str(tmp_path / "whole")]) == 0
     rows = json.loads(capsys.readouterr().out)
 
@@ -98,7 +98,7 @@ def test_an_interrupted_export_continues_with_the_remaining_records(
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["-o", "x.parquet", "--as", "jsonl"],
+        ["-o", "x.parquet", "--file-format", "jsonl"],
         ["-o", "x.parquet", "--base64"],
         ["-o", "nowhere/out"],
         ["-o", "x.csv"],

@@ -34,7 +34,7 @@ def test_no_findings_print_nothing_with_exit_code_0(kwire: Callable, sources: Ca
     sources(message(A), message(A, validVersions="0-4"))
     result = kwire("schema", "diff", "old", "new")
     assert (result.code, result.out) == (0, "")
-    assert result.err == "kwire: 0 violations, 0 notes, 1 definitions\n"
+    assert result.err == "kwire: 0 violations, 0 notes, 1 definition\n"
 
 
 def test_violations_are_listed_under_their_message(kwire: Callable, sources: Callable) -> None:
@@ -48,7 +48,7 @@ def test_violations_are_listed_under_their_message(kwire: Callable, sources: Cal
         ' keep it; a new version may omit it ("versions": "0-3") [V-23]',
         "  new/Order.json:12: note: Order.Tagged0: tag 0 added to versions 1-3; old readers skip it [V-40]",
     ]
-    assert result.err == "kwire: 1 violations, 2 notes, 1 definitions\n"
+    assert result.err == "kwire: 1 violation, 2 notes, 1 definition\n"
 
 
 def test_notes_alone_have_exit_code_0(kwire: Callable, sources: Callable) -> None:

@@ -97,7 +97,7 @@ def test_wrong_usage_has_exit_code_2(kwire: Call, tmp_path: Path) -> None:
         ("check", tmp_path),
         ("show", "FetchReqest"),
         ("show", "FetchRequest", "--version", "99"),
-        ("show", "FetchRequest", "--kafka", "0.1"),
+        ("show", "FetchRequest", "--kafka-version", "0.1"),
         ("show", tmp_path / "gone.json"),
         ("size", "FetchRequest", "--version", "99"),
         ("generate", tmp_path, "-o", tmp_path / "out"),
@@ -140,7 +140,7 @@ def test_show_prints_one_version_in_wire_order(kwire: Call) -> None:
 
 
 def test_show_accepts_a_release_or_a_file(kwire: Call, orders: Path) -> None:
-    assert "versions 0-12" in kwire("schema", "show", "FetchRequest", "--kafka", "2.8.2").out
+    assert "versions 0-12" in kwire("schema", "show", "FetchRequest", "--kafka-version", "2.8.2").out
     assert kwire("schema", "show", orders / "Order.json").out.startswith("Order: data, versions 0-3, flexible 1+\n")
 
 

@@ -13,7 +13,7 @@ from kwire.cli.internal.moment import parse_moment, require_topic, shown_time, w
 from kwire.cli.internal.record_table import write_history
 from kwire.cli.internal.sources import open_source, report_requests
 from kwire.cli.options import AtOffset, AtTime, ClientConfigFile, ClientConfigs, FormatOption, History
-from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.cli.rows import TOPIC, Column, Format, Row, write_rows
 from kwire.errors import LogError, OptionError
 from kwire.pages.quantities import time_text
 
@@ -231,7 +231,6 @@ def _quota(value: float) -> str:
 NODE = Column(key="node_id", heading="NODE", right=True)
 LEADER = Column(pick=lambda row: "leader" if row["is_leader"] else None, heading="ROLE")
 ENDPOINTS = Column(pick=_endpoints, heading="ENDPOINTS")
-TOPIC = Column(key="topic", heading="TOPIC")
 TOPIC_ID = Column(key="topic_id", heading="ID")
 
 COLUMNS: dict[Part, tuple[Column, ...]] = {

@@ -18,7 +18,7 @@ from kwire.cli.internal.moment import (
 from kwire.cli.internal.record_table import write_history
 from kwire.cli.internal.sources import InternalSource
 from kwire.cli.options import AtOffset, AtTime, ClientConfigFile, ClientConfigs, FormatOption, History
-from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.cli.rows import TOPIC, Column, Format, Row, write_rows
 from kwire.errors import OptionError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def group(
     """Show consumer, share and streams groups.
 
     LAG is the distance to the log end offset, if the partition's log is in the same directory; a past state has none.
-    Of a cluster, __consumer_offsets is read if the account may; otherwise its admin APIs are used.
+    Of a cluster, __consumer_offsets is read if the account has READ on it; otherwise the admin APIs are used.
     Exit code 1 if a record cannot be read; the rest is shown.
     """
     if offsets + members + history > 1:
@@ -161,7 +161,7 @@ GROUP_COLUMNS = (
 )
 OFFSET_COLUMNS = (
     Column(key="group", heading="GROUP"),
-    Column(key="topic", heading="TOPIC"),
+    TOPIC,
     Column(key="partition", heading="PARTITION", right=True),
     Column(key="offset", heading="OFFSET", right=True),
     Column(key="log_end_offset", heading="LOG END", right=True),

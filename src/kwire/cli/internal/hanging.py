@@ -10,7 +10,7 @@ from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.internal.moment import shown_time
 from kwire.cli.internal.sources import report_requests
-from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.cli.rows import TOPIC, Column, Format, Row, write_rows
 from kwire.errors import KwireError, OptionError
 from kwire.pages.escaping import printable
 
@@ -72,7 +72,7 @@ def _row(cluster: ClusterLogs, each: HangingTransaction, options: str) -> Row:
 
 
 COLUMNS = (
-    Column(key="topic", heading="TOPIC"),
+    TOPIC,
     Column(key="partition", heading="PARTITION", right=True),
     Column(key="producer_id", heading="PRODUCER", right=True),
     Column(key="producer_epoch", heading="EPOCH", right=True),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.log.selection import parse_time
-from kwire.errors import OptionError
+from kwire.errors import OptionError, counted
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import time_text
 
@@ -85,7 +85,7 @@ def warn_of_problems(problems: Problems) -> int:
     for record in problems.records[:MAX_WARNINGS]:
         warn_of_problem(record)
     if problems.count > MAX_WARNINGS:
-        terminal.warn(f"{problems.count - MAX_WARNINGS} more unreadable records; list them with --history")
+        terminal.warn(f"{counted(problems.count - MAX_WARNINGS, 'more unreadable record')}; list them with --history")
     return FOUND if problems.count else FINE
 
 

@@ -59,9 +59,9 @@ def txn(
 ) -> int:
     """Show transactional ids and their transactions.
 
-    Of a cluster, __transaction_state is read if the account may; otherwise its admin APIs are used. --hanging needs
-    READ on the topics, and DESCRIBE on transactional ids; --abort ALTER or CLUSTER_ACTION on the cluster.
-    Exit code 1 if a record cannot be read, the rest is shown; or if a transaction hangs.
+    Of a cluster, __transaction_state is read if the account has READ on it; otherwise the admin APIs are used.
+    --hanging needs READ on the topics, and DESCRIBE on transactional ids; --abort ALTER or CLUSTER_ACTION on the
+    cluster. Exit code 1 if a record cannot be read, the rest is shown; or if a transaction hangs.
     """
     if open_only and history:
         raise OptionError("--open and --history are mutually exclusive")

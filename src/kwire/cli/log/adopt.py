@@ -12,7 +12,7 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, if_interrupted
 from kwire.cli.options import FormatOption
-from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.cli.rows import TOPIC, Column, Format, Row, write_rows
 from kwire.errors import OptionError
 from kwire.identifiers import render_uuid
 from kwire.pages.escaping import printable
@@ -29,7 +29,7 @@ def _nodes(nodes: list[int]) -> str:
 
 
 COLUMNS = (
-    Column(key="topic", heading="TOPIC"),
+    TOPIC,
     Column(key="partition", heading="PARTITION", right=True),
     Column(key="replicas", heading="REPLICAS", show=_nodes),
     Column(key="isr", heading="ISR", show=_nodes),
@@ -45,7 +45,7 @@ def adopt(
     directories: Annotated[
         list[str],
         typer.Argument(
-            metavar="DIR...", help="Log directories of stopped brokers, those of one in the order of its log.dirs."
+            metavar="DIR", help="Log directories of stopped brokers, those of one in the order of its log.dirs."
         ),
     ],
     kafka_version: Annotated[

@@ -13,7 +13,7 @@ from kwire.cli.command import FINE, FOUND, if_interrupted, unfinished
 from kwire.cli.log.directories import open_local_directory, selected
 from kwire.cli.log.selection import Selection, parse_time
 from kwire.cli.options import TIME, ConfigValues, FormatOption, Partitions, Topics
-from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.cli.rows import TOPIC, Column, Format, Row, write_rows
 from kwire.errors import DecodeError, LogError, OptionError
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import bytes_text, count_text
@@ -156,7 +156,7 @@ def _change(name: str, show: str) -> Column:
 
 
 COLUMNS = (
-    Column(key="topic", heading="TOPIC"),
+    TOPIC,
     Column(key="partition", heading="PARTITION", right=True),
     Column(pick=lambda row: f"{row['first_dirty_offset']}:{row['end_offset']}", heading="DIRTY OFFSETS", right=True),
     _change("segments", "count"),

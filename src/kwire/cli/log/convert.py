@@ -14,7 +14,7 @@ from kwire.cli.command import FINE, FOUND, if_interrupted, unfinished
 from kwire.cli.log.directories import open_directory, selected
 from kwire.cli.log.selection import Selection
 from kwire.cli.options import FormatOption, Partitions, Topics
-from kwire.cli.rows import Column, Format, write_rows
+from kwire.cli.rows import TOPIC, Column, Format, write_rows
 from kwire.errors import OptionError
 from kwire.pages.quantities import bytes_text
 
@@ -32,7 +32,7 @@ class Codec(enum.StrEnum):
 
 
 COLUMNS = (
-    Column(key="topic", heading="TOPIC"),
+    TOPIC,
     Column(key="partition", heading="PARTITION", right=True),
     Column(key="segments", heading="SEGMENTS", right=True),
     Column(key="batches", heading="BATCHES", right=True),

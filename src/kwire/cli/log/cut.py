@@ -13,7 +13,7 @@ from kwire.cli.client_configs import is_cluster
 from kwire.cli.command import FINE, if_interrupted
 from kwire.cli.log.directories import check_path
 from kwire.cli.log.selection import parse_time
-from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.cli.rows import TOPIC, Column, Format, Row, write_rows
 from kwire.errors import OptionError
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import bytes_text, count_text
@@ -26,7 +26,7 @@ __all__ = ["is_log_directory", "restore_logs"]
 SHOWN_ROWS = 20  # of transactions and of offsets, in tables
 
 PARTITIONS = (
-    Column(key="topic", heading="TOPIC"),
+    TOPIC,
     Column(key="partition", heading="PARTITION", right=True),
     Column(key="log_start_offset", heading="START", right=True),
     Column(key="log_end_offset", heading="END", right=True),
@@ -43,7 +43,7 @@ TRANSACTIONS = (
 )
 OFFSETS = (
     Column(key="group", heading="GROUP"),
-    Column(key="topic", heading="TOPIC"),
+    TOPIC,
     Column(key="partition", heading="PARTITION", right=True),
     Column(key="offset", heading="OFFSET", right=True),
     Column(key="new_offset", heading="NEW OFFSET", right=True),

@@ -20,7 +20,7 @@ from kwire.cli.log.kafka_decoded import InternalTopic, decoded_reading
 from kwire.cli.log.kafka_lines import Lines
 from kwire.cli.log.selection import Selection
 from kwire.cli.options import ClientConfigFile, ClientConfigs, FormatOption, Offsets, Partitions, Since, Topics, Until
-from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.cli.rows import TOPIC, Column, Format, Row, write_rows
 from kwire.errors import DecodeError, KwireError, OptionError
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import time_text
@@ -399,7 +399,7 @@ def _number(value: int) -> str:
 
 
 PARTITION_COLUMNS = (
-    Column(key="topic", heading="TOPIC"),
+    TOPIC,
     Column(key="partition", heading="PARTITION", right=True),
 )
 BATCH_COLUMNS = (

@@ -24,10 +24,11 @@ from kwire.cli.options import (
     Topics,
     Until,
 )
-from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.cli.rows import TOPIC, Column, Format, Row, write_rows
 from kwire.errors import OptionError
 from kwire.identifiers import MAX_OFFSET
 from kwire.pages.quantities import bytes_text
+from kwire.storage.staged_directory import check_writable
 
 if TYPE_CHECKING:
     from kwire.maintenance.export import Exported
@@ -36,7 +37,7 @@ __all__ = ["export"]
 
 
 class FileFormat(enum.StrEnum):
-    """Values of --as."""
+    """Values of --file-format."""
 
     PARQUET = "parquet"
     ARROW = "arrow"
@@ -51,7 +52,7 @@ class Isolation(enum.StrEnum):
 
 
 COLUMNS = (
-    Column(key="topic", heading="TOPIC"),
+    TOPIC,
     Column(key="partition", heading="PARTITION", right=True),
     Column(key="records", heading="RECORDS", right=True),
     Column(key="start_offset", heading="FROM", right=True),
@@ -67,7 +68,8 @@ def export(
         Path, typer.Option("--output", "-o", metavar="PATH", help="New directory, or file with a name like x.parquet.")
     ],
     file_format: Annotated[
-        FileFormat | None, typer.Option("--as", help="File format; by default that of the file name, or parquet.")
+        FileFormat | None,
+        typer.Option("--file-format", help="File format; by default that of the file name, or parquet."),
     ] = None,
     topic: Topics = None,
     partition: Partitions = None,
@@ -94,7 +96,7 @@ def export(
     """
     chosen, one_file = _file_format(output, file_format)
     if as_base64 and chosen is not FileFormat.JSONL:
-        raise OptionError("--base64 requires JSON lines: --as jsonl")
+        raise OptionError("--base64 requires JSON lines: --file-format jsonl")
     selection = Selection.parse(topic, partition, offsets=offsets, since=since, until=until)
     source = open_logs(path, config, config_file)
     logs = selected(source, selection)
@@ -125,18 +127,19 @@ def export(
 
 
 def _file_format(output: Path, given: FileFormat | None) -> tuple[FileFormat, bool]:
-    """Return the format to write, and whether output is one file. Raises OptionError where name and --as disagree."""
+    """Return the format to write, and whether output is one file. Raises OptionError if they disagree."""
     suffix = output.suffix.removeprefix(".")
     by_name = FileFormat(suffix) if suffix in list(FileFormat) else None
     if suffix.isalpha() and by_name is None and given is None:
         raise OptionError(
             f"{output}: .{suffix} is not an export format; name a file .parquet, .arrow or .jsonl, "
-            "or set --as for a directory of this name"
+            "or set --file-format for a directory of this name"
         )
     if by_name is not None and given not in (None, by_name):
-        raise OptionError(f"{output}: the name says {by_name}, --as says {given}")
+        raise OptionError(f"{output}: the name says {by_name}, --file-format says {given}")
     if not output.parent.is_dir():
         raise OptionError(f"{output.parent}: no such directory")
+    check_writable(str(output.parent))
     return given or by_name or FileFormat.PARQUET, by_name is not None
 
 

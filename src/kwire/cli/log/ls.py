@@ -14,7 +14,7 @@ from kwire.cli.command import FINE, FOUND
 from kwire.cli.log.directories import bytes_of, open_logs, selected, warn_of_ignored
 from kwire.cli.log.selection import Selection
 from kwire.cli.options import ClientConfigFile, ClientConfigs, FormatOption, LogPath, Partitions, Topics
-from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.cli.rows import TOPIC, Column, Format, Row, write_rows
 from kwire.pages.quantities import bytes_text, time_text
 
 if TYPE_CHECKING:
@@ -45,13 +45,12 @@ def _time(value: int) -> str:
     return (time_text(value) or "-").replace("T", " ")
 
 
-TOPIC = Column(key="topic", heading="TOPIC")
 COUNTS = (
-    Column(key="segments", heading="SEGMENTS", right=True),
+    Column(key="segments", heading="SEGMENTS", right=True, optional=True),
     Column(key="log_start_offset", heading="START", right=True),
     Column(key="log_end_offset", heading="END", right=True),
-    Column(key="high_watermark", heading="HIGH WATERMARK", right=True),
-    Column(key="last_stable_offset", heading="LAST STABLE", right=True),
+    Column(key="high_watermark", heading="HIGH WATERMARK", right=True, optional=True),
+    Column(key="last_stable_offset", heading="LAST STABLE", right=True, optional=True),
     Column(key="size_bytes", heading="SIZE", show=bytes_text, right=True),
     Column(key="last_timestamp", heading="LAST TIME", show=_time),
 )
@@ -93,7 +92,7 @@ def ls(
 
     START is the log start offset, END the log end offset (the next one to be written), HIGH WATERMARK the broker's last
     checkpoint, LAST STABLE the offset below which read_committed consumers read. Of a cluster, END is the high
-    watermark, and what it does not tell is "-". Exit code 1 if the end of a log is damaged.
+    watermark, and "-" is a value that clusters do not report. Exit code 1 if the end of a log is damaged.
     """
     source = open_logs(path, config, config_file)
     logs = selected(source, Selection.parse(topic, partition))

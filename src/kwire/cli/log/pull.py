@@ -11,7 +11,7 @@ from kwire.cli import terminal
 from kwire.cli.client_configs import client_configs
 from kwire.cli.command import FINE, FOUND, if_interrupted
 from kwire.cli.options import ClientConfigFile, ClientConfigs, FormatOption, Topics
-from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.cli.rows import TOPIC, Column, Format, Row, write_rows
 from kwire.errors import OptionError
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import bytes_text, count_text, time_text
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["pull"]
 
 COLUMNS = (
-    Column(key="topic", heading="TOPIC"),
+    TOPIC,
     Column(key="partition", heading="PARTITION", right=True),
     Column(key="state", heading="STATE"),  # not last: a line may be longer than a terminal
     Column(key="log_start_offset", heading="START", right=True),
@@ -68,9 +68,10 @@ def pull(
     """Copy topics of a running cluster into a log directory or an object store, batch for batch.
 
     Stored batches are copied unchanged: offsets, timestamps, producer ids, transactions, epochs and compression are
-    those of the source, up to the high watermarks at the start. It takes READ on topics, and no access to the brokers'
-    disks. Running the same command again copies what is new. kwire-manifest.json has the hashes, which `kwire log
-    verify` checks, and users, ACLs, quotas and configs of brokers. Exit code 1 if a partition is not complete.
+    those of the source, up to the high watermarks at the start. The account needs READ on topics, and
+    nothing on the brokers' disks. Running the same command again copies what is new. kwire-manifest.json has the
+    hashes, which `kwire log verify` checks, and users, ACLs, quotas and configs of brokers. Exit code 1 if a partition
+    is not complete.
     """
     from kwire.client.address import ClusterAddress
     from kwire.maintenance.pull import PullOptions

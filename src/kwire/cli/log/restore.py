@@ -16,7 +16,7 @@ from kwire.cli.command import FINE, if_interrupted
 from kwire.cli.log.convert import Codec
 from kwire.cli.log.cut import is_log_directory, restore_logs
 from kwire.cli.options import TIME, FormatOption
-from kwire.cli.rows import Column, Format, write_rows
+from kwire.cli.rows import TOPIC, Column, Format, write_rows
 from kwire.errors import Malformed, OptionError
 from kwire.pages.quantities import bytes_text
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["restore"]
 
 COLUMNS = (
-    Column(key="topic", heading="TOPIC"),
+    TOPIC,
     Column(key="partition", heading="PARTITION", right=True),
     Column(key="records", heading="RECORDS", right=True),
     Column(key="log_start_offset", heading="START", right=True),

@@ -20,7 +20,7 @@ from kwire.cli.options import Dialect, DialectOption, FormatOption, MessageName,
 from kwire.cli.rows import Column, Format, write_rows
 from kwire.cli.schema.definitions import message_of
 from kwire.cli.schema.size import cost_of
-from kwire.errors import Malformed, OptionError
+from kwire.errors import Malformed, OptionError, counted
 from kwire.wire.integer_encoding import FORMS
 
 __all__ = ["advise"]
@@ -79,7 +79,8 @@ def advise(
     saved = sum(row["saved_bytes"] for row in rows)
     if format is Format.TABLE:
         share = f"{saved / total:.1%}" if total else "nothing"
-        terminal.warn(f"{len(found)} bodies of {total} bytes; the best encodings save {saved} bytes ({share})")
+        of_bodies = f"{counted(len(found), 'body', 'bodies')} of {counted(total, 'byte')}"
+        terminal.warn(f"{of_bodies}; the best encodings save {counted(saved, 'byte')} ({share})")
         if len(counts) < len(fields):
             left = ", ".join(each.path for each in fields if each.path not in counts)
             terminal.warn(f"not counted, because they are inside several nullable structs: {left}")

@@ -14,7 +14,7 @@ from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.options import Dialect, DialectOption
 from kwire.cli.schema.findings import FindingFormat, write_findings
-from kwire.errors import OptionError, SchemaError
+from kwire.errors import OptionError, SchemaError, counted
 
 if TYPE_CHECKING:
     from kwire.schema.evolution import Located, Source
@@ -67,14 +67,15 @@ def diff(
     after = _read(new, dialect, broken)
     if before is None or after is None:
         write_findings(broken, format, RULES)
-        terminal.warn(f"{len(broken)} errors in definitions; fix them to compare")
+        terminal.warn(f"{counted(len(broken), 'error')} in definitions; fix them to compare")
         return FOUND
     located = compare_sources(before, after, history=read_history(history or ()), like_kafka=like_kafka)
     shown = [_allow(item, allowed) for item in located]
     write_findings(shown, format, RULES)
     violations = sum(item.finding.kind == "violation" for item in shown)
     if format is FindingFormat.TEXT:
-        terminal.warn(f"{violations} violations, {len(shown) - violations} notes, {len(after.definitions)} definitions")
+        counts = {"violation": violations, "note": len(shown) - violations, "definition": len(after.definitions)}
+        terminal.warn(", ".join(counted(number, what) for what, number in counts.items()))
     return FOUND if violations else FINE
 
 

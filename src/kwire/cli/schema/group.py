@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
         show,
         "kwire schema show FetchRequest",
         "kwire schema show FetchRequest --version 12",
-        "kwire schema show FetchRequest --kafka 2.8.2",
+        "kwire schema show FetchRequest --kafka-version 2.8.2",
     )
     add_command(group, "check", check, "kwire schema check definitions")
     add_command(

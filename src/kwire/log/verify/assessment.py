@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.errors import counted
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.segment import Segment
@@ -124,7 +125,7 @@ def assess_batch(
         effect = "brokers serve its records with wrong offsets, or skip them"
         return Assessment(Severity.MISLEADS, effect, "run kwire log repair to restore the offsets if they are certain")
     if recovered:
-        lost = f" and drops {offsets_after} offsets after it" if offsets_after else ""
+        lost = f" and drops {counted(offsets_after, 'offset')} after it" if offsets_after else ""
         effect = f"a starting broker truncates the log here{lost}"
         return Assessment(Severity.LOSES_RECORDS, effect, f"before starting a broker, {SALVAGE}")
     if kind is Kind.CUT:

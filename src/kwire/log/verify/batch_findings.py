@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.errors import counted
 from kwire.log.damage import Damage, Kind
 from kwire.log.verify.assessment import Assessment, assess_suspect
 from kwire.log.verify.batches import DamagedRange, ScanResult, SuspectBatch, ValidBatches
@@ -112,5 +113,5 @@ class BatchFindings:
         """Add one finding for the suspect batches of each kind above the limit."""
         for kind, n in self.suspect_counts.items():
             if n > MAX_SUSPECT_FINDINGS:
-                what = f"{n - MAX_SUSPECT_FINDINGS} more batches of this kind"
+                what = f"{counted(n - MAX_SUSPECT_FINDINGS, 'more batch', 'more batches')} of this kind"
                 self.report(self.log.url, kind, assess_suspect(kind), what)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kwire.errors import counted
 from kwire.log.verify.batches import ValidBatches
 from kwire.storage.store import StoredFile
 
@@ -80,7 +81,7 @@ class _Index:
         entries = self.count * self.entry_bytes
         if self.size - left > entries:
             n = (self.size - left - entries) // self.entry_bytes
-            what = f"{n} empty entries after {self.count} used ones"
+            what = f"{counted(n, 'empty entry', 'empty entries')} after {counted(self.count, 'used one')}"
             found.append(IndexFault(entries, n * self.entry_bytes, what, is_tail=True))
         return found
 

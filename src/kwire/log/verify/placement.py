@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kwire.errors import counted
 from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.file_names import SEGMENT_FILE, segment_file
 from kwire.log.verify.assessment import NOT_A_NUMBER, RESTORE, Assessment
@@ -97,7 +98,7 @@ def gap_findings(
             doubtful.append(damage)
     if doubtful:
         one, more = doubtful[0], len(doubtful) - 1
-        yield replace(one, cause=f"{one.cause}; {more} more gaps like this") if more else one
+        yield replace(one, cause=f"{one.cause}; {counted(more, 'more gap')} like this") if more else one
 
 
 def _orphans(log: PartitionLog, layout: Layout) -> list[int]:

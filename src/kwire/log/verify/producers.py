@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kwire.errors import CorruptBatch, Malformed
+from kwire.errors import CorruptBatch, Malformed, counted
 from kwire.log.damage import Kind
 from kwire.log.producer_snapshot import ProducerState
 from kwire.log.transaction_index import TransactionIndexEntry
@@ -182,7 +182,7 @@ def _marker(batches: ValidBatches, row: int) -> Marker:
         for batch in read_batches(batches.bytes_of(row)):
             records = list(batch.records())
             if len(records) > 1 and batch.is_transactional:
-                return Marker(None, f"a marker batch of {len(records)} records")
+                return Marker(None, f"a marker batch of {counted(len(records), 'record')}")
             parsed = [parse_control_record(record) for record in records]
             if not parsed or parsed[0].type not in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
                 return Marker(None)

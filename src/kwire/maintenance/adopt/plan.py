@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from kwire.errors import OptionError
+from kwire.errors import OptionError, counted
 from kwire.identifiers import new_uuid, render_uuid
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.cluster_values import Partition, Topic, Voter
@@ -329,8 +329,9 @@ def plan_topics(
         note_open_transactions(planned.values())
     if unknown:
         assumptions.append(
-            f"configs of {len(unknown)} topics are unknown: those that were compacted get cleanup.policy=compact, "
-            "internal topics Kafka's own configs, all others retention.ms=-1 and retention.bytes=-1: nothing is deleted"
+            f"unknown configs of {counted(len(unknown), 'topic')}: those that were compacted get "
+            "cleanup.policy=compact, internal topics Kafka's own configs, all others retention.ms=-1 and "
+            "retention.bytes=-1: nothing is deleted"
         )
     return planned
 

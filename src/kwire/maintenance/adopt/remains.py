@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kwire.errors import CorruptBatch, LogError
+from kwire.errors import CorruptBatch, LogError, counted
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.typed_record import usable
 from kwire.log.internal import list_snapshots, read_cluster_records, read_snapshot_records, replay_cluster
@@ -59,7 +59,7 @@ def read_remains(log: PartitionLog) -> Remains:
     if cluster.problems.count:
         count, first = cluster.problems.count, cluster.problems.records[0]
         found.notes.append(
-            f"{log.url}: {count} records cannot be used, the first at offset {first.offset}: {first.error}"
+            f"{log.url}: cannot use {counted(count, 'record')}, the first at offset {first.offset}: {first.error}"
         )
     if cluster.features:
         found.cluster = cluster
