@@ -1,4 +1,4 @@
-"""`./dev fuzz [WORD ...] [--inputs N] [--seed N]`: long fuzz runs; the suite has short ones.
+"""`./dev fuzz [WORD ...] [--inputs N] [--seed N] [--sanitize]`: long fuzz runs; the suite has short ones.
 
 Each fuzzer runs in a separate process, because guarded ones die at the first access outside a buffer. A finding prints
 the input or the seed that reproduces it.
@@ -10,6 +10,8 @@ import argparse
 import subprocess
 import sys
 import time
+
+from tests.fuzz.sanitized import sanitized_environment
 
 # Inputs of a long run, about an hour for messages and some minutes for each of the others on one core.
 FUZZERS = {
@@ -36,17 +38,19 @@ def main() -> int:
     parser.add_argument("words", nargs="*", metavar="WORD", help=f"of {', '.join(FUZZERS)}")
     parser.add_argument("--inputs", type=int, help="inputs for each fuzzer")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32, help="to repeat a run")
+    parser.add_argument("--sanitize", action="store_true", help="C code checks every access; needs gcc or clang")
     asked = parser.parse_args()
     chosen = [name for name in FUZZERS if not asked.words or any(word in name for word in asked.words)]
     if not chosen:
         parser.error(f"no fuzzer matches {' '.join(asked.words)}; there are {', '.join(FUZZERS)}")
+    environment = sanitized_environment() if asked.sanitize else None
     failed = 0
     for name in chosen:
         module, arguments, usual = FUZZERS[name]
         call = ", ".join(map(repr, (asked.inputs or usual, asked.seed, *arguments)))
         print(f"# {name}: run({call})", flush=True)
         program = f"from tests.fuzz.{module} import run; run({call})"
-        failed |= subprocess.run([sys.executable, "-c", program], check=False).returncode != 0
+        failed |= subprocess.run([sys.executable, "-c", program], check=False, env=environment).returncode != 0
     return int(failed)
 
 

@@ -189,8 +189,12 @@ def sources_digest() -> str:
     return digest.hexdigest()
 
 
-def build(folders: Mapping[str, Path]) -> list[Path]:
-    """Build the modules of targets, each in its folder, unless they are up to date. Returns their paths."""
+def build(folders: Mapping[str, Path], sanitize: bool = False) -> list[Path]:
+    """Build the modules of targets, each in its folder, unless they are up to date. Returns their paths.
+
+    sanitize: compile the C sources with the system's compiler and its sanitizers of addresses and undefined behaviour.
+    The process that loads the module has to load the first of them before (tests/fuzz/sanitized.py).
+    """
     digest = sources_digest()
     paths = {name: folder / FILE_NAME for name, folder in folders.items()}
     stale = {
@@ -220,6 +224,7 @@ def build(folders: Mapping[str, Path]) -> list[Path]:
                 exports_header(exports, target, digest),
                 [each.result() for each in compiled[name]],
                 Path(scratch, name),
+                sanitize,
             )
             staged = paths[name].with_suffix(f".{os.getpid()}")
             staged.parent.mkdir(parents=True, exist_ok=True)
@@ -487,7 +492,7 @@ def values_header() -> str:
     return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
 
 
-def link(target: Target, header: str, objects: list[bytes], scratch: Path) -> bytes:
+def link(target: Target, header: str, objects: list[bytes], scratch: Path, sanitize: bool) -> bytes:
     """Compile the C sources, and link them with the code of every level. Raises CalledProcessError."""
     scratch.mkdir()
     for path in C_SOURCES:
@@ -500,10 +505,15 @@ def link(target: Target, header: str, objects: list[bytes], scratch: Path) -> by
     for index, code in enumerate(objects):
         inputs.append(f"level{index}.o")
         (scratch / inputs[-1]).write_bytes(code)
-    options = ["-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Werror", "-g0", "-s", "-fno-sanitize=all"]
+    compiler = [sys.executable, "-m", "ziglang", "cc", "-target", target.zig]
+    options = ["-O2", "-g0", "-s", "-fno-sanitize=all"]
     options += ["-Wl,-undefined,dynamic_lookup"] if "apple" in target.triple else ["-Wl,--build-id=none"]
+    if sanitize:
+        compiler = [os.environ.get("CC", "cc")]
+        options = ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    options += ["-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Werror"]
     subprocess.run(
-        [sys.executable, "-m", "ziglang", "cc", "-target", target.zig, *options, "-o", FILE_NAME, *inputs],
+        [*compiler, *options, "-o", FILE_NAME, *inputs],
         check=True,
         cwd=scratch,
         env={**os.environ, "ZIG_LOCAL_CACHE_DIR": str(scratch / "zig"), "ZIG_GLOBAL_CACHE_DIR": str(scratch / "zig")},

@@ -182,7 +182,7 @@ PyObject *run_job(PyObject *const *objects, Py_ssize_t count, int64_t words, int
     if (view.itemsize != 8 || view.len != 8 * words || view.readonly) {
         PyErr_Format(PyExc_ValueError, "not a job");
     } else {
-        void *thread = PyEval_SaveThread();
+        PyThreadState *thread = PyEval_SaveThread();
         const int64_t status = run(view.buf);
         PyEval_RestoreThread(thread);
         made = PyLong_FromLongLong(status);

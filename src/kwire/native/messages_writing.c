@@ -41,7 +41,12 @@ typedef struct {
 } Piece;
 
 enum { MAX_LENGTH = 0x7FFFFFFF }; /* of the protocol: int32 */
-enum { BUFFER_BYTES = 1 << 16, LONG_BYTES = 4096, MAX_PIECES = 256, FIXED_ROW_BYTES = 15 * UUID_BYTES };
+enum { FIXED_ROW_BYTES = MAX_CODES * UUID_BYTES };
+#ifdef __SANITIZE_ADDRESS__ /* small, so that fuzzers meet their limits */
+enum { BUFFER_BYTES = 16, LONG_BYTES = 8, MAX_PIECES = 4 };
+#else
+enum { BUFFER_BYTES = 1 << 16, LONG_BYTES = 4096, MAX_PIECES = 256 };
+#endif
 
 static uint8_t first_buffer[BUFFER_BYTES]; /* the GIL is held; most messages fit, and are copied from here */
 

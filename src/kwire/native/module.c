@@ -43,7 +43,7 @@ static int can_run(int index) {
     if (!__get_cpuid(0x80000001, &a, &b, &c, &d) || !(c & bit_LAHF_LM)) return 0;
     const unsigned lzcnt = c & bit_LZCNT;
     if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;
-    const unsigned v2 = bit_SSE3 | bit_SSSE3 | bit_SSE41 | bit_SSE42 | bit_POPCNT | bit_CMPXCHG16B;
+    const unsigned v2 = bit_SSE3 | bit_SSSE3 | bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT | bit_CMPXCHG16B;
     if ((c & v2) != v2) return 0;
     if (index == 1) return 1;
     const unsigned v3 = bit_AVX | bit_F16C | bit_FMA | bit_MOVBE | bit_OSXSAVE;
@@ -124,7 +124,7 @@ static PyObject *call(PyObject *self, PyObject *const *objects, Py_ssize_t count
     Py_buffer views[MAX_ARRAYS];
     int failed, held = read_arguments(export, objects, count, arguments, views, &failed);
     if (!failed) {
-        void *thread = PyEval_SaveThread();
+        PyThreadState *thread = PyEval_SaveThread();
         export->levels[level](arguments, results);
         PyEval_RestoreThread(thread);
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 typedef intptr_t Py_ssize_t;
+typedef struct PyThreadState PyThreadState;
 typedef struct PyObject PyObject;
 struct PyObject {
     Py_ssize_t ob_refcnt;
@@ -36,7 +37,7 @@ typedef struct {
 
 typedef struct {
     int slot;
-    void *function;
+    void *pfunc;
 } PyType_Slot;
 
 typedef struct {
@@ -76,7 +77,7 @@ typedef struct {
 enum { METH_KEYWORDS = 2, METH_O = 8, METH_FASTCALL = 0x80, PyBUF_SIMPLE = 0, PyBUF_C_CONTIGUOUS = 0x38 };
 enum { Py_mod_exec = 2, Py_tp_alloc = 47, Py_tp_dealloc = 52, Py_tp_descr_get = 54, Py_tp_descr_set = 55 };
 enum { Py_tp_doc = 56, Py_tp_traverse = 71, Py_tp_members = 72, T_OBJECT = 6, READONLY = 1 };
-enum { Py_TPFLAGS_DISALLOW_INSTANTIATION = 1 << 7, Py_TPFLAGS_HAVE_GC = 1 << 14, Py_TPFLAGS_DEFAULT = 1 << 18 };
+enum { Py_TPFLAGS_DISALLOW_INSTANTIATION = 1 << 7, Py_TPFLAGS_HAVE_GC = 1 << 14, Py_TPFLAGS_DEFAULT = 0 };
 
 extern PyObject PyList_Type, _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct;
 extern PyObject *PyExc_TypeError, *PyExc_ValueError, *PyExc_ImportError;
@@ -87,7 +88,7 @@ PyObject *PyModuleDef_Init(PyModuleDef *);
 int PyModule_AddStringConstant(PyObject *, const char *, const char *);
 int PyModule_AddObjectRef(PyObject *, const char *, PyObject *);
 PyObject *PyCFunction_NewEx(PyMethodDef *, PyObject *, PyObject *);
-PyObject *PyCapsule_New(void *, const char *, void *);
+PyObject *PyCapsule_New(void *, const char *, void (*)(PyObject *));
 void *PyCapsule_GetPointer(PyObject *, const char *);
 PyObject *PyErr_Format(PyObject *, const char *, ...);
 PyObject *PyErr_Occurred(void);
@@ -150,8 +151,8 @@ void *PyMem_Realloc(void *, size_t);
 void PyMem_Free(void *);
 int PyGC_Disable(void);
 int PyGC_Enable(void);
-void *PyEval_SaveThread(void);
-void PyEval_RestoreThread(void *);
+PyThreadState *PyEval_SaveThread(void);
+void PyEval_RestoreThread(PyThreadState *);
 void Py_IncRef(PyObject *);
 void Py_DecRef(PyObject *);
 

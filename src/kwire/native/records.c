@@ -73,7 +73,7 @@ PyObject *record_factory(PyObject *module, PyObject *const *objects, Py_ssize_t 
     Factory *made = PyMem_Malloc(sizeof *made);
     if (!made) return PyErr_NoMemory();
     *made = (Factory){0};
-    PyObject *capsule = fill_factory(made, objects, count) ? PyCapsule_New(made, NULL, (void *)free_capsule) : NULL;
+    PyObject *capsule = fill_factory(made, objects, count) ? PyCapsule_New(made, NULL, free_capsule) : NULL;
     if (!capsule) free_factory(made);
     return capsule;
 }
