@@ -305,7 +305,8 @@ static int read_time(Run *run, const int64_t *field, int64_t at) {
         }
     }
     const int64_t nanos = column[COLUMN_NANOS];
-    const __int128 micros = (__int128)column[COLUMN_SECONDS] * 1000000 + (nanos / 1000 - (nanos % 1000 < 0));
+    const int rounds_down = !field[FIELD_A] && nanos % 1000 < 0; /* a duration rounds towards zero */
+    const __int128 micros = (__int128)column[COLUMN_SECONDS] * 1000000 + (nanos / 1000 - rounds_down);
     if (UNLIKELY(micros < INT64_MIN || micros > INT64_MAX)) return FAULT_LEFT;
     TRY(append8(run, column, (uint64_t)micros));
     leave(run, &outer);

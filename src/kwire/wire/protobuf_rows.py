@@ -7,7 +7,7 @@ named there, and maps with a key twice.
     operation      a         b          the value, and what is appended to the column
     MESSAGE        numbers   fields     a struct
     RAW                                 binary: a message as it is encoded
-    TIME                                seconds and nanoseconds, as 8 bytes of microseconds
+    TIME           is_duration          seconds and nanoseconds, as 8 bytes of microseconds
     BOXED          value                a message with one field
     LIST           item                 values, packed or not
     MAP            entry                messages with a key and a value, as a list of structs
@@ -24,6 +24,7 @@ named there, and maps with a key twice.
 value, item, entry      rows
 numbers                 a place in the operands: a count, and for each number below it the row of the field, -1 if none
 fields                  a place in the operands: a count, and all rows in the order of their numbers
+is_duration             1 rounds negative values towards zero, 0 down
 names                   a place in the operands: a count, and for each name its number, and place and size in the
                         constants, in the order of the numbers
 """

@@ -6,9 +6,11 @@ with the compiler too.
 
 from __future__ import annotations
 
+import base64
 import datetime
 import math
 import random
+import time
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, duration_pb2, message_factory
 from google.protobuf.message import DecodeError as GoogleError
 
 from kwire.errors import DecodeError, EncodeError, InvalidSchema
@@ -134,7 +136,8 @@ def expected(made: Any, node: Node) -> Any:
         return made.SerializeToString()
     name = made.DESCRIPTOR.full_name
     if name in ("google.protobuf.Timestamp", "google.protobuf.Duration"):
-        return made.seconds * 1_000_000 + made.nanos // 1000
+        rounds_up = name.endswith("Duration") and made.nanos < 0  # towards zero, as ToMicroseconds of valid ones
+        return made.seconds * 1_000_000 + (-(-made.nanos // 1000) if rounds_up else made.nanos // 1000)
     if name.startswith("google.protobuf.") and name.endswith("Value"):
         return made.value
     found = {}
@@ -347,6 +350,34 @@ def test_faults_of_files_are_named(source: str, message: str) -> None:
         parse(source)
 
 
+def test_a_text_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kwire.schemas.protobuf.parsing.MAX_CPU_S", 0.5)
+    slow = HEAD + "option a.b.c.d.e.f = g;" * 50_000
+    before = time.thread_time()
+    with pytest.raises(InvalidSchema, match=r"slow.proto: line 1: parsing takes more than 0.5 s; register the"):
+        parse(HEAD + 'import "slow.proto";', {"slow.proto": slow})
+    assert time.thread_time() - before < 5  # all of it would be 200
+
+
+def test_imports_share_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kwire.schemas.protobuf.parsing.MAX_CPU_S", 0.5)
+    texts = {f"{i}.proto": HEAD + "option a.b.c.d.e.f = g;" * 40 for i in range(100)}  # 0.2 s each
+    with pytest.raises(InvalidSchema, match="parsing takes more than"):
+        parse(HEAD + "".join(f'import "{name}";' for name in texts), texts)
+
+
+def test_a_field_that_is_there_twice_among_many_is_found_at_once() -> None:
+    file = descriptor_pb2.FileDescriptorProto(name="a.proto", syntax="proto3")
+    message = file.message_type.add(name="M")
+    for i in range(30_000):
+        message.field.add(name=f"f{i}", number=i + 1, type=5, label=1)
+    message.field.add(name="last", number=30_000, type=5, label=1)
+    before = time.thread_time()
+    with pytest.raises(InvalidSchema, match="two fields have the number 30000"):
+        parse(base64.b64encode(file.SerializeToString()).decode())
+    assert time.thread_time() - before < 10
+
+
 def test_types_that_grow_without_end_are_refused() -> None:
     text = HEAD + "".join(f"message M{i} {{ M{i + 1} a = 1; M{i + 1} b = 2; }} " for i in range(40)) + "message M40 { }"
     with pytest.raises(InvalidSchema, match="more than 100000 fields"):
@@ -366,6 +397,114 @@ def test_names_are_looked_up_from_the_innermost_scope() -> None:
 def test_presence_of_editions() -> None:
     text = 'edition = "2023"; message M { int32 a = 1; int32 b = 2 [features.field_presence = IMPLICIT]; }'
     assert decode(parse(text).messages[0], b"").array.to_pylist() == [{"a": None, "b": 0}]
+
+
+EDITION_FEATURES = {
+    "field_presence": ("EXPLICIT", "IMPLICIT"),
+    "repeated_field_encoding": ("PACKED", "EXPANDED"),
+    "message_encoding": ("LENGTH_PREFIXED", "DELIMITED"),
+}
+
+
+def edition_file(features: dict[str, str], of_field: dict[str, str]) -> descriptor_pb2.FileDescriptorProto:
+    """Return a file of edition 2023 with features of the file, and of each field of one message."""
+    file = descriptor_pb2.FileDescriptorProto(name="e.proto", syntax="editions", edition="EDITION_2023")
+    for name, value in features.items():
+        setattr(file.options.features, name, value)
+    message = file.message_type.add(name="M")
+    entry = message.nested_type.add(name="MapEntry")
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, label=1, type=5)
+    entry.field.add(name="value", number=2, label=1, type=11, type_name=".N")
+    file.message_type.add(name="N").field.add(name="x", number=1, label=1, type=5)
+    made = [
+        message.field.add(name="number", number=1, label=1, type=5),
+        message.field.add(name="numbers", number=2, label=3, type=5),
+        message.field.add(name="one", number=3, label=1, type=11, type_name=".N"),
+        message.field.add(name="many", number=4, label=3, type=11, type_name=".N"),
+    ]
+    message.field.add(name="map", number=5, label=3, type=11, type_name=".M.MapEntry")
+    targets = {"field_presence": made[:1], "repeated_field_encoding": made[1:2], "message_encoding": made[2:]}
+    for name, value in of_field.items():
+        for each in targets[name]:
+            setattr(each.options.features, name, value)
+    return file
+
+
+def edition_text(features: dict[str, str], of_field: dict[str, str], *, as_message: bool) -> str:
+    """Return the same file as text."""
+
+    def options(*names: str) -> str:
+        given = {name: of_field[name] for name in names if name in of_field}
+        if as_message:
+            return f" [features = {{ {' '.join(f'{n}: {v}' for n, v in given.items())} }}]" if given else ""
+        return f" [{', '.join(f'features.{n} = {v}' for n, v in given.items())}]" if given else ""
+
+    head = "".join(f"option features.{name} = {value};" for name, value in features.items())
+    if as_message and features:
+        head = f"option features = {{ {', '.join(f'{n}: {v}' for n, v in features.items())} }};"
+    return f"""edition = "2023"; {head} message N {{ int32 x = 1; }}
+        message M {{
+            int32 number = 1{options("field_presence")}; repeated int32 numbers = 2{options("repeated_field_encoding")};
+            N one = 3{options("message_encoding")}; repeated N many = 4{options("message_encoding")};
+            map<int32, N> map = 5;
+        }}"""
+
+
+@pytest.mark.parametrize("form", ["text", "text with messages", "descriptor"])
+@pytest.mark.parametrize("of_field", [False, True])
+@pytest.mark.parametrize("choice", [(0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 1)])
+def test_features_of_a_file_and_of_fields_are_those_of_google_protobuf(
+    form: str, of_field: bool, choice: tuple[int, int, int]
+) -> None:
+    chosen = {name: values[i] for (name, values), i in zip(EDITION_FEATURES.items(), choice, strict=True)}
+    others = {name: values[1 - i] for (name, values), i in zip(EDITION_FEATURES.items(), choice, strict=True)}
+    features, own = (others, chosen) if of_field else (chosen, dict[str, str]())  # a field's come before the file's
+    file = edition_file(features, own)
+    text = base64.b64encode(file.SerializeToString()).decode()
+    if form != "descriptor":
+        text = edition_text(features, own, as_message=form == "text with messages")
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(file.SerializeToString())
+    theirs = message_factory.GetMessageClass(pool.FindMessageTypeByName("M"))
+    value = theirs(number=0, numbers=[1, 2, 3], one={"x": 1}, many=[{"x": 2}, {}], map={7: {"x": 3}})
+    ours = message_named(parse(text), "M")
+    data = value.SerializeToString()
+    decoded = decode(ours, data)
+    assert not decoded.errors
+    (found,) = decoded.array.to_pylist()
+    absent = 0 if features["field_presence"] == "IMPLICIT" else None  # N.x has the file's
+    assert found == {
+        "number": 0,
+        "numbers": [1, 2, 3],
+        "one": {"x": 1},
+        "many": [{"x": 2}, {"x": absent}],
+        "map": [(7, {"x": 3})],
+    }
+    (encoded,) = Encoder(ours, decoded.array.type).encode(decoded.array, b"").array.to_pylist()
+    if absent is None:  # else the 0 of N.x is one that was not there
+        assert encoded == data
+    assert theirs.FromString(encoded) == value
+
+
+def test_imports_of_options_need_no_reference() -> None:
+    text = 'edition = "2024"; import option "custom.proto"; import option \'a/b.proto\' ; message M { int32 a = 1; }'
+    assert [each.name for each in parse(text).messages[0].fields] == ["a"]
+    assert simplify("\"import option 'x';\"") == "\"import option 'x';\""
+
+
+@pytest.mark.parametrize("seconds", [-1, 0, 1])
+@pytest.mark.parametrize("nanos", [0, 1, 999, 1000, 1001, 1999, 999_999_999])
+def test_durations_below_a_microsecond_round_as_google_protobuf_does(seconds: int, nanos: int) -> None:
+    given = [duration_pb2.Duration(seconds=seconds, nanos=nanos if seconds > 0 else -nanos)]
+    given += [duration_pb2.Duration(seconds=0, nanos=nanos), duration_pb2.Duration(seconds=0, nanos=-nanos)]
+    text = HEAD + 'import "google/protobuf/duration.proto"; message M { google.protobuf.Duration d = 1; }'
+    message = parse(text).messages[0]
+    data = [b"\x0a" + bytes([each.ByteSize()]) + each.SerializeToString() for each in given]
+    plain = read_message(build_node(message), data[0])["d"]
+    found = decode(message, *data).array.field("d").cast(pa.int64()).to_pylist()
+    assert found == [each.ToMicroseconds() for each in given]
+    assert plain == found[0]
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,12 @@ TYPES = (
 )
 GROUP = TYPES.index("group")
 REPEATED = 3
-IMPLICIT, EXPANDED, DELIMITED = 2, 2, 2
+FEATURES = {
+    "field_presence": ("EXPLICIT", "IMPLICIT", "LEGACY_REQUIRED"),
+    "repeated_field_encoding": ("PACKED", "EXPANDED"),
+    "message_encoding": ("LENGTH_PREFIXED", "DELIMITED"),
+}
+"""Their values, from 1 on."""
 EDITION_2023 = 1000
 Value = dict[str, Any]
 
@@ -75,9 +80,7 @@ class DescriptorReader:
             elements: list[ast.FileElement] = [ast.Import(name=name) for name in found["dependency"]]
             if found["package"]:
                 elements.insert(0, ast.Package(name=found["package"]))
-            presence = ((found["options"] or {}).get("features") or {}).get("field_presence")
-            if presence == IMPLICIT:
-                elements.append(ast.Option("features.field_presence", ast.Identifier("IMPLICIT")))
+            elements += _features(found)
             elements += [_enum(each) for each in found["enum_type"]]
             edition = "2023" if (found["edition"] or 0) >= EDITION_2023 else None
             self._syntax = "editions" if edition else found["syntax"] or "proto2"
@@ -119,16 +122,11 @@ class DescriptorReader:
     def _field(self, field: Value) -> ast.Field:
         from proto_schema_parser import ast
 
-        features = (field["options"] or {}).get("features") or {}
-        options = list[ast.Option]()
+        options = _features(field)
         if (packed := (field["options"] or {}).get("packed")) is not None:
             options.append(ast.Option("packed", packed))
-        if field["type"] == GROUP or features.get("message_encoding") == DELIMITED:
-            options.append(ast.Option("features.message_encoding", ast.Identifier("DELIMITED")))
-        if features.get("field_presence") == IMPLICIT:
-            options.append(ast.Option("features.field_presence", ast.Identifier("IMPLICIT")))
-        if features.get("repeated_field_encoding") == EXPANDED:
-            options.append(ast.Option("features.repeated_field_encoding", ast.Identifier("EXPANDED")))
+        if field["type"] == GROUP:
+            options.append(_feature("message_encoding", "DELIMITED"))
         cardinality = None
         if field["label"] == REPEATED:
             cardinality = ast.FieldCardinality.REPEATED
@@ -140,6 +138,22 @@ class DescriptorReader:
 def _node(message: object) -> Node:
     assert isinstance(message, Message)
     return build_node(message)
+
+
+def _features(element: Value) -> list[ast.Option]:
+    """Return the features that a file or field sets."""
+    given = (element["options"] or {}).get("features") or {}
+    return [
+        _feature(name, texts[number - 1])
+        for name, texts in FEATURES.items()
+        if (number := given.get(name)) is not None and 0 < number <= len(texts)
+    ]
+
+
+def _feature(name: str, value: str) -> ast.Option:
+    from proto_schema_parser import ast
+
+    return ast.Option(f"features.{name}", ast.Identifier(value))
 
 
 def _enum(value: Value) -> ast.Enum:

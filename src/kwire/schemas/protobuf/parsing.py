@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["parse"]
 
 MAX_TEXT_CHARACTERS = 4 << 20
+MAX_CPU_S = 20
+"""Of a file and its imports. The parser takes 10 us for a byte, 200 for some; those of 200 KB take 2 s."""
 MAX_NESTED_BRACES = 100
 MAX_FIELD_NUMBER = (1 << 29) - 1
 UNPACKED = ("string", "bytes", "message", "group")
@@ -29,7 +33,8 @@ def parse(text: str, references: Mapping[str, str] | None = None) -> File:
     """
     texts = dict(references or {})
     parsed: dict[str, ast.File] = {}
-    root = _parse_text(text, None)
+    deadline = time.thread_time() + MAX_CPU_S
+    root = _parse_text(text, None, deadline)
     wanted: list[tuple[str, str | None]] = [(name, None) for name in _imports(root)]
     while wanted:
         name, importer = wanted.pop()
@@ -38,7 +43,7 @@ def parse(text: str, references: Mapping[str, str] | None = None) -> File:
         source = texts.get(name, FILES.get(name))
         if source is None:
             raise InvalidSchema(f"import '{name}'{f' of {importer}' if importer else ''}: no reference has this name")
-        parsed[name] = _parse_text(source, name)
+        parsed[name] = _parse_text(source, name, deadline)
         wanted += [(each, name) for each in _imports(parsed[name])]
     types: dict[str, Message | Enum] = {}
     files = [_FileBuilder(each, types) for each in parsed.values()]
@@ -48,8 +53,9 @@ def parse(text: str, references: Mapping[str, str] | None = None) -> File:
     return File(messages=builder.messages, types=types)
 
 
-def _parse_text(text: str, name: str | None) -> ast.File:
+def _parse_text(text: str, name: str | None, deadline: float) -> ast.File:
     try:
+        from antlr4 import ParserRuleContext, ParseTreeListener
         from antlr4.error.ErrorListener import ErrorListener
         from proto_schema_parser.parser import Parser
     except ImportError:
@@ -61,9 +67,21 @@ def _parse_text(text: str, name: str | None) -> ast.File:
         ) -> NoReturn:
             raise InvalidSchema(f"{where}line {line}, column {column + 1}: {message[:200]}")
 
+    class Clock(ParseTreeListener):  # type: ignore[misc]
+        def enterEveryRule(self, context: ParserRuleContext) -> None:  # noqa: N802
+            if time.thread_time() > deadline:
+                raise InvalidSchema(
+                    f"{where}line {context.start.line}: parsing takes more than {MAX_CPU_S} s; register the serialized "
+                    "descriptor in place of the text"
+                )
+
     def listen(recognizer: Any) -> None:
         recognizer.removeErrorListeners()
         recognizer.addErrorListener(Listener())
+
+    def listen_in_time(recognizer: Any) -> None:
+        listen(recognizer)
+        recognizer.addParseListener(Clock())
 
     where = f"{name}: " if name else ""
     if len(text) > MAX_TEXT_CHARACTERS:
@@ -78,7 +96,7 @@ def _parse_text(text: str, name: str | None) -> ast.File:
     if deepest > MAX_NESTED_BRACES:
         raise InvalidSchema(f"{where}nested {deepest} deep, the limit is {MAX_NESTED_BRACES}")
     try:
-        return Parser(setup_lexer=listen, setup_parser=listen).parse(text)
+        return Parser(setup_lexer=listen, setup_parser=listen_in_time).parse(text)
     except InvalidSchema:
         raise
     except (RecursionError, ValueError, AttributeError, TypeError, KeyError, IndexError) as error:
@@ -99,7 +117,7 @@ class _FileBuilder:
 
         self.types = types
         self.syntax = file.edition or file.syntax or "proto2"
-        self.presence = _option(file.file_elements, "features.field_presence")
+        self.features = _features(file.file_elements)
         packages = [each.name for each in file.file_elements if isinstance(each, ast.Package)]
         self.package = packages[0] if packages else ""
         self.pending: list[tuple[Message, list[Any]]] = []
@@ -141,8 +159,7 @@ class _FileBuilder:
         for message, elements in self.pending:
             fields = list(self._fields(message, elements, None))
             for name, values in (("number", [f.number for f in fields]), ("name", [f.name for f in fields])):
-                twice = next((v for i, v in enumerate(values) if v in values[:i]), None) if _repeats(values) else None
-                if twice is not None:
+                if (twice := _repeated(values)) is not None:
                     raise InvalidSchema(f"two fields have the {name} {twice}", path=(message.name,))
             message.fields = tuple(fields)
 
@@ -167,29 +184,31 @@ class _FileBuilder:
             name = name.lower()
         made = Field(name=name, number=given.number, type="", oneof=oneof)
         self._set_type(made, type_name, message.name, (message.name, made.name))
-        if isinstance(given, ast.Group) or _option(options, "features.message_encoding") == "DELIMITED":
+        features = self.features | _features(options)
+        is_delimited = made.type == "message" and features.get("message_encoding") == "DELIMITED"
+        if isinstance(given, ast.Group) or is_delimited:
             made.type = "group"
         if given.cardinality == ast.FieldCardinality.REPEATED:
             made.shape = "list"
-            made.packed = self._is_packed(made, options)
+            made.packed = self._is_packed(made, options, features)
         else:
-            made.has_presence = self._has_presence(made, given, options)
+            made.has_presence = self._has_presence(made, given, features)
         return made
 
-    def _has_presence(self, made: Field, given: ast.Field | ast.Group, options: list[ast.Option]) -> bool:
+    def _has_presence(self, made: Field, given: ast.Field | ast.Group, features: dict[str, str]) -> bool:
         if made.type in ("message", "group") or made.oneof is not None or self.syntax == "proto2":
             return True
         if self.syntax == "proto3":
             return given.cardinality is not None
-        return (_option(options, "features.field_presence") or self.presence) != "IMPLICIT"
+        return features.get("field_presence") != "IMPLICIT"
 
-    def _is_packed(self, made: Field, options: list[ast.Option]) -> bool:
+    def _is_packed(self, made: Field, options: list[ast.Option], features: dict[str, str]) -> bool:
         if made.type in UNPACKED:
             return False
         packed = _option(options, "packed")
         if packed is not None:
             return packed == "True"
-        return self.syntax != "proto2" and _option(options, "features.repeated_field_encoding") != "EXPANDED"
+        return self.syntax != "proto2" and features.get("repeated_field_encoding") != "EXPANDED"
 
     def _map(self, message: Message, given: ast.MapField) -> Field:
         path = (message.name, given.name)
@@ -222,8 +241,9 @@ class _FileBuilder:
             scope = scope.rpartition(".")[0]
 
 
-def _repeats(values: list[Any]) -> bool:
-    return len(set(values)) < len(values)
+def _repeated(values: list[Any]) -> Any:
+    """Return the first value that is there more than once, or None."""
+    return next((each for each, count in Counter(values).items() if count > 1), None)
 
 
 def _option(options: list[Any], name: str) -> str | None:
@@ -232,5 +252,22 @@ def _option(options: list[Any], name: str) -> str | None:
 
     for each in options:
         if isinstance(each, ast.Option) and each.name == name:
-            return each.value.name if isinstance(each.value, ast.Identifier) else str(each.value)
+            return str(each.value)
     return None
+
+
+def _features(options: list[Any]) -> dict[str, str]:
+    """Return the features of editions that a file or field sets, one by one or as a message."""
+    from proto_schema_parser import ast
+
+    found = dict[str, str]()
+    for each in options:
+        if not isinstance(each, ast.Option):
+            continue
+        if each.name.startswith("features.") and isinstance(each.value, ast.Identifier):
+            found[each.name.removeprefix("features.")] = each.value.name
+        elif each.name == "features" and isinstance(each.value, ast.MessageLiteral):
+            for part in each.value.elements:
+                if isinstance(part, ast.MessageLiteralField) and isinstance(part.value, ast.Identifier):
+                    found[part.name] = part.value.name
+    return found

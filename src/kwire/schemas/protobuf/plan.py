@@ -109,7 +109,8 @@ class _Compiler:
             return column, self.message(column, member, wire_type, field.number)
         column = self.column(type, "", path, nullable=nullable)
         if member.raw or is_time(member):
-            return column, self.row("RAW" if member.raw else "TIME", column, field.number, wire_type)
+            row = self.row("RAW" if member.raw else "TIME", column, field.number, wire_type)
+            return column, self.set(row, A=int(pa.types.is_duration(type)))
         row = self.row("BOXED", column, field.number, wire_type)
         inner = self.set(self.scalar(member.fields[0], column), IS_NULLABLE=0)
         return column, self.set(row, A=inner)

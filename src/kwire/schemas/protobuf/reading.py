@@ -68,7 +68,7 @@ def _merge(node: Node, found: Found, span: Span, depth: int, path: tuple[str, ..
         else:
             body, pos = _body(data, pos, end, number, wire_type, depth, here)
             _read_member(field, node.members[number], found, body, depth + 1, here)
-    if is_time(node) and _micros(found) not in INT64_RANGE:
+    if is_time(node) and _micros(node, found) not in INT64_RANGE:
         raise Malformed("out of range", span[1], path)
 
 
@@ -96,13 +96,15 @@ def _read_member(field: Field, member: Node, found: Found, body: Span, depth: in
 def _finish(node: Node, found: Found) -> Any:
     """Return what was found of a message as the value of the type that its place has."""
     if is_time(node):
-        return _micros(found)
+        return _micros(node, found)
     values = {field.name: _value(field, node, found) for field in node.fields}
     return values if pa.types.is_struct(node.type) else values["value"]
 
 
-def _micros(found: Found) -> int:
+def _micros(node: Node, found: Found) -> int:
     seconds, nanos = found.get("seconds", 0), found.get("nanos", 0)
+    if pa.types.is_duration(node.type) and nanos < 0:  # rounded towards zero
+        return int(seconds * 1_000_000 - -nanos // 1_000)
     return int(seconds * 1_000_000 + nanos // 1_000)
 
 

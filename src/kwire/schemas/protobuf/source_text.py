@@ -24,6 +24,7 @@ NAME = r"[A-Za-z_]\w*"
 EDITION_WORDS = re.compile(
     rf"""
     {STRING}
+  | \b import \s+ option \s+ (?: "[^"\n]*" | '[^'\n]*' ) \s* ;
   | \b reserved \s+ {NAME} (?: \s*,\s* {NAME} )* \s* ;
   | \b (?:export|local) \s+ (?= (?:message|enum) \s+ {NAME} \s* \{{ )
     """,
@@ -32,7 +33,7 @@ EDITION_WORDS = re.compile(
 
 
 def simplify(text: str) -> str:
-    """Return a .proto file without comments, reserved names and visibility, with all integers as decimals.
+    """Return a .proto file without comments, reserved names, visibility and imports of options, with decimals only.
 
     Lines and columns remain the same: spaces replace what is removed.
     """
