@@ -158,6 +158,46 @@ def test_an_error_of_a_token_endpoint_does_not_show_the_secret(
     assert secret not in str(caught.value)
 
 
+class Redirecting(BaseHTTPRequestHandler):
+    """Redirects /CODE to `target`, and remembers every request."""
+
+    target: str
+    requests: list[str]
+
+    def do_POST(self) -> None:
+        self.requests.append(f"{self.command} {self.path}")
+        self.send_response(int(self.path[1:]))
+        self.send_header("Location", self.target)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.do_POST()
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("path", ["other", "same"])
+def test_the_secret_does_not_follow_a_redirect(endpoint: str, code: int, path: str) -> None:
+    Redirecting.requests = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Redirecting) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        Redirecting.target = (
+            endpoint.replace("//", "//u:hunter2@") + "/token?key=hunter2" if path == "other" else "/200"
+        )
+        url = f"http://127.0.0.1:{server.server_port}/{code}"
+        jaas = f'{MODULE} clientId="kwire" clientSecret="s3:cret";'
+        with pytest.raises(OptionError, match=r"redirects to '.*', which would get") as caught:
+            token_of(**{ENDPOINT: url, "sasl.jaas.config": jaas})
+        server.shutdown()
+    assert Redirecting.requests == [f"POST /{code}"]
+    assert Granting.forms == []
+    assert "s3:cret" not in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -35,6 +35,7 @@ USED_LIFETIME = 0.8  # sasl.login.refresh.window.factor
 WITHOUT_EXPIRY_S = 60.0
 HANDLERS = frozenset({"OAuthBearerLoginCallbackHandler", "OAuthBearerUnsecuredLoginCallbackHandler"})
 RETRIEVERS = frozenset({"DefaultJwtRetriever", "FileJwtRetriever", "ClientCredentialsJwtRetriever"})
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
 SETTING = "sasl.oauthbearer.token.endpoint.url"
 
 
@@ -239,9 +240,15 @@ class Endpoint:
     must_encode: bool
 
     def grant(self) -> str:
-        """Request a token. Raises OptionError with the endpoint's reason, but without the secret."""
+        """Request a token; redirects are not followed. Raises OptionError with the reason, but without the secret."""
         from urllib.error import HTTPError
-        from urllib.request import Request, urlopen
+        from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+        class NoRedirects(HTTPRedirectHandler):
+            """urllib would send the secret to any host, and without TLS."""
+
+            def redirect_request(self, *_: object) -> None:
+                return None
 
         name, secret = self.client_id, self.client_secret
         if self.must_encode:
@@ -257,11 +264,19 @@ class Endpoint:
             },
         )
         try:
-            with urlopen(request, timeout=self.timeout_ms / 1000) as opened:
+            with build_opener(NoRedirects).open(request, timeout=self.timeout_ms / 1000) as opened:
                 response = json.loads(opened.read(MAX_TOKEN_BYTES))
         except HTTPError as error:
             with error:  # it has the connection
                 reason = error.read(1000).decode("utf-8", "replace")
+                target = error.headers.get("Location")
+            if error.code in REDIRECTS and target:
+                parts = urllib.parse.urlsplit(urllib.parse.urljoin(self.url, target))
+                place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"[:300]
+                what = (
+                    f"redirects to {place!r}, which would get the client's secret; set the URL of the endpoint itself"
+                )
+                raise OptionError(f"config '{SETTING}': {self.url} {what}") from None
             raise OptionError(f"config '{SETTING}': request to {self.url} failed: HTTP {error.code} {reason}") from None
         except (OSError, ValueError) as error:
             raise OptionError(f"config '{SETTING}': cannot get a token from {self.url}: {error}") from None
