@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -16,11 +16,13 @@ from kwire.client.admin.cluster import describe_cluster
 from kwire.client.admin.groups import describe_groups
 from kwire.client.admin.transactions import describe_transactions
 from kwire.client.fetch_requests import Position, whole_batches
-from kwire.client.group_offsets import commit_offsets
+from kwire.client.group_offsets import commit_offsets, fetch_offsets
+from kwire.client.partition_state import common_end, fetch_leader_epochs
 from kwire.errors import BrokerError, ConnectionFailed, CorruptBatch, OptionError
 from kwire.messages import ListGroupsRequest, ListGroupsResponse, registry
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import ColumnWriter, read_batches
+from kwire.storage.checkpoints import LeaderEpoch
 from tests.rewriting_proxy import RewritingProxy
 from tests.waiting import HANG_MS
 
@@ -324,3 +326,79 @@ def test_a_partition_without_a_leader_does_not_hide_the_offsets_of_others(proxy:
         found, errors = client.find_offsets({("orders", n): LATEST_TIMESTAMP for n in range(3)})
     assert sorted(found) == [("orders", 0), ("orders", 2)]
     assert [(key, error.code) for key, error in errors.items()] == [(("orders", 1), ErrorCode.LEADER_NOT_AVAILABLE)]
+
+
+# ---- responses that do not fit their requests
+
+
+def emptied(name: str) -> Callable[[Any], None]:
+    def empty(response: Any) -> None:
+        getattr(response, name).clear()
+
+    return empty
+
+
+def test_partitions_that_a_response_leaves_out_are_errors(proxy: RewritingProxy) -> None:
+    key = "orders", 0
+    with Client(proxy.address, **SOON) as client:
+        create(client, "orders", 2)
+        commit_offsets(client, "readers", {key: 0})
+        for name, part, ask, message in (
+            ("ListOffsetsResponse", "topics", lambda: client.list_offsets({key: -1}), "offsets of orders-0: missing"),
+            (
+                "OffsetCommitResponse",
+                "topics",
+                lambda: commit_offsets(client, "readers", {key: 0}),
+                "orders-0 of group 'readers': missing",
+            ),
+            ("OffsetFetchResponse", "groups", lambda: fetch_offsets(client, "readers"), "group 'readers': missing in"),
+            ("OffsetFetchResponse", "groups", lambda: describe_groups(client), "group 'readers': missing in"),
+            ("FindCoordinatorResponse", "coordinators", lambda: client.coordinator("a"), "of 'a': missing in the Find"),
+            (
+                "OffsetForLeaderEpochResponse",
+                "topics",
+                lambda: fetch_leader_epochs(client, key, 0),
+                "missing in the Off",
+            ),
+        ):
+            proxy.rewrite = {name: emptied(part)}
+            with pytest.raises(BrokerError, match=message):
+                ask()
+        proxy.rewrite = {}
+        assert client.list_offsets({key: -1})[key].offset == 0
+
+
+def test_results_that_were_not_asked_for_are_ignored(proxy: RewritingProxy) -> None:
+    def rename(response: Any) -> None:
+        for each in response.results:
+            each.resource_type, each.resource_name = 32, "other"
+
+    def add(response: Any) -> None:
+        response.topics[0].partitions[0].partition_index = 7
+
+    with Client(proxy.address, **SOON) as client:
+        create(client, "orders")
+        proxy.rewrite = {"DescribeConfigsResponse": rename, "ListOffsetsResponse": add}
+        assert describe_cluster(client).state.configs == {}
+        with pytest.raises(BrokerError, match="offsets of orders-0: missing in the ListOffsets response"):
+            client.list_offsets({("orders", 0): LATEST_TIMESTAMP})
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        ([], [], None),
+        ([(0, 0)], [], None),
+        ([], [(0, 0)], None),
+        ([(0, 0)], [(1, 0)], None),
+        ([(0, 0)], [(0, 0)], 90),
+        ([(0, 0), (2, 50)], [(0, 0), (2, 40)], 90),
+        ([(0, 0), (2, 50)], [(0, 0), (3, 40)], 40),
+        ([(0, 0), (1, 50), (4, 60)], [(0, 0), (1, 50), (3, 70)], 60),
+    ],
+)
+def test_logs_agree_up_to_the_end_of_their_newest_common_epoch(
+    ours: list[tuple[int, int]], theirs: list[tuple[int, int]], expected: int | None
+) -> None:
+    logs = [[LeaderEpoch(leader_epoch=epoch, start_offset=start) for epoch, start in log] for log in (ours, theirs)]
+    assert common_end(logs[0], 100, logs[1], 90) == expected

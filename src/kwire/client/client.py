@@ -14,7 +14,7 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple, TypeVar, overload
@@ -277,8 +277,9 @@ class Client:
             else:
                 request.key = key
             response = connection.request(request, FindCoordinatorResponse, version=version)
-            found = response.coordinators[0] if version >= 4 else response
-            raise_for(found.error_code, f"coordinator of {key!r}", found.error_message)
+            what = f"coordinator of {key!r}"
+            found = only(response.coordinators, what, "FindCoordinator") if version >= 4 else response
+            raise_for(found.error_code, what, found.error_message)
             self._update_metadata([])
             return found.node_id
 
@@ -458,8 +459,7 @@ def list_from(
         ],
     )
     found: dict[TopicPartition, OffsetAndTimestamp | BrokerError | ConnectionFailed] = {
-        key: BrokerError(f"{key[0]}-{key[1]}: missing in the ListOffsets response", ErrorCode.UNKNOWN_SERVER_ERROR)
-        for key in timestamps
+        key: missing(f"offsets of {key[0]}-{key[1]}", "ListOffsets") for key in timestamps
     }
     for topic in connection.request(request, ListOffsetsResponse).topics:
         for each in topic.partitions:
@@ -486,6 +486,30 @@ def without_leader(key: TopicPartition, topic: Topic | None) -> BrokerError:
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         )
     return BrokerError(f"{key[0]}-{key[1]} has no leader", ErrorCode.LEADER_NOT_AVAILABLE)
+
+
+def missing(what: str, api: str) -> BrokerError:
+    """Return the error for a response that leaves out what was asked for."""
+    return BrokerError(f"{what}: missing in the {api} response", ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def only(found: Sequence[T], what: str, api: str) -> T:
+    """Return the one element of a response to a request for one thing. Raises BrokerError unless there is one."""
+    if len(found) != 1:
+        raise missing(what, api)
+    return found[0]
+
+
+def raise_for_offsets(
+    codes: Iterable[tuple[TopicPartition, int]], wanted: Iterable[TopicPartition], suffix: str, api: str
+) -> None:
+    """Raise BrokerError unless a response has the code NONE for each wanted partition. suffix: of 'offset TOPIC-0'."""
+    unmentioned = dict.fromkeys(wanted)
+    for key, code in codes:
+        raise_for(code, f"offset {key[0]}-{key[1]} {suffix}")
+        unmentioned.pop(key, None)
+    for key in unmentioned:
+        raise missing(f"offset {key[0]}-{key[1]} {suffix}", api)
 
 
 def raise_for(code: int, what: str, message: str | None = None) -> None:

@@ -428,13 +428,13 @@ class Fetcher:
             ],
         )
         found: list[Result] = []
-        for topic in connection.request(request, OffsetForLeaderEpochResponse).topics:
-            for end in topic.partitions:
-                key = topic.topic, end.partition
-                position = wanted[key].position
-                if end.error_code:
-                    wanted[key].epoch_checked, wanted[key].leader = False, None
-                elif end.end_offset < position.offset or end.leader_epoch < position.leader_epoch:
-                    self._stopped.add(key)
-                    found.append(Diverged(key, end.leader_epoch, end.end_offset, position))
+        topics = connection.request(request, OffsetForLeaderEpochResponse).topics
+        ends = {(topic.topic, each.partition): each for topic in topics for each in topic.partitions}
+        for key, partition in wanted.items():
+            position, end = partition.position, ends.get(key)
+            if end is None or end.error_code:
+                partition.epoch_checked, partition.leader = False, None
+            elif end.end_offset < position.offset or end.leader_epoch < position.leader_epoch:
+                self._stopped.add(key)
+                found.append(Diverged(key, end.leader_epoch, end.end_offset, position))
         return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kwire.client.client import GROUP, Client, raise_for
+from kwire.client.client import GROUP, Client, only, raise_for, raise_for_offsets
 from kwire.identifiers import TopicPartition, by_topic
 from kwire.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
 
@@ -44,8 +44,9 @@ def fetch_offsets(client: Client, group: str) -> dict[TopicPartition, CommittedO
             request = OffsetFetchRequest(group_id=group, topics=None)
         request.require_stable = version >= 7
         response = connection.request(request, OffsetFetchResponse, version=version)
-        found = response.groups[0] if version >= MANY_GROUPS_VERSION else response
-        raise_for(found.error_code, f"offsets of group {group!r}")
+        what = f"offsets of group {group!r}"
+        found = only(response.groups, what, "OffsetFetch") if version >= MANY_GROUPS_VERSION else response
+        raise_for(found.error_code, what)
         offsets = {}
         for topic in found.topics:
             for each in topic.partitions:
@@ -81,8 +82,8 @@ def commit_offsets(client: Client, group: str, offsets: Mapping[TopicPartition, 
 
     def attempt() -> None:
         connection = client.connection(client.coordinator(group, GROUP))
-        for topic in connection.request(request, OffsetCommitResponse, version=COMMIT_VERSION).topics:
-            for each in topic.partitions:
-                raise_for(each.error_code, f"offset {topic.name}-{each.partition_index} of group {group!r}")
+        topics = connection.request(request, OffsetCommitResponse, version=COMMIT_VERSION).topics
+        codes = [((topic.name, each.partition_index), each.error_code) for topic in topics for each in topic.partitions]
+        raise_for_offsets(codes, offsets, f"of group {group!r}", "OffsetCommit")
 
     client.retry(attempt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from kwire.client.client import Client, raise_for
+from kwire.client.client import Client, only, raise_for
 from kwire.errors import BrokerError, UnsupportedVersion
 from kwire.identifiers import TopicPartition, by_topic
 from kwire.messages import (
@@ -67,9 +67,10 @@ def _end_of(client: Client, key: TopicPartition, leader_epoch: int) -> tuple[int
 
     def attempt() -> tuple[int, int]:
         connection = client.connection(client.leader(key))
-        (topic,) = connection.request(request, OffsetForLeaderEpochResponse).topics
-        (each,) = topic.partitions
-        raise_for(each.error_code, f"leader epochs of {key[0]}-{key[1]}")
+        topics = connection.request(request, OffsetForLeaderEpochResponse).topics
+        what = f"leader epochs of {key[0]}-{key[1]}"
+        each = only([each for topic in topics for each in topic.partitions], what, "OffsetForLeaderEpoch")
+        raise_for(each.error_code, what)
         return each.leader_epoch, each.end_offset
 
     return client.retry(attempt)

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypedDict
 
 from kwire.client.broker_connection import BrokerConnection
-from kwire.client.client import GROUP, PRODUCE_VERSION, Client, raise_for
+from kwire.client.client import GROUP, PRODUCE_VERSION, Client, raise_for, raise_for_offsets
 from kwire.client.old_brokers import data_for, require_producer_ids
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
 from kwire.identifiers import TopicPartition, by_topic
@@ -248,9 +248,11 @@ class Producer:
         def attempt() -> None:
             connection = self.client.connection(self.client.coordinator(group, GROUP))
             # Version 5 implies version 5 of EndTxn, see _end.
-            for topic in connection.request(request, TxnOffsetCommitResponse, version=4).topics:
-                for each in topic.partitions:
-                    raise_for(each.error_code, f"offset {topic.name}-{each.partition_index} of group {group!r}")
+            topics = connection.request(request, TxnOffsetCommitResponse, version=4).topics
+            codes = [
+                ((topic.name, each.partition_index), each.error_code) for topic in topics for each in topic.partitions
+            ]
+            raise_for_offsets(codes, offsets, f"of group {group!r}", "TxnOffsetCommit")
 
         self.client.retry(attempt)
 
@@ -456,6 +458,8 @@ class Producer:
                 failure = failure or error
                 continue
             for key, result in results.items():
+                if key not in posted.unwritten:
+                    continue
                 try:
                     posted.written[key] = self._check(key, result)
                     self._begun.add(key)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -29,6 +30,7 @@ from kwire.messages import (
 )
 from kwire.records import ColumnWriter
 from tests.maintenance.pull.test_pull import batches, create, write
+from tests.rewriting_proxy import RewritingProxy
 
 SMALL: dict[str, object] = {"max.partition.fetch.bytes": 300, "fetch.max.bytes": 300}
 Lie = Callable[[bytes], bytes]
@@ -268,3 +270,31 @@ def test_a_permission_that_is_revoked_during_a_run_ends_the_topic(broker: Broker
     assert {each.code for each in result.failures.values() if isinstance(each, BrokerError)} == {29}
     assert not result.is_complete
     assert is_intact(tmp_path / "copy")
+
+
+def test_topics_that_cannot_be_copied_do_not_end_the_others(broker: Broker, client: Client, tmp_path: Path) -> None:
+    """A name that no broker of Kafka accepts, and a partition that a response leaves out."""
+    for name in ("orders", "other", "partial"):
+        create(broker, name, 2)
+        write(client, name, 1)
+
+    def rename(response: Any) -> None:
+        for topic in response.topics:
+            if topic.name == "other":
+                topic.name = "../other"
+
+    def leave_out(response: Any) -> None:
+        for topic in response.topics:
+            if topic.name == "partial":
+                del topic.partitions[1:]
+
+    with RewritingProxy(("127.0.0.1", broker.port)) as proxy, Client(proxy.address) as puller:
+        proxy.rewrite = {"MetadataResponse": rename, "ListOffsetsResponse": leave_out}
+        result = pull(puller, str(tmp_path / "copy"))
+    assert not result.is_complete
+    assert sorted(result.failures) == [("../other", 0), ("../other", 1), ("partial", 1)]
+    assert "topic name '../other' is invalid" in str(result.failures["../other", 0])
+    assert "missing in the ListOffsets response" in str(result.failures["partial", 1])
+    assert batches(tmp_path / "copy").keys() == {("orders", 0), ("orders", 1), ("partial", 0)}
+    assert pull(client, str(tmp_path / "copy")).is_complete
+    assert batches(tmp_path / "copy") == batches(tmp_path / "source")

@@ -232,7 +232,10 @@ def _describe_configs(
     )
     response = found.requests.one(client, request, DescribeConfigsResponse, node_id=node_id)
     for result in response.results:
-        kind = label(ConfigResource.of(result.resource_type))
+        resource = ConfigResource.of(result.resource_type)
+        if (resource, result.resource_name) not in resources:
+            continue
+        kind = label(resource)
         if result.error_code:
             found.requests.without(f"configs of {kind} {result.resource_name!r}", ErrorCode(result.error_code))
             continue

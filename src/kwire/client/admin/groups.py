@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kwire.client.admin.requests import AdminRequests
-from kwire.client.client import Client
+from kwire.client.client import Client, only
 from kwire.errors import UnsupportedVersion
 from kwire.internal_topics.group_members import AssignedPartitions, Member, classic_member
 from kwire.internal_topics.groups_state import CommittedOffset, Group, GroupsState
@@ -90,6 +90,8 @@ def _describe_classic(client: Client, requests: AdminRequests, node_id: int, gro
     by_id = {group.group_id: group for group in groups}
     request = DescribeGroupsRequest(groups=list(by_id))
     for each in requests.one(client, request, DescribeGroupsResponse, node_id=node_id).groups:
+        if each.group_id not in by_id:
+            continue
         if each.error_code:
             requests.without(f"members of group {each.group_id!r}", ErrorCode(each.error_code))
             continue
@@ -116,6 +118,8 @@ def _describe_consumer(client: Client, requests: AdminRequests, node_id: int, gr
     by_id = {group.group_id: group for group in groups}
     request = ConsumerGroupDescribeRequest(group_ids=list(by_id))
     for each in requests.one(client, request, ConsumerGroupDescribeResponse, node_id=node_id).groups:
+        if each.group_id not in by_id:
+            continue
         if each.error_code:
             requests.without(f"members of group {each.group_id!r}", ErrorCode(each.error_code))
             continue
@@ -155,9 +159,10 @@ def _fetch_offsets(client: Client, requests: AdminRequests, node_id: int, group:
         requests.without(f"offsets of group {group.group_id!r}", UnsupportedVersion())
         return
     response = requests.one(client, request, OffsetFetchResponse, node_id=node_id, version=version)
-    found = response.groups[0] if version >= MANY_GROUPS_VERSION else response
+    what = f"offsets of group {group.group_id!r}"
+    found = only(response.groups, what, "OffsetFetch") if version >= MANY_GROUPS_VERSION else response
     if found.error_code:
-        requests.without(f"offsets of group {group.group_id!r}", ErrorCode(found.error_code))
+        requests.without(what, ErrorCode(found.error_code))
         return
     for topic in found.topics:
         for each in topic.partitions:

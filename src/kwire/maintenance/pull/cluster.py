@@ -17,6 +17,7 @@ from kwire.errors import BrokerError, ConnectionFailed, KwireError, OptionError
 from kwire.identifiers import TopicPartition
 from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
 from kwire.internal_topics.names import COORDINATOR_TOPICS
+from kwire.log.file_names import check_topic
 from kwire.maintenance.pull.manifest import AclEntry, ClusterEntry, QuotaEntry, UserEntry
 from kwire.messages import DescribeConfigsRequest, DescribeConfigsResponse
 from kwire.messages.describe_configs_response import DescribeConfigsResourceResult
@@ -77,8 +78,17 @@ class SourceCluster:
 
     def select(self, cluster: Cluster) -> list[Topic]:
         """Return the topics to copy, internal ones first: so no committed offset lies beyond the copied records."""
-        found = [topic for topic in cluster.topics.values() if self._takes(topic)]
+        found = [topic for topic in cluster.topics.values() if self._takes(topic) and invalid_name(topic) is None]
         return sorted(found, key=lambda topic: (not topic.is_internal, topic.name))
+
+    def not_copied(self, cluster: Cluster) -> dict[TopicPartition, KwireError]:
+        """Return the partitions of topics that no log directory can have, and why."""
+        return {
+            (topic.name, number): error
+            for topic in cluster.topics.values()
+            if self._takes(topic) and (error := invalid_name(topic)) is not None
+            for number in topic.partitions
+        }
 
     def require_matches(self, cluster: Cluster) -> None:
         """Raise OptionError if a pattern matches no topic."""
@@ -249,6 +259,16 @@ class SourceCluster:
         """Remember something that the account may not see."""
         if what not in self.hidden:
             self.hidden.append(what)
+
+
+def invalid_name(topic: Topic) -> OptionError | None:
+    """Return the error for a topic whose name, or a partition whose number, no broker of Kafka accepts."""
+    try:
+        for number in topic.partitions:
+            check_topic(topic.name, number)
+    except OptionError as error:
+        return error
+    return None
 
 
 def is_forbidden(error: KwireError) -> bool:

@@ -540,6 +540,7 @@ def start(client: Client, place: Target, options: PullOptions) -> tuple[Pull, li
         began_ms=now(),
         fetcher=Fetcher(client),
         topics=described,
+        failures=beside.not_copied(cluster),
     )
     return run, topics
 

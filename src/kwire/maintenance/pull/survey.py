@@ -102,7 +102,7 @@ def survey(source: SourceCluster, known: Known) -> Survey:
         made=made,
         topics=source.configs([topic for topic in topics if topic.name not in known.topics]),
         bounds=bounds,
-        errors=errors,
+        errors=errors | source.not_copied(cluster),
     )
 
 
