@@ -28,6 +28,7 @@ import kwire.spark  # noqa: F401 (before the session: Spark then runs the Python
 from kwire.broker import Broker
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.main import run as run_kwire
+from kwire.errors import counted
 
 ROOT = Path(__file__).parents[1]
 ARCHIVES = ROOT / "tests" / "data" / "logs"
@@ -69,7 +70,8 @@ def main() -> int:
             committed_and_not(spark, data).show(truncate=False)
         with step("Write Parquet with Spark"):
             orders, files, size = write_parquet(spark, data, OUTPUT / "orders.parquet")
-            print(f"  {orders:,} records of the topic orders, read back from {files} files of {size / 1024:,.0f} KiB")
+            where = f"{counted(files, 'file')} of {size / 1024:,.0f} KiB"
+            print(f"  {orders:,} records of the topic orders, read back from {where}")
         with step("Broker in this process: librdkafka writes, Spark reads the live topic and the files"):
             live_and_from_disk(spark)
     finally:
@@ -184,13 +186,7 @@ def live_and_from_disk(spark: SparkSession) -> None:
     directory = OUTPUT / "broker"
     shutil.rmtree(directory, ignore_errors=True)
     with Broker(data_dir=directory, num_partitions=3) as broker:
-        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "compression.type": "lz4"})
-        for number in range(RECORDS):
-            producer.produce("clicks", value=f"click {number}", key=f"user {number % 997}")
-            if number % 1000 == 0:
-                producer.poll(0)
-        if producer.flush(60):
-            raise SystemExit("librdkafka did not deliver all records")
+        write_clicks(broker.bootstrap_servers)
         live = spark.read.format("kafka-live").options(
             **{"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": "clicks"}
         )
@@ -199,6 +195,17 @@ def live_and_from_disk(spark: SparkSession) -> None:
         print(f"  {name:16}{records:,} records of {users} users, checksum {digest}")
     if len(set(found.values())) != 1:
         raise SystemExit("the live topic and the files differ")
+
+
+def write_clicks(servers: str) -> None:
+    """Write the topic clicks. The producer ends with this function: later, it would report that the broker stops."""
+    producer = Producer({"bootstrap.servers": servers, "compression.type": "lz4"})
+    for number in range(RECORDS):
+        producer.produce("clicks", value=f"click {number}", key=f"user {number % 997}")
+        if number % 1000 == 0:
+            producer.poll(0)
+    if producer.flush(60):
+        raise SystemExit("librdkafka did not deliver all records")
 
 
 def summary(frame: DataFrame) -> tuple[int, int, int]:

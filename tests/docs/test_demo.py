@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.golden import DATA
 
+from kwire.broker import Broker
 from kwire.log import LogDirectory
 
 
-def test_the_demo_ends_with_a_table_queried(
-    kafka_logs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The rows are those of the log: orders and pieces of each city."""
+def load() -> Any:
+    """Return the module of the demo."""
     for needed in ("confluent_kafka", "duckdb", "pyiceberg", "pyspark"):
         pytest.importorskip(needed)
     spec = importlib.util.spec_from_file_location("demo", DATA.parents[1] / "examples" / "demo.py")
@@ -24,6 +25,23 @@ def test_the_demo_ends_with_a_table_queried(
     assert spec.loader is not None
     demo = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(demo)
+    return demo
+
+
+def test_the_producer_of_the_demo_does_not_report_that_the_broker_stops(capfd: pytest.CaptureFixture[str]) -> None:
+    demo = load()
+    with Broker(num_partitions=3) as broker:
+        demo.write_clicks(broker.bootstrap_servers)
+        assert len(broker.records("clicks")) == demo.RECORDS
+    time.sleep(0.2)  # in which a producer that is left prints errors: `Disconnected`, then `Connection refused`
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_demo_ends_with_a_table_queried(
+    kafka_logs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The rows are those of the log: orders and pieces of each city."""
+    demo = load()
     data, lake = kafka_logs["modern"] / "data", tmp_path / "a folder"
     demo.query_table(data, lake)
     printed = capsys.readouterr().out
