@@ -11,7 +11,7 @@ from kwire.lake.offset_ranges import Spans
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["METADATA_COLUMNS", "conform", "group_rows", "no_date", "offsets_of"]
+__all__ = ["METADATA_COLUMNS", "conform", "group_rows", "longest_value", "no_date", "offsets_of"]
 
 METADATA_COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "headers")
 """Columns of Spark's Kafka source that a record has besides its key and its value."""
@@ -104,6 +104,25 @@ def offsets_of(batch: pa.RecordBatch) -> Spans:
         for row in groups.to_pylist()
         if row["topic"] is not None and row["partition"] is not None and row["offset_min"] is not None
     }
+
+
+def longest_value(rows: pa.Table) -> int:
+    """Return the size of the longest string or bytes in rows, also inside of lists, maps and structs."""
+    return max((_longest(chunk) for column in rows.columns for chunk in column.chunks), default=0)
+
+
+def _longest(column: pa.Array) -> int:
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_string(kind) or types.is_binary(kind) or types.is_large_string(kind) or types.is_large_binary(kind):
+        return pc.max(pc.binary_length(column)).as_py() or 0
+    if types.is_struct(kind):
+        return max((_longest(field) for field in column.flatten()), default=0)
+    if types.is_map(kind):  # of a slice, these are all
+        return max(_longest(column.keys), _longest(column.items))
+    return _longest(column.flatten()) if types.is_list(kind) or types.is_large_list(kind) else 0
 
 
 def no_date(error: Exception, table: str) -> TableError:

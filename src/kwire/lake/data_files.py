@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kwire.errors import TableError
-from kwire.lake.arrow_columns import conform, offsets_of
+from kwire.lake.arrow_columns import conform, longest_value, offsets_of
 from kwire.lake.offset_ranges import Spans, hull_of
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ ROW_GROUP_BYTES = 64 << 20  # Arrow memory; about 20 MiB of Parquet
 ROW_GROUP_ROWS = 1 << 20
 BUFFER_BYTES = 256 << 20  # of all partitions of a task
 MAX_OPEN_FILES = 64
+LARGE_VALUE_BYTES = 8 << 20  # a file with such a value has no statistics
 
 PartitionValues = tuple[Hashable, ...]
 
@@ -151,8 +152,7 @@ class _Writer:
         """Delete all files."""
         paths = [each.path for each in self._written]
         for file in self._files.values():
-            with suppress(Exception):  # the first error is the one to report
-                file.stream.close()
+            file.abandon()
             paths.append(file.path)
         for path in paths:
             with suppress(Exception):
@@ -169,8 +169,12 @@ class _Writer:
         if partition not in self._files and len(self._files) >= MAX_OPEN_FILES:
             self._finish(max(self._files, key=lambda each: self._files[each].position))
         file = self._files.get(partition)
+        is_large = buffer.size_bytes >= LARGE_VALUE_BYTES and longest_value(rows) >= LARGE_VALUE_BYTES
+        if file is not None and is_large and not file.is_large:
+            self._finish(partition)
+            file = None
         if file is None:
-            file = self._files[partition] = _OpenFile(self._plan, partition, self._task, rows.schema)
+            file = self._files[partition] = _OpenFile(self._plan, partition, self._task, rows.schema, is_large)
         file.writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
         if self._plan.sort_by or file.position >= self._plan.target_bytes:  # a sorted file is sorted as a whole
             self._finish(partition)
@@ -195,19 +199,31 @@ class _Buffer:
 
 
 class _OpenFile:
-    """A file that is being written."""
+    """A file that is being written. is_large: it may have large values."""
 
-    def __init__(self, plan: FilePlan, partition: PartitionValues, task: int, schema: pa.Schema) -> None:
+    def __init__(
+        self, plan: FilePlan, partition: PartitionValues, task: int, schema: pa.Schema, is_large: bool
+    ) -> None:
         from pyarrow import parquet
 
-        self.partition = partition
+        self.partition, self.is_large = partition, is_large
+        # Parquet's writer copies values to compare and to look them up: 600 MB for one of 100 MB.
+        more = {"write_statistics": False, "use_dictionary": False} if is_large else {}
         self.path, self.stream = plan.create(partition, task)
-        self.writer = parquet.ParquetWriter(self.stream, schema, **plan.parquet_options)
+        self.writer = parquet.ParquetWriter(self.stream, schema, **plan.parquet_options, **more)
 
     @property
     def position(self) -> int:
         """Bytes written so far."""
         return int(self.stream.tell())
+
+    def abandon(self) -> None:
+        """Close the file, which is to be deleted. Errors are ignored: the one before is the one to report."""
+        with suppress(Exception):
+            self.writer.close()
+        self.writer.is_open = False  # or it is closed again when it is collected, and prints the error
+        with suppress(Exception):
+            self.stream.close()
 
     def finish(self, plan: FilePlan) -> WrittenFile:
         """Complete the file."""
