@@ -5,6 +5,9 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import struct
+import time
+import tracemalloc
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -233,3 +236,83 @@ def test_a_file_that_is_not_a_capture_is_an_error(tmp_path: Path) -> None:
         list(read_capture(tmp_path / "text"))
     with pytest.raises(LogError, match="cannot be opened"):
         list(read_capture(tmp_path / "missing.pcap"))
+
+
+# ---- many connections
+
+
+def packet(
+    number: int, client: int, data: bytes, *, sequence: int = 1, is_response: bool = False, flags: int = 0x18
+) -> bytes:
+    """Return a packet of a pcap file, from or to port 9092. client: its number."""
+    ends = (
+        struct.pack(">II", 0x0A000000 + client // 50_000, 1024 + client % 50_000),
+        struct.pack(">II", 0x0B000001, 9092),
+    )
+    source, target = reversed(ends) if is_response else ends
+    ports = struct.pack(">HH", int.from_bytes(source[4:]), int.from_bytes(target[4:]))
+    tcp = ports + struct.pack(">IIBBHHH", sequence, 1, 0x50, flags, 1000, 0, 0) + data
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0) + source[:4] + target[:4] + tcp
+    frame = bytes(12) + b"\x08\0" + ip
+    return struct.pack("<IIII", number // 1_000_000, number % 1_000_000, len(frame), len(frame)) + frame
+
+
+def framed(body: bytes) -> bytes:
+    return struct.pack(">i", len(body)) + body
+
+
+PCAP = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+REQUEST = framed(struct.pack(">hhih", 18, 0, 7, 3) + b"abc")  # ApiVersions
+RESPONSE = framed(struct.pack(">ihi", 7, 0, 0))
+SYN = 2
+
+
+@pytest.mark.parametrize(("others", "problem"), [(49, None), (50, "its response was not captured")])
+def test_the_connection_that_is_idle_for_longest_is_ended_where_too_many_are_open(
+    others: int, problem: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kwire.capture.capture.MAX_CONNECTIONS", 50)
+    path = tmp_path / "flood.pcap"
+    first = [packet(0, 0, b"", sequence=0, flags=SYN), *(packet(n, n, b"", flags=SYN) for n in range(1, 50))]
+    again = [packet(60, 0, REQUEST)]  # no longer the idle one
+    flood = [packet(100 + n, 100 + n, b"", flags=SYN) for n in range(others)]
+    path.write_bytes(PCAP + b"".join([*first, *again, *flood, packet(900, 0, RESPONSE, is_response=True)]))
+    counts = CaptureCounts()
+    exchanges = list(read_capture(path, counts=counts))
+    assert [each.problem for each in exchanges if each.request is not None] == [problem]
+    assert counts.given_up >= others
+    assert counts.connections == 50 + others + (problem is not None)
+
+
+def test_a_scan_of_many_ports_needs_little_memory_and_time(tmp_path: Path) -> None:
+    path = tmp_path / "scan.pcap"
+    count = 20_000
+    path.write_bytes(PCAP + b"".join(packet(n, n, b"\0\0\0\x20abcdef" + bytes(20)) for n in range(count)))
+    counts = CaptureCounts()
+    began = time.process_time()
+    tracemalloc.start()
+    assert list(read_capture(path, counts=counts)) == []
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert counts.connections == count
+    assert peak / count < 1500
+    assert time.process_time() - began < 20  # tracemalloc multiplies it
+
+
+def test_many_small_packets_before_a_request_are_looked_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "drops.pcap"
+    drops = (packet(n + 1, 0, b"x", sequence=n + 1, is_response=True) for n in range(60_000))
+    path.write_bytes(PCAP + packet(0, 0, b"", sequence=0, flags=SYN) + b"".join(drops))
+    began = time.process_time()
+    assert list(read_capture(path)) == []
+    assert time.process_time() - began < 10
+
+
+def test_closed_connections_are_forgotten_some_time_later(tmp_path: Path) -> None:
+    path = tmp_path / "closed.pcap"
+    late = 11_000_000  # us
+    parts = [packet(0, 0, REQUEST), packet(1, 0, RESPONSE, is_response=True), packet(2, 0, b"", sequence=99, flags=4)]
+    path.write_bytes(PCAP + b"".join([*parts, packet(late, 1, REQUEST), packet(late + 1, 0, REQUEST, sequence=200)]))
+    counts = CaptureCounts()
+    assert [each.connection for each in read_capture(path, counts=counts)] == [0, 1, 2]
+    assert counts.connections == 3

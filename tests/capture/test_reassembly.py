@@ -70,3 +70,60 @@ def test_the_first_segment_begins_the_stream_where_no_syn_was_captured() -> None
     tcp = TcpStream()
     assert joined([*tcp.add(7000, b"abc", 0, 0), *tcp.add(7003, b"def", 0, 0)]) == b"abcdef"
     assert list(tcp.add(6990, b"before", 0, 0)) == []
+
+
+def started(data: bytes = b"") -> TcpStream:
+    """Return a stream from sequence number 100 on that has returned these bytes."""
+    tcp = TcpStream()
+    tcp.start(99)
+    assert joined(list(tcp.add(100, data, 0, 0))) == data
+    return tcp
+
+
+def test_of_a_truncated_retransmission_only_what_is_new_is_a_hole() -> None:
+    tcp = started(b"abcd")
+    assert list(tcp.add(100, b"ab", 6, 0)) == [Hole(4, 4)]
+    tcp = started(b"abcd")
+    assert list(tcp.add(100, b"abcd", 3, 0)) == [Hole(4, 3)]
+    assert list(started(b"abcd").add(100, b"ab", 2, 0)) == []
+    assert list(started().add(100, b"", 4, 0)) == [Hole(0, 4)]
+
+
+def test_what_was_captured_first_stays_and_only_new_bytes_follow() -> None:
+    tcp = started()
+    assert list(tcp.add(104, b"EFGH", 0, 1)) == []
+    assert list(tcp.add(100, b"abcdef", 0, 2)) == [Piece(0, b"abcdef", 2, True), Piece(6, b"GH", 1, False)]
+    assert list(tcp.add(106, b"xyz", 0, 3)) == [Piece(8, b"z", 3, True)]
+    tcp = started()
+    assert list(tcp.add(104, b"ef", 0, 1)) == []
+    assert list(tcp.add(100, b"abcdef", 0, 2)) == [Piece(0, b"abcdef", 2, True)]
+    assert list(tcp.add(102, b"cdef", 0, 3)) == []
+    assert list(tcp.add(106, b"g", 0, 4)) == [Piece(6, b"g", 4, True)]
+
+
+def test_sequence_numbers_half_the_range_ahead_are_old() -> None:
+    tcp = TcpStream()
+    tcp.start(99)
+    assert list(tcp.add((100 + 2**31) % 2**32, b"old", 0, 0)) == []
+    assert list(tcp.finish()) == []
+    assert list(tcp.add((100 + 2**31 - 1) % 2**32, b"new", 0, 0)) == []
+    assert list(tcp.finish()) == [Hole(0, 2**31 - 1), Piece(2**31 - 1, b"new", 0, True)]
+
+
+def test_only_so_many_bytes_and_segments_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kwire.capture.reassembly.MAX_WAITING_BYTES", 5)
+    tcp = started()
+    assert list(tcp.add(110, b"12345", 0, 0)) == []
+    assert joined(list(tcp.add(120, b"6", 0, 0))) == b"?" * 10 + b"12345"
+    assert list(tcp.add(130, b"789a", 0, 0)) == []  # with the one that still waits, five
+    assert list(tcp.add(140, b"b", 0, 0)) == [Hole(15, 5), Piece(20, b"6", 0, True)]
+    monkeypatch.setattr("kwire.capture.reassembly.MAX_WAITING_SEGMENTS", 2)
+    tcp = started()
+    assert [*tcp.add(110, b"1", 0, 0), *tcp.add(120, b"2", 0, 0)] == []
+    assert joined(list(tcp.add(130, b"3", 0, 0))) == b"?" * 10 + b"1"
+
+
+def test_the_receivers_first_acknowledgement_counts() -> None:
+    tcp = started(b"abc")
+    assert [*tcp.add(106, b"ghi", 0, 0), *tcp.acknowledge(108, 0), *tcp.acknowledge(109, PATIENCE_NS)] == []
+    assert list(tcp.acknowledge(103, PATIENCE_NS + 1)) == [Hole(3, 3), Piece(6, b"ghi", 0, True)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from kwire.capture.exchange import Address, Exchange
 from kwire.capture.frame_stream import Frame, FrameStream
@@ -28,6 +29,7 @@ MIN_REQUEST_BYTES, MIN_RESPONSE_BYTES = 8, 4
 MAX_OPEN_REQUESTS = 10_000  # a client has a handful in flight; more means that one direction was not captured
 MAX_EARLIER_REQUESTS = 1_000
 MAX_UNRECOGNIZED_BYTES = 1 << 16
+KNOWN_REQUESTS = 4096  # whether kwire has them is remembered: most bytes are not Kafka's
 TLS_HANDSHAKE = b"\x16\x03"
 
 
@@ -36,111 +38,185 @@ class Conversation:
 
     number: index of the connection in the capture. brokers: known addresses of brokers; updated. lost_bytes: bytes of
     both directions in which no frame was found. closed_at_ns: when both ends had closed.
+    A capture may have very many connections, most of which are not Kafka's: they cost little until frames are read.
     """
+
+    __slots__ = (
+        "_brokers",
+        "_client",
+        "_closed_by",
+        "_frames",
+        "_is_kafka",
+        "_is_lost",
+        "_ports",
+        "_server",
+        "_source_stream",
+        "_target_stream",
+        "_unrecognized",
+        "_unrecognized_size",
+        "closed_at_ns",
+        "lost_bytes",
+        "number",
+        "source",
+        "target",
+    )
 
     def __init__(self, number: int, first: Segment, ports: frozenset[int], brokers: set[Address]) -> None:
         self.number, self._ports, self._brokers = number, ports, brokers
         self.closed_at_ns: int | None = None
-        self._streams = {first.source: TcpStream(), first.target: TcpStream()}
-        self._closed_by: set[Address] = set()
+        self.source, self.target = first.source, first.target
+        self._source_stream: TcpStream | None = None  # what the source of the first segment sends
+        self._target_stream: TcpStream | None = None
+        self._closed_by: tuple[Address, ...] = ()
         self._client: Address | None = None
         self._server: Address | None = None
-        self._unrecognized: list[tuple[Address, Piece | Hole]] = []
+        self._unrecognized: list[tuple[Address, Piece | Hole]] | None = None
+        self._unrecognized_size = 0
         self._is_kafka: bool | None = None
-        self._open: dict[int, Exchange] = {}  # by correlation id, oldest first
-        self._early_responses: dict[int, Frame] = {}  # responses captured before their requests
-        self._handshake: Exchange | None = None  # after SaslHandshake v0, whose tokens have no header
-        self._client_id: str | None = None
-        self._last_correlation_id = -1
+        self._is_lost = False  # whether frames have to be searched for: the capture starts in the middle
+        self._frames: MatchedFrames | None = None
         self.lost_bytes = 0
         forth, back = (first.source, first.target), (first.target, first.source)
         if first.flags & SYN:
-            self._decide(*(forth if first.acknowledged < 0 else back))
+            self._client, self._server = forth if first.acknowledged < 0 else back
         elif any(server in brokers or server[1] in ports for _, server in (forth, back)):
-            self._decide(*(forth if first.target in brokers or first.target[1] in ports else back))
-            self._lose_sync()
-            self._is_kafka = True
+            self._client, self._server = forth if first.target in brokers or first.target[1] in ports else back
+            self._is_kafka = self._is_lost = True
 
     def is_reused_by(self, segment: Segment) -> bool:
         """Return whether segment opens a new connection between the same ports."""
-        started = self._streams[segment.source].position
+        stream = self._source_stream if segment.source == self.source else self._target_stream
+        started = None if stream is None else stream.position
         is_first = segment.flags & SYN and segment.acknowledged < 0
         return bool(is_first and started is not None and (started > 0 or self.closed_at_ns is not None))
 
+    def _stream(self, sender: Address) -> TcpStream:
+        """Return the stream of what an end sends."""
+        if sender == self.source:
+            if self._source_stream is None:
+                self._source_stream = TcpStream()
+            return self._source_stream
+        if self._target_stream is None:
+            self._target_stream = TcpStream()
+        return self._target_stream
+
     def add(self, segment: Segment) -> Iterator[Exchange]:
         """Add a segment; yield the exchanges that it completes."""
-        stream, peer = self._streams[segment.source], self._streams[segment.target]
         if segment.flags & SYN:
-            stream.start(segment.sequence)
-        elif segment.data or segment.missing_bytes:
+            self._stream(segment.source).start(segment.sequence)
+        elif (segment.data or segment.missing_bytes) and self._is_kafka is not False:
+            stream = self._stream(segment.source)
             for part in stream.add(segment.sequence, segment.data, segment.missing_bytes, segment.time_ns):
                 yield from self._part(segment.source, part)
-        if segment.acknowledged >= 0:
+        peer = self._target_stream if segment.source == self.source else self._source_stream
+        if segment.acknowledged >= 0 and peer is not None and self._is_kafka is not False:
             for part in peer.acknowledge(segment.acknowledged, segment.time_ns):
                 yield from self._part(segment.target, part)
         if segment.flags & RST:
-            self._closed_by.update(self._streams)
-        elif segment.flags & FIN:
-            self._closed_by.add(segment.source)
+            self._closed_by = (self.source, self.target)
+        elif segment.flags & FIN and segment.source not in self._closed_by:
+            self._closed_by = (*self._closed_by, segment.source)
         if len(self._closed_by) == 2:
             self.closed_at_ns = segment.time_ns
 
     def finish(self) -> Iterator[Exchange]:
         """Yield the rest at the end of the connection or capture, including requests without a response."""
-        for address, stream in self._streams.items():
-            for part in stream.finish():
-                yield from self._part(address, part)
-        if self._is_kafka and self._client:
-            self.lost_bytes = self._requests.lost_bytes + self._responses.lost_bytes
-        yield from self._without_response(list(self._open))
-        for correlation_id, frame in self._early_responses.items():
-            problem = "its request was not captured: unknown API and version"
-            yield replace(self._exchange(), correlation_id=correlation_id, response=frame, problem=problem)
+        if self._is_kafka is False:
+            return
+        for sender, stream in ((self.source, self._source_stream), (self.target, self._target_stream)):
+            for part in stream.finish() if stream is not None else ():
+                yield from self._part(sender, part)
+        if self._frames is not None:
+            yield from self._frames.finish()
+            self.lost_bytes = self._frames.lost_bytes
 
     # ---- which end is which
 
-    def _decide(self, client: Address, server: Address) -> None:
-        self._client, self._server = client, server
-        self._requests = FrameStream(self._looks_like_request, min_bytes=MIN_REQUEST_BYTES, is_lost=False)
-        self._responses = FrameStream(self._looks_like_response, min_bytes=MIN_RESPONSE_BYTES, is_lost=False)
-
-    def _lose_sync(self) -> None:
-        """Search for frames in both directions: the capture starts in the middle of the connection."""
-        self._requests.is_lost = self._responses.is_lost = True
-
     def _part(self, source: Address, part: Piece | Hole) -> Iterator[Exchange]:
-        if self._is_kafka:
-            yield from self._kafka_part(source, part)
-        elif self._is_kafka is None:
+        if self._is_kafka is None:
+            if self._unrecognized is None:
+                self._unrecognized = []
             self._unrecognized.append((source, part))
+            self._unrecognized_size += len(part.data) if isinstance(part, Piece) else 1
             self._is_kafka = is_kafka = self._recognize(source, part)
             if is_kafka is None:
                 return
-            waiting, self._unrecognized = self._unrecognized, []
+            waiting, self._unrecognized = self._unrecognized, None
             for address, each in waiting if is_kafka else ():
                 yield from self._kafka_part(address, each)
             if is_kafka and self._server:
                 self._brokers.add(self._server)
+        elif self._is_kafka:
+            yield from self._kafka_part(source, part)
+
+    def _kafka_part(self, source: Address, part: Piece | Hole) -> Iterator[Exchange]:
+        if self._frames is None:
+            assert self._client is not None  # decided before any frame is read
+            assert self._server is not None
+            self._frames = MatchedFrames(self.number, self._client, self._server, is_lost=self._is_lost)
+        return self._frames.add(source, part)
 
     def _recognize(self, source: Address, part: Piece | Hole) -> bool | None:
         """Return whether the connection is Kafka's, and find out the client; None if more bytes are needed."""
         if isinstance(part, Piece):
             if self._client is None:
                 if part.is_segment_start and is_request_with_client_id(memoryview(part.data)):
-                    self._decide(source, next(address for address in self._streams if address != source))
-                    self._lose_sync()
+                    self._client, self._server = source, self.target if source == self.source else self.source
+                    self._is_lost = True
                     return True
             elif source == self._client and part.position == 0:
                 if self._server is not None and self._server[1] in self._ports:
                     return True
                 is_request = looks_like_request(memoryview(part.data), None, -1)
                 return is_request is not False and not part.data.startswith(TLS_HANDSHAKE)
-        size = sum(len(each.data) for _, each in self._unrecognized if isinstance(each, Piece))
-        return False if size > MAX_UNRECOGNIZED_BYTES else None
+        return False if self._unrecognized_size > MAX_UNRECOGNIZED_BYTES else None
+
+
+class MatchedFrames:
+    """The frames of a Kafka connection, responses with their requests.
+
+    is_lost: whether frames have to be searched for at first. lost_bytes: in which no frame was found.
+    """
+
+    __slots__ = (
+        "_client",
+        "_client_id",
+        "_early_responses",
+        "_handshake",
+        "_last_correlation_id",
+        "_number",
+        "_open",
+        "_requests",
+        "_responses",
+        "_server",
+    )
+
+    def __init__(self, number: int, client: Address, server: Address, *, is_lost: bool) -> None:
+        self._number, self._client, self._server = number, client, server
+        self._requests = FrameStream(self._looks_like_request, min_bytes=MIN_REQUEST_BYTES, is_lost=is_lost)
+        self._responses = FrameStream(self._looks_like_response, min_bytes=MIN_RESPONSE_BYTES, is_lost=is_lost)
+        self._open: dict[int, Exchange] = {}  # by correlation id, oldest first
+        self._early_responses: dict[int, Frame] = {}  # responses captured before their requests
+        self._handshake: Exchange | None = None  # after SaslHandshake v0, whose tokens have no header
+        self._client_id: str | None = None
+        self._last_correlation_id = -1
+
+    @property
+    def lost_bytes(self) -> int:
+        """Bytes of both directions in which no frame was found."""
+        return self._requests.lost_bytes + self._responses.lost_bytes
+
+    def finish(self) -> Iterator[Exchange]:
+        """Yield requests without a response, and responses without a request."""
+        yield from self._without_response(list(self._open))
+        for correlation_id, frame in self._early_responses.items():
+            problem = "its request was not captured: unknown API and version"
+            yield replace(self._exchange(), correlation_id=correlation_id, response=frame, problem=problem)
 
     # ---- frames to exchanges
 
-    def _kafka_part(self, source: Address, part: Piece | Hole) -> Iterator[Exchange]:
+    def add(self, source: Address, part: Piece | Hole) -> Iterator[Exchange]:
+        """Add the next part of what an end sends; yield the exchanges that it completes."""
         if source == self._client:
             for frame in self._requests.add(part):
                 yield from self._request(frame)
@@ -151,9 +227,7 @@ class Conversation:
                 yield from self._response(frame)
 
     def _exchange(self) -> Exchange:
-        assert self._client is not None  # decided before any frame is read
-        assert self._server is not None
-        return Exchange(connection=self.number, client=self._client, server=self._server)
+        return Exchange(connection=self._number, client=self._client, server=self._server)
 
     def _request(self, frame: Frame) -> Iterator[Exchange]:
         header = parse_request_header(memoryview(frame.data))
@@ -267,6 +341,7 @@ def parse_request_header(view: memoryview) -> RequestHeader | None:
         return None
 
 
+@lru_cache(KNOWN_REQUESTS)
 def is_known(api_key: int, version: int) -> bool:
     """Return whether kwire has this request."""
     try:

@@ -78,7 +78,7 @@ class TcpStream:
         if data or missing_bytes > 0:
             at = bisect_left(self._starts, start)
             self._starts.insert(at, start)
-            self._waiting.insert(at, (max(0, missing_bytes), data, time_ns))
+            self._waiting.insert(at, (missing_bytes, data, time_ns))
             self._waiting_bytes += len(data)
         yield from self._ready()
         if self._waiting_bytes > MAX_WAITING_BYTES or len(self._waiting) > MAX_WAITING_SEGMENTS:

@@ -100,6 +100,7 @@ def capture(
     not shown. Exit code 1 if a part of the capture is missing or cannot be read.
     """
     from kwire.capture import CaptureCounts
+    from kwire.capture.capture import MAX_CONNECTIONS
 
     counts = CaptureCounts()
     found = FINE
@@ -129,6 +130,9 @@ def capture(
     elif counts.lost_bytes or counts.fragments:
         ignored = counted(counts.fragments, "IP fragment")
         terminal.warn(f"{counted(counts.lost_bytes, 'byte')} outside of frames; {ignored} ignored")
+    if counts.given_up:
+        ended = counted(counts.given_up, "idle one")
+        terminal.warn(f"more than {MAX_CONNECTIONS} connections were open: {ended} ended")
     return found
 
 
