@@ -18,14 +18,13 @@ assert {"pyarrow", "pyspark.worker"} <= set(sys.modules) and "numba" not in sys.
 assert "pandas" not in sys.modules and gc.get_freeze_count() > 1000
 loaded = set(sys.modules)
 if os.fork() == 0:
-    from kwire.spark.log.filters import PushedFilters
     from kwire.spark.log.reading import read_partition
     from kwire.spark.log.options import parse_options
     from kwire.spark.log.planning import plan_batch
 
     options = parse_options({"path": sys.argv[1]})
     columns = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
-    tasks = plan_batch(options, PushedFilters())
+    tasks = plan_batch(options)
     rows = sum(len(batch) for task in tasks for batch in read_partition(task, columns, options))
     late = sorted(name for name in set(sys.modules) - loaded if "kernels" in name or name.startswith("kwire.records"))
     assert "pandas" not in sys.modules

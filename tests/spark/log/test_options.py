@@ -20,7 +20,6 @@ def test_only_the_path_is_required_and_defaults_equal_sparks_kafka_source() -> N
     assert options.fail_on_data_loss
     assert options.check_crc
     assert not options.include_headers
-    assert not options.pushdown
     assert (options.min_partitions, options.max_records, options.columns) == (None, None, None)
 
 

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from tests.log.test_missing_segments import lose, make
 from tests.object_store import ObjectStore
 
@@ -25,7 +23,6 @@ from kwire.log import LogDirectory
 from kwire.log.splits import Cut, Split, SplitRun
 from kwire.records import Record, TimestampType, write_batch
 from kwire.spark.log import planning
-from kwire.spark.log.filters import PushedFilters, parse_filters
 from kwire.spark.log.options import parse_options
 from kwire.spark.log.planning import plan_batch
 from kwire.spark.log.reading import LogPartition, read_partition
@@ -35,13 +32,12 @@ from kwire.storage.store import LocalFile, LocalStore
 datasource = pytest.importorskip("pyspark.sql.datasource")
 
 COLUMNS = ("topic", "partition", "offset", "timestamp")
-EVERYTHING = PushedFilters()
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def tasks(path: Path | str, filters: PushedFilters = EVERYTHING, **options: object) -> list[list[Any]]:
+def tasks(path: Path | str, **options: object) -> list[list[Any]]:
     parsed = parse_options({"path": str(path), **{k: str(v) for k, v in options.items()}})
-    return [list(task.splits) for task in plan_batch(parsed, filters)]
+    return [list(task.splits) for task in plan_batch(parsed)]
 
 
 def read(planned: list[list[Any]], columns: tuple[str, ...] = COLUMNS, **options: object) -> list[tuple[Any, ...]]:
@@ -216,97 +212,19 @@ def test_the_planner_imports_neither_numba_nor_pyarrow(modern: Path) -> None:
     assert shown.stdout.strip() == "[]"
 
 
-# ---- filters
-
-
-@pytest.fixture(scope="session")
-def every_row(kafka_logs: dict[str, Path]) -> dict[str, list[tuple[Any, ...]]]:
-    return {name: read(tasks(kafka_logs[name] / "data")) for name in ("modern", "legacy")}
-
-
-def conditions() -> st.SearchStrategy[list[Any]]:
-    times = st.integers(1_759_999_990_000_000, 1_760_000_200_000_000) | st.sampled_from(
-        [-1000, 0, 1_795_235_300_000_000]
-    )
-    values = {
-        "offset": st.integers(-2, 8000),
-        "partition": st.integers(-1, 4),
-        "topic": st.sampled_from(["orders", "txn", "v1", "mixed-format", "ids", "zzz", ""]),
-        "timestamp": times.map(lambda us: EPOCH + timedelta(microseconds=us)),
-    }
-    names = ["EqualTo", "EqualNullSafe", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual"]
-
-    def comparison(column: str) -> st.SearchStrategy[Any]:
-        one = st.tuples(st.sampled_from(names), values[column]).map(
-            lambda chosen: getattr(datasource, chosen[0])((column,), chosen[1])
-        )
-        several = st.lists(values[column], min_size=1, max_size=3).map(
-            lambda found: datasource.In((column,), tuple(found))
-        )
-        plain = one | several
-        return plain | plain.map(datasource.Not)
-
-    return st.lists(st.sampled_from(sorted(values)).flatmap(comparison), min_size=1, max_size=3)
-
-
-def passes(condition: Any, row: tuple[Any, ...]) -> bool:
-    """Evaluate a filter like Spark, for a row without nulls."""
-    name = type(condition).__name__
-    if name == "Not":
-        return not passes(condition.child, row)
-    actual, value = row[COLUMNS.index(condition.attribute[0])], condition.value
-    return {
-        "EqualTo": lambda: actual == value,
-        "EqualNullSafe": lambda: actual == value,
-        "GreaterThan": lambda: actual > value,
-        "GreaterThanOrEqual": lambda: actual >= value,
-        "LessThan": lambda: actual < value,
-        "LessThanOrEqual": lambda: actual <= value,
-        "In": lambda: actual in value,
-    }[name]()
-
-
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
-@given(filters=conditions(), directory=st.sampled_from(["modern", "legacy"]))
-def test_a_narrowed_plan_loses_no_row(
-    kafka_logs: dict[str, Path],
-    every_row: dict[str, list[tuple[Any, ...]]],
-    filters: list[Any],
-    directory: str,
-) -> None:
-    found = set(read(tasks(kafka_logs[directory] / "data", parse_filters(filters)), COLUMNS[:3]))
-    expected = {row[:3] for row in every_row[directory] if all(passes(each, row) for each in filters)}
-    assert expected <= found
-
-
-def test_filters_prune_segments(modern: Path) -> None:
-    def planned(*filters: Any) -> list[Any]:
-        return [split for task in tasks(modern, parse_filters(filters)) for split in task]
-
-    assert {split.topic for split in planned(datasource.EqualTo(("topic",), "txn"))} == {"txn"}
-    by_offset = planned(datasource.EqualTo(("topic",), "orders"), datasource.GreaterThan(("offset",), 6890))
-    assert {split.partition for split in by_offset} == {0, 1}
-    assert sum(split.size_bytes for split in by_offset) < 200_000
-    late = EPOCH + timedelta(milliseconds=1_760_000_000_000 + 10_000_000_000)
-    assert planned(datasource.EqualTo(("topic",), "orders"), datasource.GreaterThan(("timestamp",), late)) == []
-    last = max(row[3] for row in read(tasks(modern, subscribe="orders")))
-    recent = planned(datasource.EqualTo(("topic",), "orders"), datasource.GreaterThanOrEqual(("timestamp",), last))
-    assert sum(split.size_bytes for split in recent) < 200_000
-
-
 def test_a_wrong_time_index_loses_no_row(modern: Path, tmp_path: Path) -> None:
     root = tmp_path / "data"
     shutil.copytree(modern / "orders-0", root / "orders-0")
-    after = EPOCH + timedelta(milliseconds=1_760_000_000_000 + 30_000)
-    filters = [datasource.GreaterThanOrEqual(("timestamp",), after)]
+    after_ms = 1_760_000_000_000 + 30_000
 
     def recent() -> list[tuple[Any, ...]]:
-        return [row for row in read(tasks(root, parse_filters(filters))) if row[3] >= after]
+        return read(tasks(root, startingTimestamp=after_ms))
 
     expected = recent()
-    assert expected
+    everything = read(tasks(root))
+    first = next(n for n, row in enumerate(everything) if row[3] >= EPOCH + timedelta(milliseconds=after_ms))
+    assert expected == everything[first:]
+    assert first > 0
     for file in (root / "orders-0").glob("*.timeindex"):
         entries = file.read_bytes()
         file.write_bytes(entries[: len(entries) // 24 * 12])  # the later half is gone
@@ -336,7 +254,7 @@ def test_globs_alternatives_and_lists_of_paths_are_expanded(modern: Path, tmp_pa
     assert set(offsets(f"{tmp_path}/?")) == {"ids-0", "ids-1"}
     assert set(offsets(f"{tmp_path}/b/ids*")) == {"ids-1"}
     both = parse_options({"paths": json.dumps([f"{tmp_path}/a", f"{tmp_path}/b"])})
-    several = plan_batch(both, PushedFilters())
+    several = plan_batch(both)
     assert {row[:2] for row in read([list(task.splits) for task in several])} == {("ids", 0), ("ids", 1)}
     with pytest.raises(LogError, match=r"duplicate of ids-0 in .*; read these directories separately"):
         tasks(f"{{{modern},{tmp_path}/a}}")

@@ -1,10 +1,8 @@
-"""`kafka-log` through Spark: found by name, schema, projection, pushdown, damage."""
+"""`kafka-log` through Spark: found by name, schema, projection, damage."""
 
 from __future__ import annotations
 
-import random
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +12,6 @@ from kwire.log import LogDirectory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-SWITCH = "spark.sql.python.filterPushdown.enabled"
 
 
 def load(spark: SparkSession, path: Path | str | list[str], **options: object) -> DataFrame:
@@ -155,110 +151,6 @@ def test_sql_reads_log_directories(spark: SparkSession, modern: Path) -> None:
 def test_min_partitions_sets_the_number_of_spark_tasks(spark: SparkSession, modern: Path) -> None:
     assert load(spark, modern, subscribe="orders").rdd.getNumPartitions() == 1
     assert load(spark, modern, subscribe="orders", minPartitions=6).rdd.getNumPartitions() >= 6
-
-
-# ---- pushdown
-
-
-@pytest.fixture
-def pushing(spark: SparkSession) -> Iterator[str]:
-    """The name of a source with filter pushdown on every version of Spark; correct only for one query per load."""
-    from kwire.spark.log.source import KafkaLogSource, PushdownLogReader
-
-    class Pushing(KafkaLogSource):
-        @classmethod
-        def name(cls) -> str:
-            return "kafka-log-pushing"
-
-        def reader(self, schema: Any) -> Any:
-            plain = super().reader(schema)
-            return PushdownLogReader(plain.options, plain.columns)
-
-    spark.dataSource.register(Pushing)
-    spark.conf.set(SWITCH, True)
-    yield Pushing.name()
-    spark.conf.unset(SWITCH)
-
-
-def predicate(choose: random.Random) -> str:
-    """A condition that Spark may push down completely, in part, or not at all."""
-    near = 1_760_000_000_000_000 + choose.randrange(-(10**6), 10**8)
-    literals_of = {
-        "offset": [str(choose.randrange(7500)), "700", "-1", "9000000000"],
-        "partition": ["0", "1", "2", "7"],
-        "topic": ["'orders'", "'txn'", "'ids'", "'m'", "''"],
-        "timestamp": [f"timestamp_micros({near})", "TIMESTAMP '1970-01-01'"],
-    }
-    column = choose.choice(sorted(literals_of))
-    literals = literals_of[column]
-    literal = choose.choice(literals)
-    match choose.randrange(9):
-        case 0:
-            return f"{column} IN ({literal}, {choose.choice(literals)})"
-        case 1:
-            return f"{column} <=> {literal}"
-        case 2:
-            return f"NOT ({column} {choose.choice(['=', '<', '>='])} {literal})"
-        case 3:
-            return f"{column} IS {choose.choice(['', 'NOT '])}NULL"
-        case 4:
-            return f"(value IS NULL OR {column} > {literal})"
-        case 5 if column == "topic":
-            return f"topic LIKE '{choose.choice(['o%', '%s', '%om%', '%xn'])}'"
-    return f"{column} {choose.choice(['=', '>', '>=', '<', '<=', '<>'])} {literal}"
-
-
-def test_pushed_filters_return_the_same_rows(spark: SparkSession, modern: Path, pushing: str) -> None:
-    plain = load(spark, modern).cache()
-    choose = random.Random(20261121)
-    found_some = 0
-    for _ in range(14):
-        condition = " AND ".join(predicate(choose) for _ in range(choose.randrange(1, 4)))
-        expected = rows(plain.where(condition).select("topic", "partition", "offset"))
-        narrowed = spark.read.format(pushing).load(str(modern)).where(condition)
-        assert rows(narrowed.select("topic", "partition", "offset")) == expected, condition
-        found_some += bool(expected)
-    plain.unpersist()
-    assert found_some > 5
-
-
-def test_pushed_filters_narrow_the_plan(spark: SparkSession, modern: Path, pushing: str) -> None:
-    def tasks(source: str, condition: str) -> int:
-        frame = spark.read.format(source).option("maxRecordsPerPartition", 500).load(str(modern))
-        return frame.where(condition).rdd.getNumPartitions()
-
-    for condition in (
-        "topic = 'orders' AND partition = 1",
-        "offset > 6000",
-        "timestamp > timestamp_millis(1760000140000)",
-    ):
-        assert 0 < tasks(pushing, condition) < 0.6 * tasks("kafka-log", condition), condition
-
-
-def test_queries_do_not_share_pushed_filters(spark: SparkSession, modern: Path) -> None:
-    """Spark up to 4.3 reuses the narrowed plan of the first query for a second one, and the last one for a union."""
-    spark.conf.set(SWITCH, True)
-    try:
-        frame = load(spark, modern, pushdown=True)
-        whole = load(spark, modern).count()
-        assert 0 < frame.where("topic = 'txn'").count() < whole
-        assert frame.count() == whole
-        assert frame.where("value IS NULL OR offset >= 0").count() == whole
-        both = frame.where("topic = 'txn'").union(frame.where("topic = 'ids'"))
-        assert {row[0] for row in both.select("topic").distinct().collect()} == {"txn", "ids"}
-    finally:
-        spark.conf.unset(SWITCH)
-
-
-def test_reading_works_with_filter_pushdown_disabled(spark: SparkSession, modern: Path) -> None:
-    from kwire.spark.log.source import KEEPS_PLANS_APART
-
-    frame = load(spark, modern, pushdown=True, subscribe="ids").where("offset = 1")
-    if not KEEPS_PLANS_APART:
-        assert frame.count() == 2
-        return
-    with pytest.raises(Exception, match="DATA_SOURCE_PUSHDOWN_DISABLED"):  # Spark's own check of the reader
-        frame.count()
 
 
 # ---- damage

@@ -567,7 +567,6 @@ def test_options_of_a_stream_equal_those_of_sparks_source() -> None:
     assert parse_options({"path": "/logs", "maxoffsetspertrigger": "5", "startingoffsets": "latest"}, "any")
     for wrong, what in (
         ({"endingoffsets": "latest"}, "Option 'endingOffsets': ending offset not valid in streaming queries"),
-        ({"pushdown": "true"}, "Option 'pushdown'"),
         ({"maxoffsetspertriger": "5"}, "did you mean 'maxOffsetsPerTrigger'"),
     ):
         with pytest.raises(OptionError, match=what):

@@ -56,12 +56,6 @@ ISOLATION = Option[Isolation](
     meaning="With `read_committed`, records of aborted transactions are skipped, and the query ends at the last stable "
     "offset.",
 )
-PUSHDOWN = flag_option(
-    name="pushdown",
-    default=False,
-    query="batch",
-    meaning="Whether filters of the query narrow what is read. See [Filter pushdown](#filter-pushdown).",
-)
 MODE = Option[Mode](
     name="mode",
     parse=choice("FAILFAST", "DROPMALFORMED", "PERMISSIVE"),
@@ -91,7 +85,6 @@ OPTIONS: tuple[Option[object], ...] = (
     ISOLATION,
     MODE,
     CHECK_CRC,
-    PUSHDOWN,
     replace(STORAGE, meaning=f"{STORAGE.meaning} See [Paths](#paths)."),
 )
 
@@ -122,7 +115,6 @@ class LogOptions(QueryOptions):
     paths: tuple[str, ...]
     storage: StorageOptions = field(default_factory=dict, repr=False)
     isolation: Isolation = "read_uncommitted"
-    pushdown: bool = False
     check_crc: bool = True
     mode: Mode = "FAILFAST"
 
@@ -144,7 +136,6 @@ def parse_options(options: Mapping[str, str], query: Query = "batch") -> LogOpti
         paths=parse_paths(given),
         storage=parse_storage(given),
         isolation=ISOLATION.of(given),
-        pushdown=PUSHDOWN.of(given),
         check_crc=CHECK_CRC.of(given),
         mode=MODE.of(given),
     )
@@ -153,8 +144,6 @@ def parse_options(options: Mapping[str, str], query: Query = "batch") -> LogOpti
 
 def check_query(options: LogOptions, query: Query) -> LogOptions:
     """Check that options are valid for a kind of query, and set its defaults. Raises OptionError."""
-    if query == "stream" and options.pushdown:
-        raise OptionError("Option 'pushdown' is not supported: Spark pushes no filters of streaming queries")
     if query == "batch" and options.limits != NO_LIMITS:
         limits = options.limits
         values = (limits.max_offsets, limits.min_offsets, limits.max_delay_ms)

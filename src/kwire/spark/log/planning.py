@@ -17,7 +17,6 @@ from kwire.identifiers import TopicPartition
 from kwire.log import PartitionLog
 from kwire.log.paths import available_topics, open_logs
 from kwire.log.splits import SplitRun, divide_run, plan_run, plan_whole
-from kwire.spark.log.filters import PushedFilters, narrow_ranges
 from kwire.spark.log.options import Isolation, LogOptions
 from kwire.spark.log.reading import LogPartition
 from kwire.spark.offsets import (
@@ -46,14 +45,11 @@ T = TypeVar("T")
 Logs = Mapping[TopicPartition, PartitionLog]
 
 
-def plan_batch(options: LogOptions, filters: PushedFilters | None = None) -> list[LogPartition]:
-    """Plan the tasks of a batch query. filters: those that Spark pushed. Raises OptionError, LogError."""
+def plan_batch(options: LogOptions) -> list[LogPartition]:
+    """Plan the tasks of a batch query. Raises OptionError, LogError."""
     source, sizes = LogOffsetSource(options), options.task_sizes
-    if options.is_cut or not _is_everything(options, filters):
-        # Offsets are resolved for all selected partitions, so that errors do not depend on filters.
+    if options.is_cut or not _is_everything(options):
         ranges = resolve_ranges(source.bounds(), options)
-        if filters is not None:
-            ranges = narrow_ranges(ranges, source.logs, filters)
         parts = cut_ranges(ranges, options.min_partitions, options.max_records)
         logs = [source.logs[part.topic, part.partition] for part in parts]
         n_bytes = sum(log.size_bytes for log in set(logs))
@@ -72,13 +68,12 @@ def plan_batch(options: LogOptions, filters: PushedFilters | None = None) -> lis
     return [LogPartition(task) for task in _pack(runs, limit if is_packed else 0, sizes.open_cost)]
 
 
-def _is_everything(options: LogOptions, filters: PushedFilters | None) -> bool:
+def _is_everything(options: LogOptions) -> bool:
     """Return whether a query reads whole partitions, so that no file has to be opened for the end of its log."""
     return (
         options.start in (None, GlobalOffset(EARLIEST))
         and options.end in (None, GlobalOffset(LATEST))
         and options.isolation == "read_uncommitted"
-        and filters in (None, PushedFilters())
     )
 
 

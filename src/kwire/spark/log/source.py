@@ -7,14 +7,12 @@ they import neither numba nor pyarrow. Readers keep no state between calls, and 
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kwire.errors import KwireError
-from kwire.spark.log.filters import PushedFilters, parse_filters
 from kwire.spark.log.options import LogOptions, check_query, parse_options
 from kwire.spark.plain_errors import plain_errors
 from kwire.spark.sail import on_both_engines
@@ -31,14 +29,7 @@ if TYPE_CHECKING:
     from kwire.spark.offsets import Query
     from kwire.spark.streaming.reader import InvalidStreamReader
 
-__all__ = ["KafkaLogSource", "LogReader", "PushdownLogReader"]
-
-# Up to Spark 4.3 a DataFrame keeps one plan of a Python source: a query that pushes filters replaces the plan of every
-# other query on that DataFrame, the other branch of a union included, and those miss rows. The release with the fix
-# also brought pushLimit (SPARK-58551).
-KEEPS_PLANS_APART = hasattr(DataSourceReader, "pushLimit")
-
-logger = logging.getLogger("kwire.spark")
+__all__ = ["KafkaLogSource", "LogReader"]
 
 
 @plain_errors
@@ -47,33 +38,18 @@ class LogReader(SentToWorkers, DataSourceReader):
 
     def __init__(self, options: LogOptions, columns: tuple[str, ...]) -> None:
         self.options, self.columns = options, columns
-        self.filters: PushedFilters | None = None
 
     def partitions(self) -> list[LogPartition]:
         """Plan the tasks; called once, on the driver. Raises OptionError, LogError."""
         from kwire.spark.log.planning import plan_batch
 
-        return plan_batch(self.options, self.filters)
+        return plan_batch(self.options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the rows of one task; called in a worker. Raises CorruptBatch, LogError."""
         from kwire.spark.log.reading import read_partition
 
         return read_partition(partition, self.columns, self.options)
-
-
-@plain_errors
-class PushdownLogReader(LogReader):
-    """A LogReader that uses the query's filters.
-
-    A separate class, because Spark fails a reader that has pushFilters while
-    spark.sql.python.filterPushdown.enabled is false, the default.
-    """
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 (Spark's name)
-        """Keep the filters to narrow what is read; Spark still evaluates all of them."""
-        self.filters = parse_filters(filters)
-        return filters
 
 
 @plain_errors
@@ -102,17 +78,7 @@ class KafkaLogSource(DataSource):
     def reader(self, schema: StructType) -> LogReader:
         """Create the reader of a batch query. Raises OptionError."""
         options = self._query_options(schema, "batch")
-        columns = choose_columns(options, schema)
-        if not options.pushdown:
-            return LogReader(options, columns)
-        if not KEEPS_PLANS_APART:
-            logger.warning(
-                "option 'pushdown' has no effect: this version of Spark would apply pushed filters to other queries of "
-                "the same DataFrame, and Sail passes filters without their casts; narrow the query with subscribe, "
-                "assign, startingOffsets or startingTimestamp"
-            )
-            return LogReader(options, columns)
-        return PushdownLogReader(options, columns)
+        return LogReader(options, choose_columns(options, schema))
 
     def streamReader(self, schema: StructType) -> LogStreamReader | InvalidStreamReader:  # noqa: N802 (Spark's name)
         """Create the reader of a streaming query; invalid options are errors of its first call."""
