@@ -32,7 +32,7 @@ from kwire.broker.node import Node
 from kwire.broker.poller import Poller
 from kwire.broker.request_memory import RequestMemory
 from kwire.broker.responses import Response, SplicedResponse, piece_bytes
-from kwire.broker.security.errors import UnexpectedRequest
+from kwire.broker.security.errors import AuthenticationFailed, UnexpectedRequest
 from kwire.broker.security.tls import principal_of
 from kwire.broker.throttling import set_throttle_time
 from kwire.broker.turns import TURN_REQUESTS, Turns
@@ -119,7 +119,7 @@ class ClientConnection:
         self._out: deque[Piece] = deque()
         self._held_files: list[OpenFile] = []
         self._is_handshake_complete = False
-        self._muted: TimerHandle | None = None  # ends the time in which a throttled client is not read from
+        self._muted: TimerHandle | None = None  # ends the time in which the client is not read from
         self._pending: asyncio.Future[Response | None] | None = None  # a response that is not ready
         self._finished_call: tuple[Call, asyncio.Future[Response | None]] | None = (
             None  # a response to be sent in the next turn
@@ -284,7 +284,18 @@ class ClientConnection:
 
     def _take_bare_token(self, session: SaslSession, frame: bytes | memoryview) -> None:
         """Handle a frame after SaslHandshake version 0: it is a SASL token, and so is the response to it."""
-        token = session.take(bytes(frame[LENGTH_BYTES:])).token
+        delay_ms = self.node.settings.connection_failed_authentication_delay_ms
+        try:
+            step = session.take(bytes(frame[LENGTH_BYTES:]))
+        except AuthenticationFailed as error:
+            self._mute(delay_ms, functools.partial(self.close, f"{type(error).__name__}: {error}"))
+            return
+        if step.is_refusal:
+            self._mute(delay_ms, functools.partial(self._send_token, step.token))
+        else:
+            self._send_token(step.token)
+
+    def _send_token(self, token: bytes) -> None:
         self._out.append(len(token).to_bytes(LENGTH_BYTES, "big") + token)
         self._flush()
 
@@ -314,13 +325,15 @@ class ClientConnection:
             set_throttle_time(message, call.response_version, throttle_ms)
         return throttle_ms
 
-    def _mute(self, throttle_ms: int) -> None:
-        """Read and handle nothing from a throttled client for a while."""
+    def _mute(self, delay_ms: int, then: Callable[[], object] | None = None) -> None:
+        """Read and handle nothing from a client for a while, after which `then` is called."""
         if self.is_open:
-            self._muted = self.node.timers.call_later(throttle_ms, self._unmute)
+            self._muted = self.node.timers.call_later(delay_ms, functools.partial(self._unmute, then))
 
-    def _unmute(self) -> None:
+    def _unmute(self, then: Callable[[], object] | None) -> None:
         self._muted = None
+        if then is not None:
+            then()
         if self.is_open:
             self._turns.add(self)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import time
 import traceback
 from collections.abc import Iterator
@@ -20,8 +21,10 @@ from kwire.client import Client
 from kwire.client.broker_connection import BrokerConnection
 from kwire.client.oauthbearer import initial_response, unsecured_token
 from kwire.errors import BrokerError, OptionError
+from kwire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
+from tests.broker.security.raw_client import RawClient
 from tests.broker.security.test_clients import SMALL
-from tests.waiting import HANG_S
+from tests.waiting import HANG_S, until
 
 NOW_MS = 1_760_000_000_000
 NOW_S = NOW_MS // 1000
@@ -125,6 +128,67 @@ def servers() -> Iterator[dict[str, str]]:
     """Brokers that accept unsigned tokens, and tokens of a validator."""
     with Broker(**TAKES_TOKENS) as unsecured, Broker(**TAKES_TOKENS, sasl_oauthbearer_validator=validate) as own:
         yield {"unsecured": unsecured.bootstrap_servers, "own": own.bootstrap_servers}
+
+
+def fails(token: str, now_ms: int) -> ValidToken:
+    raise KeyError(f"no claim in {token}")
+
+
+@pytest.mark.parametrize("result", [None, "ab", ("a", 5), ValidToken(""), ValidToken(5), fails])  # type: ignore[arg-type]
+def test_a_validator_that_fails_refuses_the_token_and_keeps_it_out_of_the_log(
+    result: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = server(TokenValidator(result if callable(result) else lambda token, now_ms: result))  # type: ignore[arg-type]
+    with caplog.at_level("DEBUG"), pytest.raises(AuthenticationFailed):
+        found.step(initial_response("s3cret", {}))
+    assert found.user is None
+    assert "the validator of OAUTHBEARER tokens" in caplog.text
+    assert "s3cret" not in caplog.text
+    if callable(result):
+        assert f"KeyError at {__file__}:{fails.__code__.co_firstlineno + 1}" in caplog.text
+
+
+DELAY_MS = 50_000_000
+
+
+def delayed(broker: Broker) -> int:
+    """Return how many timers wait for the delay of failed logins."""
+
+    def count(node: Any) -> int:
+        left = [DELAY_MS / 1000 - each.due + node.timers.loop.time() for each in node.timers.pending]
+        return sum(0 <= each < HANG_S for each in left)
+
+    return broker.call(count)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_refused_token_gets_its_response_after_the_delay_of_failed_logins(version: int) -> None:
+    settings = {**TAKES_TOKENS, "connection_failed_authentication_delay_ms": DELAY_MS}
+    with Broker(**settings, sasl_oauthbearer_validator=validate) as broker, RawClient(broker) as client:
+        client.ask(SaslHandshakeRequest(mechanism="OAUTHBEARER"), version)
+        for token in (initial_response("wrong", {}), b"\x01"):
+            if version:
+                client.sock.sendall(client.connection.send(SaslAuthenticateRequest(auth_bytes=token), version=2))
+            else:
+                client.sock.sendall(len(token).to_bytes(4, "big") + token)
+            until(lambda: delayed(broker) == 1)
+            assert select.select([client.sock], [], [], 0)[0] == []
+            broker.advance(DELAY_MS)
+            expected = b'{"status":"invalid_token"}' if version or token != b"\x01" else b""
+            assert expected in client.sock.recv(1000)
+        assert client.sock.recv(1000) == b""
+
+
+def test_a_wrong_password_without_headers_closes_the_connection_after_the_delay() -> None:
+    settings = {**TAKES_TOKENS, "connection_failed_authentication_delay_ms": DELAY_MS}
+    with Broker(**settings) as broker, RawClient(broker) as client:
+        client.ask(SaslHandshakeRequest(mechanism="PLAIN"), 0)
+        token = b"\0alice\0wrong"
+        client.sock.sendall(len(token).to_bytes(4, "big") + token)
+        until(lambda: delayed(broker) == 1)
+        assert select.select([client.sock], [], [], 0)[0] == []
+        broker.advance(DELAY_MS)
+        assert client.sock.recv(1) == b""
 
 
 def test_our_client_authenticates_with_a_token(servers: dict[str, str]) -> None:

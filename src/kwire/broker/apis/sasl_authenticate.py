@@ -2,8 +2,9 @@
 
     1  session lifetime (KIP-368)    2  flexible
 
-The error response to a failed authentication is delayed by connection.failed.authentication.delay.ms, which slows down
-guessing. Then the connection is closed.
+The response that tells of a failed authentication is delayed by connection.failed.authentication.delay.ms, which slows
+down guessing. That of OAUTHBEARER is a token with the reason, after which the client ends the login; Kafka delays only
+the end. Then the connection is closed.
 
 Source: SaslServerAuthenticator.handleSaslToken, kafka.server.KafkaApis.handleSaslAuthenticateRequest.
 """
@@ -35,7 +36,8 @@ def handle(
         context.peer.must_close = True
         context.peer.must_close_silently = error.is_silent
         return delayed(node, SaslAuthenticateResponse(error_code=error.code, error_message=error.what))
-    return SaslAuthenticateResponse(error_message=None, auth_bytes=step.token, session_lifetime_ms=step.lifetime_ms)
+    response = SaslAuthenticateResponse(error_message=None, auth_bytes=step.token, session_lifetime_ms=step.lifetime_ms)
+    return delayed(node, response) if step.is_refusal else response
 
 
 def delayed(node: Node, response: SaslAuthenticateResponse) -> asyncio.Future[SaslAuthenticateResponse]:

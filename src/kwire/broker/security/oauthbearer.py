@@ -9,13 +9,17 @@ Source: RFC 7628; KIP-255; OAuthBearerSaslServer, OAuthBearerClientInitialRespon
 from __future__ import annotations
 
 import json
+import logging
 import re
+import traceback
 
 from kwire.broker.clock import Clock
 from kwire.broker.security.errors import AuthenticationFailed
-from kwire.broker.tokens import InvalidToken, TokenValidator
+from kwire.broker.tokens import InvalidToken, TokenValidator, ValidToken
 
 __all__ = ["OauthBearerServer"]
+
+log = logging.getLogger("kwire.broker")
 
 CONTROL_A = "\x01"
 SASL_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
@@ -34,6 +38,11 @@ class OauthBearerServer:
         self.is_token_authenticated = False
         self._validator, self._clock = validator, clock
         self._refusal: str | None = None
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the token was refused."""
+        return self._refusal is not None
 
     def step(self, message: bytes) -> bytes:
         """Process a message: return no bytes and set `user`, or return the error. Raises AuthenticationFailed."""
@@ -54,6 +63,13 @@ class OauthBearerServer:
             refused = {"status": error.status} | ({"scope": error.scope} if error.scope else {})
             self._refusal = json.dumps(refused, separators=(",", ":"))
             return self._refusal.encode()
+        except Exception as error:
+            where = failure_of(error)  # log.exception would print its text
+            log.error("the validator of OAUTHBEARER tokens failed: %s", where)  # noqa: TRY400
+            raise AuthenticationFailed from None
+        if not (isinstance(valid, ValidToken) and isinstance(valid.user, str) and valid.user):
+            log.error("the validator of OAUTHBEARER tokens returned no ValidToken with a user")
+            raise AuthenticationFailed
         authorization_id = (matched["authzid"] or "").replace("=2C", ",").replace("=3D", "=")
         if authorization_id and authorization_id != valid.user:
             raise AuthenticationFailed(
@@ -62,3 +78,9 @@ class OauthBearerServer:
             )
         self.user, self.expires_at_ms = valid.user, valid.expires_at_ms
         return b""
+
+
+def failure_of(error: Exception) -> str:
+    """Return the type and the line of an exception. Its text is left out: it may contain the token."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{type(error).__name__} at {frames[-1].filename}:{frames[-1].lineno}"

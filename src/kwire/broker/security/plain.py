@@ -21,6 +21,8 @@ TOKENS = 3
 class PlainServer:
     """One authentication. find: returns the password of a user, None for an unknown one."""
 
+    is_refusal = False
+
     def __init__(self, find: Callable[[str], str | None]) -> None:
         self.user: str | None = None
         self.expires_at_ms: int | None = None

@@ -79,6 +79,8 @@ class ScramServer:
     nonce: the server's, random by default.
     """
 
+    is_refusal = False
+
     def __init__(
         self,
         mechanism: ScramMechanism,

@@ -36,12 +36,16 @@ MIN_RENEWAL_INTERVAL_MS = 1000
 class SaslServer(Protocol):
     """One authentication by one mechanism.
 
-    expires_at_ms: of the credentials, None without expiry. is_token_authenticated: by a delegation token.
+    expires_at_ms: of the credentials, None without expiry. is_token_authenticated: by a delegation token. is_refusal:
+    the last response says that the login has failed.
     """
 
     user: str | None
     expires_at_ms: int | None
     is_token_authenticated: bool
+
+    @property
+    def is_refusal(self) -> bool: ...
 
     def step(self, message: bytes) -> bytes:
         """Process a message and return the response; sets user after the last. Raises AuthenticationFailed."""
@@ -56,10 +60,14 @@ class State(Enum):
 
 
 class Step(NamedTuple):
-    """The response to a token. lifetime_ms: of the session; 0 before its begin and for one without expiry."""
+    """The response to a token. lifetime_ms: of the session; 0 before its begin and for one without expiry.
+
+    is_refusal: the response says that the login has failed, which ends with the client's next message.
+    """
 
     token: bytes
     lifetime_ms: int
+    is_refusal: bool
 
 
 class SaslSession:
@@ -160,7 +168,7 @@ class SaslSession:
             raise AuthenticationFailed(
                 f"Authentication failed during {again} due to invalid credentials with SASL mechanism {self._mechanism}"
             ) from None
-        return Step(response, lifetime_ms)
+        return Step(response, lifetime_ms, server.is_refusal)
 
     @property
     def _is_renewal(self) -> bool:
