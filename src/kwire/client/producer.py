@@ -67,12 +67,16 @@ class OutgoingBatch(NamedTuple):
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction that its producer left open for another process to end. partitions: those written to."""
+    """A transaction that its producer left open for another process to end.
+
+    partitions: those written to. groups: those with offsets in it.
+    """
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
     partitions: tuple[TopicPartition, ...]
+    groups: tuple[str, ...] = ()
 
 
 class Produced(NamedTuple):
@@ -121,6 +125,7 @@ class Producer:
         self.producer_id, self.producer_epoch = -1, -1
         self._sequences: dict[TopicPartition, int] = {}
         self._in_transaction: set[TopicPartition] | None = None
+        self._groups: set[str] = set()  # with offsets in the transaction
         self._coordinator = -1
         self._in_flight: deque[Round] = deque()
         self._begun: set[TopicPartition] = set()  # partitions with a batch of this producer
@@ -129,7 +134,7 @@ class Producer:
         if resume is not None:
             self.transactional_id = resume.transactional_id
             self.producer_id, self.producer_epoch = resume.producer_id, resume.producer_epoch
-            self._in_transaction = set(resume.partitions)
+            self._in_transaction, self._groups = set(resume.partitions), set(resume.groups)
             self._coordinator = client.coordinator(resume.transactional_id)
         elif self.transactional_id or settings.enable_idempotence:
             self._init_producer_id()
@@ -182,7 +187,7 @@ class Producer:
             raise OptionError("transactions require the config transactional.id")
         if self._in_transaction is not None:
             raise OptionError("a transaction is already open")
-        self._in_transaction = set()
+        self._in_transaction, self._groups = set(), set()
 
     def leave(self) -> OpenTransaction | None:
         """Leave the transaction open for another process to end; None if it is empty.
@@ -193,20 +198,24 @@ class Producer:
             raise OptionError("no transaction is open")
         self.flush()
         partitions, self._in_transaction = self._in_transaction, None
-        if not partitions:
+        if not partitions and not self._groups:
             return None
         assert self.transactional_id is not None  # begin()
-        return OpenTransaction(self.transactional_id, self.producer_id, self.producer_epoch, tuple(sorted(partitions)))
+        written, groups = tuple(sorted(partitions)), tuple(sorted(self._groups))
+        return OpenTransaction(self.transactional_id, self.producer_id, self.producer_epoch, written, groups)
 
     def check(self) -> None:
         """Check with the coordinator that the transaction is still open.
 
         Raises BrokerError if it was aborted after transaction.timeout.ms, or another producer uses its id now.
         """
-        if not self._in_transaction:
+        if self._in_transaction is None or not (self._in_transaction or self._groups):
             raise OptionError("no transaction is open")
         self.flush()
-        self._add_to_transaction(list(self._in_transaction)[:1])
+        if self._in_transaction:
+            self._add_to_transaction(list(self._in_transaction)[:1])
+        else:
+            self._add_offsets(next(iter(self._groups)))
 
     def send_offsets(self, group: str, offsets: Mapping[TopicPartition, int], metadata: str = "") -> None:
         """Commit offsets of a group without members as part of the transaction, each with the same metadata.
@@ -216,14 +225,8 @@ class Producer:
         if self._in_transaction is None:
             raise OptionError("no transaction is open")
         self.flush()
+        self._add_offsets(group)
         assert self.transactional_id is not None  # begin()
-        add = AddOffsetsToTxnRequest(
-            transactional_id=self.transactional_id,
-            producer_id=self.producer_id,
-            producer_epoch=self.producer_epoch,
-            group_id=group,
-        )
-        self._request_coordinator(add, AddOffsetsToTxnResponse, version=3, what=f"offsets of group {group!r}")
         request = TxnOffsetCommitRequest(
             transactional_id=self.transactional_id,
             producer_id=self.producer_id,
@@ -271,7 +274,7 @@ class Producer:
         if self._in_transaction is None:
             raise OptionError("no transaction is open")
         partitions, self._in_transaction = self._in_transaction, None
-        if not partitions:
+        if not partitions and not self._groups:  # the coordinator knows of no transaction
             return
         assert self.transactional_id is not None  # begin()
         request = EndTxnRequest(
@@ -308,6 +311,17 @@ class Producer:
                 raise
 
         self.client.retry(attempt)
+
+    def _add_offsets(self, group: str) -> None:
+        assert self.transactional_id is not None  # begin()
+        request = AddOffsetsToTxnRequest(
+            transactional_id=self.transactional_id,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            group_id=group,
+        )
+        self._request_coordinator(request, AddOffsetsToTxnResponse, version=3, what=f"offsets of group {group!r}")
+        self._groups.add(group)
 
     def _add_partitions(self, keys: Iterable[TopicPartition]) -> None:
         if self.transactional_id is None:
