@@ -272,6 +272,10 @@ def test_a_session_at_the_end_of_a_partition_returns_only_what_has_changed(
             topics = [cls.FetchTopic(topic=topic, partitions=[partition])]
             return client.ask(cls(max_wait_ms=0, session_id=session_id, session_epoch=epoch, topics=topics), 12)
 
+        for offset, end in ((0, -1), (1, -1), (2, 1)):  # only a log that is longer than this one diverges
+            (found,) = ask(0, -1, fetch_offset=offset, last_fetched_epoch=0).responses
+            assert found.partitions[0].diverging_epoch.end_offset == end
+            assert found.partitions[0].error_code == ErrorCode.NONE
         session_id = ask(0, 0).session_id
         assert ask(session_id, 1).responses == []
         found = ask(session_id, 2, **changed).responses

@@ -112,6 +112,15 @@ def test_one_request_at_a_time_may_exceed_the_limit() -> None:
     assert (memory.used_bytes, memory.peak_bytes, memory.is_short) == (90, 320, False)
 
 
+def test_a_request_that_takes_all_the_rest_does_not_exceed_the_limit() -> None:
+    for last_bytes, exceeds in ((40, False), (41, True)):
+        memory: RequestMemory[str] = RequestMemory(100, lambda _: None)
+        assert memory.take("a", 60)
+        assert memory.take("b", last_bytes)
+        assert memory.take("c", 1) is not exceeds  # only one may exceed it
+        assert not memory.take("d", 1)
+
+
 def test_without_a_limit_no_request_waits() -> None:
     memory: RequestMemory[str] = RequestMemory(-1, lambda _: None)
     assert all(memory.take(str(n), 1 << 40) for n in range(100))

@@ -41,6 +41,8 @@ def test_an_index_entry_precedes_the_append_that_exceeds_the_interval(tmp_path: 
     for i, timestamp in enumerate(times):
         positions.append(one.size_bytes)
         add(one, i * 10, timestamp)
+        if timestamp == NOW + 9:
+            assert one.largest == (NOW + 9, 10)  # the earliest batch with the time, also once another has it
     one.deactivate()
     entries = [(10, positions[1]), (20, positions[2]), (30, positions[3]), (40, positions[4])]
     assert [(offset, one.offset_index.lookup(offset)) for offset, _ in entries] == entries

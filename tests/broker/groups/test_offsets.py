@@ -258,6 +258,29 @@ def test_a_commit_with_an_expiry_time_expires_at_that_time() -> None:
     assert bench.committed("g") == {}
 
 
+@pytest.mark.parametrize(("passed_ms", "is_left"), [(59_999, True), (60_000, False)])
+@pytest.mark.parametrize("expires", [False, True])
+def test_offsets_expire_when_their_time_has_passed_not_later(passed_ms: int, is_left: bool, expires: bool) -> None:
+    """As OffsetExpirationConditionImpl: also at the very millisecond."""
+    bench = Bench(offsets_retention_minutes=1, offsets_retention_check_interval_ms=1_000_000)
+    bench.commit("g", {P0: 1}, **({"expire_ms": bench.clock.now_ms() + 60_000} if expires else {}))
+    bench.clock.advance(passed_ms)
+    bench.coordinator.offsets.expire()
+    assert (P0 in bench.committed("g")) is is_left
+
+
+def test_a_group_stays_while_a_transaction_commits_its_only_other_offset() -> None:
+    bench = Bench(offsets_retention_minutes=1, offsets_retention_check_interval_ms=10_000)
+    bench.commit("g", {P0: 1})
+    bench.commit("g", {P1: 2}, producer=ProducerIdAndEpoch(7, 0))
+    bench.clock.advance(90_000)
+    assert (bench.committed("g"), bench.state("g")) == ({}, "Empty")
+    bench.coordinator.complete_transaction(7, commit=True)
+    assert bench.committed("g") == {P1: 2}
+    bench.clock.advance(90_000)
+    assert bench.state("g") == "Dead"
+
+
 def test_offsets_in_an_open_transaction_do_not_expire() -> None:
     bench = Bench(offsets_retention_minutes=1, offsets_retention_check_interval_ms=10_000)
     bench.commit("g", {P0: 1})

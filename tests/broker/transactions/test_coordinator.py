@@ -406,6 +406,17 @@ def test_unused_transactional_ids_expire() -> None:
     assert [transaction.transactional_id for transaction in world.restart()] == ["used"]
 
 
+@pytest.mark.parametrize(("passed_ms", "is_left"), [(3_599_999, True), (3_600_000, False)])
+def test_a_transactional_id_expires_when_its_time_has_passed(passed_ms: int, is_left: bool) -> None:
+    world = World(
+        transactional_id_expiration_ms=3_600_000, transaction_remove_expired_transaction_cleanup_interval_ms=10_000_000
+    )
+    world.coordinator.init_producer_id("idle", TIMEOUT_MS)
+    world.clock.advance(passed_ms)
+    world.coordinator.remove_expired()
+    assert [transaction.transactional_id for transaction in world.coordinator] == ["idle"] * is_left
+
+
 def test_a_stopped_coordinator_does_nothing() -> None:
     world = World()
     producer = world.begin("t", A0)
