@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kwire.log import LogDirectory
+from kwire.log.transaction_index import TransactionIndexEntry
 from kwire.log.transactions import NeedsWalk
 from tests.log.expected import consumed, read_arrow, read_objects
 
@@ -99,6 +100,26 @@ def test_garbage_in_transaction_files_is_ignored(copied: Copied, kafka_logs: dic
         if path.suffix in (".txnindex", ".snapshot"):
             path.write_bytes(path.read_bytes() + b"\xff" * 20)
     assert read_objects(LogDirectory(data)["txn", 0], isolation="read_committed") == rows
+
+
+@pytest.mark.requirement("F-32")
+@pytest.mark.parametrize("archive", ["modern", "modern44"])
+def test_a_range_has_the_transactions_that_reach_into_it(kafka_logs: dict[str, Path], archive: str) -> None:
+    """As UnifiedLog.collectAbortedTransactions: lastOffset >= fetchOffset and firstOffset < upperBoundOffset."""
+    log = LogDirectory(kafka_logs[archive] / "data")["txn" if archive == "modern" else "txn44", 0]
+    entries = [entry for segment in log.segments for entry in segment.transaction_index or ()]
+    assert entries
+
+    def has(entry: TransactionIndexEntry, start: int, end: int) -> bool:
+        key = entry.producer_id, entry.last_offset
+        return key in [(each.producer_id, each.last_offset) for each in log.aborted_transactions(start, end)]
+
+    for entry in entries:
+        first, last = entry.first_offset, entry.last_offset
+        assert has(entry, last, last + 1)  # its marker alone
+        assert not has(entry, last + 1, last + 2)
+        assert has(entry, max(first - 1, 0), first + 1)
+        assert not has(entry, first - 1, first)
 
 
 def test_planning_uses_indexes_without_a_scan(kafka_logs: dict[str, Path]) -> None:

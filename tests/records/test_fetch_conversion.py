@@ -15,7 +15,7 @@ from kwire.records import (
     write_batches,
     write_transaction_marker,
 )
-from kwire.records.fetch_conversion import FetchConversion
+from kwire.records.fetch_conversion import CHUNK_BYTES, FetchConversion
 
 
 def values(data: bytes) -> list[bytes | None]:
@@ -83,6 +83,19 @@ def test_a_later_zstd_batch_ends_the_response_and_fails_the_next_fetch() -> None
     with pytest.raises(RejectedRecords) as raised:
         FetchConversion(zstd, 1, 1)
     assert raised.value.code == 76
+
+
+@pytest.mark.parametrize(("over", "is_sent"), [(0, False), (1, True)])
+@pytest.mark.requirement("U-15")
+def test_batches_are_converted_in_chunks_of_up_to_128_kib(over: int, is_sent: bool) -> None:
+    """A batch that cannot be converted takes those with it that are in its chunk, as in LazyDownConversionRecords."""
+    first, zstd = write_batch([plain(0, b"k", b"v", 5)]), write_batch([plain(2, b"k", b"z", 5)], 2, "zstd", 2)
+    empty = write_batch([plain(1, None, b"", 5)], 2, "none", 1)
+    value = bytes(CHUNK_BYTES - len(empty) - len(zstd) - 4 + over)  # whose two lengths take two bytes more each
+    middle = write_batch([plain(1, None, value, 5)], 2, "none", 1)
+    assert len(middle) + len(zstd) == CHUNK_BYTES + over
+    _, whole = response(first + middle + zstd)
+    assert values(whole) == [b"v", value][: 1 + is_sent]
 
 
 def test_an_unknown_magic_is_rejected() -> None:

@@ -67,7 +67,9 @@ def test_leader_epochs_must_increase() -> None:
     assert parse_leader_epochs(data) == [
         LeaderEpoch(leader_epoch=e, start_offset=s) for e, s in [(0, 0), (2, 3639), (4, 7015)]
     ]
-    for wrong in (b"0\n2\n2 0\n1 5\n", b"0\n2\n1 7\n2 5\n"):
+    without_records = parse_leader_epochs(b"0\n2\n1 5\n2 5\n")
+    assert [each.start_offset for each in without_records] == [5, 5]
+    for wrong in (b"0\n2\n2 0\n1 5\n", b"0\n2\n2 0\n2 5\n", b"0\n2\n1 7\n2 5\n", b"0\n2\n1 7\n2 6\n"):
         with pytest.raises(Malformed, match="must increase"):
             parse_leader_epochs(wrong)
 
