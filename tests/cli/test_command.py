@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -228,3 +229,14 @@ def test_a_command_does_not_wait_for_a_port_where_nobody_listens(kwire: Callable
         assert time.monotonic() - started < 30  # clients try for 60 s
         assert (result.code, result.out) == (2, "")
         assert result.err == f"kwire: 127.0.0.1:{port}: cannot connect: Connection refused\n"
+
+
+@pytest.mark.parametrize("words", [("log", "ls", "/nowhere"), ("serve", "-c", "nonsense")])
+def test_commands_run_with_the_garbage_collector(words: tuple[str, ...], kwire: Callable) -> None:
+    """It is disabled while the program loads."""
+    gc.disable()
+    try:
+        assert kwire(*words).code == 2
+        assert gc.isenabled()
+    finally:
+        gc.enable()

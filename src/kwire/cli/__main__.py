@@ -3,6 +3,7 @@
 Imports nothing of kwire before Ctrl-C is handled: a command loads for a few hundred milliseconds.
 """
 
+import gc
 import signal
 import sys
 
@@ -17,6 +18,7 @@ def main() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    gc.disable()  # what modules make while they load is kept; kwire.cli.command enables it
     from kwire.cli.main import run
 
     sys.exit(run())

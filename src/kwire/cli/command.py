@@ -12,6 +12,7 @@ Exit codes:
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import signal
 import sys
@@ -113,6 +114,7 @@ def add_command(
 
     @functools.wraps(function)
     def ended(*args: P.args, **kwargs: P.kwargs) -> None:
+        gc.enable()
         try:
             with _interruptible():
                 code = function(*args, **kwargs)

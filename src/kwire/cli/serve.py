@@ -9,7 +9,7 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -54,6 +54,17 @@ def register(app: typer.Typer) -> None:
     )
 
 
+@contextlib.contextmanager
+def without_collections() -> Iterator[None]:
+    """Disable the garbage collector while modules load: what they make is kept, and collections slow them down."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@without_collections()
 def serve(
     data_dir: Annotated[
         str | None,
@@ -177,6 +188,7 @@ def run_broker(
         gc.freeze()  # else a full collection, which visits all loaded code, stops every client for milliseconds
         broker.is_warm.wait()
         gc.freeze()
+        gc.enable()
         stop.wait()
     return FINE
 
