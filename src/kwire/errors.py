@@ -11,6 +11,7 @@
       UnsupportedVersion                    a version, magic or codec that is not supported
       OptionError                           an invalid option, argument or config
       LogError(what, file)                  a log directory or file that cannot be used
+        DirectoryInUse                      a log directory or copy that something else uses
         MissingOffsets                      offsets between two segments that are in neither
       TableError(what, table)               an Iceberg or Delta table that cannot be used
       UnsafePath(what, folder)              a name in the input is a path outside of the target folder
@@ -33,6 +34,7 @@ __all__ = [
     "ConnectionFailed",
     "CorruptBatch",
     "DecodeError",
+    "DirectoryInUse",
     "EncodeError",
     "InvalidSchema",
     "JobFailed",
@@ -198,6 +200,10 @@ class LogError(KwireError):
 
     def __str__(self) -> str:
         return f"{self.file}: {self.what}" if self.file else self.what
+
+
+class DirectoryInUse(LogError):
+    """Another process, or another part of this one, uses a log directory or a copy."""
 
 
 class MissingOffsets(LogError):

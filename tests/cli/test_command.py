@@ -191,11 +191,13 @@ def test_damage_has_exit_code_1_with_file_position_and_offsets(kwire: Callable, 
 
 
 @pytest.mark.parametrize(
-    ("module", "code", "message"),
-    [("typer", -signal.SIGINT, ""), ("kwire.log", 130, "kwire: interrupted\n"), ("end", -signal.SIGINT, "")],
+    ("number", "word"),
+    [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated"), (signal.SIGHUP, "hung up")],
+    ids=["SIGINT", "SIGTERM", "SIGHUP"],
 )
-def test_ctrl_c_has_no_traceback_at_any_moment(
-    module: str, code: int, message: str, kafka_logs: dict[str, Path]
+@pytest.mark.parametrize("module", ["typer", "kwire.log", "end"])
+def test_a_signal_has_no_traceback_at_any_moment(
+    module: str, number: signal.Signals, word: str, kafka_logs: dict[str, Path]
 ) -> None:
     """It comes while a command is loaded, while it works, or when it has ended."""
     program = f"""
@@ -203,12 +205,12 @@ import os, signal, sys
 class Finder:
     def find_spec(self, name, *_):
         if name == {module!r}:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), {int(number)})
 sys.meta_path.insert(0, Finder())
 from kwire.cli.__main__ import main
 if {module!r} == "end":
     import atexit
-    atexit.register(os.kill, os.getpid(), signal.SIGINT)
+    atexit.register(os.kill, os.getpid(), {int(number)})
 main()
 """
     done = subprocess.run(
@@ -217,7 +219,28 @@ main()
         text=True,
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # shells ignore it in the background
     )
-    assert (done.returncode, done.stderr) == (code, message)
+    at_work = module == "kwire.log"
+    expected = (128 + number, f"kwire: {word}\n") if at_work else (-number, "")
+    assert (done.returncode, done.stderr) == expected
+
+
+def test_signals_that_are_ignored_stay_ignored(kafka_logs: dict[str, Path]) -> None:
+    """As for a job in the background, or below nohup."""
+    program = """
+import os, signal, sys
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "kwire.log":
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                os.kill(os.getpid(), number)
+sys.meta_path.insert(0, Finder())
+from kwire.cli.__main__ import main
+main()
+"""
+    words = ["log", "ls", str(kafka_logs["modern"] / "data")]
+    assert subprocess.run([sys.executable, "-c", program, *words], stdout=subprocess.DEVNULL).returncode == 0
 
 
 def test_a_command_does_not_wait_for_a_port_where_nobody_listens(kwire: Callable) -> None:

@@ -5,8 +5,10 @@ Exit codes:
     0    success
     1    the command found something: damage, errors in the data, differences
     2    wrong usage: an unknown option, a missing path
+    129  the terminal was closed (128 + SIGHUP)
     130  interrupted (128 + SIGINT); ended by SIGINT itself while it loads, which shells show as 130
     141  the reader of a pipe has closed it (128 + SIGPIPE)
+    143  terminated (128 + SIGTERM), as by systemd
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import gc
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ParamSpec
@@ -24,18 +27,29 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from kwire.cli import terminal
-from kwire.errors import KwireError, OptionError
+from kwire.errors import DirectoryInUse, KwireError, OptionError
 from kwire.pages.escaping import printable
 
 __all__ = ["FINE", "FOUND", "USAGE", "Group", "add_command", "add_group", "if_interrupted", "new_group", "unfinished"]
 
 FINE, FOUND, USAGE = 0, 1, 2
-INTERRUPTED, BROKEN_PIPE = 130, 141
+BROKEN_PIPE = 128 + signal.SIGPIPE
 SECTIONS = ("Logs", "Internal topics", "Protocol", "Broker", "Commands")
 """Sections of a group's help in their order; the last is that of commands without one."""
 MAX_SUMMARY = 200
 
+SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
+
 P = ParamSpec("P")
+
+
+class Signalled(KeyboardInterrupt):
+    """A signal that ends a command as Ctrl-C does."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = signal.Signals(number)
+
 
 # Newer releases of typer have their own copy of click, older ones use click's: contexts, formatters and groups have no
 # name that both share, hence Any in the overrides below.
@@ -124,8 +138,9 @@ def add_command(
         except BrokenPipeError:
             code = _pipe_closed()
         except KeyboardInterrupt as interrupt:
-            terminal.warn(printable(": ".join(("interrupted", *map(str, interrupt.args)))))
-            code = INTERRUPTED
+            number = interrupt.number if isinstance(interrupt, Signalled) else signal.SIGINT
+            terminal.warn(printable(": ".join((SIGNALS[number], *map(str, interrupt.args)))))
+            code = 128 + number
         raise typer.Exit(code)
 
     app.command(name, cls=Command, epilog="\n".join(examples), rich_help_panel=section)(ended)
@@ -133,15 +148,23 @@ def add_command(
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Raise KeyboardInterrupt on Ctrl-C inside the block; kwire.cli.__main__ lets it end the process elsewhere."""
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Raise KeyboardInterrupt on Ctrl-C, SIGTERM and SIGHUP inside the block, unless they are ignored.
+
+    Elsewhere they end the process: see kwire.cli.__main__.
+    """
+    is_main = threading.current_thread() is threading.main_thread()  # others cannot change what signals do
+    handled = [number for number in SIGNALS if is_main and signal.getsignal(number) is signal.SIG_DFL]
+    for number in handled:
+        signal.signal(number, _raise_signalled)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _raise_signalled(number: int, _: object) -> None:
+    raise Signalled(number)
 
 
 def unfinished(path: str | os.PathLike[str]) -> str:
@@ -151,11 +174,12 @@ def unfinished(path: str | os.PathLike[str]) -> str:
 
 @contextmanager
 def if_interrupted(state: str) -> Iterator[None]:
-    """End the command with this message on Ctrl-C inside the block: what is on disk, and how to continue."""
+    """End the command with this message on a signal inside the block: what is on disk, and how to continue."""
     try:
         yield
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(state) from None
+    except KeyboardInterrupt as interrupt:
+        interrupt.args = (state,)
+        raise
 
 
 def _report_error(error: KwireError) -> int:
@@ -163,7 +187,7 @@ def _report_error(error: KwireError) -> int:
         terminal.warn(printable(str(error)))
     except BrokenPipeError:
         return _pipe_closed()
-    return USAGE if isinstance(error, OptionError) else FOUND
+    return USAGE if isinstance(error, (OptionError, DirectoryInUse)) else FOUND
 
 
 def _pipe_closed() -> int:

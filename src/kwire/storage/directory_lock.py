@@ -14,7 +14,7 @@ import os
 import struct
 import sys
 
-from kwire.errors import LogError
+from kwire.errors import DirectoryInUse, LogError
 from kwire.storage.driver_errors import cause
 from kwire.storage.outside_links import refuse_outside_links
 
@@ -31,12 +31,13 @@ class DirectoryLock:
     def __init__(self, path: str) -> None:
         """Acquire the lock.
 
-        Raises LogError when it is held already, the file cannot be created, or links lead out of the directory.
+        Raises DirectoryInUse when it is held already; LogError when the file cannot be created, or links lead out of
+        the directory.
         """
         self.path = os.path.realpath(path)
         file = os.path.join(self.path, LOCK_FILE)
         if self.path in locked_here:
-            raise LogError("log directory is already open in this process; close it there first", file)
+            raise DirectoryInUse("log directory is already open in this process; close it there first", file)
         try:
             self._fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
@@ -47,7 +48,7 @@ class DirectoryLock:
             fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._fd)
-            raise LogError(
+            raise DirectoryInUse(
                 "log directory is locked by another process, such as Kafka, `kwire serve` or `kwire log pull`; "
                 "stop it first",
                 file,

@@ -188,6 +188,7 @@ def test_settings_of_a_copys_manifest_are_kept(copy: Path, tmp_path: Path) -> No
     assert cluster.configs_of(ConfigResource.TOPIC, "plain") == {"retention.ms": "-1", "retention.bytes": "-1"}
     assert cluster.features == {name: n for name, n in manifest["cluster"]["features"].items() if n}
     assert any("users need new passwords" in each and "ada" in each for each in result.warnings)
+    assert "dynamic configs of single brokers are not restored: 1" in result.warnings
     assert any("configs of topic plain are unknown" in each for each in result.warnings)
 
 

@@ -31,7 +31,7 @@ from kwire.records import ColumnWriter
 from tests.broker.still import StillBroker
 from tests.rewriting_proxy import RewritingProxy
 from tests.storage.faults import Stopped, StoppingFileSystem
-from tests.waiting import HANG_S
+from tests.waiting import HANG_S, until
 
 Batches = dict[tuple[str, int], list[bytes]]
 NOW_MS = 1_700_000_000_000
@@ -435,3 +435,24 @@ def test_copies_continue_after_kills(broker: Broker, client: Client, tmp_path: P
     assert done.returncode == 0, done.stderr
     assert batches(copy) == batches(tmp_path / "source")
     assert damages(copy) == []
+
+
+def test_a_terminated_copy_has_its_manifest(broker: Broker, client: Client, tmp_path: Path) -> None:
+    """What systemd does to `pull --follow`; a second one meanwhile says that the directory is in use."""
+    create(broker, "orders")
+    write(client, "orders", 1)
+    copy = tmp_path / "copy"
+    command = [sys.executable, "-m", "kwire.cli", "log", "pull", f"kafka://{broker.bootstrap_servers}", "-f"]
+    command += ["-o", str(copy)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        until(lambda: (copy / "orders-0").exists() and LogDirectory(copy)["orders", 0].log_end_offset == 10)
+        second = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (second.returncode, "locked by another process" in second.stderr) == (2, True)
+        process.terminate()
+        _, err = process.communicate(timeout=HANG_S)
+    finally:
+        process.kill()
+    assert (process.returncode, "terminated: " in err) == (128 + signal.SIGTERM, True)
+    manifest = Manifest.parse((copy / MANIFEST).read_bytes(), MANIFEST)
+    assert manifest.topics["orders"].partitions[0].log_end_offset == 10

@@ -24,7 +24,7 @@ import pytest
 from kwire.broker import Broker
 from kwire.cli.main import run
 from kwire.client import Client, Producer
-from kwire.errors import LogError, OptionError
+from kwire.errors import DirectoryInUse, LogError, OptionError
 from kwire.log import LogDirectory
 from kwire.log.log_manager import LogManager
 from kwire.log.verify import verify_directory
@@ -344,7 +344,7 @@ def test_two_pulls_do_not_write_one_copy(
                 self.write(LEASE, msgspec.json.encode(msgspec.structs.replace(other, renewals=self.renewals)))
             return data
 
-    with pytest.raises(OptionError, match="process 7 on elsewhere is pulling into it"):
+    with pytest.raises(DirectoryInUse, match="process 7 on elsewhere is pulling into it"):
         pull(client, StoreTarget(Renewed(url, {})))
     monkeypatch.setattr("kwire.maintenance.pull.lease.EXPIRES_S", 0.1)
     assert pull(client, url).is_complete

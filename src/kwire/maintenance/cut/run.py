@@ -203,6 +203,12 @@ def warnings_of(source: Source, surveys: Mapping[TopicPartition, Survey], point:
     if source.cluster is None and described is not None and described.users:
         names = ", ".join(sorted({each.user for each in described.users}))[:500]
         found.append(f"users need new passwords, which brokers do not return: {names}")
+    if source.cluster is not None:
+        with_configs = [name for kind, name in source.cluster.configs if kind == "broker"]
+    else:
+        with_configs = list((described.broker_configs if described is not None else None) or ())
+    if brokers := sorted(filter(None, with_configs)):
+        found.append(f"dynamic configs of single brokers are not restored: {', '.join(brokers)[:500]}")
     missing = [name_of(key) for key, survey in with_missing(source, surveys).items() if survey is None]
     if missing:
         found.append(f"partitions that the source does not have are empty: {', '.join(missing)[:500]}")

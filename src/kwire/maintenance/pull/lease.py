@@ -14,7 +14,7 @@ import uuid
 
 import msgspec
 
-from kwire.errors import LogError, OptionError
+from kwire.errors import DirectoryInUse, LogError
 from kwire.storage.writable_store import WritableStore
 
 __all__ = ["Lease"]
@@ -65,7 +65,7 @@ class Lease:
                 return
             if now != found:
                 where = self._store.url_of("")
-                raise OptionError(f"{where}: process {now.pid} on {now.host} is pulling into it; stop that one first")
+                raise DirectoryInUse(f"process {now.pid} on {now.host} is pulling into it; stop that one first", where)
 
     def _read(self) -> Owner | None:
         try:

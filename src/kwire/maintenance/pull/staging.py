@@ -10,7 +10,7 @@ import hashlib
 import os
 import tempfile
 
-from kwire.errors import LogError, OptionError
+from kwire.errors import DirectoryInUse, LogError
 from kwire.storage.directory_lock import DirectoryLock
 from kwire.storage.driver_errors import cause
 from kwire.storage.file_system import FileSystem, OpenFile
@@ -55,8 +55,8 @@ class Staging:
             raise LogError("belongs to another user; set TMPDIR to a directory of your own", self.path)
         try:
             self._lock = DirectoryLock(self.path)
-        except LogError as error:
-            raise OptionError(f"{url}: another process on this machine is pulling into it; stop it first") from error
+        except DirectoryInUse as error:
+            raise DirectoryInUse("another process on this machine is pulling into it; stop it first", url) from error
         for name in self.files.list(self.path):
             if self.files.is_directory(f"{self.path}/{name}"):
                 remove_tree(self.files, f"{self.path}/{name}")
