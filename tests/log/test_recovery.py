@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import struct
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -186,6 +187,23 @@ def test_missing_and_corrupt_indexes_are_rebuilt(tmp_path: Path, kind: str, chan
         assert after[name] == b""
     else:
         assert after[name] == before[name]
+
+
+@pytest.mark.requirement("G-05", "F-11")
+@pytest.mark.parametrize(("more", "every"), [(-1, 1), (0, 2), (1, 2)])
+def test_a_rebuilt_index_has_an_entry_after_more_than_the_interval(more: int, every: int, tmp_path: Path) -> None:
+    """LogSegment.recover counts the bytes since the last entry, and adds one above index.interval.bytes."""
+    size = len(numbered(0, 10))
+    config = SMALL.replace(segment_bytes=1 << 20, index_interval_bytes=size + more)
+    log = open_log(tmp_path, config)
+    for i in range(9):
+        log.append(numbered(i * 10, 10), now_ms=NOW)
+    log.close()
+    (tmp_path / "t-0" / f"{0:020}.index").unlink()
+    open_log(tmp_path, config, is_clean=True).close()
+    data = (tmp_path / "t-0" / f"{0:020}.index").read_bytes()
+    entries = [struct.unpack_from(">ii", data, at) for at in range(0, len(data), 8)]
+    assert entries == [(10 * i + 9, size * i) for i in range(every, 9, every)]
 
 
 @pytest.mark.requirement("G-05")

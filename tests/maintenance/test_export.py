@@ -100,10 +100,26 @@ def test_non_utf_8_bytes_require_base64(modern: LogDirectory, tmp_path: Path) ->
 
 def test_row_groups_limit_the_memory(modern: LogDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kwire.maintenance.export.ROW_GROUP_ROWS", 1000)
-    monkeypatch.setattr("kwire.records.column_decoder.DEFAULT_MAX_ROWS", 500, raising=False)
-    (done,) = export_logs([modern["orders", 0]], str(tmp_path / "out"))
+    log = modern["orders", 0].reopened()
+    read = log.read_arrow
+
+    def in_small_batches(*arguments: Any, **options: Any) -> pa.RecordBatchReader:
+        table = read(*arguments, **options).read_all()
+        return pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=300))
+
+    log.read_arrow = in_small_batches  # type: ignore[method-assign]
+    log.reopened = lambda: log  # type: ignore[method-assign]
+    (done,) = export_logs([log], str(tmp_path / "out"))
     metadata = pq.ParquetFile(done.path).metadata
-    assert sum(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)) == done.records
+    groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    assert sum(groups) == done.records > 2500
+    assert all(1000 <= rows < 1300 for rows in groups[:-1])
+    assert 0 < groups[-1] < 1300
+    monkeypatch.setattr("kwire.maintenance.export.ROW_GROUP_ROWS", 1 << 20)
+    monkeypatch.setattr("kwire.maintenance.export.ROW_GROUP_BYTES", 1)
+    (by_size,) = export_logs([log], str(tmp_path / "by-size"))
+    metadata = pq.ParquetFile(by_size.path).metadata
+    assert max(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)) == 300
     assert metadata.row_group(0).column(0).compression == "ZSTD"
     told: list[int] = []
     export_logs([modern["orders", 0]], str(tmp_path / "again"), progress=told.append)

@@ -26,6 +26,7 @@ from kwire.storage.directory_lock import DirectoryLock
 from kwire.storage.file_system import FileSystem
 from tests.log.damaging import LOGS, batches_of, copy_of, damage, flip, key_of, plan_for, tree
 from tests.log.expected import consumed, read_objects
+from tests.log.test_missing_segments import make
 from tests.storage.faults import Stopped, StoppingFileSystem
 
 Copied = Callable[[str, str], Path]
@@ -91,6 +92,24 @@ def test_truncate_gives_the_result_of_broker_recovery(kafka_logs: dict[str, Path
         assert read_objects(directory["u-plain", partition]) == expected, partition
     assert directory["u-plain", 4].log_end_offset == 203
     assert directory["u-plain", 4].high_watermark == 203
+
+
+@pytest.mark.parametrize(
+    ("tail", "loses"),
+    [(bytes(500), False), (None, False), (b"\xff" * 500, True)],
+)
+def test_an_incomplete_end_is_not_lost_records(tail: bytes | None, loses: bool, tmp_path: Path) -> None:
+    """Zeros and a batch that was being written are removed too, but nobody had read them."""
+    data = make(tmp_path / "data")
+    path = data / "t-0" / f"{200:020}.log"
+    whole = path.read_bytes()
+    path.write_bytes(whole + (whole[:50] if tail is None else tail))
+    (partition,) = plan_for(data).partitions
+    (removed,) = partition.segments[-1].removed
+    assert (removed.position, removed.size_bytes) == (len(whole), 50 if tail is None else 500)
+    assert partition.loses_batches == loses
+    flip(data / "t-0" / f"{0:020}.log", 100, 3)
+    assert plan_for(data).partitions[0].loses_batches
 
 
 def test_an_intact_directory_is_unchanged(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
@@ -239,13 +258,18 @@ def test_the_topic_id_is_read_from_the_metadata_log(
     assert file.read_bytes() == wanted
 
 
-def test_an_archive_is_repaired_into_a_directory(damaged: Path, tmp_path: Path) -> None:
-    repair_into(plan_for(damaged), str(tmp_path / "new"))
+def test_an_archive_is_repaired_into_a_directory(damaged: Path, kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    """The records are those that Kafka's consumer got after the broker's own recovery."""
     shutil.make_archive(str(tmp_path / "data"), "zip", damaged)
     directory = LogDirectory(f"zip://::{tmp_path}/data.zip")
-    plan = make_plan(directory, verify_directory(directory), Mode.SALVAGE)
+    plan = make_plan(directory, verify_directory(directory), Mode.TRUNCATE)
     repair_into(plan, str(tmp_path / "from-archive"))
-    assert tree(tmp_path / "from-archive") == tree(tmp_path / "new")
+    served = kafka_logs["unclean"] / "expected" / "damaged-recovered"
+    repaired = LogDirectory(tmp_path / "from-archive")
+    for partition in range(6):
+        expected, _ = consumed(served, "u-plain", partition, "read_uncommitted")
+        assert read_objects(repaired["u-plain", partition]) == expected, partition
+    assert real(tmp_path / "from-archive") == []
     with pytest.raises(LogError, match="not a local directory"):
         repair_in_place(plan)
 

@@ -12,6 +12,7 @@ from kwire.log import LogDirectory
 from kwire.log.damage import Kind, Severity
 from kwire.maintenance.cut import AtOffsets, AtTime, CutPoint, cut_directory
 from kwire.maintenance.new_directory import NewDirectory
+from kwire.records import ControlRecordType, parse_control_record, write_transaction_marker
 from kwire.storage.file_system import FileSystem
 from tests.log.writing import NOW, batch
 from tests.waiting import HANG_S
@@ -133,3 +134,38 @@ def test_an_end_at_the_start_of_the_log_or_after_its_last_batch_is_reachable(tmp
         source = make(tmp_path / name, (0, 5, 0), end=end, start=start)
         assert LogDirectory(source)["t", 0].log_end_offset == end
         assert [each for each in LogDirectory(source)["t", 0].verify() if not each.is_harmless] == []
+
+
+def test_an_abort_marker_in_the_place_of_a_commit_marker_has_its_epochs(tmp_path: Path) -> None:
+    """The cut divides a transaction of two partitions: where its marker is below the cut, its outcome changes."""
+    new = NewDirectory(FileSystem(), str(tmp_path / "source"), now_ms=NOW, segment_bytes=1 << 20)
+    new.create()
+    epochs = {"producer_id": 7, "producer_epoch": 3, "partition_leader_epoch": 9}
+    for partition in (0, 1):
+        log = new.open(("t", partition), 0)
+        for base in range(partition + 1):
+            sent = {**epochs, "base_offset": base, "base_sequence": base, "is_transactional": True}
+            log.append(batch(b"value", timestamp=NOW, **sent))
+        log.append(
+            write_transaction_marker(
+                ControlRecordType.COMMIT,
+                coordinator_epoch=5,
+                timestamp=NOW + 40,
+                base_offset=partition + 1,
+                **epochs,
+            )
+        )
+        new.finish(("t", partition), partition + 1)
+    new.publish()
+    point = AtOffsets(offsets={("t", 0): 2, ("t", 1): 1})
+    result = cut_directory(str(tmp_path / "source"), str(tmp_path / "new"), point, now_ms=NOW)
+    assert [each.is_committed for each in result.transactions] == [False]
+    for key in (("t", 0), ("t", 1)):
+        log = LogDirectory(tmp_path / "new")[key]
+        marker = [each for _, each in log.batches()][-1]
+        (control,) = map(parse_control_record, marker.records())
+        assert (marker.base_offset, control.type) == (1, ControlRecordType.ABORT)
+        assert control.coordinator_epoch == 5
+        assert (marker.producer_id, marker.producer_epoch, marker.leader_epoch) == (7, 3, 9)
+        assert marker.max_timestamp == (NOW + 40 if key == ("t", 0) else NOW)
+        assert [each for each in log.verify() if not each.is_harmless] == []
