@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +14,10 @@ from kwire.broker import Broker
 from kwire.broker.config_definitions import Resource, definitions
 from kwire.broker.given_configs import is_known, parse_settings
 from kwire.broker.protection import is_protective, is_secret
+from kwire.broker.server import bind_listeners
 from kwire.broker.settings import FIELDS
 from kwire.errors import OptionError
+from tests.waiting import HANG_S
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
@@ -243,3 +248,73 @@ def test_a_listener_that_is_advertised_exists(tmp_path: Path) -> None:
     given = {"listeners": "PLAINTEXT://127.0.0.1:0", "advertised.listeners": "SASL_SSL://kafka.example.org:9093"}
     with pytest.raises(OptionError, match=r"advertised\.listeners: 'SASL_SSL' is not one of listeners"):
         Broker(tmp_path / "data", **given).start()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"group_consumer_min_session_timeout_ms": 0}, "min.session.timeout.ms: must be at least 1, got 0"),
+        ({"group_consumer_session_timeout_ms": 1}, r"session.timeout.ms: must be at least .*min.* \(45000\), got 1"),
+        ({"group_consumer_session_timeout_ms": 44_999}, "got 44999"),
+        ({"group_consumer_session_timeout_ms": 60_001}, r"session.timeout.ms: must be at most .*max.* \(60000\)"),
+        ({"group_consumer_max_session_timeout_ms": 44_999}, r"min.session.timeout.ms: must be at most .*max"),
+        ({"group_consumer_heartbeat_interval_ms": 4999}, r"at least .*min.heartbeat.interval.ms \(5000\), got 4999"),
+        ({"group_consumer_heartbeat_interval_ms": 15_001}, r"at most .*max.heartbeat.interval.ms \(15000\)"),
+        (
+            {
+                "group_consumer_min_session_timeout_ms": 5000,
+                "group_consumer_session_timeout_ms": 5000,
+            },
+            r"heartbeat.interval.ms: must be below group.consumer.session.timeout.ms \(5000\), got 5000",
+        ),
+    ],
+)
+def test_times_of_consumer_groups_outside_their_limits_are_refused(given: dict[str, int], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        parse_settings(given)
+
+
+def test_times_of_consumer_groups_may_equal_their_limits() -> None:
+    for name, value in (
+        ("session.timeout.ms", 45_000),
+        ("session.timeout.ms", 60_000),
+        ("heartbeat.interval.ms", 15_000),
+    ):
+        assert parse_settings({f"group.consumer.{name}": value})
+    assert parse_settings({"group_consumer_min_session_timeout_ms": 5001, "group_consumer_session_timeout_ms": 5001})
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1"])
+def test_a_listener_on_all_interfaces_says_what_clients_are_sent_to(
+    host: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for advertised in ("", "PLAINTEXT://kafka.example.org:9092"):
+        caplog.clear()
+        bound = bind_listeners(parse_settings({"advertised.listeners": advertised}, host=host), {})
+        bound.close()
+        name, port = bound.endpoints["PLAINTEXT"]
+        expected = [
+            f"clients are sent to PLAINTEXT://{name}:{port}; set advertised.listeners if they do not know that name"
+        ]
+        assert caplog.messages == (expected if host == "0.0.0.0" and not advertised else [])
+
+
+def test_members_of_a_new_group_share_partitions_at_once_by_default(tmp_path: Path) -> None:
+    assert Broker().settings.group_consumer_heartbeat_interval_ms == 100
+    assert Broker(tmp_path).settings.group_consumer_heartbeat_interval_ms == 5000
+    assert Broker(**{"group.consumer.heartbeat.interval.ms": 300}).settings.group_consumer_heartbeat_interval_ms == 300
+    slow = Broker(group_consumer_min_heartbeat_interval_ms=2000).settings
+    assert (slow.group_consumer_min_heartbeat_interval_ms, slow.group_consumer_heartbeat_interval_ms) == (2000, 5000)
+
+
+def test_a_program_patched_by_gevent_gets_a_sentence(tmp_path: Path) -> None:
+    """gevent itself is not installed: its answer to is_module_patched is."""
+    (tmp_path / "gevent").mkdir()
+    (tmp_path / "gevent" / "__init__.py").touch()
+    (tmp_path / "gevent" / "monkey.py").write_text("def is_module_patched(name):\n    return name == 'threading'\n")
+    code = "import gevent.monkey; from kwire.broker import Broker; Broker().start()"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=HANG_S
+    )
+    assert "the broker needs real threads, which gevent has patched; run `kwire serve`" in ended.stderr

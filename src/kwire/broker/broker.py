@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -38,9 +39,14 @@ __all__ = ["Broker"]
 log = logging.getLogger("kwire.broker")
 
 KEPT_REQUESTS = 1000
-TEMPORARY_SETTINGS = {"offsets_topic_num_partitions": 1, "transaction_state_log_num_partitions": 1}
-"""Defaults of a broker without a data_dir: creating Kafka's 50 partitions takes longer than most tests."""
-
+HEARTBEAT = {"group_consumer_heartbeat_interval_ms": 100}
+TEMPORARY_SETTINGS = {
+    "offsets_topic_num_partitions": 1,
+    "transaction_state_log_num_partitions": 1,
+    "group_consumer_min_heartbeat_interval_ms": 100,
+}
+"""Defaults of a broker without a data_dir, and HEARTBEAT. Creating Kafka's 50 partitions takes longer than most tests,
+and with Kafka's heartbeats members of a KIP-848 group wait five seconds for their share of the partitions."""
 LOCALHOST = "127.0.0.1"
 
 Result = TypeVar("Result")
@@ -72,7 +78,8 @@ class Broker:
         if (port or host != LOCALHOST) and "listeners" in settings:
             raise OptionError("listeners and port or host are mutually exclusive: use one of them")
         if data_dir is None:
-            settings = {**TEMPORARY_SETTINGS, **settings}
+            has_heartbeat = any("consumer" in name and "heartbeat" in name for name in settings)
+            settings = {**({} if has_heartbeat else HEARTBEAT), **TEMPORARY_SETTINGS, **settings}
         self.faults = Faults()
         self.requests = RequestLog(keep_requests)
         self.settings = parse_settings(settings, host, port)
@@ -171,6 +178,7 @@ class Broker:
         """Start the broker and wait until clients can connect. After stop(), it has the same port and data."""
         if self._thread is not None and self._thread.is_alive():
             raise OptionError("the broker is already running")
+        refuse_green_threads()
         if is_first := self.data_dir is None and self._temporary is None:
             self._temporary = TemporaryDirectory()
         self._ready.clear()
@@ -291,6 +299,15 @@ def address(node: Node) -> str:
     """Return host:port of a node's first listener."""
     host, port = next(iter(node.endpoints.values()))
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def refuse_green_threads() -> None:
+    """Raise OptionError if gevent has replaced threads: the broker's own thread would stop the program's."""
+    monkey = sys.modules.get("gevent.monkey")
+    if monkey is not None and (monkey.is_module_patched("threading") or monkey.is_module_patched("_thread")):
+        raise OptionError(
+            "the broker needs real threads, which gevent has patched; run `kwire serve` as a process of its own"
+        )
 
 
 def new_loop() -> asyncio.AbstractEventLoop:

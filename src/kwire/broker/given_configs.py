@@ -86,6 +86,7 @@ def parse_settings(given: Mapping[str, object], host: str = "127.0.0.1", port: i
     if idle:
         log.warning("configs without an effect on this broker: %s", ", ".join(idle))
     settings = Settings(**values, others=others)
+    check_consumer_groups(settings)
     asked = asked_of(settings, [*configs, *(JAAS_CONFIG for _ in logins)])
     if "listeners" not in values:
         address = f"[{host}]" if ":" in host else host
@@ -166,6 +167,27 @@ def parse_other(name: str, typed: str, value: object) -> str:
     if definition.kind != ConfigType.CLASS:  # there are no Java classes
         definition.parse(text)
     return text
+
+
+def check_consumer_groups(settings: Settings) -> None:
+    """Raise OptionError unless each time of groups of KIP-848 is between its limits, as Kafka demands."""
+    for what in ("session.timeout.ms", "heartbeat.interval.ms"):
+        low, value, high = (
+            (name, int(getattr(settings, name.replace(".", "_"))))
+            for name in (f"group.consumer.min.{what}", f"group.consumer.{what}", f"group.consumer.max.{what}")
+        )
+        if low[1] < 1:
+            raise OptionError(f"broker config {low[0]}: must be at least 1, got {low[1]}")
+        for (name, number), (limit, most) in ((low, high), (value, high)):
+            if number > most:
+                raise OptionError(f"broker config {name}: must be at most {limit} ({most}), got {number}")
+        if value[1] < low[1]:
+            raise OptionError(f"broker config {value[0]}: must be at least {low[0]} ({low[1]}), got {value[1]}")
+    if settings.group_consumer_heartbeat_interval_ms >= settings.group_consumer_session_timeout_ms:
+        raise OptionError(
+            "broker config group.consumer.heartbeat.interval.ms: must be below group.consumer.session.timeout.ms "
+            f"({settings.group_consumer_session_timeout_ms}), got {settings.group_consumer_heartbeat_interval_ms}"
+        )
 
 
 def is_default(name: str, text: str) -> bool:

@@ -33,6 +33,7 @@ __all__ = ["BoundListeners", "Server", "bind_listeners"]
 
 log = logging.getLogger("kwire.broker")
 
+EVERYWHERE = ("", "0.0.0.0", "::")
 BACKLOG = 1024
 SCRATCH_BYTES = 256 * 1024
 ACCEPTS_AT_ONCE = 64
@@ -82,7 +83,7 @@ def bind_listeners(settings: Settings, ports: Mapping[str, int]) -> BoundListene
             sock = bind(listener)
             undo.callback(sock.close)
             sockets.append((sock, listener))
-            host = listener.host if listener.host not in ("", "0.0.0.0", "::") else socket.gethostname()
+            host = listener.host if listener.host not in EVERYWHERE else socket.gethostname()
             endpoints[listener.name] = (host, sock.getsockname()[1])
         if settings.advertised_listeners:
             advertised = parse_listeners(settings, settings.advertised_listeners)
@@ -90,6 +91,11 @@ def bind_listeners(settings: Settings, ports: Mapping[str, int]) -> BoundListene
                 if each.name not in endpoints:
                     raise OptionError(f"advertised.listeners: {each.name!r} is not one of listeners")
                 endpoints[each.name] = (each.host, each.port or endpoints[each.name][1])
+        for listener in listeners:
+            if listener.host in EVERYWHERE and not settings.advertised_listeners:
+                host, port = endpoints[listener.name]
+                address = f"{listener.name}://{host}:{port}"
+                log.warning("clients are sent to %s; set advertised.listeners if they do not know that name", address)
         undo.pop_all()
     return BoundListeners(sockets=sockets, endpoints=endpoints, tls=tls)
 

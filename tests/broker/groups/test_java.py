@@ -71,7 +71,8 @@ def test_the_broker_resolves_the_regexes_of_java_clients(broker: Broker) -> None
 
 def test_kafka_loads_our_groups_and_we_load_them_back(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with Broker(data_dir=data, offsets_topic_num_partitions=3, group_consumer_heartbeat_interval_ms=200) as broker:
+    heartbeats = {"group_consumer_heartbeat_interval_ms": 200, "group_consumer_min_heartbeat_interval_ms": 200}
+    with Broker(data_dir=data, offsets_topic_num_partitions=3, **heartbeats) as broker:
         fill(broker)
         for protocol in ("classic", "consumer"):
             run(broker.bootstrap_servers, "share", f"g-{protocol}", RECORDS, "t", f"{protocol},{protocol}")
