@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -344,10 +343,3 @@ def test_decoders_agree_with_rows_decoded_alone(registry: Registry) -> None:
     values = [kinds[i] for i in rng.integers(0, len(kinds), 500)]
     together = decode_arrow(pa.array(values, pa.binary()), registry, topic="o", mode="permissive").to_pylist()
     assert together == [decode(value, registry, topic="o", mode="permissive") for value in values]
-
-
-def test_the_package_has_the_names_it_promises() -> None:
-    import kwire.schemas
-
-    assert all(getattr(kwire.schemas, name) for name in kwire.schemas.__all__)
-    assert Path(kwire.schemas.__file__).name == "__init__.py"

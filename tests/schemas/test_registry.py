@@ -19,7 +19,7 @@ from tests.log.writing import record
 from tests.schemas.registry_server import RegistryServer, serve
 
 from kwire import records
-from kwire.errors import KwireError, LogError, OptionError, RegistryError, UnknownSchema
+from kwire.errors import InvalidSchema, KwireError, LogError, OptionError, RegistryError, UnknownSchema
 from kwire.schemas import Reference, Registry, subject_name
 from kwire.schemas.registered import MAX_SCHEMA_CHARACTERS, RegisteredSchema, schema_from_json
 
@@ -215,7 +215,7 @@ def test_circular_references_are_an_error(server: RegistryServer) -> None:
     server.add("a", '"a"', references=[{"name": "B", "subject": "b", "version": 1}])
     server.add("b", '"b"', references=[{"name": "A", "subject": "a", "version": 1}])
     registry = opened(server)
-    with pytest.raises(RegistryError, match="circular references: B -> A -> B"):
+    with pytest.raises(InvalidSchema, match="circular references: B -> A -> B"):
         registry.references(registry.latest("a"))
 
 

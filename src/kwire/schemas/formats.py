@@ -98,6 +98,8 @@ def parse_schema(registry: Registry, registered: RegisteredSchema) -> ParsedSche
         return ParsedSchema(registered=registered, parsed=parsed)
     except InvalidSchema as error:
         raise InvalidSchema(error.what, registered.label, error.path) from None
+    except RecursionError:
+        raise InvalidSchema("nested too deep", registered.label) from None
 
 
 def mismatch(writer: ValueSchema, reader: ValueSchema) -> str | None:
@@ -130,6 +132,8 @@ def make_decoder(
                 return _AvroDecoder(avro.Decoder(schemas, reader.schema, columns=columns))
     except InvalidSchema as error:
         raise InvalidSchema(error.what, error.schema or reader.label, error.path) from None
+    except RecursionError:
+        raise InvalidSchema("nested too deep", reader.label) from None
 
 
 def make_encoder(schema: ValueSchema, given: pa.DataType) -> SchemaEncoder:

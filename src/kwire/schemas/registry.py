@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kwire.errors import OptionError, RegistryError, UnknownSchema
+from kwire.errors import InvalidSchema, OptionError, RegistryError, UnknownSchema
 from kwire.schemas.entries import EntrySource, read_folder
 from kwire.schemas.http import HttpSettings, HttpSource
 from kwire.schemas.registered import (
@@ -34,6 +34,7 @@ UNKNOWN_S = 30.0
 """How long an unknown id is not asked for again."""
 MAX_UNKNOWN = 10_000
 MAX_REFERENCES = 1_000
+MAX_REFERENCE_DEPTH = 100
 
 
 def subject_name(topic: str, *, key: bool = False) -> str:
@@ -160,7 +161,7 @@ class Registry:
     def references(self, schema: RegisteredSchema) -> dict[str, str]:
         """Return the texts that a schema refers to, directly and through others, by name; used ones first.
 
-        Raises RegistryError for circular references, and if one cannot be found.
+        Raises InvalidSchema for circular references, and RegistryError if one cannot be found.
         """
         found: dict[str, str] = {}
         self._add_references(schema, found, ())
@@ -170,11 +171,13 @@ class Registry:
         for reference in schema.references:
             if any((r.subject, r.version) == (reference.subject, reference.version) for r in path):
                 names = " -> ".join(r.name for r in (*path, reference))
-                raise RegistryError(f"schema {schema.label}: circular references: {names}", self.location)
+                raise InvalidSchema(f"circular references: {names}", schema.label)
             if reference.name in found:
                 continue
             if len(found) + len(path) >= MAX_REFERENCES:
-                raise RegistryError(f"schema {schema.label}: more than {MAX_REFERENCES} references", self.location)
+                raise InvalidSchema(f"more than {MAX_REFERENCES} references", schema.label)
+            if len(path) >= MAX_REFERENCE_DEPTH:
+                raise InvalidSchema(f"references more than {MAX_REFERENCE_DEPTH} deep", schema.label)
             used = self.version(reference.subject, reference.version)
             self._add_references(used, found, (*path, reference))
             found[reference.name] = used.text

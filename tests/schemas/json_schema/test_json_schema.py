@@ -131,9 +131,57 @@ def test_references_are_found_by_name_and_by_id() -> None:
     assert decoded.array.to_pylist() == [{"a": {"sku": "x"}, "b": 2}]
 
 
+STRING = {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$id": "http://x/y.json", "properties": {"a": {"$ref": "http://x/y.json#/definitions/s"}}},
+        {"$id": "http://x/y.json", "properties": {"a": {"$ref": "y.json#/definitions/s"}}},
+        {"$id": "http://x/y.json#", "properties": {"a": {"$ref": "#/definitions/s"}}},
+        {"properties": {"a": {"$ref": "#named"}}},
+        {"$id": "http://x/y.json", "properties": {"a": {"$ref": "http://x/y.json#named"}}},
+        {"properties": {"a": {"$ref": "#old"}}},
+        {"$id": "http://x/y/", "properties": {"a": {"$ref": "inner.json"}}},
+        {"$id": "http://x/y/", "properties": {"a": {"$ref": "inner.json#/definitions/deep"}}},
+        {"$id": "http://x/y/", "properties": {"a": {"$ref": "inner.json#/definitions/again"}}},
+        {"properties": {"a": {"type": "string", "pattern": r"^\\p{L}+$"}}},
+        {"properties": {"a": {"type": "string", "pattern": "(?<year>[0-9]{4})"}}},
+        {"properties": {"a": {"type": "string", "format": "regex", "pattern": "["}}},
+    ],
+    ids=lambda each: json.dumps(each),
+)
+def test_properties_are_read_whose_schema_has_an_id_an_anchor_or_any_pattern(schema: Any) -> None:
+    inner = {
+        "$id": "inner.json",
+        "type": "string",
+        "definitions": {"deep": STRING, "again": {"$ref": "#/definitions/deep"}},
+    }
+    definitions = {"s": STRING, "t": {"$anchor": "named"} | STRING, "u": {"$id": "#old"} | STRING, "v": inner}
+    decoded = decode(schema | {"definitions": definitions}, b'{"a": "x"}', b'{"a": 1}')
+    assert decoded.array.type == pa.struct([("a", pa.string())])
+    assert decoded.array.to_pylist() == [{"a": "x"}, None]
+
+
+def test_values_are_not_taken_for_schemas() -> None:
+    schema = {"properties": {"a": {"$ref": "#x"}}, "const": {"$anchor": "x", "type": "integer"}}
+    with pytest.raises(InvalidSchema, match="'#x': nothing is there"):
+        parse(json.dumps(schema))
+
+
+def test_a_faulty_place_that_only_a_reference_leads_to_has_no_type() -> None:
+    references = {"r": '{"x": {"properties": 5, "type": [[1]], "enum": 3}}'}
+    for schema in ({"$ref": "r#/x"}, {"allOf": [{"$ref": "r#/x"}]}):
+        assert parse(json.dumps(schema), references).root.kind == "any"
+
+
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
+        ('{"properties": {"\\ud800": {}}}', r"the property '.ud800' has half a surrogate pair in its name"),
+        ('{"$ref": "http://[x"}', r"'http://\[x' is not a URL: Invalid IPv6 URL"),
+        ('{"$id": "http://[x"}', r"'http://\[x' is not a URL"),
         ("{", "not JSON"),
         ("5", "a JSON schema has to be an object, true or false"),
         ('{"type": "integr"}', "type: 'integr' is not valid"),

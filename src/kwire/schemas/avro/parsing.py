@@ -153,7 +153,7 @@ class _Parser:
         if given is not None and not isinstance(given, str):
             raise fail(f"namespace of {kind} {name}: expected a string, got {_quoted(given)}", where)
         namespace = name.rpartition(".")[0] if "." in name else given or ""
-        full = _full_name(name, namespace)
+        full = _encodable(_full_name(name, namespace))
         if full in PRIMITIVES:
             raise fail(f"{kind} {full} has the name of a primitive type", where)
         schema = Schema(type="record" if kind == "error" else kind, name=full)
@@ -192,7 +192,7 @@ class _Parser:
         for each in listed:
             if not isinstance(each, dict) or not isinstance(each.get("name"), str) or not each["name"]:
                 raise fail(f"field without a name: {_quoted(each)}", full)
-            name = str(each["name"])
+            name = _encodable(str(each["name"]))
             where = f"{full}.{name}"
             if name in found:
                 raise fail("field defined twice", where)
@@ -214,7 +214,16 @@ def _texts(value: dict[str, Json], key: str, where: str) -> tuple[str, ...]:
     found = value.get(key, [] if key == "aliases" else None)
     if not isinstance(found, list) or not all(isinstance(each, str) and each for each in found):
         raise fail(f"{key}: expected an array of names, got {_quoted(found)}", where)
-    return tuple(map(str, found))
+    return tuple(_encodable(str(each)) for each in found)
+
+
+def _encodable(name: str) -> str:
+    """Return a name if it is one in UTF-8."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise fail(f"the name {name[:60]!a} has half a surrogate pair") from None
+    return name
 
 
 def logical(value: dict[str, Json], kind: str, size: int) -> Logical | None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from kwire import native
 from kwire.errors import EncodeError, InvalidSchema, Malformed, did_you_mean
 from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, encode_error
+from kwire.schemas.json_schema.checking import Checker
 from kwire.schemas.json_schema.parsing import JsonSchema, Node
 from kwire.schemas.json_schema.plan import compile_plan
 from kwire.schemas.kernel import KernelPlan, decode_column
@@ -141,7 +142,7 @@ class Encoder:
                 if field.name not in schema.root.members:
                     raise EncodeError("the schema has no such property", (field.name,))
         self._schema = schema
-        self._validator = _validator(schema)
+        self._checker = Checker(schema)
 
     def encode(self, values: pa.Array, prefix: bytes) -> Decoded:
         """Encode values, each after the prefix; see SchemaEncoder."""
@@ -153,27 +154,14 @@ class Encoder:
                 continue
             try:
                 value = _written(self._schema.root, given, ())
-                fault = next(iter(self._validator.iter_errors(value)), None)
-                if fault is not None:
-                    raise EncodeError(fault.message[:300], tuple(fault.absolute_path))
-                rows[-1] = prefix + msgspec.json.encode(value)
+                data = msgspec.json.encode(value)
+                self._checker.check(value, len(data))
+                rows[-1] = prefix + data
             except EncodeError as error:
                 errors.append(encode_error(row, error))
             except (TypeError, ValueError, msgspec.MsgspecError) as error:
                 errors.append(RowError(row, 0, f"cannot be written as JSON: {error}"))
         return Decoded(pa.array(rows, pa.binary()), errors)
-
-
-def _validator(schema: JsonSchema) -> Any:
-    from jsonschema import validators
-    from referencing import Registry, Resource
-    from referencing.jsonschema import DRAFT7
-
-    documents = {
-        name: Resource.from_contents(each, default_specification=DRAFT7) for name, each in schema.references.items()
-    }
-    kind = validators.validator_for(schema.document, validators.Draft7Validator)
-    return kind(schema.document, registry=Registry().with_resources(documents.items()))
 
 
 def _written(node: Node, value: Any, path: Path) -> Any:

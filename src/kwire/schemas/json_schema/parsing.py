@@ -12,21 +12,23 @@ null may stand for every value. Values of the schema inside of itself are JSON t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote, urldefrag, urljoin
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pyarrow as pa
 
 from kwire.errors import InvalidSchema, OptionError
 
-__all__ = ["JsonSchema", "Node", "parse"]
+__all__ = ["DATA_KEYWORDS", "JsonSchema", "Node", "parse"]
 
 MAX_TEXT_CHARACTERS = 4 << 20
 MAX_NODES = 100_000
 MAX_DEPTH = 100
 MAX_REFERENCES = 100
+DATA_KEYWORDS = ("enum", "const", "default", "examples")
+"""Those whose contents are values, not schemas."""
 SIMPLE = {"boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64(), "string": pa.string()}
 
 
@@ -84,7 +86,7 @@ def _parse_text(text: str, where: str) -> Any:
 
 def _check(document: Any) -> None:
     try:
-        from jsonschema import SchemaError, validators
+        from jsonschema import FormatChecker, SchemaError, validators
     except ImportError:
         raise OptionError("JSON schemas need jsonschema: pip install 'kwire[registry]'") from None
     if isinstance(document, bool):
@@ -92,7 +94,8 @@ def _check(document: Any) -> None:
     if not isinstance(document, Mapping):
         raise InvalidSchema("a JSON schema has to be an object, true or false")
     try:
-        validators.validator_for(document, validators.Draft7Validator).check_schema(document)
+        kind = validators.validator_for(document, validators.Draft7Validator)
+        kind.check_schema(document, format_checker=FormatChecker(formats=()))  # patterns are JavaScript's, not Python's
     except SchemaError as error:
         path = tuple(each if isinstance(each, int) else str(each) for each in error.absolute_path)
         raise InvalidSchema(error.message[:300], path=path) from None
@@ -102,11 +105,40 @@ def _check(document: Any) -> None:
 
 class _Builder:
     def __init__(self, document: Any, references: dict[str, Any]) -> None:
-        self.root, self.references = document, references
+        self.references = references
         self.count = 0
+        self.places: dict[str, tuple[Any, str]] = {}
+        self.bases: dict[int, str] = {}
+        self._add_places(document, "")
+        own_url = self.bases.get(id(document), "")
+        self.places[""] = document, own_url
+        for name, each in references.items():
+            self._add_places(each, name)
+            for url in (name, _url(own_url, name)):
+                self.places.setdefault(url, (each, self.bases.get(id(each), name)))
+
+    def _add_places(self, document: Any, url: str) -> None:
+        """Remember where the URLs of `$id` and `$anchor` lead, and what references inside are relative to."""
+        pending = [(document, url)]
+        while pending:
+            value, base = pending.pop()
+            if isinstance(value, list):
+                pending += [(each, base) for each in value]
+            if not isinstance(value, Mapping):
+                continue
+            own = value.get("$id")
+            if isinstance(own, str) and own.startswith("#"):  # an anchor of drafts 6 and 7
+                self.places.setdefault(base + own, (value, base))
+            elif isinstance(own, str):
+                base = self.bases[id(value)] = _url(base, own)
+                self.places.setdefault(base, (value, base))
+            for word in ("$anchor", "$dynamicAnchor"):
+                if isinstance(value.get(word), str):
+                    self.places.setdefault(f"{base}#{value[word]}", (value, base))
+            pending += [(each, base) for name, each in value.items() if name not in DATA_KEYWORDS]
 
     def build(self, schema: Any, base: str, path: tuple[int, ...], depth: int) -> Node:
-        """Return the node of a schema. base: name of its document. path: ids of the schemas around it."""
+        """Return the node of a schema. base: URL that references are relative to. path: ids of schemas around it."""
         self.count += 1
         if self.count > MAX_NODES:
             raise InvalidSchema(f"more than {MAX_NODES} schemas, counting those of references in each place")
@@ -136,7 +168,7 @@ class _Builder:
     def _object(self, schema: Any, base: str, path: tuple[int, ...], depth: int, takes_null: bool) -> Node:
         properties = schema.get("properties")
         if isinstance(properties, Mapping) and properties:
-            members = {name: self.build(each, base, path, depth + 1) for name, each in properties.items()}
+            members = {_name(name): self.build(each, base, path, depth + 1) for name, each in properties.items()}
             return Node(kind="object", members=members, takes_null=takes_null)
         values = schema.get("additionalProperties")
         if isinstance(values, Mapping):
@@ -145,21 +177,27 @@ class _Builder:
 
     def _resolve(self, schema: Any, base: str) -> tuple[Any, str]:
         for _ in range(MAX_REFERENCES):
+            base = self.bases.get(id(schema), base)
             if not isinstance(schema, Mapping) or not isinstance(schema.get("$ref"), str):
                 return schema, base
             schema, base = self._find(schema["$ref"], base)
         raise InvalidSchema("circular references")
 
     def _find(self, reference: str, base: str) -> tuple[Any, str]:
-        name, fragment = urldefrag(reference)
-        document: Any = self.references[base] if base else self.root
-        if name:
-            own_id = document.get("$id", "") if isinstance(document, Mapping) else ""
-            candidates = (name, urljoin(str(own_id), name), urljoin(base, name))
-            found = next((each for each in candidates if each in self.references), None)
-            if found is None:
-                raise InvalidSchema(f"$ref '{reference}': no reference has this name")
-            base, document = found, self.references[found]
+        try:
+            name, fragment = urldefrag(reference)
+        except ValueError as error:
+            raise InvalidSchema(f"$ref '{reference[:80]}': {error}") from None
+        url = _url(base, name) if name else base
+        where = f"#{fragment}" if fragment and not fragment.startswith("/") else ""
+        candidates = (f"{url}{where}", f"{name}{where}") if name else (f"{url}{where}",)
+        found = next((self.places[each] for each in candidates if each in self.places), None)
+        if found is None:
+            missing = "nothing is there" if where or not name else "no reference has this name"
+            raise InvalidSchema(f"$ref '{reference}': {missing}")
+        if where:
+            return found
+        document, base = found
         for step in filter(None, unquote(fragment).split("/")):
             key = step.replace("~1", "/").replace("~0", "~")
             if isinstance(document, Mapping) and key in document:
@@ -168,6 +206,7 @@ class _Builder:
                 document = document[int(key)]
             else:
                 raise InvalidSchema(f"$ref '{reference}': nothing is there")
+            base = self.bases.get(id(document), base)
         return document, base
 
     def _without_null(self, schema: Any, base: str) -> tuple[bool, Any, str]:
@@ -194,19 +233,43 @@ class _Builder:
         merged: dict[str, Any] = {}
         for part, _ in parts:
             merged |= {name: each for name, each in part.items() if name != "properties"}
-        merged["properties"] = {name: each for part, _ in parts for name, each in part.get("properties", {}).items()}
+        merged["properties"] = {name: each for part, _ in parts for name, each in _properties(part)}
         return merged
+
+
+def _url(base: str, relative: str) -> str:
+    """Return a URL that may be relative to another one."""
+    try:
+        urlsplit(relative)  # urljoin leaves faults in it if the base is empty
+        return urljoin(base, relative).removesuffix("#")
+    except ValueError as error:
+        raise InvalidSchema(f"'{relative[:80]}' is not a URL: {error}") from None
+
+
+def _properties(schema: Any) -> Iterable[tuple[str, Any]]:
+    """Return the properties of a schema, which is unchecked where only a reference leads."""
+    found = schema.get("properties")
+    return found.items() if isinstance(found, Mapping) else ()
+
+
+def _name(name: str) -> str:
+    """Return the name of a property if it can be that of a column."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InvalidSchema(f"the property {name[:80]!a} has half a surrogate pair in its name") from None
+    return name
 
 
 def _kind(schema: Any) -> str:
     """Return the JSON type of a schema's values, or an empty string."""
     kind = schema.get("type")
     if isinstance(kind, list):
-        kinds = set(kind)
-        kind = "number" if kinds == {"integer", "number"} else kind[0] if len(kinds) == 1 else ""
+        kinds = {str(each) for each in kind}
+        kind = "number" if kinds == {"integer", "number"} else next(iter(kinds)) if len(kinds) == 1 else ""
     if kind is None:
         values = schema.get("enum", [schema["const"]] if "const" in schema else [])
-        if values and all(isinstance(each, str) for each in values):
+        if isinstance(values, list) and values and all(isinstance(each, str) for each in values):
             return "string"
         kind = "object" if "properties" in schema else ""
     return str(kind)
