@@ -14,11 +14,13 @@ import pytest
 pytest.importorskip("pyspark.sql.datasource")
 
 from pyspark.sql import datasource
+from pyspark.sql.functions import lit
 from pyspark.util import handle_worker_exception
 from tests.waiting import HANG_S
 
 import kwire.spark
 from kwire.errors import LogError
+from kwire.spark.functions import from_kafka
 from kwire.spark.plain_errors import SPARK_METHODS, plain_errors
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ def test_the_sentence_that_helps_stands_at_the_top_of_sparks_exception(spark: Sp
     broken.mkdir(parents=True)
     (broken / f"{0:020}.log").write_bytes(bytes(8) + (100).to_bytes(4, "big") + bytes(4) + b"\2" + bytes(95))
     read = spark.read.format("kafka-log")
+    wrong = spark.range(1).select(from_kafka(lit(b"wrong"), "FetchRequest", version=12))
     calls: dict[str, tuple[Callable[[], object], int]] = {
         "Unknown option 'subscrbe'": (lambda: spark.read.format("kafka-log").option("subscrbe", "t").load("/"), 1),
         "expected e.g.": (lambda: spark.read.format("kafka-log").option("assign", '{"t":[').load("/"), 1),
@@ -53,6 +56,7 @@ def test_the_sentence_that_helps_stands_at_the_top_of_sparks_exception(spark: Sp
         "no Kafka logs": (lambda: stream(subscribe="t"), 1),
         "stored CRC 0": (lambda: read.load(str(tmp_path / "broken")).collect(), 2),  # the first one is Spark's
     }
+    calls["in row 0 of FetchRequest"] = (wrong.collect, 2)
     for sentence, (call, most) in calls.items():
         lines = shown(call)
         assert any(sentence in line for line in lines[:most]), lines[:9]

@@ -22,6 +22,7 @@ import pyarrow as pa
 from kwire.errors import OptionError
 from kwire.spark.message_types import message_class, portable_message, struct_type
 from kwire.spark.options.option import Option, check_names, choice, flag_option
+from kwire.spark.plain_errors import without_traceback
 from kwire.spark.worker import warm_up
 
 if TYPE_CHECKING:
@@ -221,8 +222,9 @@ def _udf(function: Callable[..., pa.Array], kind: DataType | str) -> Callable[..
 
     @wraps(function)
     def in_worker(*columns: pa.Array) -> pa.Array:
-        warm_up()
-        return function(*columns)
+        with without_traceback():
+            warm_up()
+            return function(*columns)
 
     udf: Callable[..., Column] = arrow_udf(in_worker, kind)
     return udf

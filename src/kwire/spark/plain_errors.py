@@ -4,7 +4,8 @@
 
 Spark's exception has the text that PySpark's worker makes of a Python exception. Its own switch for that text, the
 variable SPARK_HIDE_TRACEBACK, is read when the worker reports the exception, after which the process ends; so it is set
-in the moment in which an error of kwire leaves a method that Spark has called, and other exceptions keep tracebacks.
+in the moment in which an error of kwire leaves a method or function that Spark has called. Other exceptions keep their
+tracebacks.
 Source: pyspark.util.handle_worker_exception; PythonWorkerFactory (the names of its variables).
 """
 
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 
 from kwire.errors import KwireError
 
-__all__ = ["SPARK_METHODS", "plain_errors"]
+__all__ = ["SPARK_METHODS", "plain_errors", "without_traceback"]
 
 DEBUG = "KWIRE_TRACEBACK"
 SPARK_METHODS = (
@@ -43,7 +44,7 @@ def plain_errors(cls: type[T]) -> type[T]:
 def _plain(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with _without_traceback():
+        with without_traceback():
             found = method(*args, **kwargs)
         return _iterate(found) if isinstance(found, Iterator) else found
 
@@ -51,12 +52,13 @@ def _plain(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _iterate(rows: Iterator[T]) -> Iterator[T]:
-    with _without_traceback():
+    with without_traceback():
         yield from rows
 
 
 @contextmanager
-def _without_traceback() -> Iterator[None]:
+def without_traceback() -> Iterator[None]:
+    """Report an error of kwire that leaves the block without traceback, if this is a process that Spark has started."""
     try:
         yield
     except KwireError:
