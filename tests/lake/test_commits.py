@@ -189,6 +189,20 @@ def test_a_table_that_is_rolled_back_is_rolled_back_with_its_offsets(iceberg: Ta
     assert offsets(iceberg.read()) == list(range(20))
 
 
+def test_a_query_that_goes_on_after_a_rollback_leaves_a_hole(iceberg: Tables) -> None:
+    """Its checkpoint was not rolled back."""
+    table: Any = iceberg.open()
+    for batch in range(3):
+        write(table, kafka_rows(10 * batch, 10 * batch + 10), mark=Mark(query="q", batch=batch))
+    first = table.table.metadata.snapshots[0].snapshot_id
+    table.table.manage_snapshots().set_current_snapshot(first).commit()
+    for batch in (3, 4):
+        write(iceberg.open(), kafka_rows(10 * batch + 2, 10 * batch + 10), mark=Mark(query="q", batch=batch))
+    table.refresh()
+    assert table.state().spans == {("orders", 0): ((0, 10), (32, 50))}
+    assert not table.state().rolled_back
+
+
 def test_offsets_survive_the_expiry_of_snapshots(iceberg: Tables) -> None:
     table: Any = iceberg.open()
     write(table, kafka_rows(0, 10), mark=Mark(query="q", batch=0))

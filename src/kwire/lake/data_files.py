@@ -218,10 +218,12 @@ class _OpenFile:
         return int(self.stream.tell())
 
     def abandon(self) -> None:
-        """Close the file, which is to be deleted. Errors are ignored: the one before is the one to report."""
+        """Close the file, which is to be deleted, the writer first: collected later, it would print an error.
+
+        Errors are ignored: the one before is the one to report.
+        """
         with suppress(Exception):
             self.writer.close()
-        self.writer.is_open = False  # or it is closed again when it is collected, and prints the error
         with suppress(Exception):
             self.stream.close()
 

@@ -77,12 +77,13 @@ class TableState:
     """Offsets and micro-batches that a table has.
 
     batches: the last one by query, the most recent query last. writers: the query that has committed a partition's last
-    offset, NO_QUERY for others.
+    offset, NO_QUERY for others. rolled_back: queries whose later batches the table had and has no more.
     """
 
     spans: Spans = field(default_factory=dict)
     batches: Mapping[str, int] = field(default_factory=dict)
     writers: Mapping[TopicPartition, str] = field(default_factory=dict)
+    rolled_back: frozenset[str] = frozenset()
 
     @property
     def holes(self) -> Spans:
@@ -114,7 +115,7 @@ class TableState:
         writers = {} if change.overwrite else dict(self.writers)
         for key, ranges in change.spans.items():
             before = spans.get(key, ())
-            if query in self.batches:  # its batches follow each other
+            if query in self.batches and query not in self.rolled_back:  # its batches follow each other
                 ranges = union(ranges, tuple((_end_before(before, start), start) for start, _ in ranges))
             spans[key] = without_small_holes(union(before, ranges), MAX_HOLES)
             if not before or spans[key][-1][1] > before[-1][1]:

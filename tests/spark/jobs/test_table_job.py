@@ -11,6 +11,7 @@ from tests import golden
 from tests.lake.avro_values import registry as registry
 from tests.lake.avro_values import write_values
 from tests.lake.tables import FORMATS, Tables
+from tests.lake.tables import write as write_rows
 from tests.maintenance.pull.test_pull import create, delete, delete_records, write
 from tests.object_store import ObjectStore
 from tests.spark.jobs.test_jobs import items_of_jobs as items_of_jobs
@@ -101,6 +102,31 @@ def test_a_killed_job_continues_where_the_tables_offsets_end(
     list(append_logs(tables.open(), [logs["orders", 0]], layout=Layout()))  # the command continues it as well
     assert places(tables) == expected(logs)
     assert tables.open().find_orphans(0) != []  # of the step that was killed
+
+
+@pytest.mark.usefixtures("small")
+def test_holes_of_a_table_are_reported_and_filled(
+    tmp_path: Path, modern: Path, spark: SparkSession, items_of_jobs: list[list[str]]
+) -> None:
+    """In several ranges and steps, before what is new."""
+    tables, logs = Tables("delta", tmp_path), LogDirectory(modern)
+    log = logs["orders", 0]
+    for start, end in ((0, 500), (3000, 3100), (6000, 6001)):
+        rows = log.read_arrow(start, end, "read_committed").read_all()
+        write_rows(tables.open(), rows, spans={("orders", 0): ((start, end),)})
+    arguments: Any = {"topics": ["orders"], "partitions": [0]}
+    plain = jobs.table(spark, str(modern), **where(tables), **arguments)
+    (row,) = plain.rows
+    assert (row["start_offset"], row["end_offset"]) == (6001, 7015)
+    assert row["problem"] == "the table lacks offsets 500 to 2999, 3100 to 5999; append them with --fill (fill=True)"
+    items_before = len(items_of_jobs)
+    filled = jobs.table(spark, str(modern), **where(tables), **arguments, fill=True)
+    assert len(items_of_jobs) > items_before + 1
+    assert [each["problem"] for each in filled.rows] == [None]
+    assert places(tables) == [place for place in expected(logs, ["orders"]) if place[1] == 0]
+    table = tables.open()
+    table.refresh()
+    assert table.state().spans == {("orders", 0): ((0, 7015),)}
 
 
 def test_a_job_appends_what_is_new_of_a_cluster(

@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import TableError
@@ -221,10 +222,16 @@ class IcebergTable(LoadedTable["Table"]):
                 break
             text = _summary(snapshot).get(STATE)
             if text is not None:
-                return TableState.parse(text, self.name)
+                return self._with_rolled_back(TableState.parse(text, self.name))
             is_whole = (snapshot.sequence_number or 0) <= 1  # PyIceberg removes the ids of expired parents
         text = None if is_whole else self.table.properties.get(STATE)
         return TableState() if text is None else TableState.parse(text, self.name)
+
+    def _with_rolled_back(self, state: TableState) -> TableState:
+        """Return a state with the queries of which other snapshots have later batches."""
+        marks = [(each.get(QUERY, ""), each.get(BATCH, "0")) for each in map(_summary, self.table.metadata.snapshots)]
+        later = {query for query, batch in marks if query in state.batches and int(batch) > state.batches[query]}
+        return replace(state, rolled_back=frozenset(later))
 
     def has_commit(self, change: Change) -> bool:
         """Return whether a commit is among the last snapshots."""
