@@ -178,7 +178,7 @@ def plan_adoption(
 def oldest_release(directories: Sequence[FoundDirectory], assumptions: list[str]) -> MetadataRelease:
     """Return the oldest release whose features allow these directories: every later release starts with them."""
     nodes = [each.node_id for each in directories]
-    release = RELEASES["3.7"] if len(nodes) > len(set(nodes)) else RELEASES["3.3"]  # several log.dirs: KIP-858
+    release = RELEASES["3.7"] if len(nodes) > len(set(nodes)) else RELEASES["3.3"]  # with several log.dirs
     assumptions.append(
         f"the features of the old cluster are unknown: it gets those of Kafka {release.name}, with which later "
         "releases start as well; raise them with kafka-features.sh upgrade, or run this again with --kafka-version"
