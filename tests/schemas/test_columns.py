@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -335,6 +336,25 @@ def test_arrays_take_the_type_of_several_schemas(slicing: Callable[[pa.Array], p
     found.validate(full=True)
     assert found.type == wanted
     assert found.to_pylist() == [None if row is None else {"new": None, **row} for row in array.to_pylist()]
+
+
+def test_other_columns_of_an_avro_record_that_contains_itself_are_read(tmp_path: Path) -> None:
+    node = {"type": "record", "name": "Node", "fields": [{"name": "next", "type": ["null", "Node"]}]}
+    fields = [{"name": "id", "type": "int"}, {"name": "tree", "type": node}, {"name": "name", "type": "string"}]
+    later = [*fields, {"name": "more", "type": "int", "default": 0}]
+    for number, each in ((1, fields), (2, later)):
+        text = json.dumps({"type": "record", "name": "Top", "fields": each})
+        (tmp_path / f"t-value.{number}.{number}.avsc").write_text(text)
+    values = pa.array([prefixed(1, b"\x02\x02\x02\x00\x02a"), prefixed(2, b"\x04\x00\x02b\x06")])
+    with pytest.raises(
+        InvalidSchema, match="contains itself; Arrow has no such type: name the other fields in columns"
+    ):
+        decode_arrow(values, tmp_path, topic="t")
+    for mode in ("failfast", "permissive"):
+        found = decode_arrow(values, tmp_path, topic="t", mode=mode, columns=["name", "id"])
+        assert found.to_pylist() == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+    with pytest.raises(InvalidSchema, match="contains itself"):
+        decode_arrow(values, tmp_path, topic="t", columns=["tree"])
 
 
 def test_decoders_agree_with_rows_decoded_alone(registry: Registry) -> None:

@@ -63,6 +63,15 @@ def test_rows_of_several_schemas_become_one_type(spark: SparkSession, server: Re
     assert third is None
 
 
+def test_columns_choose_the_fields(spark: SparkSession, server: RegistryServer) -> None:
+    function = from_registry("value", server.url, topic="orders", columns=["note", "id"])
+    frame = binary(spark, OLD_ROW, NEW_ROW, None).select(function.alias("o"))
+    assert frame.schema["o"].dataType.simpleString() == "struct<id:bigint,note:string>"
+    assert [None if row.o is None else tuple(row.o) for row in frame.collect()] == [(1, None), (2, "hi"), None]
+    with pytest.raises(OptionError, match=r"unknown column 'nope'"):
+        from_registry("value", server.url, topic="orders", columns=["nope"])
+
+
 def test_the_reader_can_be_an_older_schema_or_the_union(spark: SparkSession, server: RegistryServer) -> None:
     frame = binary(spark, OLD_ROW, NEW_ROW)
     older = frame.select(from_registry("value", server.url, schema=1).alias("o"))

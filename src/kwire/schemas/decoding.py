@@ -177,7 +177,7 @@ class ReaderDecoder:
         for schema in schemas:
             if schema in self._known or schema in self._faults:
                 continue
-            fault = mismatch(schema, self._reader)
+            fault = mismatch(schema, self._reader, self._columns)
             if fault is None:
                 self._known[schema] = len(self._known)
             else:

@@ -102,8 +102,8 @@ def parse_schema(registry: Registry, registered: RegisteredSchema) -> ParsedSche
         raise InvalidSchema("nested too deep", registered.label) from None
 
 
-def mismatch(writer: ValueSchema, reader: ValueSchema) -> str | None:
-    """Return why values of one schema cannot be read as another's, or None."""
+def mismatch(writer: ValueSchema, reader: ValueSchema, columns: Sequence[str] | None = None) -> str | None:
+    """Return why values of one schema cannot be read as these columns of another's, or None."""
     if writer.type != reader.type:
         return f"{writer.type} cannot be read as {reader.type} of schema {reader.label}"
     if isinstance(writer.schema, protobuf.Message) and isinstance(reader.schema, protobuf.Message):
@@ -111,7 +111,7 @@ def mismatch(writer: ValueSchema, reader: ValueSchema) -> str | None:
             return f"message '{writer.schema.name}', expected '{reader.schema.name}' of schema {reader.label}"
         return None
     try:
-        make_decoder([writer], reader)
+        make_decoder([writer], reader, columns)
     except InvalidSchema as error:
         return str(InvalidSchema(error.what, None, error.path))
     return None

@@ -153,6 +153,7 @@ def from_registry(
     message: str | None = None,
     headers: Column | str | None = None,
     source: Sequence[Column | str] = (),
+    columns: Sequence[str] | None = None,
 ) -> Column:
     """Convert values that serializers of a schema registry wrote to structs; null to null.
 
@@ -162,6 +163,7 @@ def from_registry(
     mode: failfast fails the query at the first bad value, permissive returns null, deadletter struct<value, error>.
     message: of a Protobuf schema, if it is not the first. headers: the column of that name, if ids may be there.
     source: the columns topic, partition and offset, which errors of failfast then name.
+    columns: the fields to decode, of Avro also dotted paths; None for all. Others are skipped.
     The driver asks the registry for the type when this is called. Raises RegistryError, InvalidSchema, OptionError.
     """
     from kwire.schemas.columns import Target, open_registry
@@ -172,11 +174,18 @@ def from_registry(
     if source and len(source) != SOURCE_COLUMNS:
         raise OptionError("source: expected the columns topic, partition and offset")
     union = None if target.schema is not None else target.union(opened)
-    config = RegistryConfig(registry=opened, target=target, mode=mode, union=union, has_headers=headers is not None)
+    config = RegistryConfig(
+        registry=opened,
+        target=target,
+        mode=mode,
+        union=union,
+        has_headers=headers is not None,
+        columns=None if columns is None else tuple(columns),
+    )
     kind = spark_type(decoder_of(config).result_type)
 
-    def from_registry(*columns: pa.Array) -> pa.Array:
-        return read_registry(columns, config)
+    def from_registry(*batch: pa.Array) -> pa.Array:
+        return read_registry(batch, config)
 
     return _udf(from_registry, _data_type(kind))(column, *(() if headers is None else (headers,)), *source)
 

@@ -16,19 +16,23 @@ __all__ = ["RegistryConfig", "decoder_of", "encoder_of", "read_registry", "spark
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryConfig:
-    """The arguments of from_registry. union: the type of several schemas, None for that of the target's."""
+    """The arguments of from_registry. union: the type of several schemas, None for that of the target's.
+
+    columns: the fields to decode, None for all.
+    """
 
     registry: Registry
     target: Target
     mode: Mode
     union: pa.DataType | None
     has_headers: bool
+    columns: tuple[str, ...] | None = None
 
 
 @lru_cache(maxsize=64)
 def decoder_of(config: RegistryConfig) -> ColumnDecoder:
     """Return the decoder of this process, which keeps the schemas of ids between tasks."""
-    return ColumnDecoder(config.registry, config.target, mode=config.mode, type=config.union)
+    return ColumnDecoder(config.registry, config.target, mode=config.mode, type=config.union, columns=config.columns)
 
 
 def read_registry(columns: Sequence[pa.Array], config: RegistryConfig) -> pa.Array:

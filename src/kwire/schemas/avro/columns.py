@@ -131,7 +131,7 @@ class _Builder:
         """Add the columns of a schema. inside: the records around it."""
         if schema in inside:
             raise fail(
-                f"{schema} contains itself; Arrow has no such type: ask for the other columns only", ".".join(path)
+                f"{schema} contains itself; Arrow has no such type: name the other fields in columns", ".".join(path)
             )
         nullable = nullable or (schema.type == "union" and any(each.type == "null" for each in schema.branches))
         schema = null_free(schema)
