@@ -52,6 +52,7 @@ class Settings:
     max_incremental_fetch_session_cache_slots: int = 1000
     # logs: defaults of topic configs, see TOPIC_DEFAULTS
     message_max_bytes: int = 1_048_588
+    max_decompressed_message_bytes: int = MAX_INT32 - 8
     compression_type: str = "producer"
     min_insync_replicas: int = 1
     unclean_leader_election_enable: bool = False
@@ -195,6 +196,7 @@ TOPIC_DEFAULTS = {
     "flush.ms": "log_flush_interval_ms",
     "index.interval.bytes": "log_index_interval_bytes",
     "max.compaction.lag.ms": "log_cleaner_max_compaction_lag_ms",
+    "max.decompressed.message.bytes": "max_decompressed_message_bytes",
     "max.message.bytes": "message_max_bytes",
     "message.downconversion.enable": "log_message_downconversion_enable",
     "message.format.version": "log_message_format_version",

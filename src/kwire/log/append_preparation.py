@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kwire import native
-from kwire.log.log_config import LogConfig
+from kwire.log.log_config import MAX_ARRAY_BYTES, LogConfig
 from kwire.records import (
     AppendOrigin,
     Compression,
@@ -78,6 +78,8 @@ class AppendPreparation:
         self._name, self._config = topic_partition, config
         self._codec = None if config.codec == "producer" else Compression[config.codec.upper()]
         timestamp_type = TIMESTAMP_TYPES[config.message_timestamp_type]
+        most = config.max_decompressed_message_bytes
+        record_limit = None if most == MAX_ARRAY_BYTES else most
         self._acceptance = (
             WholeBatchConfig(
                 codec=self._codec,
@@ -86,7 +88,7 @@ class AppendPreparation:
                 message_timestamp_after_max_ms=config.message_timestamp_after_max_ms,
                 compacted=config.is_compacted,
             )
-            if config.magic == 2 and timestamp_type == TimestampType.CREATE_TIME
+            if config.magic == 2 and timestamp_type == TimestampType.CREATE_TIME and record_limit is None
             else None  # no fast path
         )
         self._options = AppendOptions(
@@ -100,6 +102,7 @@ class AppendPreparation:
             compacted=config.is_compacted,
             max_message_bytes=config.max_message_bytes,
             topic_partition=topic_partition,
+            max_decompressed_message_bytes=record_limit,
             check_crc=False,
         )
 

@@ -47,6 +47,7 @@ class AppendOptions(TypedDict, total=False):
     zstd_allowed: bool
     topic_partition: str | None
     max_decompressed_bytes: int
+    max_decompressed_message_bytes: int | None
     check_crc: bool
 
 
@@ -71,6 +72,7 @@ class AppendSettings:
     zstd_allowed: bool = True
     topic_partition: str | None = None
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+    max_decompressed_message_bytes: int | None = None
     check_crc: bool = True
     timestamp_type: TimestampType = field(init=False)
 

@@ -36,6 +36,7 @@ from kwire.records.record import Record
 from kwire.records.record_errors import RecordToCheck, check_records, timestamps_may_be_wrong
 from kwire.records.record_set import byte_view, read_batches
 from kwire.records.section_scan import SectionScan, scan_section
+from kwire.wire.varint import read_varint
 
 __all__ = ["ValidatedRecords", "validate_and_assign_offsets"]
 
@@ -124,6 +125,7 @@ def validate_and_assign_offsets(
       zstd_allowed: False for a broker whose inter.broker.protocol.version is below 2.1.
       topic_partition: named in errors as Kafka names it.
       max_decompressed_bytes: what a batch may decompress to.
+      max_decompressed_message_bytes: largest record in a compressed batch of magic 2; None (default) for no limit.
       check_crc: verify the batches' checksums (A-04); False if that is done. Those inside wrappers always are.
     What a broker checks before: kwire.records.append_checks.
     Raises RejectedRecords with Kafka's error code, and per record what is wrong; OptionError on a wrong setting.
@@ -273,6 +275,8 @@ def check_default_batch(batch: Batch, given: AppendSettings, header_only: bool) 
     if scan.fault:
         at = f"record {scan.fault_index}: " if scan.fault_index >= 0 else ""
         reject(AppendErrorCode.INVALID_RECORD, at + Fault(scan.fault).text)
+    if codec and given.max_decompressed_message_bytes is not None:
+        check_record_sizes(section, count, given.max_decompressed_message_bytes)
     append_time = batch.timestamp_type == TimestampType.LOG_APPEND_TIME
     largest = batch.max_timestamp if append_time else scan.largest_timestamp
     smallest = batch.max_timestamp if append_time else scan.smallest_timestamp
@@ -281,6 +285,19 @@ def check_default_batch(batch: Batch, given: AppendSettings, header_only: bool) 
         check_records(batch, list(default_records(batch, name)), given)
     contiguous = scan.is_contiguous and batch.base_offset == 0
     return CheckedBatch(batch, count, contiguous, max(largest, NO_TIMESTAMP), section=section, scan=scan)
+
+
+def check_record_sizes(section: bytes | memoryview, count: int, limit: int) -> None:
+    """Reject records above a size, without the bytes of their length, as Kafka counts it. section: valid records."""
+    if len(section) <= limit:
+        return
+    position = 0
+    for index in range(count):
+        size, position = read_varint(section, position)
+        if size > limit:
+            what = f"record {index}: {size} bytes, the limit of max.decompressed.message.bytes is {limit}"
+            reject(AppendErrorCode.INVALID_RECORD, what)
+        position += size
 
 
 def default_records(batch: Batch, name: str) -> Iterator[RecordToCheck]:
