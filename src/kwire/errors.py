@@ -57,12 +57,19 @@ __all__ = [
 
 Path = tuple[str | int, ...]
 
+MAX_COMPARED = 200
+
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean 'orders'?)` for the known name closest to `name`, or an empty string. Ignores case."""
+    """Return ` (did you mean 'orders'?)` for the known name closest to `name`, or an empty string. Ignores case.
+
+    Names of more than MAX_COMPARED characters are not compared: that takes time by the square of their length.
+    """
     import difflib
 
-    by_lower = {each.lower(): each for each in known}
+    if len(name) > MAX_COMPARED:
+        return ""
+    by_lower = {each.lower(): each for each in known if len(each) <= MAX_COMPARED}
     close = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return f" (did you mean '{by_lower[close[0]]}'?)" if close else ""
 
