@@ -134,7 +134,7 @@ def test_recorded_group_requests_get_the_recorded_responses(name: str, least: in
             node.controller.create_topic(topic, count)
 
     compared: Counter[str] = Counter()
-    with Broker(offsets_topic_num_partitions=3) as broker:
+    with Broker(offsets_topic_num_partitions=3, group_consumer_heartbeat_interval_ms=5000) as broker:
         broker.call(make_topics)
         host, _, port = broker.bootstrap_servers.rpartition(":")
         with contextlib.closing(Conversation((host, int(port)))) as conversation:
