@@ -27,7 +27,9 @@ All of them can be pickled, since Spark sends them between processes. Messages s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 __all__ = [
     "BrokerError",
@@ -53,6 +55,7 @@ __all__ = [
     "UnsupportedVersion",
     "counted",
     "did_you_mean",
+    "hide_secrets",
 ]
 
 Path = tuple[str | int, ...]
@@ -87,8 +90,43 @@ def render_path(path: Path) -> str:
     return text
 
 
+# Both begin after a separator and have bounds: texts of any length take linear time.
+USER = re.compile(
+    r"([^\s/?#@:]*(?::(?!\d{1,5}(?:/|$))[^\s@]*)?)@(?:[^\s/?#@]*@)*"  # up to five digits are a port, not a password
+)
+QUERY = re.compile(
+    r"(?i)([?&;][\w.%-]{0,64}?(?:sig|token|secret|passw|pwd|key|credential|auth|code)[\w.%-]{0,64}=)[^&;\s'\"]+"
+)
+SHORTEST_USER = 6
+"""Characters of user and password from which on they are hidden where a driver repeats them without the URL."""
+
+
+def hide_secrets(text: str) -> str:
+    """Return a text without the user and password, and without secret parameters, of the URLs in it."""
+    if "://" not in text:
+        return text
+    begin, *urls = text.split("://")
+    hidden = [USER.sub("[hidden]@", each, count=1) if USER.match(each) else each for each in urls]
+    return QUERY.sub(r"\1[hidden]", "://".join([begin, *hidden]))
+
+
+def _hide_all(texts: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield the arguments of an error with their secrets hidden, also where one repeats those of another."""
+    urls = [url for each in texts if isinstance(each, str) for url in each.split("://")[1:]]
+    users = {found[1] for url in urls if (found := USER.match(url)) and len(found[1]) >= SHORTEST_USER}
+    for each in texts:
+        if isinstance(each, str):
+            each = hide_secrets(each)
+            for user in users:
+                each = each.replace(user, "[hidden]")
+        yield each
+
+
 class KwireError(Exception):
-    """Base class of all exceptions that kwire raises."""
+    """Base class of all exceptions that kwire raises. Their texts have no secrets of URLs."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*_hide_all(args))
 
 
 class DecodeError(KwireError):
@@ -131,8 +169,8 @@ class CorruptBatch(DecodeError):
         offsets: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(what, position, path)
-        self.args = (what, position, path, file, offsets)
-        self.file, self.offsets = file, offsets
+        self.file, self.offsets = None if file is None else hide_secrets(file), offsets
+        self.args = (what, position, path, self.file, offsets)
 
     def __str__(self) -> str:
         where = f"{self.file}: " if self.file else ""
@@ -201,9 +239,12 @@ class OptionError(KwireError):
 class LogError(KwireError):
     """A log directory or one of its files cannot be used. file: path or URL."""
 
+    what: str
+    file: str | None
+
     def __init__(self, what: str, file: str | None = None) -> None:
         super().__init__(what, file)
-        self.what, self.file = what, file
+        self.what, self.file = self.args
 
     def __str__(self) -> str:
         return f"{self.file}: {self.what}" if self.file else self.what
@@ -220,9 +261,12 @@ class MissingOffsets(LogError):
 class TableError(KwireError):
     """A table cannot be read, written or committed to. table: its name or URL."""
 
+    what: str
+    table: str
+
     def __init__(self, what: str, table: str) -> None:
         super().__init__(what, table)
-        self.what, self.table = what, table
+        self.what, self.table = self.args
 
     def __str__(self) -> str:
         return f"table {self.table}: {self.what}"
@@ -231,9 +275,12 @@ class TableError(KwireError):
 class UnsafePath(KwireError):
     """A name in the input is a path outside of the target folder. folder: the target folder."""
 
+    what: str
+    folder: str
+
     def __init__(self, what: str, folder: str) -> None:
         super().__init__(what, folder)
-        self.what, self.folder = what, folder
+        self.what, self.folder = self.args
 
     def __str__(self) -> str:
         return f"{self.folder}: {self.what}"
@@ -242,9 +289,12 @@ class UnsafePath(KwireError):
 class BrokerError(KwireError):
     """A broker responded with an error code. code: Kafka's int16 error code."""
 
+    what: str
+    code: int
+
     def __init__(self, what: str, code: int) -> None:
         super().__init__(what, code)
-        self.what, self.code = what, code
+        self.what, self.code = self.args
 
     def __str__(self) -> str:
         return f"{self.what} (error code {self.code})"
@@ -258,7 +308,7 @@ class LogTruncated(BrokerError):
 
     def __init__(self, what: str, code: int, end_offset: int) -> None:
         super().__init__(what, code)
-        self.args = (what, code, end_offset)
+        self.args = (*self.args, end_offset)
         self.end_offset = end_offset
 
 
@@ -268,9 +318,12 @@ class RegistryError(KwireError):
     registry: URL without credentials, or folder.
     """
 
+    what: str
+    registry: str
+
     def __init__(self, what: str, registry: str) -> None:
         super().__init__(what, registry)
-        self.what, self.registry = what, registry
+        self.what, self.registry = self.args
 
     def __str__(self) -> str:
         return f"{self.registry}: {self.what}"
@@ -283,9 +336,12 @@ class UnknownSchema(RegistryError):
 class ConnectionFailed(KwireError):
     """A broker cannot be reached, or a connection to it failed. address: host:port."""
 
+    what: str
+    address: str
+
     def __init__(self, what: str, address: str) -> None:
         super().__init__(what, address)
-        self.what, self.address = what, address
+        self.what, self.address = self.args
 
     def __str__(self) -> str:
         return f"{self.address}: {self.what}"

@@ -243,6 +243,31 @@ main()
     assert subprocess.run([sys.executable, "-c", program, *words], stdout=subprocess.DEVNULL).returncode == 0
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://u:hunter2@127.0.0.1:{port}/data",
+        "http://127.0.0.1:{port}/data?sig=hunter2",
+        "sftp://u:hunter2@127.0.0.1:{port}/data",
+        "s3://AKIA:hunter2@bucket/data",
+        "tiered+s3://AKIA:hunter2@bucket/data",
+        "kafka://u:hunter2@127.0.0.1:{port}",
+        "nosuch://u:hunter2@host/data",
+    ],
+)
+def test_no_command_shows_the_password_of_a_url(
+    kwire: Callable, url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    for words in (("log", "ls"), ("log", "verify"), ("log", "export", "-o", str(tmp_path / "out"))):
+        result = kwire(*words, url.format(port=port))
+        assert result.code in (1, 2)
+        assert "hunter2" not in result.out + result.err
+
+
 def test_a_command_does_not_wait_for_a_port_where_nobody_listens(kwire: Callable) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

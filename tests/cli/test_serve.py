@@ -134,7 +134,7 @@ def test_serve_without_a_directory_warns_that_data_is_temporary() -> None:
         (["-c", "listeners=PLAINTEXT://127.0.0.1:0"], 2, "--config listeners and --host or --port are mutually"),
         (["-c", "listeners=PLAINTEXT://127.0.0.1:0", "--host", "::1"], 2, "mutually exclusive"),
         (["-c", "ssl.cipher.suites=TLS_AES_128_GCM_SHA256"], 2, "ssl.cipher.suites is not supported"),
-        (["-c", "nonsense"], 2, "expected NAME=VALUE"),
+        (["-c", "nonsense"], 2, "kwire: --config: expected NAME=VALUE, such as num.partitions=3\n"),
         (["--topic", ":3"], 2, "--topic ':3': expected NAME or NAME:PARTITIONS, such as orders:3"),
         (["--topic", "orders:"], 2, "--topic 'orders:': expected NAME or NAME:PARTITIONS"),
         (["--topic", "orders:0"], 2, "--topic 'orders:0': expected NAME or NAME:PARTITIONS"),

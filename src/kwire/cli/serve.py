@@ -237,7 +237,8 @@ def _pairs(texts: list[str]) -> dict[str, str]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise OptionError(f"--config {text!r}: expected NAME=VALUE, such as num.partitions=3")
+            # without the text, which may be a secret
+            raise OptionError("--config: expected NAME=VALUE, such as num.partitions=3")
         name = dotted(key.strip())
         if is_secret(name):
             raise OptionError(f"--config {name}: secrets on a command line are visible to others; use --config-file")

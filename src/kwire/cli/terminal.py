@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol, TextIO
 
+from kwire.errors import hide_secrets
+
 __all__ = ["Progress", "bold", "is_terminal", "progress", "warn", "width"]
 
 
@@ -33,9 +35,9 @@ def width() -> int | None:
 
 
 def warn(message: str) -> None:
-    """Print one line to standard error, after flushing standard output."""
+    """Print one line to standard error, without secrets of URLs, after flushing standard output."""
     sys.stdout.flush()
-    print(f"kwire: {message}", file=sys.stderr)
+    print(f"kwire: {hide_secrets(message)}", file=sys.stderr)
 
 
 class Progress(Protocol):

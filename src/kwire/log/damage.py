@@ -12,6 +12,8 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
+from kwire.errors import hide_secrets
+
 __all__ = ["Damage", "Kind", "Severity"]
 
 
@@ -127,7 +129,7 @@ class Damage:
             "kind": self.kind.value,
             "topic": self.topic,
             "partition": self.partition,
-            "file": self.file,
+            "file": hide_secrets(self.file),
             "position": self.position,
             "size_bytes": self.size_bytes,
             "first_offset": self.offsets[0] if self.offsets else None,

@@ -13,7 +13,7 @@ from kwire.cli.command import FINE, FOUND
 from kwire.cli.log.directories import bytes_of, open_logs, selected, warn_of_ignored
 from kwire.cli.log.selection import Selection
 from kwire.cli.options import ClientConfigFile, ClientConfigs, LogPath, Partitions, Topics
-from kwire.errors import OptionError, counted
+from kwire.errors import OptionError, counted, hide_secrets
 from kwire.pages.escaping import printable
 
 __all__ = ["check_page_path", "report", "write_page"]
@@ -40,7 +40,7 @@ def report(
 
     with terminal.progress("Reading records", bytes_of(logs)) as bar:
         topics = count_topics(logs, bar.advance)
-    page = render_report(topics, source=path, made_at=datetime.datetime.now(datetime.UTC))
+    page = render_report(topics, source=hide_secrets(path), made_at=datetime.datetime.now(datetime.UTC))
     write_page(output, page)
     records = sum(each.records for each in topics)
     print(printable(f"{output}: {counted(len(topics), 'topic')}, {counted(records, 'record')}"))

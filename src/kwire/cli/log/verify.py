@@ -18,6 +18,7 @@ from kwire.cli.log.report import check_page_path, write_page
 from kwire.cli.log.selection import Selection
 from kwire.cli.options import ClientConfigFile, ClientConfigs, FormatOption, LogPath, Partitions, Topics
 from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.errors import hide_secrets
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import bytes_text, count_text
 
@@ -104,12 +105,14 @@ def verify(
     if report is not None:
         from kwire.pages.damage_report import render_damage
 
-        page = render_damage(found, source=path, root=source.url, made_at=datetime.datetime.now(datetime.UTC))
+        page = render_damage(
+            found, source=hide_secrets(path), root=source.url, made_at=datetime.datetime.now(datetime.UTC)
+        )
         write_page(report, page)
     if format is Format.TABLE:
         print(totals(found, notes_shown=notes))
         if original is not None:
-            print(printable(f"compared with {original.url}"))
+            print(printable(f"compared with {hide_secrets(original.url)}"))
         if report is not None:
             print(printable(f"{report} written"))
     if found.unchecked:
