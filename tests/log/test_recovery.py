@@ -206,6 +206,24 @@ def test_a_rebuilt_index_has_an_entry_after_more_than_the_interval(more: int, ev
     assert entries == [(10 * i + 9, size * i) for i in range(every, 9, every)]
 
 
+@pytest.mark.requirement("G-08", "F-20")
+def test_the_time_index_is_rebuilt_with_the_earliest_batch_of_each_time(tmp_path: Path) -> None:
+    """Timestamps go back and repeat: an entry names the first batch with the largest one so far."""
+    log = open_log(tmp_path, LogConfig(index_interval_bytes=100))
+    for later_ms in (5, 9, 1, 9, 20, 20, 3):
+        log.append(batch(bytes(100), timestamp=NOW + later_ms), now_ms=NOW)
+    log.close()
+    directory = tmp_path / "t-0"
+    before = files_of(directory)
+    assert before["00000000000000000000.timeindex"] == b"".join(
+        (NOW + later_ms).to_bytes(8, "big") + offset.to_bytes(4, "big") for later_ms, offset in ((9, 1), (20, 4))
+    )
+    for kind in ("index", "timeindex"):
+        (directory / f"00000000000000000000.{kind}").unlink()
+    open_log(tmp_path, LogConfig(index_interval_bytes=100), is_clean=False).close()
+    assert files_of(directory) == before
+
+
 @pytest.mark.requirement("G-05")
 def test_an_index_without_its_log_is_deleted(tmp_path: Path) -> None:
     directory, records = written(tmp_path)
