@@ -245,8 +245,12 @@ class PartitionWriter(OpenPartition):
         )
 
     def begin_leader_epoch(self, leader_epoch: int) -> None:
-        """Begin the epoch of a new leader at the end of the log, as Kafka does before the epoch has a record."""
-        if self._config.magic >= 2:
+        """Begin the epoch of a new leader at the end of the log, as Kafka does before the epoch has a record.
+
+        Records of a later epoch, which a directory can have whose metadata is older, keep it.
+        """
+        latest = self.leader_epochs.latest
+        if self._config.magic >= 2 and (latest is None or leader_epoch > latest):
             self.leader_epochs.begin(leader_epoch, self.log_end_offset)
 
     def _assign_epochs(self, headers: Sequence[BatchHeader]) -> None:
