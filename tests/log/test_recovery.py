@@ -209,8 +209,10 @@ def test_a_rebuilt_index_has_an_entry_after_more_than_the_interval(more: int, ev
 @pytest.mark.requirement("G-08", "F-20")
 def test_the_time_index_is_rebuilt_with_the_earliest_batch_of_each_time(tmp_path: Path) -> None:
     """Timestamps go back and repeat: an entry names the first batch with the largest one so far."""
-    log = open_log(tmp_path, LogConfig(index_interval_bytes=100))
-    for later_ms in (5, 9, 1, 9, 20, 20, 3):
+    size = len(batch(bytes(100)))
+    config = LogConfig(index_interval_bytes=3 * size - 1)  # an entry with every third batch
+    log = open_log(tmp_path, config)
+    for later_ms in (5, 9, 9, 9, 20, 20, 3):
         log.append(batch(bytes(100), timestamp=NOW + later_ms), now_ms=NOW)
     log.close()
     directory = tmp_path / "t-0"
@@ -220,7 +222,7 @@ def test_the_time_index_is_rebuilt_with_the_earliest_batch_of_each_time(tmp_path
     )
     for kind in ("index", "timeindex"):
         (directory / f"00000000000000000000.{kind}").unlink()
-    open_log(tmp_path, LogConfig(index_interval_bytes=100), is_clean=False).close()
+    open_log(tmp_path, config, is_clean=False).close()
     assert files_of(directory) == before
 
 
