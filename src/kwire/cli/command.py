@@ -187,7 +187,8 @@ def _report_error(error: KwireError) -> int:
         terminal.warn(printable(str(error)))
     except BrokenPipeError:
         return _pipe_closed()
-    return USAGE if isinstance(error, (OptionError, DirectoryInUse)) else FOUND
+    is_refused = isinstance(error.__cause__, PermissionError)
+    return USAGE if is_refused or isinstance(error, (OptionError, DirectoryInUse)) else FOUND
 
 
 def _pipe_closed() -> int:

@@ -21,11 +21,12 @@ class Severity(enum.IntEnum):
     """Severity of a finding, lowest first."""
 
     NOTE = 0  # no damage: traces of an unclean shutdown or of work in progress
-    RECOVERS = 1  # a starting broker repairs it without loss
-    MISLEADS = 2  # unnoticed, but some results are wrong
-    STOPS_CONSUMERS = 3  # consumers fail there with an error, or wait there
-    LOSES_RECORDS = 4  # records are lost, or a starting broker drops them
-    STOPS_BROKER = 5  # a broker does not start, or takes the directory offline
+    NOT_CHECKED = 1  # this user may not read it; whether it is damaged is unknown
+    RECOVERS = 2  # a starting broker repairs it without loss
+    MISLEADS = 3  # unnoticed, but some results are wrong
+    STOPS_CONSUMERS = 4  # consumers fail there with an error, or wait there
+    LOSES_RECORDS = 5  # records are lost, or a starting broker drops them
+    STOPS_BROKER = 6  # a broker does not start, or takes the directory offline
 
     @property
     def text(self) -> str:
@@ -40,6 +41,7 @@ class Severity(enum.IntEnum):
 
 MEANINGS = {
     Severity.NOTE: "no damage: traces of an unclean shutdown or of work in progress",
+    Severity.NOT_CHECKED: "this user may not read it; whether it is damaged is unknown",
     Severity.RECOVERS: "a starting broker repairs it; no record is lost",
     Severity.MISLEADS: "unnoticed, but some results are wrong",
     Severity.STOPS_CONSUMERS: "consumers fail there with an error, or wait there",

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 from tests.maintenance.adopt.nodes import CLUSTER_ID, ONE_EPOCH, ORDERS, node
+from tests.maintenance.adopt.test_plan import write_old_metadata
 
 from kwire.cli.main import run
 from kwire.identifiers import render_uuid
@@ -86,3 +87,19 @@ def test_wrong_usage_is_reported(
     monkeypatch.chdir(tmp_path)
     assert run(["log", "adopt", *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_strays_that_are_all_adopted_have_exit_code_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As after Kafka has started without the metadata: its own has none of the topics, and it set their logs aside."""
+    logs = {("payments", 0): ONE_EPOCH, ("payments", 1): ONE_EPOCH}
+    path = node(tmp_path / "n1", 1, logs, topic_id=UUID(int=5))
+    write_old_metadata(str(path), {})
+    for number in (0, 1):
+        (path / f"payments-{number}").rename(path / f"payments-{number}.{UUID(int=5).hex}-stray")
+    assert run(["log", "adopt", str(path), "--apply"]) == 1
+    assert "set aside by Kafka, not adopted; --strays adopts it" in capsys.readouterr().err
+    assert run(["log", "adopt", str(path), "--strays", "--apply"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert "assumed: payments: not in the old metadata; adopted from its directories" in captured.out
+    assert sorted(each.name for each in path.glob("payments-*")) == ["payments-0", "payments-1"]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import tempfile
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -119,3 +122,67 @@ def test_a_single_partition_can_be_verified(kafka_logs: dict[str, Path], kwire: 
     result = kwire("log", "verify", alone)
     assert result.code == 1
     assert "stops consumers" in result.out
+
+
+NOBODY = 65534
+
+
+@contextmanager
+def unprivileged() -> Iterator[None]:
+    """Run as a user whom permissions bind."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
+@contextmanager
+def readable_copy(data: Path) -> Iterator[Path]:
+    """Copy a directory to where other users may read it; pytest's own is closed to them."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        copy = Path(folder) / "data"
+        shutil.copytree(data, copy)
+        for each in copy.rglob("*"):
+            each.chmod(0o755)
+        yield copy
+
+
+@pytest.mark.parametrize("which", ["*/*.log", "*/*.index", "*/partition.metadata", "meta.properties", "*/*.snapshot"])
+def test_files_of_another_user_are_not_damage(kafka_logs: dict[str, Path], kwire: Callable, which: str) -> None:
+    with readable_copy(kafka_logs["modern"] / "data") as data:
+        assert kwire("log", "verify", data).code == 0  # and everything is imported
+        closed = list(data.glob(which))
+        for each in closed:
+            each.chmod(0)
+        with unprivileged():
+            result = kwire("log", "verify", data)
+    assert result.code == 2
+    assert result.err.startswith(f"kwire: not checked: {len(closed)} file")
+    assert result.err.endswith(" that this user may not read\n")
+    *found, totals = result.out.splitlines()[1:]
+    assert len(found) == len(closed)
+    assert all(line.startswith("not checked  unreadable") and "Permission denied" in line for line in found)
+    assert f"no damage in what this user may read; {len(closed)} file" in totals
+
+
+def test_damage_beside_files_of_another_user_has_exit_code_1(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+    with readable_copy(damaged(kafka_logs)) as data:
+        next(data.glob("u-plain-0/*.index")).chmod(0)
+        with unprivileged():
+            result = kwire("log", "verify", data)
+    assert result.code == 1
+    assert "12 findings (1 loses records, 1 stops consumers, 9 recovers, 1 not checked)" in result.out
+
+
+def test_a_closed_directory_has_the_exit_code_of_wrong_usage(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+    with readable_copy(kafka_logs["modern"] / "data") as data:
+        (data / "__cluster_metadata-0").chmod(0)
+        with unprivileged():
+            result = kwire("log", "verify", data)
+        (data / "__cluster_metadata-0").chmod(0o755)
+    said = f"kwire: {data}/__cluster_metadata-0: cannot list this directory: Permission denied\n"
+    assert (result.code, result.err) == (2, said)

@@ -12,7 +12,7 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.client_configs import is_cluster
-from kwire.cli.command import FINE, FOUND
+from kwire.cli.command import FINE, FOUND, USAGE
 from kwire.cli.log.directories import bytes_of, open_logs, selected, warn_of_ignored
 from kwire.cli.log.report import check_page_path, write_page
 from kwire.cli.log.selection import Selection
@@ -78,7 +78,8 @@ def verify(
     Each finding has its position, cause, effect on Kafka and remedy. Checking continues after each damaged part, and
     nothing is changed. Of a cluster, only the batches of the leaders can be checked. In a copy of `kwire log pull`,
     segments are compared with the hashes of its manifest as well, and with --against, batches with those of the
-    cluster; what compaction has changed there is a note. Exit code 1 if there is damage or a difference.
+    cluster; what compaction has changed there is a note. Exit code 1 if there is damage or a difference, else 2 if
+    there are files that this user may not read.
     """
     settings, none = (config, config_file), (None, None)
     is_for_path = against is None or is_cluster(path)
@@ -118,7 +119,19 @@ def verify(
     if found.unchecked:
         terminal.warn(f"not checked: {found.unchecked}")
         warn_of_ignored(source.ignored)
-    return FOUND if any(not each.is_harmless for each in found.damages) else FINE
+    refused = _refused(found)
+    if refused:
+        terminal.warn(f"not checked: {_count(refused, 'file')} that this user may not read")
+    if sum(not each.is_harmless for each in found.damages) > refused:
+        return FOUND
+    return USAGE if refused else FINE
+
+
+def _refused(found: DirectoryFindings) -> int:
+    """Return the number of files and directories that this user may not read."""
+    from kwire.log.damage import Severity
+
+    return sum(each.severity is Severity.NOT_CHECKED for each in found.damages)
 
 
 def _differences(
@@ -166,6 +179,8 @@ def totals(found: DirectoryFindings, *, notes_shown: bool) -> str:
     notes = sum(each.is_harmless for each in found.damages)
     damage = ", ".join(f"{n} {severity.text}" for severity, n in sorted(by_severity.items(), reverse=True))
     what = f"{_count(by_severity.total(), 'finding')} ({damage})" if damage else "no damage"
+    if by_severity.total() == _refused(found) > 0:
+        what = f"no damage in what this user may read; {_count(by_severity.total(), 'file')} not checked"
     hidden = "" if notes_shown or not notes else f"; {_count(notes, 'note')} (--notes shows them)"
     return f"{read}: {what}{hidden}"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.errors import counted
+from kwire.errors import LogError, counted
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.segment import Segment
@@ -19,7 +19,15 @@ from kwire.log.verify.topic_metadata import TopicMetadata
 if TYPE_CHECKING:
     from kwire.log.readable_log import ReadableLog
 
-__all__ = ["Assessment", "PartitionContext", "assess_batch", "assess_index", "assess_suspect"]
+__all__ = [
+    "Assessment",
+    "PartitionContext",
+    "assess_batch",
+    "assess_index",
+    "assess_suspect",
+    "assess_unreadable",
+    "is_refused",
+]
 
 SALVAGE = "run kwire log repair to keep the valid batches on both sides"
 REBUILD = "run kwire log index to rebuild it"
@@ -178,8 +186,11 @@ def assess_index(kind: Kind, *, recovered: bool | None, is_missing: bool, is_tai
 
 
 # assessments of files other than segments
-DISK_ERROR = Assessment(Severity.STOPS_BROKER, OFFLINE, "check the disk")
-UNREADABLE = Assessment(Severity.STOPS_BROKER, OFFLINE, "check the disk and the permissions of the file")
+NOT_ALLOWED = Assessment(
+    Severity.NOT_CHECKED,
+    "unknown; a broker of another user may read it",
+    "verify as the user that the broker runs as, or as one that may read the files",
+)
 SNAPSHOT_CORRUPT = Assessment(
     Severity.RECOVERS,
     "a starting broker deletes it and replays the log from an older snapshot",
@@ -221,3 +232,13 @@ SHORT_NUMBER = Assessment(
     "remove it",
 )
 NOT_A_NUMBER = Assessment(Severity.STOPS_BROKER, OFFLINE, "move it elsewhere")
+
+
+def assess_unreadable(error: LogError, effect: str = OFFLINE) -> Assessment:
+    """Assess a file that cannot be read: the disk's error, unless it is only this user who may not read it."""
+    return NOT_ALLOWED if is_refused(error) else Assessment(Severity.STOPS_BROKER, effect, "check the disk")
+
+
+def is_refused(error: LogError) -> bool:
+    """Return whether this user may not read a file, which says nothing about the file."""
+    return isinstance(error.__cause__, PermissionError)

@@ -19,7 +19,7 @@ from kwire.identifiers import TopicPartition, parse_uuid
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.file_names import MARKED_DIRECTORY
-from kwire.log.verify.assessment import DISK_ERROR, OFFLINE, Assessment, PartitionContext
+from kwire.log.verify.assessment import OFFLINE, Assessment, PartitionContext, assess_unreadable, is_refused
 from kwire.log.verify.findings import PartitionFindings
 from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
 from kwire.log.verify.partition import verify_partition
@@ -254,7 +254,7 @@ class _Root:
     def _unreadable(self) -> None:
         for name, error in self.root.errors:
             if isinstance(error, LogError):
-                self.report(name, Kind.UNREADABLE, error.what, *DISK_ERROR)
+                self.report(name, Kind.UNREADABLE, error.what, *assess_unreadable(error))
                 continue
             severity, effect = UNREADABLE_CHECKPOINTS[name]
             self.report(name, Kind.CHECKPOINT, str(error), severity, effect, "run kwire log repair to rewrite it")
@@ -272,7 +272,10 @@ class _Root:
                 data = self.root.store.read_all(CLEAN_SHUTDOWN)
                 if data.strip():
                     json.loads(data)["version"]
-            except (LogError, ValueError, KeyError, TypeError):
+            except (LogError, ValueError, KeyError, TypeError) as error:
+                if isinstance(error, LogError) and is_refused(error):
+                    self.report(CLEAN_SHUTDOWN, Kind.UNREADABLE, error.what, *assess_unreadable(error))
+                    return
                 effect = "the shutdown counts as clean, but the broker registers without its previous epoch"
                 self.report(CLEAN_SHUTDOWN, Kind.METADATA, "not valid JSON", Severity.RECOVERS, effect, "none needed")
 
@@ -286,7 +289,7 @@ class _Root:
         try:
             properties = parse_properties(self.root.store.read_all(META_PROPERTIES))
         except LogError as error:
-            self.report(META_PROPERTIES, Kind.UNREADABLE, error.what, *DISK_ERROR)
+            self.report(META_PROPERTIES, Kind.UNREADABLE, error.what, *assess_unreadable(error))
             return
         version = properties.get("version")
         wrong = []

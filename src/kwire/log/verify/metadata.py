@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from kwire.errors import CorruptBatch, LogError, Malformed
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
-from kwire.log.verify.assessment import DISK_ERROR, Assessment
+from kwire.log.verify.assessment import Assessment, assess_unreadable
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.storage.header_walk import is_zero_tail
 from kwire.storage.store import Store
@@ -69,7 +69,7 @@ def verify_metadata_snapshot(
             for position, what in _snapshot_faults(store, path)
         ]
     except LogError as error:
-        return [DISK_ERROR.damage(log, url, Kind.UNREADABLE, error.what)]
+        return [assess_unreadable(error).damage(log, url, Kind.UNREADABLE, error.what)]
 
 
 def _snapshot_faults(store: Store, path: str) -> Iterator[tuple[int, str]]:
@@ -109,7 +109,7 @@ def _quorum_state(log: PartitionLog) -> Iterator[Damage]:
     try:
         data = log.read_file(QUORUM_STATE)
     except LogError as error:
-        yield Assessment(Severity.STOPS_BROKER, effect, "check the disk").damage(log, url, Kind.UNREADABLE, error.what)
+        yield assess_unreadable(error, effect).damage(log, url, Kind.UNREADABLE, error.what)
         return
     what = None
     try:

@@ -34,11 +34,11 @@ from kwire.log.verify.assessment import (
     SNAPSHOT_MISSING,
     SNAPSHOT_WRONG,
     UNREACHABLE_END,
-    UNREADABLE,
     Assessment,
     PartitionContext,
     assess_batch,
     assess_index,
+    assess_unreadable,
 )
 from kwire.log.verify.batch_findings import BatchFindings
 from kwire.log.verify.batches import DamagedRange, SegmentScan, SuspectBatch
@@ -87,7 +87,7 @@ class _Verifier(BatchFindings):
         try:
             self.log.segments  # noqa: B018 - list the directory
         except LogError as error:
-            self.report(self.log.url, Kind.UNREADABLE, UNREADABLE, error.what)
+            self.report(self.log.url, Kind.UNREADABLE, assess_unreadable(error), error.what)
             return self.found
         epochs = self._leader_epochs()
         segments = self._layout(epochs).segments
@@ -124,7 +124,7 @@ class _Verifier(BatchFindings):
         try:
             return parse(self.log.read_file(name))
         except LogError as error:
-            self.report(self.log.url_of(name), Kind.UNREADABLE, UNREADABLE, error.what)
+            self.report(self.log.url_of(name), Kind.UNREADABLE, assess_unreadable(error), error.what)
         except Malformed as error:
             position = None if kind is Kind.METADATA else error.position  # partition.metadata is replaced as a whole
             self.report(self.log.url_of(name), kind, assessment, error.what, position=position)
@@ -172,14 +172,14 @@ class _Verifier(BatchFindings):
                     file = files.enter_context(self.log.store.open(segment.path_of("timeindex")))
                     time_index = TimeIndexCheck(file, segment.base_offset)
             except LogError as error:
-                self.report(error.file or segment.url, Kind.UNREADABLE, UNREADABLE, error.what)
+                self.report(error.file or segment.url, Kind.UNREADABLE, assess_unreadable(error), error.what)
             self.producers.take_aborted()
             scan = SegmentScan(segment, advance=self.advance)
             try:
                 for each in scan:
                     self.take(segment, found, each, offset_index, time_index)
             except LogError as error:
-                self.report(error.file or segment.url, Kind.UNREADABLE, UNREADABLE, error.what)
+                self.report(error.file or segment.url, Kind.UNREADABLE, assess_unreadable(error), error.what)
                 self.producers.lost()
                 found.is_unreadable = True
             found.next_offset = scan.next_offset
@@ -297,7 +297,7 @@ class _Verifier(BatchFindings):
         try:
             data = self.log.store.read_all(segment.path_of("txnindex"))
         except LogError as error:
-            self.report(error.file or segment.url, Kind.UNREADABLE, UNREADABLE, error.what)
+            self.report(error.file or segment.url, Kind.UNREADABLE, assess_unreadable(error), error.what)
             return
         left = len(data) % TRANSACTION_ENTRY.size
         entries = parse_transaction_index(data[: len(data) - left], segment.base_offset, segment.next_base)

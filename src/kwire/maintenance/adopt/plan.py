@@ -308,7 +308,7 @@ def plan_topics(
     planned = {}
     unknown = []
     for name in names:
-        topic, usable = identify(name, found[name], registered.get(name), old is not None, problems)
+        topic, usable = identify(name, found[name], registered.get(name), old is not None, problems, assumptions)
         known = registered.get(name)
         if known is not None and known.topic_id != topic.topic_id:
             known = None
@@ -337,7 +337,12 @@ def plan_topics(
 
 
 def identify(
-    name: str, replicas: Sequence[Replica], registered: Topic | None, has_metadata: bool, problems: list[str]
+    name: str,
+    replicas: Sequence[Replica],
+    registered: Topic | None,
+    has_metadata: bool,
+    problems: list[str],
+    assumptions: list[str],
 ) -> tuple[AdoptedTopic, list[Replica]]:
     """Return the topic, still without partitions and configs, and the replicas that are of its id."""
     by_id: defaultdict[UUID, list[Replica]] = defaultdict(list)
@@ -362,13 +367,13 @@ def identify(
             if registered is None and not by_id:
                 problems.append(f"{each.problem}; the topic's id is unknown: remove the file, and a new id is assigned")
             else:
-                notes.append(f"{each.problem}; the file is written again")
+                assumptions.append(f"{each.problem}; the file is written again")
     usable = [each for each in replicas if each.topic_id in (None, topic_id)]
     if registered is not None and registered.topic_id == topic_id:
         others = [each for each in replicas if each not in usable]
         notes += [f"{each.path}: not used: its topic id is not that of the old metadata" for each in others]
     if has_metadata and registered is None:
-        notes.append("not in the old metadata; adopted from its directories")
+        assumptions.append(f"{name}: not in the old metadata; adopted from its directories")
     has_new_id = registered is None and not by_id
     return AdoptedTopic(name=name, topic_id=topic_id, configs={}, has_new_id=has_new_id, notes=notes), usable
 
