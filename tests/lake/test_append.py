@@ -266,6 +266,23 @@ def test_values_of_a_registry_are_decoded(
     assert [bool(row["value_error"]) for row in rows] == [False, True, False]
 
 
+def test_with_strict_names_another_record_is_not_decoded(
+    tmp_path: Path, registry: Registry, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schemas = tmp_path / "schemas"
+    text = (schemas / "avro-value.1.41.avsc").read_text().replace('"Order"', '"Payment"')
+    (schemas / "payments.1.43.avsc").write_text(text)
+    opened = Registry(schemas)
+    source = str(write_values(tmp_path / "logs", [encode({"id": n}, opened, schema=40 + n) for n in (1, 3, 2)]))
+    words = ["lake", "append", source, str(tmp_path / "orders"), "--registry", str(schemas), "--names", "strict"]
+    assert run(words) == 1
+    assert "avro-0, offset 1: schema id 43: the writer's record Payment has another name" in capsys.readouterr().err
+    assert run([*words, "--mode", "deadletter"]) == 0
+    rows = Tables("delta", tmp_path).read().sort_by("offset").select(["value", "value_error"]).to_pylist()
+    assert [row["value"] and row["value"]["id"] for row in rows] == [1, None, 2]
+    assert [row["value_error"] is None for row in rows] == [True, False, True]
+
+
 @pytest.mark.parametrize(
     ("words", "fields"),
     [
@@ -322,6 +339,7 @@ def test_tiered_storage_then_the_brokers_directory(
         (["offsets", "a.b", "--storage", "x=y"], "storage: requires the path or URL of a Delta table"),
         (["offsets", "a.b", "--catalog", "uri"], "--catalog: expected NAME=VALUE"),
         (["append", ".", "a/b", "--registry-config", "x"], "--registry-config: requires --registry"),
+        (["append", ".", "a/b", "--topic", "orders", "--names", "strict"], "names: requires registry, whose schemas"),
         (["append", ".", "a/b", "--registry", "http://u:hunter2@h"], "--registry: secrets on a command line are"),
         (["append", ".", "a/b", "--registry", ".", "--schema", "x"], "latest, union, an id or a file; 'x': No such"),
         (["clean", "a.b", "--catalog", "s3.secret-access-key=hunter2"], "secrets on a command line are visible"),

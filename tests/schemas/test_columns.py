@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 from collections.abc import Callable
@@ -257,6 +258,14 @@ def test_a_registry_that_is_down_is_not_an_error_of_rows() -> None:
         ({"topic": "p", "message": "C"}, "no message 'C'"),
         ({"topic": "o", "columns": ["nn"]}, "nn"),
         ({"columns": ["n"]}, "columns requires the schema of a reader, not a union"),
+        ({"topic": "o", "names": "all"}, "names: expected one of any, strict, got 'all'"),
+        ({"names": "strict"}, "names: strict requires the schema of a reader, not a union"),
+        ({"topic": "o", "schema": "union", "names": "strict"}, "names: strict requires the schema of a reader"),
+        (
+            {"topic": "p", "names": "strict"},
+            "names: strict is for Avro; a Protobuf message of another name is always a",
+        ),
+        ({"topic": "j", "names": "strict"}, "names: strict is for Avro; types of JSON Schema have no names"),
     ],
 )
 def test_faults_of_arguments_are_named(registry: Registry, options: dict[str, Any], message: str) -> None:
@@ -355,6 +364,38 @@ def test_other_columns_of_an_avro_record_that_contains_itself_are_read(tmp_path:
         assert found.to_pylist() == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
     with pytest.raises(InvalidSchema, match="contains itself"):
         decode_arrow(values, tmp_path, topic="t", columns=["tree"])
+
+
+def test_with_strict_names_another_record_of_the_topic_is_a_bad_value(tmp_path: Path) -> None:
+    """Values of several types in one topic (RecordNameStrategy), as fastavro writes them."""
+    fastavro = pytest.importorskip("fastavro")
+    fields = [{"name": "id", "type": "long"}, {"name": "note", "type": "string", "default": "-"}]
+    order = {"type": "record", "name": "shop.Order", "fields": fields, "aliases": ["Purchase"]}
+    kinds = [
+        order,
+        *({**order, "name": name, "aliases": []} for name in ("shop.Payment", "shop.Purchase", "web.Order")),
+    ]
+    values: list[bytes | None] = [None]
+    for number, kind in enumerate(kinds, 1):
+        (tmp_path / f"{kind['name']}.1.{number}.avsc").write_text(json.dumps(kind))
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, fastavro.parse_schema(kind), {"id": number, "note": "n"})
+        values.append(prefixed(number, out.getvalue()))
+    array, reader = pa.array(values), {"registry": tmp_path, "subject": "shop.Order"}
+    rows = [None, *({"id": number, "note": "n"} for number in (1, 2, 3, 4))]
+    assert decode_arrow(array, **reader).to_pylist() == decode_arrow(array, **reader, names="any").to_pylist() == rows
+    strict: dict[str, Any] = {**reader, "names": "strict"}
+    read = [None, rows[1], None, rows[3], None]
+    assert decode_arrow(array, **strict, mode="permissive").to_pylist() == read
+    assert decode_arrow(array, **strict, mode="permissive", columns=["id"])[3].as_py() == {"id": 3}
+    dead = decode_arrow(array, **strict, mode="deadletter").to_pylist()
+    assert [row["value"] for row in dead] == read
+    assert [row["error"] is None for row in dead] == [True, True, False, True, False]
+    what = "the writer's record shop.Payment has another name than the reader's record shop.Order; add an alias to the"
+    assert dead[2]["error"].startswith(f"schema id 2: {what}")
+    with pytest.raises(Malformed, match=f"row 2: schema id 2: {what}"):
+        decode_arrow(array, **strict)
+    assert decode_arrow(array.slice(0, 2), **strict).to_pylist() == rows[:2]
 
 
 def test_decoders_agree_with_rows_decoded_alone(registry: Registry) -> None:

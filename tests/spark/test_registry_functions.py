@@ -134,12 +134,23 @@ def test_ids_in_headers_are_found(spark: SparkSession, server: RegistryServer) -
     assert [row.o.note for row in read.collect()] == ["hi"]
 
 
+def test_strict_names_refuse_another_record(spark: SparkSession, server: RegistryServer) -> None:
+    renamed = json.dumps({**NEWER, "name": "Refund"})
+    frame = binary(spark, OLD_ROW, NEW_ROW)
+    for names, expected in (("any", [False, False]), ("strict", [True, True])):
+        function = from_registry("value", server.url, schema=renamed, mode="permissive", names=names)
+        assert [row.o is None for row in frame.select(function.alias("o")).collect()] == expected
+    function = from_registry("value", server.url, topic="orders", names="strict")
+    assert [row.o.id for row in frame.select(function.alias("o")).collect()] == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({}, OptionError, "one of subject, topic and schema is required"),
         ({"topic": "none"}, UnknownSchema, "unknown subject 'none-value'"),
         ({"topic": "orders", "mode": "x"}, OptionError, "mode: expected one of failfast, permissive, deadletter"),
+        ({"topic": "items", "names": "strict"}, OptionError, "names: strict is for Avro; a Protobuf message"),
         ({"topic": "items", "message": "Itm"}, InvalidSchema, "no message 'Itm' .did you mean 'Item'"),
         ({"topic": "orders", "source": ("offset",)}, OptionError, "source: expected the columns"),
         ({"schema": '{"type": "record"}'}, InvalidSchema, "schema given by the caller: name of a record missing"),

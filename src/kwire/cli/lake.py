@@ -56,6 +56,13 @@ class BadValues(enum.StrEnum):
     DEADLETTER = "deadletter"
 
 
+class Names(enum.StrEnum):
+    """Values of --names."""
+
+    ANY = "any"
+    STRICT = "strict"
+
+
 class OffsetsFormat(enum.StrEnum):
     """Values of --format of `offsets`."""
 
@@ -148,6 +155,12 @@ def append(
     message: Annotated[
         str | None, typer.Option(metavar="NAME", help="Protobuf message, if it is not the first of its schema.")
     ] = None,
+    names: Annotated[
+        Names | None,
+        typer.Option(
+            help="Names of Avro's records: any (default), or strict: a record of another full name is a bad value."
+        ),
+    ] = None,
     skip_missing: SkipMissing = False,
     config: ClientConfigs = None,
     config_file: ClientConfigFile = None,
@@ -167,7 +180,13 @@ def append(
     opened = open_logs(source, config, config_file)
     logs = selected(opened, Selection.parse(topic, partition))
     layout = Layout(partition_by=tuple(partition_by or ()))
-    choice = {"subject": subject, "schema": schema_of(schema), "mode": mode and mode.value, "message": message}
+    choice = {
+        "subject": subject,
+        "schema": schema_of(schema),
+        "mode": mode and mode.value,
+        "message": message,
+        "names": names and names.value,
+    }
     decoding = ValueDecoding.choose(registry_of(registry, registry_config), (log.topic for log in logs), choice)
     appended = append_logs(
         found,

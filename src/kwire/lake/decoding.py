@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kwire.schemas import RegisteredSchema, Registry
+    from kwire.schemas.avro.resolution import Names
     from kwire.schemas.columns import Mode, Target
 
 __all__ = ["ValueDecoding"]
@@ -63,6 +64,7 @@ class ValueDecoding:
         schema: str | int | RegisteredSchema | None = None,
         mode: Mode = "failfast",
         message: str | None = None,
+        names: Names = "any",
         is_merged: bool = False,
     ) -> ValueDecoding:
         """Ask a registry for the type of the values of topics.
@@ -80,16 +82,18 @@ class ValueDecoding:
                 "with a merge key; use deadletter or failfast"
             )
         if subject is None:
-            names = sorted(set(topics))
-            if len(names) != 1:
-                found = ", ".join(names)[:500] or "none"
+            found_topics = sorted(set(topics))
+            if len(found_topics) != 1:
+                found = ", ".join(found_topics)[:500] or "none"
                 raise OptionError(
                     "registry: requires one topic or a subject, since all values are one column; select one of the "
                     f"topics: {found}"
                 )
-            subject = subject_name(names[0])
+            subject = subject_name(found_topics[0])
         opened = open_registry(registry)
-        target = Target.resolve(opened, subject=subject, schema=schema, topic=None, key=False, message=message)
+        target = Target.resolve(
+            opened, subject=subject, schema=schema, topic=None, key=False, message=message, names=names
+        )
         kind = ColumnDecoder(opened, target, mode=mode).type
         assert kind is not None  # a union has a subject
         return cls(registry=opened, target=target, mode=mode, type=kind)

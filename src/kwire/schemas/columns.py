@@ -11,6 +11,7 @@ from typing import Any, Literal, cast, get_args
 import pyarrow as pa
 
 from kwire.errors import DecodeError, EncodeError, InvalidSchema, Malformed, OptionError, did_you_mean
+from kwire.schemas.avro.resolution import Names, check_names
 from kwire.schemas.decoder import Decoded, RowError
 from kwire.schemas.decoding import ReaderDecoder, UnionDecoder, WriterSchemas, union_of
 from kwire.schemas.formats import ParsedSchema, ValueSchema, make_encoder, parse_schema
@@ -34,6 +35,10 @@ __all__ = [
 Mode = Literal["failfast", "permissive", "deadletter"]
 LATEST, UNION = "latest", "union"
 JSON_SCHEMA_WORDS = {"$schema", "$id", "$ref", "properties", "oneOf", "anyOf", "allOf", "enum", "const"}
+NAMES_ELSEWHERE = {
+    "PROTOBUF": "a Protobuf message of another name is always a bad value",
+    "JSON": "types of JSON Schema have no names",
+}
 AVRO_TYPES = {"record", "enum", "fixed", "map", "error"}
 
 
@@ -55,13 +60,14 @@ class Target:
     """The reader's or writer's schema, as an option names it, resolved once.
 
     schema: None for the union of subject's versions, or with subject None, of the ids in each array. message: of
-    Protobuf.
+    Protobuf. names: which of Avro match, for decoding.
     """
 
     schema: RegisteredSchema | None
     subject: str | None
     message: str | None
     key: bool
+    names: Names = "any"
 
     @classmethod
     def resolve(
@@ -73,6 +79,7 @@ class Target:
         topic: str | None,
         key: bool,
         message: str | None,
+        names: Names = "any",
     ) -> Target:
         """Ask the registry for the schema that options name. Raises OptionError, RegistryError."""
         if subject is not None and topic is not None:
@@ -90,7 +97,8 @@ class Target:
                 raise OptionError("schema: 'latest' requires subject or topic")
         elif schema != UNION:
             found = RegisteredSchema(text=schema, type=_type_of(schema, registry, name))
-        return cls(schema=found, subject=name, message=message, key=key)
+        _check_names(names, found)
+        return cls(schema=found, subject=name, message=message, key=key, names=names)
 
     def value_schema(self, registry: Registry) -> ValueSchema:
         """Parse the schema. Raises InvalidSchema, RegistryError."""
@@ -109,6 +117,17 @@ class Target:
         from kwire.schemas.unions import merge_types
 
         return merge_types(each.named(self.message).arrow_type() for each in parsed)
+
+
+def _check_names(names: Names, reader: RegisteredSchema | None) -> None:
+    """Refuse strict names where there are none to compare. Raises OptionError."""
+    check_names(names)
+    if names == "any":
+        return
+    if reader is None:
+        raise OptionError("names: strict requires the schema of a reader, not a union")
+    if reader.type != "AVRO":
+        raise OptionError(f"names: strict is for Avro; {NAMES_ELSEWHERE[reader.type]}")
 
 
 def _type_of(text: str, registry: Registry, subject: str | None) -> SchemaType:
@@ -155,7 +174,8 @@ class ColumnDecoder:
         self.type: pa.DataType | None
         self._decoder: ReaderDecoder | UnionDecoder
         if target.schema is not None:
-            self._decoder = ReaderDecoder(registry, target.value_schema(registry), key=target.key, columns=columns)
+            reader = target.value_schema(registry)
+            self._decoder = ReaderDecoder(registry, reader, key=target.key, columns=columns, names=target.names)
             self.type = self._decoder.type
             return
         if columns is not None:
@@ -260,6 +280,7 @@ def decode_arrow(
     message: str | None = None,
     columns: Sequence[str] | None = None,
     headers: pa.Array | None = None,
+    names: Names = "any",
 ) -> pa.Array:
     """Decode values that serializers of a schema registry wrote; null to null.
 
@@ -270,11 +291,12 @@ def decode_arrow(
     mode: failfast raises DecodeError for the first bad value, permissive makes it null, deadletter returns
     struct<value, error>.
     message: of a Protobuf schema, if it is not the first. columns: fields to decode. headers: of the records, as
-    list<struct<key, value>>, if schema ids may be there.
+    list<struct<key, value>>, if schema ids may be there. names: strict makes Avro values bad whose records have
+    other full names than the reader's.
     Raises RegistryError, InvalidSchema, OptionError.
     """
     opened = open_registry(registry)
-    target = Target.resolve(opened, subject=subject, schema=schema, topic=topic, key=key, message=message)
+    target = Target.resolve(opened, subject=subject, schema=schema, topic=topic, key=key, message=message, names=names)
     decoder = ColumnDecoder(opened, target, mode=mode, columns=columns)
     return decoder.decode(_one_chunk(values), None if headers is None else _one_chunk(headers))
 

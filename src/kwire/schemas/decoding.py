@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kwire.errors import InvalidSchema, OptionError, UnknownSchema
+from kwire.schemas.avro.resolution import Names
 from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, SchemaDecoder
 from kwire.schemas.formats import ParsedSchema, ValueSchema, make_decoder, mismatch, parse_schema
 from kwire.schemas.registered import SchemaId
@@ -140,14 +141,20 @@ class ReaderDecoder:
     """Decodes values to the type of one reader's schema."""
 
     def __init__(
-        self, registry: Registry, reader: ValueSchema, *, key: bool = False, columns: Sequence[str] | None = None
+        self,
+        registry: Registry,
+        reader: ValueSchema,
+        *,
+        key: bool = False,
+        columns: Sequence[str] | None = None,
+        names: Names = "any",
     ) -> None:
         """Compile the reader's schema. columns: fields to decode; None for all. Raises InvalidSchema."""
         self._values = _ValueReader(registry, key=key)
-        self._reader, self._columns = reader, columns
+        self._reader, self._columns, self._names = reader, columns, names
         self._known: dict[ValueSchema, int] = {reader: 0}
         self._faults: dict[ValueSchema, str] = {}
-        self._decoder = make_decoder([reader], reader, columns)
+        self._decoder = make_decoder([reader], reader, columns, names)
 
     @property
     def type(self) -> pa.DataType:
@@ -177,13 +184,13 @@ class ReaderDecoder:
         for schema in schemas:
             if schema in self._known or schema in self._faults:
                 continue
-            fault = mismatch(schema, self._reader, self._columns)
+            fault = mismatch(schema, self._reader, self._columns, self._names)
             if fault is None:
                 self._known[schema] = len(self._known)
             else:
                 self._faults[schema] = fault
         if len(self._known) > before:
-            self._decoder = make_decoder(list(self._known), self._reader, self._columns)
+            self._decoder = make_decoder(list(self._known), self._reader, self._columns, self._names)
 
 
 class UnionDecoder:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kwire.errors import InvalidSchema, did_you_mean
 from kwire.schemas import avro, json_schema, protobuf
+from kwire.schemas.avro.resolution import Names
 from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, SchemaDecoder, SchemaEncoder, encode_error, row_error
 from kwire.schemas.registered import RegisteredSchema, SchemaType
 from kwire.schemas.registry import Registry
@@ -102,7 +103,9 @@ def parse_schema(registry: Registry, registered: RegisteredSchema) -> ParsedSche
         raise InvalidSchema("nested too deep", registered.label) from None
 
 
-def mismatch(writer: ValueSchema, reader: ValueSchema, columns: Sequence[str] | None = None) -> str | None:
+def mismatch(
+    writer: ValueSchema, reader: ValueSchema, columns: Sequence[str] | None = None, names: Names = "any"
+) -> str | None:
     """Return why values of one schema cannot be read as these columns of another's, or None."""
     if writer.type != reader.type:
         return f"{writer.type} cannot be read as {reader.type} of schema {reader.label}"
@@ -111,16 +114,16 @@ def mismatch(writer: ValueSchema, reader: ValueSchema, columns: Sequence[str] | 
             return f"message '{writer.schema.name}', expected '{reader.schema.name}' of schema {reader.label}"
         return None
     try:
-        make_decoder([writer], reader, columns)
+        make_decoder([writer], reader, columns, names)
     except InvalidSchema as error:
         return str(InvalidSchema(error.what, None, error.path))
     return None
 
 
 def make_decoder(
-    writers: Sequence[ValueSchema], reader: ValueSchema, columns: Sequence[str] | None = None
+    writers: Sequence[ValueSchema], reader: ValueSchema, columns: Sequence[str] | None = None, names: Names = "any"
 ) -> SchemaDecoder:
-    """Return a decoder of the writers' values. Raises InvalidSchema."""
+    """Return a decoder of the writers' values. names: of Avro. Raises InvalidSchema."""
     try:
         match reader.schema:
             case protobuf.Message():
@@ -129,7 +132,7 @@ def make_decoder(
                 return json_schema.Decoder(reader.schema, columns)
             case avro.Schema():
                 schemas = [each.schema for each in writers if isinstance(each.schema, avro.Schema)]
-                return _AvroDecoder(avro.Decoder(schemas, reader.schema, columns=columns))
+                return _AvroDecoder(avro.Decoder(schemas, reader.schema, columns=columns, names=names))
     except InvalidSchema as error:
         raise InvalidSchema(error.what, error.schema or reader.label, error.path) from None
     except RecursionError:

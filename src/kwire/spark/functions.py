@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kwire.plan.nested_versions import PrefixedReader
     from kwire.plan.nested_writing import NestedWriter
     from kwire.schemas import Registry
+    from kwire.schemas.avro.resolution import Names
     from kwire.schemas.columns import Mode
 
 __all__ = [
@@ -154,6 +155,7 @@ def from_registry(
     headers: Column | str | None = None,
     source: Sequence[Column | str] = (),
     columns: Sequence[str] | None = None,
+    names: Names = "any",
 ) -> Column:
     """Convert values that serializers of a schema registry wrote to structs; null to null.
 
@@ -164,13 +166,14 @@ def from_registry(
     message: of a Protobuf schema, if it is not the first. headers: the column of that name, if ids may be there.
     source: the columns topic, partition and offset, which errors of failfast then name.
     columns: the fields to decode, of Avro also dotted paths; None for all. Others are skipped.
+    names: strict makes Avro values bad whose records have other full names than the reader's.
     The driver asks the registry for the type when this is called. Raises RegistryError, InvalidSchema, OptionError.
     """
     from kwire.schemas.columns import Target, open_registry
     from kwire.spark.registry_columns import RegistryConfig, decoder_of, read_registry, spark_type
 
     opened = open_registry(registry)
-    target = Target.resolve(opened, subject=subject, schema=schema, topic=topic, key=key, message=message)
+    target = Target.resolve(opened, subject=subject, schema=schema, topic=topic, key=key, message=message, names=names)
     if source and len(source) != SOURCE_COLUMNS:
         raise OptionError("source: expected the columns topic, partition and offset")
     union = None if target.schema is not None else target.union(opened)

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from tests.schemas.avro.drawing import Drawing, as_expected, fastavro, plain, without_logical, written
 from tests.schemas.avro.evolving import evolved
 
-from kwire.errors import InvalidSchema
+from kwire.errors import InvalidSchema, OptionError
 from kwire.schemas.avro import Decoder, parse
+from kwire.schemas.avro.resolution import Names
 
 
 def decode(writer: Any, reader: Any, *values: str) -> list[Any]:
@@ -29,8 +30,8 @@ def decode(writer: Any, reader: Any, *values: str) -> list[Any]:
     return found
 
 
-def record(*fields: Any, name: str = "R") -> dict[str, Any]:
-    return {"type": "record", "name": name, "fields": list(fields)}
+def record(*fields: Any, name: str = "R", **attributes: Any) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": list(fields)} | attributes
 
 
 def field(name: str, kind: Any, **attributes: Any) -> dict[str, Any]:
@@ -129,7 +130,8 @@ def test_values_of_any_evolved_schema_are_what_fastavro_reads(source: Random) ->
     writer = drawing.record()
     reader = evolved(writer, source)
     values = [written(writer, drawing.value(writer)) for _ in range(source.randint(0, 3))]
-    decoder = Decoder([parse(json.dumps(writer))], parse(json.dumps(reader)))
+    names: Names = source.choice(("any", "strict"))  # evolved schemas keep the names of their types
+    decoder = Decoder([parse(json.dumps(writer))], parse(json.dumps(reader)), names=names)
     decoded = decoder.decode(pa.array(values, pa.binary()))
     decoded.array.validate(full=True)
     schemas = [fastavro.parse_schema(without_logical(each)) for each in (writer, reader)]
@@ -160,6 +162,84 @@ def test_fields_are_matched_by_name_or_alias_and_filled_with_defaults() -> None:
             "real": 1.0,
         }
     ]
+
+
+OTHER_NAME = "has another name than the reader's"
+X = [field("x", "int")]
+
+
+def holding(kind: Any) -> dict[str, Any]:
+    """Return a record with a field; all of them have one name."""
+    return record(field("f", kind), name="Top")
+
+
+@pytest.mark.parametrize(
+    ("writer", "reader", "fault"),
+    [
+        (record(*X, name="a.Order"), record(*X, name="a.Order"), None),
+        (record(*X, name="a.Order"), record(*X, name="Order", namespace="a"), None),
+        (
+            record(*X, name="a.Order"),
+            record(*X, name="a.Payment"),
+            f"the writer's record a.Order {OTHER_NAME} record a.P",
+        ),
+        (record(*X, name="a.Order"), record(*X, name="b.Order"), OTHER_NAME),
+        (record(*X, name="a.Order"), record(*X, name="Order"), OTHER_NAME),
+        (record(*X, name="Order"), record(*X, name="a.Order"), OTHER_NAME),
+        (record(*X, name="a.Old"), record(*X, name="a.New", aliases=["Old"]), None),  # in the namespace a
+        (record(*X, name="b.Old"), record(*X, name="a.New", aliases=["x", "b.Old"]), None),
+        (record(*X, name="b.Old"), record(*X, name="a.New", aliases=["Old"]), OTHER_NAME),
+        (record(*X, name="a.New", aliases=["a.Old"]), record(*X, name="a.Old"), OTHER_NAME),  # the writer's
+        # types inside
+        (holding(record(*X, name="One")), holding(record(*X, name="Two")), f"f: the writer's record One {OTHER_NAME}"),
+        (
+            holding({"type": "array", "items": record(*X, name="One")}),
+            holding({"type": "array", "items": record(*X, name="Two")}),
+            f"f[]: the writer's record One {OTHER_NAME}",
+        ),
+        (holding(enum("A", name="a.E")), holding(enum("A", name="b.E")), OTHER_NAME),
+        (holding(fixed("a.F", 2)), holding(fixed("b.F", 2)), OTHER_NAME),
+        (holding(fixed("a.F", 2)), holding(fixed("b.F", 2, aliases=["a.F"])), None),
+        (holding("int"), holding("long"), None),
+        # fields that are not read
+        (record(*X, field("f", record(*X, name="One")), name="Top"), record(*X, name="Top"), None),
+        # unions
+        (record(*X, name="a.One"), ["null", record(*X, name="a.One")], None),
+        (record(*X, name="b.One"), ["null", record(*X, name="a.One")], "is not in the reader's union"),
+        (record(*X, name="b.One"), ["null", record(*X, name="a.One", aliases=["b.One"])], None),
+    ],
+)
+def test_strict_names_are_full_names_or_the_readers_aliases(writer: Any, reader: Any, fault: str | None) -> None:
+    """And fastavro reads what strict does; by default all of these can be read."""
+    schemas = [parse(json.dumps(each)) for each in (writer, reader)]
+    if fault is not None:
+        with pytest.raises(InvalidSchema) as caught:
+            Decoder([schemas[0]], schemas[1], names="strict")
+        assert fault in str(caught.value)
+        Decoder([schemas[0]], schemas[1])
+        return
+    from fastavro.utils import generate_one
+
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, writer, generate_one(writer))
+    decoded = Decoder([schemas[0]], schemas[1], names="strict").decode(pa.array([out.getvalue()]))
+    out.seek(0)
+    assert decoded.array.to_pylist() == [fastavro.schemaless_reader(out, writer, reader)]
+
+
+def test_with_strict_names_a_record_of_a_union_goes_to_the_branch_of_its_full_name_only() -> None:
+    one, two, other = (record(field("x", "int"), name=each) for each in ("a.One", "a.Two", "b.Two"))
+    writers = [parse(json.dumps(each)) for each in ([one, two], [one, other])]
+    decoder = Decoder(writers, parse(json.dumps([one, two])), names="strict")
+    decoded = decoder.decode(pa.array([bytes.fromhex("0202")] * 2), writer=[0, 1])
+    assert decoded.array.to_pylist() == [{"member0": None, "member1": {"x": 1}}, None]
+    assert decoded.errors.message(0).startswith("the writer's record b.Two cannot be read with the reader's schema")
+
+
+def test_other_names_than_any_and_strict_are_refused() -> None:
+    schema = parse('"int"')
+    with pytest.raises(OptionError, match="names: expected one of any, strict, got 'STRICT'"):
+        Decoder([schema], schema, names="STRICT")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

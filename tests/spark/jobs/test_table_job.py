@@ -302,6 +302,18 @@ def test_a_value_that_does_not_decode_fails_its_partition(
     assert "schema id" in str(failed.value)
 
 
+def test_with_strict_names_another_record_fails_its_partition(
+    tables: Tables, tmp_path: Path, registry: Registry, spark: SparkSession, items_of_jobs: list[list[str]]
+) -> None:
+    logs = write_values(tmp_path / "logs", [encode({"id": 1}, registry, topic="avro")])
+    other = registry.latest("avro-value").text.replace('"Order"', '"Payment"')
+    given: dict[str, Any] = {**where(tables), "registry": registry, "schema": other}
+    with pytest.raises(JobFailed, match="schema id 42: the writer's record Order has another name than the reader's"):
+        jobs.table(spark, str(logs), **given, names="strict")
+    jobs.table(spark, str(logs), **given)
+    assert tables.read().num_rows == 1
+
+
 def test_small_partitions_share_files(tmp_path: Path, spark: SparkSession, items_of_jobs: list[list[str]]) -> None:
     """Also when one of them is damaged: it fails, and the others are complete."""
     logs = tmp_path / "logs"
@@ -341,6 +353,8 @@ def test_a_value_that_does_not_decode_becomes_a_dead_letter_and_keeps_its_key(
     given: dict[str, Any] = {**where(tables), "registry": registry, "merge_key": ["key"]}
     with pytest.raises(OptionError, match="mode: with permissive, values that cannot be decoded are null, which del"):
         jobs.table(spark, str(logs), **given, mode="permissive")
+    with pytest.raises(OptionError, match="names: strict requires the schema of a reader, not a union"):
+        jobs.table(spark, str(logs), **given, schema="union", names="strict")
     jobs.table(spark, str(logs), **given, mode="deadletter", schema="union")
     rows = tables.read().sort_by("offset").select(["key", "value", "value_error", "value_bytes"]).to_pylist()
     assert rows[0] == {"key": b"a", "value": {"id": 1, "note": None}, "value_error": None, "value_bytes": None}
@@ -352,5 +366,7 @@ def test_a_value_that_does_not_decode_becomes_a_dead_letter_and_keeps_its_key(
 def test_options_of_decoding_require_a_registry(
     tables: Tables, modern: Path, spark: SparkSession, items_of_jobs: list[list[str]]
 ) -> None:
-    with pytest.raises(OptionError, match="mode: requires registry"):
-        jobs.table(spark, str(modern), **where(tables), topics=["orders"], mode="deadletter")
+    for option, value in (("mode", "deadletter"), ("names", "strict")):
+        given: dict[str, Any] = {**where(tables), option: value}
+        with pytest.raises(OptionError, match=f"{option}: requires registry"):
+            jobs.table(spark, str(modern), **given, topics=["orders"])

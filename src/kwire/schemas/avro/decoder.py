@@ -14,6 +14,7 @@ from kwire.errors import DecodeError, OptionError
 from kwire.schemas.avro.faults import fault_error
 from kwire.schemas.avro.model import Schema
 from kwire.schemas.avro.plan import Plan, compile_plan
+from kwire.schemas.avro.resolution import Names, check_names
 from kwire.schemas.avro.walker import Walker
 from kwire.schemas.buffers import assemble, binary_bounds
 from kwire.schemas.decoder import Int64Array
@@ -59,7 +60,8 @@ class Decoder:
     """Decodes values of one or more writers' schemas into the Arrow type of the reader's schema.
 
     columns: dotted paths of the fields to decode, such as "id" and "items.price"; None for all. Values of others are
-    skipped: their lengths are checked, their contents are not. allow_trailing: ignore bytes after a value.
+    skipped: their lengths are checked, their contents are not. allow_trailing: ignore bytes after a value. names:
+    strict compares the full names of records, enums and fixed types.
     Raises InvalidSchema if a writer's values cannot be read as the reader's, OptionError for an unknown column.
     """
 
@@ -70,8 +72,10 @@ class Decoder:
         *,
         columns: Sequence[str] | None = None,
         allow_trailing: bool = False,
+        names: Names = "any",
     ) -> None:
-        self._plan = compile_plan(writers, reader, columns)
+        check_names(names)
+        self._plan = compile_plan(writers, reader, columns, names)
         self._kernel_plan = KernelPlan(self._plan)
         self._allow_trailing = allow_trailing
         self._roots = np.array([*self._plan.roots, -1], np.int64)  # the last one for writer -1

@@ -12,7 +12,7 @@ from kwire.schemas.avro.columns import build_columns, null_free
 from kwire.schemas.avro.defaults import default_bytes
 from kwire.schemas.avro.model import NO_DEFAULT, Field, Schema
 from kwire.schemas.avro.parsing import fail, too_deep
-from kwire.schemas.avro.resolution import Branches, Steps, field_of, mismatch
+from kwire.schemas.avro.resolution import Branches, Names, Steps, field_of, mismatch
 from kwire.schemas.avro.sizes import Sizes
 from kwire.schemas.column_plan import Column, ColumnPlan
 from kwire.wire.value_rows import NUMBERS, OPERATIONS, ROW_WORDS
@@ -37,14 +37,16 @@ class Plan(ColumnPlan):
     roots: list[int] = field(default_factory=list)
 
 
-def compile_plan(writers: Sequence[Schema], reader: Schema, asked: Sequence[str] | None = None) -> Plan:
+def compile_plan(
+    writers: Sequence[Schema], reader: Schema, asked: Sequence[str] | None = None, names: Names = "any"
+) -> Plan:
     """Compile the plan; asked: dotted paths of the columns, None for all.
 
     Raises InvalidSchema if a writer's values cannot be read as the reader's, OptionError for unknown columns.
     """
     plan = Plan(columns=build_columns(reader, asked))
     plan.add_children()
-    compiler = _Compiler(plan)
+    compiler = _Compiler(plan, names)
     with too_deep():
         plan.roots = [compiler.value(writer, reader, plan.columns[0], "") for writer in writers]
     return plan
@@ -53,16 +55,17 @@ def compile_plan(writers: Sequence[Schema], reader: Schema, asked: Sequence[str]
 class _Union:
     """A reader's union: its branches, and the place of each one among the members of its column."""
 
-    def __init__(self, schema: Schema) -> None:
-        self.branches = Branches(schema)
+    def __init__(self, schema: Schema, names: Names) -> None:
+        self.branches = Branches(schema, names)
         members = null_free(schema)
         self.places = {each: f"member{place}" for place, each in enumerate(members.branches)}
         self.is_struct = members.type == "union"
 
 
 class _Compiler:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, names: Names) -> None:
         self.plan = plan
+        self.names = names
         self.sizes = Sizes()
         self.steps = Steps()
         self.skips: dict[Schema, int] = {}
@@ -85,7 +88,7 @@ class _Compiler:
             return self.writer_union(writer, reader, column, path)
         if reader.type == "union":
             return self.reader_union(writer, reader, column, path)
-        if (problem := mismatch(writer, reader)) is not None:
+        if (problem := mismatch(writer, reader, self.names)) is not None:
             raise fail(problem, path)
         if writer.type == "record":
             return self.record(writer, reader, column, path)
@@ -113,7 +116,7 @@ class _Compiler:
 
     def reader_union(self, writer: Schema, reader: Schema, column: Column, path: str) -> int:
         if reader not in self.unions:
-            self.unions[reader] = _Union(reader)
+            self.unions[reader] = _Union(reader, self.names)
         union = self.unions[reader]
         index = union.branches.find(writer, self.steps)
         if index is None:

@@ -1,15 +1,23 @@
 """Schema resolution: how values of a writer's schema become those of a reader's.
 
 Source: Avro 1.12, "Schema Resolution"; org.apache.avro.Resolver, which decides where the specification leaves a choice:
-records match whatever their names are; of a reader's union, a branch of the same type comes before one of a promotion.
+records match whatever their names are, unless names are strict; of a reader's union, a branch of the same type comes
+before one of a promotion.
 """
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
+from kwire.errors import OptionError
 from kwire.schemas.avro.model import NO_DEFAULT, Schema
 from kwire.schemas.avro.parsing import fail
 
-__all__ = ["Branches", "Steps", "field_of", "mismatch", "promotes"]
+__all__ = ["Branches", "Names", "Steps", "check_names", "field_of", "mismatch", "promotes"]
+
+Names = Literal["any", "strict"]
+"""Which names match. any: of records all, of enums and fixed types those equal without their namespaces. strict: full
+names. Aliases of the reader's match in both."""
 
 MAX_STEPS = 5_000_000
 """Comparisons of fields, symbols and defaults in one plan: two seconds or so."""
@@ -32,24 +40,32 @@ UNIT_FAMILIES = {
 }
 
 
+def check_names(names: str) -> None:
+    """Raise OptionError for a value that is not one of Names."""
+    if names not in get_args(Names):
+        raise OptionError(f"names: expected one of {', '.join(get_args(Names))}, got '{names}'")
+
+
 def promotes(writer: str, reader: str) -> bool:
     """Return whether a primitive type can be read as another one."""
     return writer == reader or reader in PROMOTIONS.get(writer, ())
 
 
-def same_name(writer: Schema, reader: Schema) -> bool:
-    """Return whether names match: without namespaces, or through an alias of the reader's."""
-    return writer.short_name == reader.short_name or writer.name in reader.aliases
+def same_name(writer: Schema, reader: Schema, names: Names) -> bool:
+    """Return whether the names of a type match, or an alias of the reader's does."""
+    if names == "any" and (writer.type == "record" or writer.short_name == reader.short_name):
+        return True
+    return writer.name == reader.name or writer.name in reader.aliases
 
 
-def mismatch(writer: Schema, reader: Schema) -> str | None:
+def mismatch(writer: Schema, reader: Schema, names: Names) -> str | None:
     """Return why a writer's type cannot be read as a reader's, None if it can, apart from the types inside.
 
     Neither is a union.
     """
     if not promotes(writer.type, reader.type):
         return f"the writer's {writer} cannot be read as {reader}"
-    if writer.type in ("enum", "fixed") and not same_name(writer, reader):
+    if not same_name(writer, reader, names):
         return f"the writer's {writer} has another name than the reader's {reader}; add an alias to the reader's"
     if writer.type == "fixed" and writer.size != reader.size:
         return f"{reader}: the writer's has {writer.size} bytes, the reader's {reader.size}"
@@ -84,8 +100,8 @@ class Steps:
 class Branches:
     """The branches of a reader's union, by what finds them: a search takes the same time in a union of any length."""
 
-    def __init__(self, union: Schema) -> None:
-        self.schemas = union.branches
+    def __init__(self, union: Schema, names: Names) -> None:
+        self._is_strict = names == "strict"
         self._types: dict[str, int] = {}
         self._names: dict[tuple[str, str], int] = {}
         self._short_names: dict[tuple[str, str], list[int]] = {}
@@ -117,7 +133,7 @@ class Branches:
             promoted = (self._types[each] for each in PROMOTIONS.get(writer.type, ()) if each in self._types)
             return self._types[writer.type] if writer.type in self._types else min(promoted, default=None)
         found = self._names.get((writer.type, writer.name))
-        if found is not None:
+        if found is not None or self._is_strict:
             return found
         same_name = self._short_names.get((writer.type, writer.short_name), [])
         if writer.type != "record":

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from kwire.log.file_names import Ignored
     from kwire.log.readable_log import Isolation, ReadableLog
     from kwire.schemas import RegisteredSchema, Registry
+    from kwire.schemas.avro.resolution import Names
     from kwire.schemas.columns import Mode
 
 __all__ = ["table"]
@@ -179,6 +180,7 @@ def table(
     schema: str | int | RegisteredSchema | None = None,
     mode: Mode | None = None,
     message: str | None = None,
+    names: Names | None = None,
     settings: Mapping[str, object] | None = None,
     progress: ProgressCallback | None = None,
     storage: StorageOptions | None = None,
@@ -190,8 +192,8 @@ def table(
     catalog: properties of an Iceberg catalog. table_storage: options of a Delta table's object store. topics: names and
     patterns (*, ?), all by default. merge_key: columns to replace rows by, as for a compacted topic. partition_by: of a
     new table. fill: also append what holes of the table lack. registry: a schema registry, its URL or a folder. Values
-    are then decoded, with the options subject, schema, mode and message of kwire.schemas.decode_arrow; by default those
-    of one topic, as its latest schema.
+    are then decoded, with the options subject, schema, mode, message and names of kwire.schemas.decode_arrow; by
+    default those of one topic, as its latest schema.
     settings: of the client of a cluster, by Kafka's names. storage: of the logs' file system.
     The same call appends what is new since, and continues a job that was killed.
     Raises OptionError, LogError, TableError, RegistryError, BrokerError, ConnectionFailed; JobFailed when all other
@@ -207,7 +209,7 @@ def table(
         if isinstance(given, str):
             raise OptionError(f"{name}: expected a list of columns, got the string {given!r}")
     check_bounds(0, isolation)
-    choice = {"subject": subject, "schema": schema, "mode": mode, "message": message}
+    choice = {"subject": subject, "schema": schema, "mode": mode, "message": message, "names": names}
     with open_table(target, catalog=catalog, storage=table_storage) as lake:
         with ExitStack() as stack:
             cluster, logs = _open_logs(as_list(path), dict(settings or {}), storage or {}, stack)
