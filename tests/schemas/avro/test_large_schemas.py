@@ -12,6 +12,7 @@ from tests.schemas.avro.drawing import written
 
 from kwire.errors import InvalidSchema
 from kwire.schemas.avro import Decoder, Encoder, Schema, parse
+from kwire.schemas.avro.resolution import Names
 
 SECONDS = 10
 """Of CPU time, where these sizes take less than one, and half a minute or more when each search is of a whole list."""
@@ -85,6 +86,23 @@ def test_unions_that_only_a_search_of_all_pairs_resolves_are_refused() -> None:
     with pytest.raises(InvalidSchema, match="more than 5000000 steps; ask for fewer columns"):
         Decoder([schema(writer)], schema([*reader, record("Last", number("id"))]))
     assert time.process_time() - before < SECONDS
+
+
+@pytest.mark.parametrize("names", ["any", "strict"])
+def test_a_search_of_many_aliases_in_many_fields_is_refused(names: Names) -> None:
+    def fields(name: str, *aliases: str) -> Schema:
+        kind = {"type": "enum", "name": name, "symbols": ["A"], "aliases": aliases}
+        return schema(
+            record("R", {"name": "f", "type": kind}, *({"name": f"f{i}", "type": name} for i in range(count)))
+        )
+
+    count = 40_000
+    before = time.process_time()
+    with pytest.raises(InvalidSchema, match="more than 5000000 steps"):
+        Decoder([fields("Old")], fields("New", *(f"E{i}" for i in range(count)), "Old"), names=names)
+    assert time.process_time() - before < SECONDS
+    count = 500
+    Decoder([fields("Old")], fields("New", *(f"E{i}" for i in range(count)), "Old"), names=names)
 
 
 def test_a_default_that_doubles_at_each_level_is_refused() -> None:

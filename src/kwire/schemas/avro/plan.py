@@ -88,6 +88,8 @@ class _Compiler:
             return self.writer_union(writer, reader, column, path)
         if reader.type == "union":
             return self.reader_union(writer, reader, column, path)
+        if writer.name != reader.name:
+            self.steps.take(len(reader.aliases))
         if (problem := mismatch(writer, reader, self.names)) is not None:
             raise fail(problem, path)
         if writer.type == "record":

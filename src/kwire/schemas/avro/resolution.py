@@ -20,7 +20,7 @@ Names = Literal["any", "strict"]
 names. Aliases of the reader's match in both."""
 
 MAX_STEPS = 5_000_000
-"""Comparisons of fields, symbols and defaults in one plan: two seconds or so."""
+"""Comparisons of fields, symbols, aliases and defaults in one plan: two seconds or so."""
 PROMOTIONS = {
     "int": ("long", "float", "double"),
     "long": ("float", "double"),
