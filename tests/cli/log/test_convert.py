@@ -67,3 +67,14 @@ def test_wrong_usage_changes_nothing(
     assert run(["log", "convert", str(source), *arguments]) == 2
     assert said in capsys.readouterr().err
     assert tree(source) == before
+
+
+def test_an_interrupt_of_the_listing_says_that_nothing_has_changed(
+    source: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LogDirectory, "__init__", interrupted)
+    assert run(["log", "convert", str(source), "--codec", "zstd", "--apply"]) == 130
+    assert capsys.readouterr().err == f"kwire: interrupted: {source} is unchanged\n"

@@ -81,8 +81,9 @@ def convert(
         raise OptionError("--apply and -o are mutually exclusive")
     if level is not None and codec is None:
         raise OptionError("--level requires --codec")
-    directory = open_directory(path)
-    logs = selected(directory, Selection.parse(topic, partition))
+    with if_interrupted(f"{path} is unchanged"):
+        directory = open_directory(path)
+        logs = selected(directory, Selection.parse(topic, partition))
     from kwire.maintenance.convert import TargetFormat, convert_directory, convert_in_place, examine
     from kwire.maintenance.convert.directory import choose_processes
     from kwire.records.compressor import check_level, parse_compression
