@@ -1,7 +1,7 @@
-"""Configs of topics, brokers and client metrics: validated as in Kafka 4.4.0, stored and described.
+"""Configs of topics, brokers, client metrics and groups: validated as in Kafka 4.4.0, stored and described.
 
 tests/data/config-changes-4.4.0.jsonl.gz holds the responses of Kafka 4.4.0 to IncrementalAlterConfigs requests with
-validate_only: every topic and broker config, at the limits of its range and beyond.
+validate_only: every topic, broker and group config, at the limits of its range and beyond.
 """
 
 from __future__ import annotations
@@ -37,7 +37,11 @@ OLD_NAMES = ("message.format.version", "message.downconversion.enable", "message
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[RawClient]:
-    with Broker() as broker, RawClient(broker) as client:
+    heartbeats: dict[str, Any] = {
+        "group_consumer_heartbeat_interval_ms": 5000,
+        "group_consumer_min_heartbeat_interval_ms": 5000,
+    }
+    with Broker(**heartbeats) as broker, RawClient(broker) as client:
         broker.call(lambda node: node.controller.create_topic("t", 1))
         yield client
 

@@ -4,7 +4,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import org.apache.kafka.common.config.ConfigDef;
 
-/** Prints Kafka's definitions of broker, topic and client metrics configs: one line each, fields between tabs. */
+/** Prints Kafka's definitions of broker, topic, client metrics and group configs: one line each, fields between tabs. */
 public class ConfigFacts {
     public static void main(String[] arguments) throws Exception {
         Class<?> dynamic = Class.forName("org.apache.kafka.server.config.DynamicBrokerConfig");
@@ -16,6 +16,7 @@ public class ConfigFacts {
         print("broker", (ConfigDef) Class.forName("org.apache.kafka.server.config.QuotaConfig").getMethod("brokerQuotaConfigs").invoke(null), perBroker, all);
         print("topic", (ConfigDef) Class.forName("org.apache.kafka.storage.internals.log.LogConfig").getMethod("configDefCopy").invoke(null), Set.of(), Set.of());
         print("client-metrics", (ConfigDef) Class.forName("org.apache.kafka.server.metrics.ClientMetricsConfigs").getMethod("configDef").invoke(null), Set.of(), Set.of());
+        print("group", (ConfigDef) Class.forName("org.apache.kafka.coordinator.group.GroupConfig").getField("CONFIG_DEF").get(null), Set.of(), Set.of());
     }
 
     private static void print(String resource, ConfigDef definitions, Set<?> perBroker, Set<?> dynamic) {

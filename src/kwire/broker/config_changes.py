@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.config_checks import check_broker_configs, check_client_metrics
+from kwire.broker.group_configs import check_group_configs
 from kwire.broker.topics import check_name
 from kwire.internal_topics.enums import ConfigResource
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -32,7 +33,7 @@ def current(node: Node, kind: int, name: str) -> Mapping[str, str]:
 def change(
     node: Node, context: RequestContext, kind: int, name: str, changes: Mapping[str, str | None], *, validate_only: bool
 ) -> None:
-    """Set configs of a topic, broker or client metrics subscription, None to delete them.
+    """Set configs of a topic, broker, client metrics subscription or group, None to delete them.
 
     kind: ConfigResource. Raises BrokerError.
     """
@@ -49,6 +50,11 @@ def change(
         check_client_metrics(name, apply_changes(current(node, kind, name), changes))
         if not validate_only:
             node.controller.alter_client_metrics(name, changes)
+    elif kind == ConfigResource.GROUP:
+        node.authorize(context, Operation.ALTER_CONFIGS, ResourceType.GROUP, name)
+        check_group_configs(node, name, apply_changes(current(node, kind, name), changes))
+        if not validate_only:
+            node.controller.alter_group_configs(name, changes)
     else:
         raise refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
 

@@ -60,7 +60,7 @@ BITS = {ConfigType.INT: 32, ConfigType.SHORT: 16, ConfigType.LONG: 64}
 class Resource:
     """Kinds of resources that have configs."""
 
-    BROKER, TOPIC, CLIENT_METRICS = "broker", "topic", "client-metrics"
+    BROKER, TOPIC, CLIENT_METRICS, GROUP = "broker", "topic", "client-metrics", "group"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,6 +55,7 @@ class ConfigSource(IntEnum):
     DEFAULT = 5
     DYNAMIC_BROKER_LOGGER = 6
     CLIENT_METRICS = 7
+    GROUP = 8
 
 
 Synonym = tuple[str, str | None, ConfigSource]

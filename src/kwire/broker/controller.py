@@ -152,6 +152,10 @@ class Controller:
         """Set configs of a client metrics subscription."""
         self.commit([(self._config_record(ConfigResource.CLIENT_METRICS, name, k, v), 0) for k, v in changes.items()])
 
+    def alter_group_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
+        """Set configs of a group."""
+        self.commit([(self._config_record(ConfigResource.GROUP, name, k, v), 0) for k, v in changes.items()])
+
     @staticmethod
     def _config_record(kind: ConfigResource, resource: str, key: str, value: str | None) -> Message:
         return ConfigRecord(resource_type=kind, resource_name=resource, name=key, value=value)

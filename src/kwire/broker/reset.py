@@ -38,6 +38,8 @@ def reset(node: Node) -> None:
             node.controller.alter_broker_configs(name, dict.fromkeys(configs))
         elif kind == ConfigResource.CLIENT_METRICS.label:
             node.controller.alter_client_metrics(name, dict.fromkeys(configs))
+        elif kind == ConfigResource.GROUP.label:
+            node.controller.alter_group_configs(name, dict.fromkeys(configs))
 
 
 def delete(node: Node, topics: list[Topic]) -> None:

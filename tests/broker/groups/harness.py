@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kwire.broker.clock import ManualClock
@@ -16,6 +16,7 @@ from kwire.broker.transactions import NO_PRODUCER, ProducerIdAndEpoch
 from kwire.errors import BrokerError, LogError
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.coordinator_records import decode_group
+from kwire.internal_topics.enums import ConfigResource
 from kwire.internal_topics.metadata_records import metadata_record
 from kwire.internal_topics.typed_record import UNKNOWN, TypedRecord
 from kwire.messages import (
@@ -147,9 +148,15 @@ class Bench:
 
     def start(self) -> GroupCoordinator:
         """Start a coordinator on the current log."""
-        coordinator = GroupCoordinator(self.clock, self.clock.timers, self.settings, self.topics, self.log)
+        coordinator = GroupCoordinator(
+            self.clock, self.clock.timers, self.settings, self.topics, self.log, self.configs_of
+        )
         coordinator.start()
         return coordinator
+
+    def configs_of(self, group_id: str) -> Mapping[str, str]:
+        """Return the configs of a group."""
+        return self.cluster.configs_of(ConfigResource.GROUP, group_id)
 
     def restart(self) -> None:
         """Restart the broker; state that is not in the log is lost."""

@@ -1,4 +1,4 @@
-"""AlterConfigs (api key 33), versions 0 to 2: replace all configs of topics or brokers.
+"""AlterConfigs (api key 33), versions 0 to 2: replace all configs of topics, brokers or groups.
 
 Source: kafka.server.ControllerApis.handleLegacyAlterConfigs, ConfigurationControlManager.legacyAlterConfigs 3.9.1.
 """

@@ -1,4 +1,4 @@
-"""DescribeConfigs (api key 32), versions 0 to 4: the configs of topics, brokers and client metrics subscriptions.
+"""DescribeConfigs (api key 32), versions 0 to 4: the configs of topics, brokers, groups and client metrics.
 
     0  whether a value is the default    1  sources and synonyms    3  types and documentation    4  flexible
 
@@ -19,6 +19,7 @@ from kwire.broker.configs import (
     topic_entries,
 )
 from kwire.broker.context import RequestContext
+from kwire.broker.group_configs import group_entries
 from kwire.broker.node import Node
 from kwire.broker.topics import check_name
 from kwire.errors import BrokerError
@@ -74,6 +75,11 @@ def entries(node: Node, context: RequestContext, resource: DescribeConfigsResour
         if not name:
             raise refusal(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
         return client_metrics_entries(node, name)
+    if kind == ConfigResource.GROUP:
+        node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.GROUP, name)
+        if not name:
+            raise refusal(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+        return group_entries(node, name)
     raise refusal(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
 
 

@@ -1,6 +1,6 @@
 """IncrementalAlterConfigs (api key 44), versions 0 and 1: set, delete, append to and subtract from single configs.
 
-Resources are topics, brokers and client metrics subscriptions.
+Resources are topics, brokers, client metrics subscriptions and groups.
 
 Source: kafka.server.ControllerApis, ConfigurationControlManager.incrementalAlterConfigs 3.9.1 and 4.4.0;
 KIP-339, KIP-714.
@@ -26,6 +26,7 @@ KINDS: dict[int, str] = {
     ConfigResource.BROKER: Resource.BROKER,
     ConfigResource.CLIENT_METRICS: Resource.CLIENT_METRICS,
 }
+"""Resources whose configs may be lists. Kafka refuses to append to the lists of groups."""
 
 
 class ConfigOperation(IntEnum):

@@ -2,8 +2,8 @@
 
     1  topics, brokers and their loggers; version 0 lists client metrics subscriptions
 
-An empty list of types selects all. A type that has no configs is UNSUPPORTED_VERSION. Group configs are not supported,
-so that type has no resources.
+An empty list of types selects all. A type that has no configs is UNSUPPORTED_VERSION. Groups are listed if configs of
+theirs are set.
 
 Source: kafka.server.KafkaApis.handleListConfigResources 4.4.0.
 """

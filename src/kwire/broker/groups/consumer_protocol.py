@@ -172,11 +172,11 @@ class ConsumerProtocol:
             classic_protocols=(),
         )
         member = self.update(group, step, owned, may_see)
-        self.start_session(group.group_id, member.member_id, self.store.settings.group_consumer_session_timeout_ms)
+        self.start_session(group.group_id, member.member_id, self.store.session_timeout_ms(group.group_id))
         response = ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.epoch,
-            heartbeat_interval_ms=self.store.settings.group_consumer_heartbeat_interval_ms,
+            heartbeat_interval_ms=self.store.heartbeat_interval_ms(group.group_id),
         )
         subscribes = request.subscribed_topic_names is not None or bool(request.subscribed_topic_regex)
         reports_all = subscribes and request.rebalance_timeout_ms != -1 and owned is not None
@@ -465,7 +465,7 @@ class ConsumerProtocol:
             self.fence(group, [member])
         except BrokerError as error:
             log.warning("group %s: member %s could not be removed: %s", group_id, member_id, error)
-            self.start_session(group_id, member_id, self.store.settings.group_consumer_session_timeout_ms)
+            self.start_session(group_id, member_id, self.store.session_timeout_ms(group_id))
 
     def cancel_timers(self, group_id: str, member_id: str) -> None:
         """Cancel all timers of a member."""

@@ -9,7 +9,7 @@ Source: org.apache.kafka.coordinator.group.GroupCoordinatorService, GroupCoordin
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from kwire.broker.clock import Clock, Timers
 from kwire.broker.context import RequestContext
@@ -49,9 +49,15 @@ class GroupCoordinator:
     """
 
     def __init__(
-        self, clock: Clock, timers: Timers, settings: Settings, topics: TopicRegistry, offsets_log: OffsetsLog
+        self,
+        clock: Clock,
+        timers: Timers,
+        settings: Settings,
+        topics: TopicRegistry,
+        offsets_log: OffsetsLog,
+        configs_of: Callable[[str], Mapping[str, str]],
     ) -> None:
-        self.store = GroupStore(clock, timers, settings, topics, offsets_log)
+        self.store = GroupStore(clock, timers, settings, topics, offsets_log, configs_of)
         self.offsets = GroupOffsets(self.store)
         self.classic = ClassicProtocol(self.store)
         self.consumers = ConsumerProtocol(self.store)
@@ -69,9 +75,9 @@ class GroupCoordinator:
             if len(classic.members) > settings.group_max_size:
                 self.classic.rebalance.prepare(classic, "it has more members than group.max.size")
         for group in self.store.consumer_groups():
+            default_ms = self.store.session_timeout_ms(group.group_id)
             for one in group.members.values():
-                has_timeout = one.uses_classic_protocol
-                timeout_ms = one.session_timeout_ms if has_timeout else settings.group_consumer_session_timeout_ms
+                timeout_ms = one.session_timeout_ms if one.uses_classic_protocol else default_ms
                 self.consumers.start_session(group.group_id, one.member_id, timeout_ms)
                 if one.state is MemberState.UNREVOKED_PARTITIONS:
                     self.consumers.watch_rebalance(group.group_id, one)

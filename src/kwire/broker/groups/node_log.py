@@ -14,6 +14,7 @@ from kwire.broker.topic_creation import create_missing
 from kwire.broker.topics import Topic
 from kwire.broker.transactions.metadata import NO_PRODUCER, ProducerIdAndEpoch
 from kwire.internal_topics.coordinator_records import decode_group
+from kwire.internal_topics.enums import ConfigResource
 from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.internal_topics.typed_record import TypedRecord
 from kwire.records import BatchBuilder
@@ -29,7 +30,14 @@ def open_coordinator(node: Node) -> GroupCoordinator:
 
     The topics' logs must be open. Call `stop()` before they are closed.
     """
-    coordinator = GroupCoordinator(node.clock, node.timers, node.settings, node.topics, NodeOffsetsLog(node))
+    coordinator = GroupCoordinator(
+        node.clock,
+        node.timers,
+        node.settings,
+        node.topics,
+        NodeOffsetsLog(node),
+        lambda group_id: node.cluster.configs_of(ConfigResource.GROUP, group_id),
+    )
     coordinator.start()
     return coordinator
 

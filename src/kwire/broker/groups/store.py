@@ -11,7 +11,7 @@ runtime.CoordinatorRuntime.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from kwire.broker.clock import Clock, Timers
@@ -51,6 +51,18 @@ APPEND_ERRORS = {
 }
 
 
+def effective_time(settings: Settings, configs: Mapping[str, str], name: str) -> int:
+    """Return a time of a consumer group: its own, within the broker's limits, or the broker's.
+
+    The limits may have changed since the config was set. Source: GroupConfig.evaluate 4.4.0.
+    """
+    base = name.removeprefix("consumer.").replace(".", "_")
+    if name not in configs:
+        return int(getattr(settings, f"group_consumer_{base}"))
+    low, high = (int(getattr(settings, f"group_consumer_{limit}_{base}")) for limit in ("min", "max"))
+    return min(max(int(configs[name]), low), high)
+
+
 class OffsetsLog(Protocol):
     """The partitions of `__consumer_offsets`."""
 
@@ -74,11 +86,17 @@ class GroupStore:
     """The groups of a node, and what both protocols share.
 
     state: the state of the log, with consumer groups and all offsets. classic: the classic groups. checked: consumer
-    groups whose topics have been checked since the last change of a topic.
+    groups whose topics have been checked since the last change of a topic. configs_of: the configs set on a group.
     """
 
     def __init__(
-        self, clock: Clock, timers: Timers, settings: Settings, topics: TopicRegistry, offsets_log: OffsetsLog
+        self,
+        clock: Clock,
+        timers: Timers,
+        settings: Settings,
+        topics: TopicRegistry,
+        offsets_log: OffsetsLog,
+        configs_of: Callable[[str], Mapping[str, str]],
     ) -> None:
         self.clock = clock
         self.timers = NamedTimers(timers)
@@ -88,6 +106,17 @@ class GroupStore:
         self.classic: dict[str, ClassicGroup] = {}
         self.checked: set[str] = set()
         self._log = offsets_log
+        self._configs_of = configs_of
+
+    # --- configs ---
+
+    def session_timeout_ms(self, group_id: str) -> int:
+        """Return the session timeout of the members of a consumer group."""
+        return effective_time(self.settings, self._configs_of(group_id), "consumer.session.timeout.ms")
+
+    def heartbeat_interval_ms(self, group_id: str) -> int:
+        """Return the heartbeat interval of the members of a consumer group."""
+        return effective_time(self.settings, self._configs_of(group_id), "consumer.heartbeat.interval.ms")
 
     # --- groups ---
 
