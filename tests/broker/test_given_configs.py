@@ -151,6 +151,33 @@ def test_configs_of_the_only_listener_replace_those_of_all() -> None:
     assert (settings.ssl_client_auth, dict(settings.users)) == ("required", {"alice": "x"})
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("allow.everyone.if.no.acl.found", "true"),
+        ("super.users", "User:ANONYMOUS"),
+        ("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
+        ("acls", "true"),
+        ("listeners", "PLAINTEXT://127.0.0.1:0"),
+        ("max.connections.per.ip", "1"),
+        ("num.partitions", "3"),
+        ("log.retention.hours", "1"),
+        ("num.io.threads", "4"),
+    ],
+)
+def test_configs_of_the_whole_broker_are_refused_for_a_listener(name: str, value: str) -> None:
+    for given in ({}, {"listeners": "PLAINTEXT://127.0.0.1:0"}):
+        with pytest.raises(OptionError, match=rf"plaintext\.{name}: Kafka ignores it, .*; remove it or set {name}"):
+            parse_settings({**given, f"listener.name.plaintext.{name}": value})
+
+
+def test_configs_that_kafka_reads_for_a_listener_are_accepted_for_it() -> None:
+    given = {"max.connections": "5", "connections.max.reauth.ms": "7", "sasl.server.max.receive.size": "9000"}
+    found = parse_settings({f"listener.name.sasl_plaintext.{name}": value for name, value in given.items()})
+    assert (found.max_connections, found.connections_max_reauth_ms) == (5, 7)
+    assert found.sasl_server_max_receive_size == 9000
+
+
 def test_configs_and_users_of_one_of_several_listeners_are_refused() -> None:
     several = {
         "listeners": "IN://127.0.0.1:0,OUT://127.0.0.1:0",

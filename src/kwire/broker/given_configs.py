@@ -3,7 +3,8 @@
     config                     becomes
     of Settings                its field
     in another unit            the field in milliseconds: log.retention.hours, log.retention.minutes, log.roll.hours
-    listener.name.NAME.*       the config without the prefix, for the only listener; refused for one of several
+    listener.name.NAME.*       the config without the prefix, for the only listener; refused for one of several, and if
+                               Kafka reads the config for the whole broker
     sasl.jaas.config           users
     of Kafka, without effect   stored and described; named in a warning unless it has Kafka's default
     protective, not supported  refused (see protection)
@@ -11,7 +12,8 @@
 
 The security protocol that the configs ask for is that of the listener, or has to be in `listeners`.
 
-Source: kafka.server.KafkaConfig, org.apache.kafka.common.network.ListenerName.configPrefix 4.4.0.
+Source: kafka.server.KafkaConfig, kafka.network.SocketServer, org.apache.kafka.common.network.ListenerName.configPrefix,
+ChannelBuilders 4.4.0.
 """
 
 from __future__ import annotations
@@ -42,6 +44,11 @@ UNITS = {
 BROKER_ID = "broker.id"
 LISTENER = "listener.name."
 MECHANISMS = frozenset({"plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "gssapi"})
+OF_LISTENERS = ("ssl.", "sasl.", "principal.builder.class", "security.providers")
+"""Names, or beginnings of names, of configs that Kafka reads with the prefix of a listener. See also COUNTS."""
+COUNTS = frozenset(
+    {"connections.max.reauth.ms", "max.connection.creation.rate", "max.connections", "num.network.threads"}
+)
 HAVE_EFFECT = frozenset({BROKER_ID, CONTROLLER_NAMES, *UNITS})
 """Configs that are not in Settings and have an effect nevertheless."""
 
@@ -126,6 +133,10 @@ def without_listener_names(configs: Mapping[str, object]) -> tuple[dict[str, obj
             )
         elif base == JAAS_CONFIG:
             logins.append(Login(listener.upper(), name, str(configs[name])))
+        elif listener and is_of_the_broker(base):
+            raise OptionError(
+                f"broker config {name}: Kafka ignores it, because {base} holds for all listeners; remove it or set {base}"
+            )
         elif listener and len(listeners) > 1:
             raise OptionError(f"broker config {name}: not supported for one of several listeners; set {base}")
         else:
@@ -133,6 +144,12 @@ def without_listener_names(configs: Mapping[str, object]) -> tuple[dict[str, obj
     if idle:
         log.warning("configs of controllers have no effect on this broker: %s", ", ".join(idle))
     return found, logins
+
+
+def is_of_the_broker(name: str) -> bool:
+    """Return whether a known config is none that Kafka reads with the prefix of a listener."""
+    is_a_config = name in FIELDS or name in definitions(Resource.BROKER)
+    return is_a_config and name not in COUNTS and not name.startswith(OF_LISTENERS)
 
 
 def users_of_logins(logins: list[Login]) -> dict[str, str]:
