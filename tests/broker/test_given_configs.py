@@ -178,6 +178,42 @@ def test_configs_that_kafka_reads_for_a_listener_are_accepted_for_it() -> None:
     assert found.sasl_server_max_receive_size == 9000
 
 
+@pytest.mark.parametrize(
+    ("common", "mechanisms", "enabled", "expected"),
+    [
+        ("5000", {"scram-sha-512": "0"}, "", "(5000, 0)"),
+        ("5000", {"scram-sha-512": "5001"}, "", "(5000, 5001)"),
+        ("5000", {"scram-sha-512": "5000"}, "", 5000),
+        ("5000", {"scram-sha-512": "0"}, "SCRAM-SHA-512", 0),
+        ("5000", {"scram-sha-512": "0"}, "PLAIN", "has no SCRAM-SHA-512"),
+        ("", {"oauthbearer": "5000"}, "", "has no OAUTHBEARER"),
+        ("5000", {"plain": "7", "scram-sha-256": "7"}, "PLAIN, SCRAM-SHA-256", 7),
+        ("5000", {"plain": "7", "scram-sha-256": "8"}, "PLAIN,SCRAM-SHA-256", "(7, 8)"),
+        ("", {"plain": "7"}, "PLAIN", 7),
+        ("", {"plain": "7"}, "", "(7, 0)"),
+        ("0", {"plain": "x"}, "PLAIN", "expected an integer"),
+    ],
+)
+def test_the_time_of_a_mechanism_counts_for_that_mechanism_only(
+    common: str, mechanisms: dict[str, str], enabled: str, expected: int | str
+) -> None:
+    prefix = "listener.name.sasl_plaintext."
+    given = {f"{prefix}{name}.connections.max.reauth.ms": value for name, value in mechanisms.items()}
+    given |= {"connections.max.reauth.ms": common} if common else {}
+    given |= {f"{prefix}sasl.enabled.mechanisms": enabled} if enabled else {}
+    for order in (given, dict(reversed(given.items()))):
+        if isinstance(expected, str):
+            with pytest.raises(OptionError, match=expected.replace("(", r"\(").replace(")", r"\)")):
+                parse_settings(order)
+        else:
+            assert parse_settings(order).connections_max_reauth_ms == expected
+
+
+def test_a_config_that_kafka_does_not_read_for_a_mechanism_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"ssl.client.auth holds for all mechanisms; remove plain from the name"):
+        parse_settings({"listener.name.sasl_ssl.plain.ssl.client.auth": "required"})
+
+
 def test_configs_and_users_of_one_of_several_listeners_are_refused() -> None:
     several = {
         "listeners": "IN://127.0.0.1:0,OUT://127.0.0.1:0",

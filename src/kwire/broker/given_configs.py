@@ -5,6 +5,7 @@
     in another unit            the field in milliseconds: log.retention.hours, log.retention.minutes, log.roll.hours
     listener.name.NAME.*       the config without the prefix, for the only listener; refused for one of several, and if
                                Kafka reads the config for the whole broker
+    ...MECHANISM.*             the config of a mechanism; refused if other enabled mechanisms have another value
     sasl.jaas.config           users
     of Kafka, without effect   stored and described; named in a warning unless it has Kafka's default
     protective, not supported  refused (see protection)
@@ -46,9 +47,10 @@ LISTENER = "listener.name."
 MECHANISMS = frozenset({"plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "gssapi"})
 OF_LISTENERS = ("ssl.", "sasl.", "principal.builder.class", "security.providers")
 """Names, or beginnings of names, of configs that Kafka reads with the prefix of a listener. See also COUNTS."""
-COUNTS = frozenset(
-    {"connections.max.reauth.ms", "max.connection.creation.rate", "max.connections", "num.network.threads"}
-)
+REAUTH, ENABLED = "connections.max.reauth.ms", "sasl.enabled.mechanisms"
+COUNTS = frozenset({REAUTH, "max.connection.creation.rate", "max.connections", "num.network.threads"})
+OF_MECHANISMS = (JAAS_CONFIG, "sasl.login.", "sasl.server.callback.handler.class")
+"""Names, or beginnings of names, of configs that Kafka reads with the prefix of a mechanism, besides REAUTH."""
 HAVE_EFFECT = frozenset({BROKER_ID, CONTROLLER_NAMES, *UNITS})
 """Configs that are not in Settings and have an effect nevertheless."""
 
@@ -119,12 +121,9 @@ def without_listener_names(configs: Mapping[str, object]) -> tuple[dict[str, obj
     listeners, controllers = listener_names(configs)
     found: dict[str, object] = {}
     logins, idle = [], []
+    sessions: dict[str, str] = {}
     for name in sorted(configs, key=lambda each: each.startswith(LISTENER)):  # stable; those of a listener are later
-        listener, base = "", name
-        if name.startswith(LISTENER):
-            listener, _, base = name.removeprefix(LISTENER).partition(".")
-            mechanism, _, rest = base.partition(".")
-            base = rest if mechanism.lower() in MECHANISMS else base
+        listener, mechanism, base = parts_of(name)
         if listener.upper() in controllers:
             idle.append(name)
         elif listener and listeners and listener.upper() not in listeners:
@@ -135,15 +134,57 @@ def without_listener_names(configs: Mapping[str, object]) -> tuple[dict[str, obj
             logins.append(Login(listener.upper(), name, str(configs[name])))
         elif listener and is_of_the_broker(base):
             raise OptionError(
-                f"broker config {name}: Kafka ignores it, because {base} holds for all listeners; remove it or set {base}"
+                f"broker config {name}: Kafka ignores it, because {base} holds for all listeners; remove it "
+                f"or set {base}"
+            )
+        elif mechanism and not (base == REAUTH or base.startswith(OF_MECHANISMS)):
+            raise OptionError(
+                f"broker config {name}: Kafka ignores it, because {base} holds for all mechanisms; remove "
+                f"{mechanism} from the name"
             )
         elif listener and len(listeners) > 1:
             raise OptionError(f"broker config {name}: not supported for one of several listeners; set {base}")
+        elif mechanism and base == REAUTH:
+            sessions[mechanism] = name
         else:
             found[base] = configs[name]
+    apply_sessions(found, {mechanism: (name, configs[name]) for mechanism, name in sessions.items()})
     if idle:
         log.warning("configs of controllers have no effect on this broker: %s", ", ".join(idle))
     return found, logins
+
+
+def parts_of(name: str) -> tuple[str, str, str]:
+    """Split a name into listener, mechanism and config. The first two are "" if the name has none."""
+    if not name.startswith(LISTENER):
+        return "", "", name
+    listener, _, base = name.removeprefix(LISTENER).partition(".")
+    mechanism, _, rest = base.partition(".")
+    return (listener, mechanism.lower(), rest) if mechanism.lower() in MECHANISMS else (listener, "", base)
+
+
+def apply_sessions(configs: dict[str, object], given: Mapping[str, tuple[str, object]]) -> None:
+    """Set connections.max.reauth.ms if that of each enabled mechanism is the same.
+
+    given: names and values by mechanism. Raises OptionError if enabled mechanisms would have different ones, and
+    for one that is not enabled.
+    """
+    enabled = str(configs.get(ENABLED, FIELDS[ENABLED].default)).split(",")
+    names = [name.strip().lower() for name in enabled if name.strip()]
+    for mechanism, (name, _) in given.items():
+        if mechanism not in names:
+            raise OptionError(f"broker config {name}: {ENABLED} has no {mechanism.upper()}; add it or remove {name}")
+    common = configs.get(REAUTH, FIELDS[REAUTH].default)
+    used = [given.get(name, (REAUTH, common)) for name in names]
+    times = {parse_value(name, int, value): name for name, value in used}
+    if len(times) > 1:
+        name = next(name for name, _ in used if name != REAUTH)
+        raise OptionError(
+            f"broker config {name}: not supported, because enabled mechanisms would have different values "
+            f"({', '.join(map(str, times))}); set {REAUTH} for all, or change {ENABLED}"
+        )
+    if given:
+        configs[REAUTH] = next(iter(times))
 
 
 def is_of_the_broker(name: str) -> bool:
