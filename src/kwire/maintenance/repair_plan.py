@@ -36,6 +36,7 @@ from kwire.storage.checkpoints import (
     render_partition_metadata,
 )
 from kwire.storage.header_walk import HeaderWalk
+from kwire.storage.store import Store
 
 __all__ = ["PartitionPlan", "Plan", "SegmentPlan", "make_index_plan", "make_plan"]
 
@@ -199,7 +200,9 @@ def make_plan(directory: LogDirectory, found: DirectoryFindings, mode: Mode) -> 
     """Plan the repair of findings. Reads headers where a log is cut; changes nothing."""
     partitions = [_plan_partition(each, mode, directory) for each in found.partitions]
     alone = any(not each.log.directory for each in partitions)
-    checkpoints = {} if alone else _plan_checkpoints(directory, partitions)
+    lost = {each.key for each in found.damages if each.kind is Kind.MISSING_RECORDS}
+    known = [each for each in partitions if each.segments or (each.log.topic, each.log.partition) in lost]
+    checkpoints = {} if alone else _plan_checkpoints(partitions[0].log.store, known)
     left = [each for each in found.damages if not each.is_harmless and not _is_repaired(each, partitions, checkpoints)]
     return Plan(mode=mode, directory=directory, partitions=partitions, checkpoints=checkpoints, left=left)
 
@@ -355,10 +358,12 @@ def _topic_id_elsewhere(log: PartitionLog, directory: LogDirectory) -> bytes | N
     return None if only is None else render_partition_metadata(only)
 
 
-def _plan_checkpoints(directory: LogDirectory, partitions: Sequence[PartitionPlan]) -> dict[str, bytes]:
-    """Plan checkpoints of the directory that are unreadable or have offsets above the log end."""
-    ends = {(each.log.topic, each.log.partition): each.log_end_offset for each in partitions if each.segments}
-    store = next(each.log.store for each in partitions)
+def _plan_checkpoints(store: Store, partitions: Sequence[PartitionPlan]) -> dict[str, bytes]:
+    """Plan checkpoints of the directory that are unreadable or have offsets above the log end.
+
+    partitions: those whose log end is known.
+    """
+    ends = {(each.log.topic, each.log.partition): each.log_end_offset for each in partitions}
     names = {entry.name for entry in store.list("") if not entry.is_directory}
     changed = {}
     for name in CHECKPOINTS:

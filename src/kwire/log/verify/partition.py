@@ -42,6 +42,7 @@ from kwire.log.verify.assessment import (
 )
 from kwire.log.verify.batch_findings import BatchFindings
 from kwire.log.verify.batches import DamagedRange, SegmentScan, SuspectBatch
+from kwire.log.verify.claims import claims_above
 from kwire.log.verify.epochs import LeaderEpochCheck
 from kwire.log.verify.findings import PartitionFindings, SegmentFindings
 from kwire.log.verify.indexes import IndexFault, OffsetIndexCheck, TimeIndexCheck
@@ -104,11 +105,12 @@ class _Verifier(BatchFindings):
             self.found.log_end_offset = self.found.segments[-1].next_offset
             if not alone:
                 self._snapshots_otherwise(segments)
-                self._log_end(segments, epochs)
+                self._log_end(epochs)
                 self._gaps()
                 self._unreachable_end()
         else:
             self.found.log_end_offset = self.log.log_start_offset
+            self._log_end(epochs)
         self.wrong_epochs(self.epoch_check.finish())
         self._epochs_otherwise()
         self._other_files()
@@ -397,38 +399,35 @@ class _Verifier(BatchFindings):
             return log_end
         return max(log_end, self.log.high_watermark or 0, self.context.recovery_point or 0, *self.log.snapshots)
 
-    def _log_end(self, segments: list[Segment], epochs: list[LeaderEpoch] | None) -> None:
+    def _log_end(self, epochs: list[LeaderEpoch] | None) -> None:
         """Report files that imply records above the log end offset, or a log start offset above it (G-09)."""
-        end, last = self.found.log_end_offset, self.found.segments[-1]
-        start = self.log.log_start_offset
-        if start > max(end, segments[0].base_offset) and not last.is_unreadable:
-            what = f"the log start checkpoint has {start}, the log ends at {end}"
-            effect = "a starting broker deletes every segment and continues at the log start"
-            assessment = Assessment(Severity.LOSES_RECORDS, effect, "correct log-start-offset-checkpoint")
-            self.report(segments[-1].url, Kind.MISSING_RECORDS, assessment, what, offsets=(end, start - 1))
+        end = self.found.log_end_offset
+        last = self.found.segments[-1] if self.found.segments else None
+        if last is not None:
+            start = self.log.log_start_offset
+            if start > max(end, self.found.segments[0].segment.base_offset) and not last.is_unreadable:
+                what = f"the log start checkpoint has {start}, the log ends at {end}"
+                effect = "a starting broker deletes every segment and continues at the log start"
+                assessment = Assessment(Severity.LOSES_RECORDS, effect, "correct log-start-offset-checkpoint")
+                self.report(last.segment.url, Kind.MISSING_RECORDS, assessment, what, offsets=(end, start - 1))
+                return
+            if last.is_unreadable or (last.damaged and last.damaged[-1].is_tail):
+                return
+        claims = claims_above(end, self.log, recovery_point=self.context.recovery_point, epochs=epochs or ())
+        if not claims:
             return
-        if last.is_unreadable or (last.damaged and last.damaged[-1].is_tail):
-            return
-        claims = []
-        if (self.log.high_watermark or 0) > end:
-            claims.append(f"the high watermark checkpoint has {self.log.high_watermark}")
-        if (self.context.recovery_point or 0) > end:
-            claims.append(f"the recovery point checkpoint has {self.context.recovery_point}")
-        claims += [f"a producer snapshot has offset {offset}" for offset in self.log.snapshots if offset > end][-1:]
-        beyond = [entry for entry in epochs or () if entry.start_offset > end]
-        claims += [f"leader epoch {entry.leader_epoch} starts at {entry.start_offset}" for entry in beyond[-1:]]
-        if claims:
-            known = max(self._known_end(end), *(entry.start_offset for entry in beyond), 0)
-            what = f"the log ends at offset {end}; {', '.join(claims)}"
-            self.report(
-                segments[-1].url,
-                Kind.MISSING_RECORDS,
-                MISSING,
-                what,
-                position=last.size_bytes,
-                size_bytes=0,
-                offsets=(end, known - 1),
-            )
+        where = (
+            "the log ends at offset" if last is not None else "the directory has no .log file, the log ends at offset"
+        )
+        self.report(
+            self.log.url if last is None else last.segment.url,
+            Kind.MISSING_RECORDS,
+            MISSING,
+            f"{where} {end}; {', '.join(each.text for each in claims)}",
+            position=None if last is None else last.size_bytes,
+            size_bytes=None if last is None else 0,
+            offsets=(end, max(each.offset for each in claims) - 1),
+        )
 
     def _unreachable_end(self) -> None:
         """Report a log that ends after offsets without a batch: a fetch there returns nothing, whatever is waited."""
