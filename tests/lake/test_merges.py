@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import random
+import uuid
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from kwire.cli.main import run
 from kwire.errors import OptionError, TableError
-from kwire.lake import Layout, Mark
+from kwire.lake import Change, Layout, Mark, Spans, append_logs, write_files
+from kwire.lake.append import missing_offsets
 from kwire.lake.table import CommitConflict
+from kwire.log import LogDirectory
+from tests.lake.avro_values import write_values
 from tests.lake.tables import KAFKA, Tables, kafka_rows, write
+from tests.lake.test_append import arguments
+from tests.lake.test_commits import clean_log
 
 KEY = ("key",)
 
@@ -182,3 +190,90 @@ def test_a_merge_that_conflicts_with_itself_keeps_its_files(iceberg: Tables) -> 
     table._commit = send_twice
     assert write(table, kafka_rows(10, 12, key=3), key=KEY)
     assert sorted(iceberg.read().column("offset").to_pylist()) == [9, 10, 11]
+
+
+def merge_key(tables: Tables) -> tuple[str, ...]:
+    table = tables.open()
+    table.refresh()
+    return table.state().merge_key
+
+
+def test_a_table_remembers_its_key_and_refuses_second_rows(tables: Tables) -> None:
+    """For Delta also after the commits were deleted from the log, when only transaction identifiers are left."""
+    table = tables.open()
+    write(table, rows(("a", 1, 0), ("b", 1, 1)), key=("key", "topic"))
+    assert merge_key(tables) == ("key", "topic")
+    if tables.format == "delta":
+        clean_log(str(tables.folder / "orders"))
+        assert merge_key(tables) == ("key", "topic")
+        assert tables.open().state().batches == {}
+    with pytest.raises(TableError, match=r"latest row by key \(key, topic\), and appended rows would be second ones"):
+        write(table, rows(("a", 2, 2)))
+    assert values(tables) == {"a": 1, "b": 1}
+    assert table.find_orphans(0) == []
+    write(table, rows(("a", 3, 3)), overwrite=True)
+    assert merge_key(tables) == ()
+    write(table, rows(("b", 4, 4)))
+    if tables.format == "delta":
+        clean_log(str(tables.folder / "orders"))
+        assert merge_key(tables) == ()
+    write(table, rows(("b", 5, 5)), key=KEY)
+    assert merge_key(tables) == KEY
+
+
+@pytest.mark.parametrize("start", [9, 10, 11])
+def test_rows_before_the_end_of_a_table_are_not_merged(tables: Tables, start: int) -> None:
+    """Also of the same query, and into a hole."""
+    table = tables.open()
+    write(table, rows(("a", 1, 0)), key=KEY)
+    write(table, rows(("a", None, 9)), key=KEY)
+
+    def merge(start: int) -> None:
+        added = rows(("a", 5, start))
+        plan = table.prepare(added.schema, Layout(), key=KEY)
+        spans: Spans = {("t", 0): ((start, start + 1),)}
+        files = write_files(added.to_batches(), plan).files
+        table.commit(files, Change(id=uuid.uuid4().hex, spans=spans, merged=spans), plan, key=KEY)
+
+    if start < 10:
+        for at in (start, 4):
+            with pytest.raises(
+                TableError, match=f"of t-0 begin at offset {at}, before the table's offset 10, and would"
+            ):
+                merge(at)
+        assert tables.read().num_rows == 0
+    else:
+        merge(start)
+        assert values(tables) == {"a": 5}
+    assert table.find_orphans(0) == []
+
+
+def test_logs_are_not_appended_to_a_merged_table_and_its_holes_stay(
+    tables: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = write_values(tmp_path / "logs", [b"value"] * 30)
+    log = LogDirectory(source)["avro", 0]
+    whole = Tables(tables.format, tmp_path / "whole")
+    whole.folder.mkdir()
+    list(append_logs(whole.open(), [log], layout=Layout()))
+    merged = whole.read().sort_by("offset")
+    table = tables.open()
+    for start in (0, 20):
+        write(table, merged.slice(start, 5), key=("offset",))
+    where = arguments(tables)
+    for more in ((), ("--fill",)):
+        assert run(["lake", "append", str(source), *where, *more]) != 0
+        assert "it has the latest row by key (offset), and appended rows would be second" in capsys.readouterr().err
+    assert run(["lake", "offsets", *where]) == 1
+    printed = capsys.readouterr().err
+    assert "the table lacks offsets 5 to 19; rows of a hole would replace later ones by key; write" in printed
+    assert "--fill" not in printed
+    table.refresh()
+    with pytest.raises(
+        TableError, match="lacks offsets 5 to 19; rows of a hole would replace later ones by key; write"
+    ):
+        missing_offsets(table, log, "read_committed", fill=True, merge_key=("offset",))
+    (found,) = missing_offsets(table, log, "read_committed", merge_key=("offset",))
+    assert (found.start, found.end) == (25, 30)
+    assert found.problem is not None
+    assert "write the table again into a new one" in found.problem

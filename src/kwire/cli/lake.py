@@ -218,6 +218,7 @@ def offsets(
     Offsets are those that kwire has stored with its commits. Exit code 1 if the table has none, or has a hole.
     """
     from kwire.lake.offset_ranges import text_of
+    from kwire.lake.state import WRITE_AGAIN
 
     with _existing(table, catalog, storage) as found:
         state = found.state()
@@ -232,10 +233,9 @@ def offsets(
         write_rows(rows, OFFSETS, Format(format.value))
     if not state.spans:
         terminal.warn(f"table {found.name}: no offsets; they are stored with rows that have topic, partition, offset")
+    remedy = WRITE_AGAIN if state.merge_key else "append them with kwire lake append --fill"
     for (topic, partition), holes in sorted(state.holes.items()):
-        terminal.warn(
-            f"{topic}-{partition}: the table lacks offsets {text_of(holes)}; append them with kwire lake append --fill"
-        )
+        terminal.warn(f"{topic}-{partition}: the table lacks offsets {text_of(holes)}; {remedy}")
     return FOUND if state.holes or not state.spans else FINE
 
 

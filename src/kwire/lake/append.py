@@ -17,8 +17,8 @@ from kwire.identifiers import TopicPartition
 from kwire.lake.data_files import FilePlan, write_files
 from kwire.lake.decoding import ValueDecoding
 from kwire.lake.offset_ranges import Spans, holes_of, intersection, text_of, union
-from kwire.lake.state import Change
-from kwire.lake.table import LakeTable, Layout
+from kwire.lake.state import WRITE_AGAIN, Change
+from kwire.lake.table import LakeTable, Layout, check_merge_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -207,14 +207,19 @@ class Missing:
     problem: str | None = None
 
 
-def missing_offsets(table: LakeTable, log: ReadableLog, isolation: str, *, fill: bool = False) -> list[Missing]:
+def missing_offsets(
+    table: LakeTable, log: ReadableLog, isolation: str, *, fill: bool = False, merge_key: Sequence[str] = ()
+) -> list[Missing]:
     """Return the offsets of a log that a table, as of its last refresh, does not have: those after the table's end.
 
-    fill: before them those of holes. Raises TableError for a log that ends before the table's offset.
+    fill: before them those of holes. merge_key: of the rows to come. Raises TableError for a log that ends before the
+    table's offset, for a hole of a table that is merged by key, and for such a table without a key.
     """
+    state = table.state()
+    check_merge_key(state, merge_key, table.name)
     end = log.last_stable_offset if isolation == "read_committed" else log.log_end_offset
     first = log.log_start_offset
-    ranges = table.state().spans.get((log.topic, log.partition), ())
+    ranges = state.spans.get((log.topic, log.partition), ())
     if not ranges:  # whatever the log has
         return [Missing(start=first, end=max(first, end))]
     known = ranges[-1][1]
@@ -226,8 +231,13 @@ def missing_offsets(table: LakeTable, log: ReadableLog, isolation: str, *, fill:
         )
     holes, problems = holes_of(ranges), []
     left = intersection(holes, ((first, end),))
+    if holes and fill and merge_key:
+        raise TableError(
+            f"{log.topic}-{log.partition}: the table lacks offsets {text_of(holes)}; {WRITE_AGAIN}", table.name
+        )
     if left and not fill:
-        problems.append(f"the table lacks offsets {text_of(left)}; append them with --fill (fill=True)")
+        remedy = WRITE_AGAIN if merge_key else "append them with --fill (fill=True)"
+        problems.append(f"the table lacks offsets {text_of(left)}; {remedy}")
     if known < first:
         problems.append(_lost(known, first))
     found = []

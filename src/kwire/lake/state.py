@@ -20,10 +20,11 @@ from kwire.errors import TableError
 from kwire.identifiers import TopicPartition
 from kwire.lake.offset_ranges import Spans, holes_of, parse_spans, render_spans, union, without_small_holes
 
-__all__ = ["Change", "Mark", "TableState"]
+__all__ = ["WRITE_AGAIN", "Change", "Mark", "TableState"]
 
 MAX_QUERIES = 10_000  # of a table's state; the oldest are forgotten
 MAX_HOLES = 20  # of a partition; the smallest are forgotten
+WRITE_AGAIN = "rows of a hole would replace later ones by key; write the table again into a new one"
 NO_QUERY = ""  # the writer of offsets that no query has committed
 
 
@@ -62,7 +63,8 @@ class Change:
 
     id: unique, to find the commit if its response is lost. spans: offsets that the table has after it. overwrite:
     remove all earlier rows. known: the table's offsets when its rows were compared with them; offsets of `spans` that
-    the table has got since are an error. None: they are not compared.
+    the table has got since are an error. None: they are not compared. merged: offsets of rows that are merged by key,
+    below the table's last ones an error: they would replace later rows. merge_key: set by LakeTable.commit.
     """
 
     id: str
@@ -70,6 +72,8 @@ class Change:
     spans: Spans = field(default_factory=dict)
     overwrite: bool = False
     known: Spans | None = None
+    merged: Spans = field(default_factory=dict)
+    merge_key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,13 +81,15 @@ class TableState:
     """Offsets and micro-batches that a table has.
 
     batches: the last one by query, the most recent query last. writers: the query that has committed a partition's last
-    offset, NO_QUERY for others. rolled_back: queries whose later batches the table had and has no more.
+    offset, NO_QUERY for others. rolled_back: queries whose later batches the table had and has no more. merge_key:
+    columns that rows were merged by, () for a table of all rows.
     """
 
     spans: Spans = field(default_factory=dict)
     batches: Mapping[str, int] = field(default_factory=dict)
     writers: Mapping[TopicPartition, str] = field(default_factory=dict)
     rolled_back: frozenset[str] = frozenset()
+    merge_key: tuple[str, ...] = ()
 
     @property
     def holes(self) -> Spans:
@@ -120,17 +126,22 @@ class TableState:
             spans[key] = without_small_holes(union(before, ranges), MAX_HOLES)
             if not before or spans[key][-1][1] > before[-1][1]:
                 writers[key] = query
-        return TableState(spans=spans, batches=dict(list(batches.items())[-MAX_QUERIES:]), writers=writers)
+        return TableState(
+            spans=spans,
+            batches=dict(list(batches.items())[-MAX_QUERIES:]),
+            writers=writers,
+            merge_key=change.merge_key or (() if change.overwrite else self.merge_key),
+        )
 
     def render(self) -> str:
         """Return the state as JSON."""
         writers: dict[str, dict[str, list[int]]] = {}
         for (topic, partition), query in sorted(self.writers.items()):
             writers.setdefault(query, {}).setdefault(topic, []).append(partition)
-        return json.dumps(
-            {"offsets": json.loads(render_spans(self.spans)), "batches": dict(self.batches), "writers": writers},
-            separators=(",", ":"),
-        )
+        state = {"offsets": json.loads(render_spans(self.spans)), "batches": dict(self.batches), "writers": writers}
+        if self.merge_key:
+            state["mergeKey"] = self.merge_key
+        return json.dumps(state, separators=(",", ":"))
 
     @classmethod
     def parse(cls, text: str, table: str) -> TableState:
@@ -144,7 +155,9 @@ class TableState:
                 for topic, partitions in topics.items()
                 for partition in partitions
             }
-            return cls(spans=parse_spans(json.dumps(found["offsets"]), table), batches=batches, writers=writers)
+            spans = parse_spans(json.dumps(found["offsets"]), table)
+            merge_key = tuple(str(name) for name in found.get("mergeKey", ()))
+            return cls(spans=spans, batches=batches, writers=writers, merge_key=merge_key)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise TableError(f"kwire.state cannot be read: {text[:100]!r}", table) from None
 

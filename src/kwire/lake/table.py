@@ -15,7 +15,7 @@ import random
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from kwire.errors import OptionError, TableError
@@ -26,7 +26,16 @@ from kwire.lake.state import Change, TableState
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["CommitConflict", "CommitRefused", "LakeTable", "Layout", "LoadedTable", "Orphan", "check_key"]
+__all__ = [
+    "CommitConflict",
+    "CommitRefused",
+    "LakeTable",
+    "Layout",
+    "LoadedTable",
+    "Orphan",
+    "check_key",
+    "check_merge_key",
+]
 
 ATTEMPTS = 12
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.05, 5.0
@@ -151,6 +160,7 @@ class LakeTable(ABC):
         Raises TableError. The files are then deleted if the catalog refused the commit or could not be asked before it.
         They stay after a failure such as a timeout: the commit may have succeeded, or still succeed.
         """
+        change = replace(change, merge_key=tuple(key))
         wait_s = FIRST_WAIT_S
         latest: tuple[pa.Table, pa.Table] | None = None
         for attempt in range(ATTEMPTS):
@@ -169,6 +179,7 @@ class LakeTable(ABC):
                 self.discard(files, plan)
                 return False
             self._check_new_offsets(files, change, plan)
+            self._check_merged(files, change, plan)
             try:
                 if key:
                     latest = latest or self._latest(files, plan, key)
@@ -225,6 +236,26 @@ class LakeTable(ABC):
                     self.name,
                 )
 
+    def _check_merged(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan) -> None:
+        """Raise TableError, and delete the files, if the rows would replace later rows of a key, or be second ones."""
+        if change.overwrite or not files:
+            return
+        state = self.state()
+        try:
+            check_merge_key(state, change.merge_key, self.name)
+            for key, ranges in change.merged.items():
+                end = state.spans[key][-1][1] if key in state.spans else 0
+                if ranges[0][0] < end:
+                    raise TableError(
+                        f"the rows of {key[0]}-{key[1]} begin at offset {ranges[0][0]}, before the table's offset {end}"
+                        ", and would replace later rows by key; start the query at the table's offsets, as 'kwire lake "
+                        "offsets --format spark' prints them, or write the table again into a new one",
+                        self.name,
+                    )
+        except TableError:
+            self.discard(files, plan)
+            raise
+
     def _latest(self, files: Sequence[WrittenFile], plan: FilePlan, key: Sequence[str]) -> tuple[pa.Table, pa.Table]:
         """Return what to merge. Raises TableError, and deletes the files, for rows that cannot be merged."""
         from kwire.lake.latest import latest_by_key
@@ -275,6 +306,16 @@ class LoadedTable(LakeTable, Generic[Loaded]):
     @abstractmethod
     def _read_state(self) -> TableState:
         """Return the state of a table that exists."""
+
+
+def check_merge_key(state: TableState, key: Sequence[str], table: str) -> None:
+    """Raise TableError for rows without a key to merge by, of a table that has one row of each key."""
+    if state.merge_key and not key:
+        raise TableError(
+            f"it has the latest row by key ({', '.join(state.merge_key)}), and appended rows would be second ones; "
+            "merge them with jobs.table(merge_key=...) or option mergeKey of the sinks, or append to another table",
+            table,
+        )
 
 
 def check_key(key: Sequence[str], schema: pa.Schema) -> None:

@@ -230,3 +230,29 @@ def test_files_of_a_commit_whose_response_was_lost_stay(tmp_path: Path, format: 
     assert tables.read().num_rows == 10
     writer.abort([None, second])
     assert tables.open().find_orphans(0) == []
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("mode", ["skip", "append"])
+def test_a_merging_query_does_not_replace_later_rows(tmp_path: Path, format: Any, mode: str) -> None:
+    """A hole is not filled; what the table has is skipped, or refused."""
+    tables = Tables(format, tmp_path)
+
+    def merge(rows: Any, mode: str) -> None:
+        given = options(tables) | {"mergeKey": "key", "onKnownOffsets": mode}
+        writer = LakeWriter(parse_lake_options(given, format), rows.schema, overwrite=False)
+        writer.commit([writer.write(iter(rows.to_batches()))])
+
+    merge(kafka_rows(0, 10, key=3), "fail")
+    merge(kafka_rows(20, 30, key=3), "fail")
+    if mode == "append":
+        with pytest.raises(TableError, match="begin at offset 25, before the table's offset 30"):
+            merge(kafka_rows(25, 40, key=3), mode)
+    with pytest.raises(TableError, match=r"of orders-0 begin at offset 1?0, before the table's offset 30, and would"):
+        merge(kafka_rows(0, 40, key=3), mode)
+    assert sorted(tables.read().column("offset").to_pylist()) == [27, 28, 29]
+    merge(kafka_rows(22 if mode == "skip" else 30, 32, key=3), mode)
+    assert sorted(tables.read().column("offset").to_pylist()) == [29, 30, 31]
+    appending = LakeWriter(parse_lake_options(options(tables), format), kafka_rows(0, 1).schema, overwrite=False)
+    with pytest.raises(TableError, match="appended rows would be second ones"):
+        appending.commit([appending.write(iter(kafka_rows(32, 33).to_batches()))])

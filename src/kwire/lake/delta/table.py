@@ -3,6 +3,7 @@
     txn       appId: the query's id, version: its micro-batch                                       its Mark
               appId: kwire/TOPIC/PARTITION, version: the offset after the last one in the table
               appId: kwire/TOPIC/PARTITION/0, /1, ..., versions: the first offset, then end and start of each hole
+              appId: kwire/merge-key/["COLUMN", ...], version: 1 while the rows are merged by these columns
     commitInfo  kwire.commit-id, kwire.offsets, kwire.state
 
 A partition from offset 0 without holes has the first of these only. kwire.state of the last commit is read if the log
@@ -13,6 +14,7 @@ concurrent commits with the same one.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
@@ -41,6 +43,7 @@ __all__ = ["DeltaLakeTable"]
 
 STATE, COMMIT_ID, OFFSETS = "kwire.state", "kwire.commit-id", "kwire.offsets"
 DELETED = "__kwire_deleted"
+MERGE_KEY = "kwire/merge-key/"
 RECENT = 100  # commits to look for one in
 # What writers of these tables have to do, and kwire does not. Source: Delta protocol, "Table Features".
 UNSUPPORTED = {
@@ -208,6 +211,9 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         """Return the partitions and queries of the last checkpoint."""
         with as_table_errors(self.name):
             names = transaction_ids(file_system(self.uri, self.storage))
+        merge_keys = {name for name in names if name.startswith(f"{MERGE_KEY}[")}
+        names -= merge_keys
+        merge_key = next((name for name in merge_keys if self.table.transaction_version(name)), f"{MERGE_KEY}[]")
         keys = {name: _partition_of(name) for name in sorted(names)}
         ends = {key: self.table.transaction_version(_app_id(key)) for key in keys.values() if key is not None}
         found = {key: [*(self._bounds(key) or [0]), end] for key, end in ends.items() if end}
@@ -215,6 +221,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         return TableState(
             spans={key: _ranges(bounds) for key, bounds in found.items()},
             batches={query: batch for query, batch in batches.items() if batch is not None},
+            merge_key=tuple(json.loads(merge_key.removeprefix(MERGE_KEY))),
         )
 
     def _bounds(self, key: TopicPartition) -> list[int]:
@@ -324,6 +331,9 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
                 # transactions cannot be removed: those of former holes become empty ranges
                 bounds += [bounds[-1] if bounds else 0] * (len(self._bounds(key)) - len(bounds))
                 marks += [Transaction(_app_id(key, number), bound) for number, bound in enumerate(bounds)]
+        if before.merge_key != state.merge_key:
+            merge_keys = ((before.merge_key, 0), (state.merge_key, 1))
+            marks += [Transaction(MERGE_KEY + json.dumps(key), version) for key, version in merge_keys if key]
         if change.mark is not None:
             marks.append(Transaction(change.mark.query, change.mark.batch))
         return CommitProperties(

@@ -217,7 +217,9 @@ def table(
             topics_read = (topic for topic, _ in chosen)
             decoding = ValueDecoding.choose(registry, topics_read, choice, is_merged=bool(merge_key))
             lake.refresh()
-            group_bytes, found = _plan(lake, chosen, isolation, fill=fill, is_cluster=cluster is not None)
+            group_bytes, found = _plan(
+                lake, chosen, isolation, fill=fill, merge_key=merge_key, is_cluster=cluster is not None
+            )
         job = TableJob(
             spark=spark,
             lake=lake,
@@ -301,7 +303,7 @@ class TableJob:
                 spans[part.key] = union(spans.get(part.key, ()), ((part.start, part.end),))
         self.lake.discard(useless, plan)
         if spans:
-            change = Change(id=uuid.uuid4().hex, spans=spans, known={})
+            change = Change(id=uuid.uuid4().hex, spans=spans, known={}, merged=spans if self.merge_key else {})
             self.lake.commit(files, change, plan, key=self.merge_key if files else ())
         for key, partition in found.items():
             if key in spans:
@@ -334,13 +336,19 @@ def _open_logs(
 
 
 def _plan(
-    lake: LakeTable, logs: Mapping[TopicPartition, ReadableLog], isolation: Isolation, *, fill: bool, is_cluster: bool
+    lake: LakeTable,
+    logs: Mapping[TopicPartition, ReadableLog],
+    isolation: Isolation,
+    *,
+    fill: bool,
+    merge_key: Sequence[str],
+    is_cluster: bool,
 ) -> tuple[int, dict[TopicPartition, Partition]]:
     """Divide the new offsets of each log into ranges. Raises TableError for a log that ends before the table.
 
     Returns the size of ranges, up to which small ones share files, too.
     """
-    missing = {key: missing_offsets(lake, log, isolation, fill=fill) for key, log in logs.items()}
+    missing = {key: missing_offsets(lake, log, isolation, fill=fill, merge_key=merge_key) for key, log in logs.items()}
     densities = {key: _bytes_per_offset(log) for key, log in logs.items()}
     total = sum(int((each.end - each.start) * densities[key]) for key, found in missing.items() for each in found)
     limit = TaskSizes().task_bytes(total, len(logs), SMALLEST_TASK_BYTES)

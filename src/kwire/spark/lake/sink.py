@@ -21,6 +21,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from kwire.errors import OptionError
 from kwire.lake import Change, KnownOffsets, Layout, Mark, Spans, TaskFiles, hull_of, write_files
 from kwire.lake.offset_ranges import subtract, text_of
+from kwire.lake.state import WRITE_AGAIN
 from kwire.spark.lake.options import LakeOptions
 from kwire.spark.plain_errors import plain_errors
 from kwire.spark.streaming.micro_batch_ids import micro_batch_of_task, task_number
@@ -79,10 +80,14 @@ class _Writing(SentToWorkers):
         skipped = hull_of(each.skipped for each in written)
         if not files and not self.overwrite and (mark is None or not skipped):
             return
-        spans = hull_of([skipped, *(each.files.spans for each in written)])
+        rows = hull_of(each.files.spans for each in written)
+        spans = hull_of([skipped, rows])
         is_compared = not self.overwrite and self.options.on_known_offsets != "append"
         known = self.state.spans if is_compared else None
-        change = Change(id=uuid.uuid4().hex, mark=mark, spans=spans, overwrite=self.overwrite, known=known)
+        merged = rows if self.options.merge_key else {}
+        change = Change(
+            id=uuid.uuid4().hex, mark=mark, spans=spans, overwrite=self.overwrite, known=known, merged=merged
+        )
         for (topic, partition), ranges in skipped.items():
             logger.warning(
                 "table %s: rows of %s-%d among offsets %s were skipped; the table has them already",
@@ -95,13 +100,14 @@ class _Writing(SentToWorkers):
 
     def _warn_of_holes(self, change: Change) -> None:
         before, after = self.state.holes, self.state.after(change).holes
+        remedy = WRITE_AGAIN if self.options.merge_key else "append them with 'kwire lake append --fill'"
         for key in change.spans:
             made = subtract(after.get(key, ()), before.get(key, ()))
             if made:
                 logger.warning(
                     "table %s: it has a hole: rows of %s-%d at offsets %s are in no commit. They may be lost, or there "
-                    "may be none, as for markers of transactions; append them with 'kwire lake append --fill'",
-                    *(self.plan.table, *key, text_of(made)),
+                    "may be none, as for markers of transactions; %s",
+                    *(self.plan.table, *key, text_of(made), remedy),
                 )
 
     def abort_all(self, messages: Messages) -> None:
