@@ -13,7 +13,7 @@ import pytest
 from kwire.broker import Broker
 from kwire.broker.config_definitions import Resource, definitions
 from kwire.broker.given_configs import is_known, parse_settings
-from kwire.broker.protection import is_protective, is_secret
+from kwire.broker.protection import is_protective, is_secret, resembles_protective
 from kwire.broker.server import bind_listeners
 from kwire.broker.settings import FIELDS
 from kwire.errors import OptionError
@@ -289,6 +289,35 @@ def test_suggestions_are_written_as_the_name_was(name: str, guess: str) -> None:
     with pytest.raises(OptionError, match=f"unknown broker config '{name}' .did you mean '{guess}'"):
         parse_settings({name: 3})
     assert not is_known(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_meant"),
+    [
+        ("sals.enabled.mechanisms", True),
+        ("sal.x", True),
+        ("salty.x", False),
+        ("sslclientauth", True),
+        ("alow.everyone.if.no.acl.found", True),
+        ("connection.max.reauth.ms", True),
+        ("Listeners", True),
+        ("acl", True),
+        ("max_connections", True),
+        ("kafka.ssl.client.auth", True),
+        ("ssl-" + "x" * 10_000, True),
+        ("sasl.login.nothing", False),  # for connections that a broker opens
+        ("zookeeper.ssl.keystore.location", False),
+        ("zookeeper.connect", False),
+        ("num.partition", False),
+        ("log.dir", False),
+        ("confluent.metrics.reporter.bootstrap.servers", False),
+        ("x" * 10_000, False),
+        ("", False),
+    ],
+)
+def test_a_misspelled_name_is_recognized(name: str, is_meant: bool) -> None:
+    known = [*FIELDS, *definitions(Resource.BROKER)]
+    assert resembles_protective(name, known) == is_meant
 
 
 @pytest.mark.parametrize(

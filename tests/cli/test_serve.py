@@ -220,6 +220,13 @@ def test_a_broker_that_should_be_protected_gives_strangers_no_response(
         ("listeners=PLAINTEXT://:9092\nsasl.enabled.mechanisms=PLAIN", "sasl.enabled.mechanisms requires a listener"),
         ("ssl.keystore.location=/etc/kafka.jks", "set ssl.certfile and ssl.keyfile to PEM files"),
         ("users=alice:hidden", "set sasl.jaas.config, or use --user"),
+        ("listener=SASL_SSL://:9092", "unknown broker config 'listener' (did you mean 'listeners'?)"),
+        ("listeners.security.protocol.map=PLAINTEXT:SSL", "did you mean 'listener.security.protocol.map'?"),
+        ("authoriser.class.name=hidden", "did you mean 'authorizer.class.name'?"),
+        ("SSL.client.auth=required", "did you mean 'ssl.client.auth'?"),
+        ("ssl_client_auth=required", "did you mean 'ssl.client.auth'?"),
+        ("listeners.name.ssl.ssl.client.auth=required", "unknown broker config 'listeners.name.ssl.ssl.client.auth'"),
+        ("super.user=User:a\nnonsense=1", "server.properties: unknown broker config 'super.user'"),
         ("listeners=A://:1,B://:2\nlistener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT", "cannot be that of 2"),
     ],
 )

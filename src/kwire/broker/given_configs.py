@@ -25,13 +25,13 @@ from typing import Any, NamedTuple
 
 from kwire.broker.config_definitions import ConfigType, Resource, definitions
 from kwire.broker.listeners import CONTROLLER_NAMES, listener_names, parse_listeners
-from kwire.broker.protection import JAAS_CONFIG, asked_of, is_protective, refusal_of
+from kwire.broker.protection import JAAS_CONFIG, asked_of, is_protective, refusal_of, resembles_protective
 from kwire.broker.secret_values import Users
 from kwire.broker.security.jaas import users_of
 from kwire.broker.settings import FIELDS, Settings, parse_value, render
 from kwire.errors import OptionError, did_you_mean
 
-__all__ = ["dotted", "is_known", "parse_settings"]
+__all__ = ["check_misspelled", "dotted", "is_known", "parse_settings"]
 
 log = logging.getLogger("kwire.broker")
 
@@ -71,6 +71,16 @@ def dotted(name: str) -> str:
 def is_known(name: str) -> bool:
     """Return whether a config is Kafka's or this broker's, or may be meant to protect it. name: with dots."""
     return name in FIELDS or name in definitions(Resource.BROKER) or is_protective(name)
+
+
+def check_misspelled(name: str) -> None:
+    """Raise OptionError if an unknown name may be meant for a config that protects the broker."""
+    known = [*FIELDS, *definitions(Resource.BROKER)]
+    if resembles_protective(name, known):
+        raise OptionError(
+            f"unknown broker config {name!r}{did_you_mean(name, known)}, and the broker may be more open without it; "
+            "correct the name or remove it"
+        )
 
 
 def parse_settings(given: Mapping[str, object], host: str = "127.0.0.1", port: int = 0) -> Settings:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from kwire.broker.config_definitions import ConfigType, Resource, definitions
 from kwire.broker.settings import Settings
-from kwire.errors import did_you_mean
+from kwire.errors import MAX_COMPARED, did_you_mean
 
-__all__ = ["JAAS_CONFIG", "Asked", "asked_of", "is_protective", "is_secret", "refusal_of"]
+__all__ = ["JAAS_CONFIG", "Asked", "asked_of", "is_protective", "is_secret", "refusal_of", "resembles_protective"]
 
 JAAS_CONFIG = "sasl.jaas.config"
 MECHANISMS = "sasl.enabled.mechanisms"
@@ -34,6 +34,27 @@ OTHERS = frozenset(
         "max.connections.per.ip.overrides",
     }
 )
+OF_THE_BROKER = frozenset(
+    {
+        "acls",
+        "allow.everyone.if.no.acl.found",
+        "connection.failed.authentication.delay.ms",
+        "connections.max.reauth.ms",
+        "delegation.token.expiry.time.ms",
+        "delegation.token.max.lifetime.ms",
+        "delegation.token.secret.key",
+        "listener.security.protocol.map",
+        "listeners",
+        "max.connections",
+        "max.connections.per.ip",
+        "super.users",
+        "users",
+    }
+)
+"""Configs of Settings that protect the broker and have none of PREFIXES."""
+FIRST_WORDS = ("authorizer", "listener", "principal", "sasl", "security", "ssl")
+LIKE_A_WORD, LIKE_A_NAME = 0.75, 0.8
+"""Least similarity of misspelled names: "sals" is 0.75 like "sasl"; "max.connection" is 0.97 like "max.connections"."""
 NOT_OF_CLIENTS = (
     INTER_BROKER,
     "sasl.client.callback.handler.class",
@@ -67,6 +88,23 @@ OF_LOGIN = frozenset({"users", "sasl_oauthbearer_validator", "connections_max_re
 def is_protective(name: str) -> bool:
     """Return whether a broker could be more open without this config than with it."""
     return not name.startswith(NOT_OF_CLIENTS) and (name.startswith(PREFIXES) or name in OTHERS)
+
+
+def resembles_protective(name: str, known: Iterable[str]) -> bool:
+    """Return whether an unknown name may be meant for a config that protects the broker. known: all known names.
+
+    The first word counts, and the closest of the known names. Case, underscores and hyphens make no difference. Configs
+    of ZooKeeper's client are none of the broker, although they end like those of TLS.
+    """
+    import difflib
+
+    plain = name[:MAX_COMPARED].lower().replace("_", ".").replace("-", ".")
+    if plain.startswith(("zookeeper.", *NOT_OF_CLIENTS)):
+        return False
+    if difflib.get_close_matches(plain.partition(".")[0], FIRST_WORDS, 1, LIKE_A_WORD):
+        return True
+    closest = difflib.get_close_matches(plain, known, 1, LIKE_A_NAME)
+    return any(is_protective(each) or each in OF_THE_BROKER for each in closest)
 
 
 def refusal_of(name: str, text: str, known: Iterable[str]) -> str | None:

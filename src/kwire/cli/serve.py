@@ -247,8 +247,11 @@ def _pairs(texts: list[str]) -> dict[str, str]:
 
 
 def _properties(path: str) -> dict[str, str]:
-    """Return the configs of a properties file that are Kafka's or the broker's, and warn of the others."""
-    from kwire.broker.given_configs import is_known
+    """Return the configs of a properties file that are Kafka's or the broker's, and warn of the others.
+
+    Raises OptionError for a name that may be meant to protect the broker.
+    """
+    from kwire.broker.given_configs import check_misspelled, is_known
     from kwire.storage.checkpoints import parse_properties
 
     try:
@@ -258,6 +261,11 @@ def _properties(path: str) -> dict[str, str]:
     if "users" in given:
         raise OptionError(f"{path}: users is not supported in a file; set sasl.jaas.config, or use --user")
     unknown = [name for name in given if not is_known(name)]
+    for name in unknown:
+        try:
+            check_misspelled(name)
+        except OptionError as error:
+            raise OptionError(f"{path}: {error}") from None
     if unknown:
         terminal.warn(f"{path}: ignored unknown configs: {', '.join(unknown)}")
     return {name: value for name, value in given.items() if name not in unknown}
