@@ -214,6 +214,15 @@ def test_a_config_that_kafka_does_not_read_for_a_mechanism_is_refused() -> None:
         parse_settings({"listener.name.sasl_ssl.plain.ssl.client.auth": "required"})
 
 
+@pytest.mark.parametrize("value", ["", " ", ",", " , "])
+def test_a_broker_without_any_mechanism_is_refused(value: str) -> None:
+    for name in ("sasl.enabled.mechanisms", "listener.name.sasl_plaintext.sasl.enabled.mechanisms"):
+        with pytest.raises(
+            OptionError, match=r"sasl\.enabled\.mechanisms: it is empty, .*at least one of PLAIN, SCRAM"
+        ):
+            Broker(**{name: value}).start()
+
+
 def test_configs_and_users_of_one_of_several_listeners_are_refused() -> None:
     several = {
         "listeners": "IN://127.0.0.1:0,OUT://127.0.0.1:0",

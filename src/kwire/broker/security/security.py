@@ -50,6 +50,11 @@ class Security:
         self._settings, self._clock = settings, node.clock
         names = [name.strip() for name in settings.sasl_enabled_mechanisms.split(",") if name.strip()]
         known = [PLAIN, *SCRAM, OAUTHBEARER]
+        if not names:
+            raise OptionError(
+                "broker config sasl.enabled.mechanisms: it is empty, so nobody could log in; name at least one of "
+                f"{', '.join(known)}, or remove it for the default"
+            )
         if unknown := [name for name in names if name not in known]:
             raise OptionError(
                 f"sasl_enabled_mechanisms: {unknown[0]!r} is not supported; available: {', '.join(known)}"
