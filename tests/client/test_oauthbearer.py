@@ -222,6 +222,30 @@ def test_missing_and_unsupported_configs_are_errors(given: dict[str, str], messa
         token_of(**given)
 
 
+def test_options_of_tls_in_the_login_module_are_refused_and_others_without_effect_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    credentials = 'clientId="kwire" clientSecret="s3:cret" scope=a extension_pool=p'
+    for option in ("ssl.truststore.location", "ssl.protocol"):
+        for url in ("https://x", "file:///t"):
+            jaas = f'{MODULE} {credentials} {option}="hidden";'
+            with pytest.raises(OptionError, match=f"option {option} is not supported, .*SSL_CERT_FILE") as caught:
+                settings(**{ENDPOINT: url, "sasl.jaas.config": jaas})
+            assert "hidden" not in str(caught.value)
+    for url, options, idle in (
+        ("https://x", credentials, ""),
+        ("HTTPS://x", credentials, ""),
+        ("https://x", f"{credentials} client.Id=hidden clientid=hidden", "client.Id, clientid"),
+        ("file:///t", credentials, "clientId, clientSecret, scope"),
+        ("", "unsecuredLoginStringClaim_sub=a unsecuredLoginLifetimeSeconds=60", ""),
+        ("", "unsecuredLoginStringClaim_sub=a unsecuredLoginLifetime=60", "unsecuredLoginLifetime"),
+    ):
+        caplog.clear()
+        settings(**({ENDPOINT: url} if url else {}), **{"sasl.jaas.config": f"{MODULE} {options};"})
+        expected = [f"config 'sasl.jaas.config': options without effect: {idle}"] if idle else []
+        assert caplog.messages == expected
+
+
 def test_kafkas_classes_are_accepted_and_other_mechanisms_ignore_token_configs() -> None:
     handler = "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler"
     retriever = "org.apache.kafka.common.security.oauthbearer.FileJwtRetriever"

@@ -17,6 +17,7 @@ from __future__ import annotations
 import base64
 import importlib
 import json
+import logging
 import os
 import time
 import urllib.parse
@@ -36,6 +37,14 @@ WITHOUT_EXPIRY_S = 60.0
 HANDLERS = frozenset({"OAuthBearerLoginCallbackHandler", "OAuthBearerUnsecuredLoginCallbackHandler"})
 RETRIEVERS = frozenset({"DefaultJwtRetriever", "FileJwtRetriever", "ClientCredentialsJwtRetriever"})
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+CREDENTIALS = frozenset({"clientId", "clientSecret", "scope"})
+"""Options of sasl.jaas.config for a token endpoint."""
+UNSECURED = frozenset({f"unsecuredLogin{name}" for name in ("LifetimeSeconds", "PrincipalClaimName", "ScopeClaimName")})
+BEGINNINGS = (
+    "extension_",
+    *(f"unsecuredLogin{name}_" for name in ("Extension", "ListClaim", "NumberClaim", "StringClaim")),
+)
+LOGGER = logging.getLogger("kwire.client")
 SETTING = "sasl.oauthbearer.token.endpoint.url"
 
 
@@ -120,6 +129,7 @@ def choose_source(configs: OAuthConfigs, jaas: Mapping[str, str]) -> TokenSource
                 f"config '{name}': Java classes cannot be loaded; supported values: {', '.join(sorted(known))}; set "
                 "sasl.oauthbearer.token.callback to use a Python function"
             )
+    check_options(jaas, is_endpoint=(url or "").lower().startswith("http"))
     extensions = {
         name.removeprefix(prefix): value
         for prefix in ("extension_", "unsecuredLoginExtension_")
@@ -175,6 +185,20 @@ def choose_source(configs: OAuthConfigs, jaas: Mapping[str, str]) -> TokenSource
         must_encode=configs.urlencode,
     )
     return TokenSource(endpoint.grant, extensions, is_cached=True)
+
+
+def check_options(jaas: Mapping[str, str], *, is_endpoint: bool) -> None:
+    """Warn of options of a login module that have no effect. Raises OptionError for those of TLS."""
+    for name in jaas:
+        if name.startswith("ssl."):
+            raise OptionError(
+                f"config 'sasl.jaas.config': option {name} is not supported, because the token endpoint is verified "
+                "with the certificates of this machine; set SSL_CERT_FILE in the environment, or "
+                "sasl.oauthbearer.token.callback"
+            )
+    known = UNSECURED | CREDENTIALS if is_endpoint else UNSECURED
+    if idle := [name for name in jaas if name not in known and not name.startswith(BEGINNINGS)]:
+        LOGGER.warning("config 'sasl.jaas.config': options without effect: %s", ", ".join(idle))
 
 
 def from_environment(name: str) -> str:

@@ -381,5 +381,5 @@ def check_sasl(fields: Fields) -> None:
 
 def parse_jaas(text: str) -> dict[str, str]:
     """Parse the options of a login module, name="value" or name=value, without quotes and backslashes."""
-    pairs = re.findall(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))', text)
+    pairs = re.findall(r'([\w.-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))', text)
     return {name: re.sub(r"\\(.)", r"\1", quoted) or plain for name, quoted, plain in pairs}
