@@ -386,3 +386,23 @@ def test_a_missing_segment_is_an_error_or_skipped(
     assert "offsets 100 to 199 are in no segment" in capsys.readouterr().err
     assert run([*command, "--skip-missing"]) == 0
     assert [offset for _, offset in places(tables.read())] == [*range(100), *range(200, 300)]
+    assert "skipped offsets 100 to 199, which are in no segment" in capsys.readouterr().err
+    assert run(["lake", "offsets", *arguments(tables)]) == 1
+    assert "t-0: the table lacks offsets 100 to 199; append them" in capsys.readouterr().err
+    assert run([*command, "--skip-missing", "--fill"]) == 0
+    assert run(["lake", "offsets", *arguments(tables)]) == 1, "it is still in no segment"
+    assert run(["lake", "append", str(make(tmp_path / "whole")), *arguments(tables), "--fill"]) == 0
+    assert [offset for _, offset in places(tables.read())] == list(range(300))
+    assert run(["lake", "offsets", *arguments(tables)]) == 0
+
+
+@pytest.mark.parametrize("commit_bytes", [1, 1 << 30])
+def test_skipped_offsets_are_holes_in_each_commit(tables: Tables, tmp_path: Path, commit_bytes: int) -> None:
+    """Also if partitions share a commit."""
+    lost = [LogDirectory(lose(make(tmp_path / topic, topic=topic)))[topic, 0] for topic in ("a", "b")]
+    done = list(append_logs(tables.open(), lost, layout=LAYOUT, commit_bytes=commit_bytes, skip_missing=True))
+    said = "skipped offsets 100 to 199, which are in no segment"
+    assert [(each.rows, each.problem) for each in done] == [(200, said), (200, said)]
+    table = tables.open()
+    table.refresh()
+    assert table.state().spans == {(topic, 0): ((0, 100), (200, 300)) for topic in ("a", "b")}

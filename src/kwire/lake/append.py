@@ -16,7 +16,7 @@ from kwire.errors import KwireError, LogError, TableError
 from kwire.identifiers import TopicPartition
 from kwire.lake.data_files import FilePlan, write_files
 from kwire.lake.decoding import ValueDecoding
-from kwire.lake.offset_ranges import Spans, holes_of, intersection, text_of, union
+from kwire.lake.offset_ranges import Ranges, Spans, holes_of, intersection, subtract, text_of, union
 from kwire.lake.state import WRITE_AGAIN, Change
 from kwire.lake.table import LakeTable, Layout, check_merge_key
 
@@ -36,8 +36,8 @@ class Appended:
     """What was appended of a partition, or into a hole of it.
 
     offsets: from start_offset to end_offset, exclusive; equal without any. problem: the offsets that the table still
-    lacks: retention deleted them before they were appended, or they are a hole that was not to be filled. None if there
-    are none.
+    lacks: retention deleted them before they were appended, they are in no segment, or they are a hole that was not to
+    be filled. None if there are none.
     """
 
     topic: str
@@ -90,7 +90,10 @@ def append_logs(
 
 @dataclass(slots=True, kw_only=True)
 class _New:
-    """The offsets [start, end) of a log that a table does not have. rows: read so far. lost, notes: problems."""
+    """The offsets [start, end) of a log that a table does not have.
+
+    rows: read so far. lost, notes: problems. skipped: offsets without a segment, which the table still lacks.
+    """
 
     log: ReadableLog
     start: int
@@ -98,6 +101,7 @@ class _New:
     lost: str | None
     rows: int = 0
     notes: list[str] = field(default_factory=list)
+    skipped: list[tuple[int, int]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return self.end - self.start
@@ -107,9 +111,15 @@ class _New:
         """The partition."""
         return self.log.topic, self.log.partition
 
+    def done(self, start: int, end: int) -> Ranges:
+        """Return the offsets of [start, end) that the table has after they were read."""
+        return subtract(((start, end),), union(tuple(self.skipped)))
+
     def appended(self) -> Appended:
         """Return the result."""
-        problems = [self.lost, *self.notes] if self.lost else self.notes
+        problems = [self.lost, *self.notes] if self.lost else list(self.notes)
+        if self.skipped:
+            problems.append(f"skipped offsets {text_of(union(tuple(self.skipped)))}, which are in no segment")
         return Appended(
             topic=self.log.topic,
             partition=self.log.partition,
@@ -157,13 +167,14 @@ class _Appender:
                 self.table.discard(written.files, plan)
         if not is_whole:
             for new in found:
-                new.rows, new.notes = 0, []
+                new.rows, new.notes, new.skipped = 0, [], []
             return False
         spans = Spans()
         for new in found:
-            if len(new):
-                spans[new.key] = union(spans.get(new.key, ()), ((new.start, new.end),))
-        self.table.commit(written.files, Change(id=uuid.uuid4().hex, spans=spans, known={}), plan)
+            if done := new.done(new.start, new.end) if len(new) else ():
+                spans[new.key] = union(spans.get(new.key, ()), done)
+        if spans:
+            self.table.commit(written.files, Change(id=uuid.uuid4().hex, spans=spans, known={}), plan)
         return True
 
     def _append(self, new: _New) -> None:
@@ -174,8 +185,9 @@ class _Appender:
             rows = new.rows
             written = write_files(limited, plan)
             until = limited.next_offset if limited.is_cut else new.end
-            change = Change(id=uuid.uuid4().hex, spans={new.key: ((start, until),)}, known={})
-            self.table.commit(written.files, change, plan)
+            if done := new.done(start, until):
+                change = Change(id=uuid.uuid4().hex, spans={new.key: done}, known={})
+                self.table.commit(written.files, change, plan)
             new.rows, start = rows + written.rows, until
 
     def _prepare(self) -> FilePlan:
@@ -192,6 +204,7 @@ class _Appender:
                 self.decoding,
                 new.notes.append,
                 skip_missing=self.skip_missing,
+                skipped=new.skipped,
             )
             for batch in rows:
                 new.rows += len(batch)
@@ -265,9 +278,10 @@ def read_offsets(
     note: Callable[[str], object],
     *,
     skip_missing: bool = False,
+    skipped: list[tuple[int, int]] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records at offsets [start, end) as rows. note: called with what retention has deleted of them.
-    skip_missing: as of ReadableLog.read.
+    skip_missing, skipped: as of read_pinned.
 
     Raises LogError for a log that is shorter than that, and the errors of logs and values.
     """
@@ -281,7 +295,7 @@ def read_offsets(
         )
     if pinned.start_offset > start:
         note(_lost(start, min(pinned.start_offset, end)))
-    batches: Iterable[pa.RecordBatch] = read_pinned(log, pinned, columns, skip_missing=skip_missing)
+    batches: Iterable[pa.RecordBatch] = read_pinned(log, pinned, columns, skip_missing=skip_missing, skipped=skipped)
     yield from batches if decoding is None else decoding.decode(batches)
 
 

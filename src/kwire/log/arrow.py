@@ -85,12 +85,13 @@ def read_pinned(
     mode: str = "FAILFAST",
     check_crc: bool = True,
     skip_missing: bool = False,
+    skipped: list[tuple[int, int]] | None = None,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     threads: int = 1,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a pinned range. columns: as of read_arrow, or with `_corrupt`; mode: as of read_split.
 
-    skip_missing: as of ReadableLog.read.
+    skip_missing: as of ReadableLog.read. skipped: to add the offsets [from, to) to that are then left out.
     """
     reader = RangeReader(
         columns,
@@ -105,7 +106,9 @@ def read_pinned(
     for run in pinned.runs:
         yield from reader.read_run(run)
         if reader.is_whole:
-            run.check_end(reader.reached, pinned.end_offset, skip_missing=skip_missing)
+            missing = run.check_end(reader.reached, pinned.end_offset, skip_missing=skip_missing)
+            if missing is not None and skipped is not None:
+                skipped.append(missing)
 
 
 class RangeReader:

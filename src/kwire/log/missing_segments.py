@@ -24,11 +24,11 @@ __all__ = ["missing_after"]
 
 def missing_after(
     log: PartitionLog, segment: Segment, reached: int | None, start_offset: int, end_offset: int
-) -> MissingOffsets | None:
-    """Return the error for offsets of [start_offset, end_offset) that are missing after a segment; None without any.
+) -> tuple[tuple[int, int], MissingOffsets] | None:
+    """Return the offsets [from, to) of [start_offset, end_offset) that are missing after a segment, and the error.
 
-    reached: the offset after the last batch of the segment, None to look it up. The error is to be raised, or logged.
-    Raises LogError for files that cannot be read.
+    None without any. reached: the offset after the last batch of the segment, None to look it up. The error is to be
+    raised, or logged. Raises LogError for files that cannot be read.
     """
     if segment.next_base is None or (reached is not None and reached >= segment.next_base):
         return None
@@ -41,7 +41,7 @@ def missing_after(
         f"{offsets} are in no segment: this one ends before them, the next one begins at offset {segment.next_base}; "
         f"copy the missing segment from a replica or a backup, or read on from offset {segment.next_base}"
     )
-    return MissingOffsets(what, segment.url)
+    return (first, end), MissingOffsets(what, segment.url)
 
 
 def _may_be_compacted(log: PartitionLog, segment: Segment) -> bool:

@@ -73,18 +73,21 @@ class Run(NamedTuple):
     aborted: Sequence[AbortedTransaction] = ()
     log: PartitionLog | None = None
 
-    def check_end(self, reached: int | None, end_offset: int, *, skip_missing: bool) -> None:
-        """Raise MissingOffsets if wanted offsets after this run are in no segment; log them with skip_missing.
+    def check_end(self, reached: int | None, end_offset: int, *, skip_missing: bool) -> tuple[int, int] | None:
+        """Raise MissingOffsets if wanted offsets after this run are in no segment; skip_missing: log and return them.
 
         reached: the offset after its last batch, None to look it up. end_offset: of the read.
         """
         if self.log is None:
-            return
+            return None
         missing = missing_after(self.log, self.segment, reached, self.start_offset, end_offset)
-        if missing is not None and not skip_missing:
-            raise missing
-        if missing is not None:
-            logger.warning("%s", missing)
+        if missing is None:
+            return None
+        offsets, error = missing
+        if not skip_missing:
+            raise error
+        logger.warning("%s", error)
+        return offsets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -410,4 +410,4 @@ class SplitReader:
                 split_log(split), segment, self._reader.reached, split.start_offset, split.end_offset
             )
             if missing is not None:
-                raise missing
+                raise missing[1]
