@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from kwire.errors import LogError, Malformed
 from kwire.identifiers import TopicPartition, new_uuid, parse_uuid
@@ -17,12 +18,14 @@ from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.internal_topics.topic_records import new_cluster
 from kwire.log.internal.cluster_metadata import replay_cluster
 from kwire.log.log_directory import LogDirectory
+from kwire.log.partition_log import PartitionLog
+from kwire.log.verify.claims import claims_above
 from kwire.maintenance.accepted_configs import accepted_configs, accepted_records
 from kwire.maintenance.adopt.topic_configs import default_configs
 from kwire.maintenance.cut.points import AtTime, CutPoint
 from kwire.maintenance.cut.survey import Survey
 from kwire.maintenance.pull.manifest import MANIFEST, ClusterEntry, Manifest
-from kwire.storage.checkpoints import CLEANER_OFFSETS, parse_offset_checkpoint
+from kwire.storage.checkpoints import CLEANER_OFFSETS, RECOVERY_POINTS, parse_offset_checkpoint
 
 __all__ = ["DEFAULT_RELEASE", "Source", "assign_replicas", "open_source", "restored_cluster"]
 
@@ -39,7 +42,7 @@ KEPT_KINDS = (
 )
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class Source:
     """A directory to restore. manifest: of a copy. cluster: of its metadata log at the cut, None without one."""
 
@@ -54,6 +57,30 @@ class Source:
         if self.manifest is not None and self.manifest.cluster_id:
             return self.manifest.cluster_id
         return self.directory.meta_properties.get("cluster.id")
+
+    def check_end(self, log: PartitionLog, end: int) -> None:
+        """Raise LogError if a log that is not a copy ended later: an end below its checkpoints has lost records."""
+        key = log.topic, log.partition
+        if self.end_offset(key) is not None:
+            return  # what a copy does not have yet is a warning
+        claims = claims_above(end, log, recovery_point=self.recovery_points.get(key), epochs=log.leader_epochs)
+        if claims:
+            known = ", ".join(each.text for each in claims)
+            what = f"{log.topic}-{log.partition}: the log ends at offset {end}, but {known}: records are lost"
+            remedy = "restore its files, or run kwire log repair, which accepts the loss"
+            raise LogError(f"{what}; {remedy}", log.url)
+
+    @cached_property
+    def recovery_points(self) -> Mapping[TopicPartition, int]:
+        """The offsets up to which a broker had flushed logs."""
+        return self.checkpoint(RECOVERY_POINTS)
+
+    def checkpoint(self, name: str) -> Mapping[TopicPartition, int]:
+        """Return the offsets in one of the directory's checkpoints; an unreadable one counts as empty (F-03)."""
+        try:
+            return parse_offset_checkpoint(self.directory.read_file(name) or b"0\n0\n")
+        except (LogError, Malformed):
+            return {}
 
     def end_offset(self, key: TopicPartition) -> int | None:
         """Return the high watermark up to which a copy has a partition; None if it is not a copy."""
@@ -97,11 +124,7 @@ class Source:
     @property
     def compacted_topics(self) -> set[str]:
         """Names of the topics that a broker's cleaner worked on."""
-        try:
-            found = parse_offset_checkpoint(self.directory.read_file(CLEANER_OFFSETS) or b"0\n0\n")
-        except (LogError, Malformed):
-            return set()  # F-03
-        return {topic for topic, _ in found}
+        return {topic for topic, _ in self.checkpoint(CLEANER_OFFSETS)}
 
     def replica_count(self, key: TopicPartition) -> int:
         """Return the replication factor of a partition."""

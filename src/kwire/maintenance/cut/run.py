@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kwire.errors import LogError, Malformed, OptionError
+from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition, render_uuid
 from kwire.internal_topics.metadata_versions import MetadataRelease
 from kwire.internal_topics.names import GROUPS_TOPIC, METADATA_TOPIC
@@ -30,7 +30,7 @@ from kwire.maintenance.cut.points import AtOffsets, AtTime, CutPoint
 from kwire.maintenance.cut.survey import Survey, survey_log
 from kwire.maintenance.new_directory import name_of, write_clean_checkpoints
 from kwire.maintenance.new_log import NewLog
-from kwire.storage.checkpoints import CLEANER_OFFSETS, parse_offset_checkpoint
+from kwire.storage.checkpoints import CLEANER_OFFSETS
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space
 from kwire.storage.meta_properties import MetaProperties
@@ -154,7 +154,11 @@ def survey_all(source: Source, point: CutPoint, advance: Callable[[int], None]) 
     for key in keys:
         # what is made from responses of admin APIs has the time of the copy
         ours = AtOffsets(offsets={}) if source.is_made(key[0]) else point
-        found[key] = survey_log(directory[key], ours, end_offset=source.end_offset(key), advance=advance)
+        survey = survey_log(directory[key], ours, end_offset=source.end_offset(key), advance=advance)
+        wanted = ours.offsets.get(key) if isinstance(ours, AtOffsets) else None
+        if survey.cut_offset >= survey.source_end and (wanted is None or wanted > survey.source_end):
+            source.check_end(survey.log, survey.source_end)  # what is missing would be below the cut
+        found[key] = survey
     if isinstance(point, AtOffsets):
         for key, offset in point.offsets.items():
             survey = found[key]
@@ -284,10 +288,7 @@ class CutRun:
 
     def cleaned(self) -> dict[TopicPartition, int]:
         """Return the first dirty offsets of the source, up to the cuts."""
-        try:
-            found = parse_offset_checkpoint(self.source.directory.read_file(CLEANER_OFFSETS) or b"0\n0\n")
-        except (LogError, Malformed):
-            return {}  # F-03
+        found = self.source.checkpoint(CLEANER_OFFSETS)
         cuts = {key: survey.cut_offset for key, survey in self.surveys.items() if survey is not None}
         return {key: min(offset, cuts[key]) for key, offset in found.items() if key in cuts}
 
