@@ -217,7 +217,7 @@ main()
         [sys.executable, "-c", program, "log", "ls", str(kafka_logs["modern"] / "data")],
         capture_output=True,
         text=True,
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # shells ignore it in the background
+        preexec_fn=partial(signal.signal, number, signal.SIG_DFL),  # ignored in the background, or below nohup
     )
     at_work = module == "kwire.log"
     expected = (128 + number, f"kwire: {word}\n") if at_work else (-number, "")
