@@ -8,6 +8,7 @@ import socket
 import struct
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ def serve(*arguments: str, **environment: str) -> tuple[subprocess.Popen[str], s
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "KWIRE_KERNELS": "off", **environment},
+        preexec_fn=partial(signal.signal, signal.SIGHUP, signal.SIG_DFL),  # ignored below nohup
     )
     assert process.stdout is not None
     line = process.stdout.readline()

