@@ -46,7 +46,6 @@ EXPORTS = {
     "encode_default_batches": "kwire.records.kernels.encode",
     "encode_messages": "kwire.records.kernels.encode",
     "write_headers": "kwire.records.kernels.encode",
-    "scan_section": "kwire.records.kernels.section_scan",
     "find_header": "kwire.records.kernels.find_batch",
     "hash_keys": "kwire.records.kernels.murmur2",
     "put_key": "kwire.log.cleaner.slots",

@@ -1,4 +1,8 @@
-"""The extension module that `kwire.native.build` makes. Written by tools/generate.py."""
+"""The extension module that `kwire.native.build` makes.
+
+The functions below "Kernels" take numbers and arrays, and run without the GIL: the build makes the table from which
+module.c converts their arguments from these signatures.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -47,6 +51,9 @@ def decode_avro(job: Int64s, /) -> int: ...
 def decode_protobuf(job: Int64s, /) -> int: ...
 def decode_json(job: Int64s, /) -> int: ...
 def encode_avro(job: Int64s, /) -> int: ...
+
+# Kernels
+
 def flatten(
     source: int,
     starts: int,
@@ -84,35 +91,11 @@ def nest(
     filling: int,
     /,
 ) -> int: ...
-def scan_batches(
-    start: int,
-    length: int,
-    position: int,
-    table: WritableInt64Table,
-    /,
-) -> tuple[int, int, int]: ...
-def check_legacy_crcs(
-    start: int,
-    table: WritableInt64Table,
-    rows: int,
-    /,
-) -> None: ...
-def check_default_crcs(
-    start: int,
-    table: WritableInt64Table,
-    rows: int,
-    /,
-) -> None: ...
-def sum_bytes(
-    data: Bytes,
-    /,
-) -> int: ...
-def sum_batches(
-    room: int,
-    table: Int64Table,
-    batches: int,
-    /,
-) -> None: ...
+def scan_batches(start: int, length: int, position: int, table: WritableInt64Table, /) -> tuple[int, int, int]: ...
+def check_legacy_crcs(start: int, table: WritableInt64Table, rows: int, /) -> None: ...
+def check_default_crcs(start: int, table: WritableInt64Table, rows: int, /) -> None: ...
+def sum_bytes(data: Bytes, /) -> int: ...
+def sum_batches(room: int, table: Int64Table, batches: int, /) -> None: ...
 def parse_default_records(
     table: Int64Table,
     first: int,
@@ -123,53 +106,17 @@ def parse_default_records(
     state: WritableInt64s,
     /,
 ) -> int: ...
-def skip_records(
-    at: int,
-    end: int,
-    most: int,
-    most_bytes: int,
-    /,
-) -> tuple[int, int]: ...
+def skip_records(at: int, end: int, most: int, most_bytes: int, /) -> tuple[int, int]: ...
 def locate_records(
-    start: int,
-    end: int,
-    position: int,
-    count: int,
-    header: int,
-    rows: int,
-    /,
+    start: int, end: int, position: int, count: int, header: int, rows: int, /
 ) -> tuple[int, int, int, int]: ...
-def wrapped_value(
-    start: int,
-    end: int,
-    magic: int,
-    /,
-) -> tuple[int, int, int]: ...
-def scan_inner_messages(
-    start: int,
-    end: int,
-    /,
-) -> tuple[int, int, int, int]: ...
-def measure_messages(
-    payload: Bytes,
-    /,
-) -> tuple[int, int, int]: ...
+def wrapped_value(start: int, end: int, magic: int, /) -> tuple[int, int, int]: ...
+def scan_inner_messages(start: int, end: int, /) -> tuple[int, int, int, int]: ...
+def measure_messages(payload: Bytes, /) -> tuple[int, int, int]: ...
 def locate_messages(
-    start: int,
-    end: int,
-    position: int,
-    count: int,
-    header: int,
-    rows: int,
-    /,
+    start: int, end: int, position: int, count: int, header: int, rows: int, /
 ) -> tuple[int, int, int, int]: ...
-def skip_messages(
-    at: int,
-    end: int,
-    most: int,
-    most_bytes: int,
-    /,
-) -> tuple[int, int]: ...
+def skip_messages(at: int, end: int, most: int, most_bytes: int, /) -> tuple[int, int]: ...
 def parse_legacy_messages(
     table: Int64Table,
     first: int,
@@ -221,47 +168,15 @@ def write_headers(
     /,
 ) -> int: ...
 def scan_section(
-    section: Bytes,
-    count: int,
-    base_timestamp: int,
-    /,
+    section: Bytes, count: int, base_timestamp: int, /
 ) -> tuple[int, int, bool, int, int, int, int, bool]: ...
-def find_header(
-    start: int,
-    length: int,
-    position: int,
-    left: int,
-    floor: int,
-    ceiling: int,
-    /,
-) -> int: ...
-def hash_keys(
-    ends: Int32s,
-    data: Bytes,
-    hashes: WritableUInt32s,
-    /,
-) -> int: ...
+def find_header(start: int, length: int, position: int, left: int, floor: int, ceiling: int, /) -> int: ...
+def hash_keys(ends: Int32s, data: Bytes, hashes: WritableUInt32s, /) -> int: ...
 def put_key(
-    slots: WritableUInt64Table,
-    state: WritableInt64s,
-    secret: UInt64s,
-    key: int,
-    key_bytes: int,
-    offset: int,
-    /,
+    slots: WritableUInt64Table, state: WritableInt64s, secret: UInt64s, key: int, key_bytes: int, offset: int, /
 ) -> int: ...
-def get_offset(
-    slots: UInt64Table,
-    secret: UInt64s,
-    key: int,
-    key_bytes: int,
-    /,
-) -> int: ...
-def move_slots(
-    old: UInt64Table,
-    new: WritableUInt64Table,
-    /,
-) -> None: ...
+def get_offset(slots: UInt64Table, secret: UInt64s, key: int, key_bytes: int, /) -> int: ...
+def move_slots(old: UInt64Table, new: WritableUInt64Table, /) -> None: ...
 def map_batches(
     table: Int64Table,
     first: int,
@@ -289,13 +204,7 @@ def weigh_batches(
     outcome: WritableInt64s,
     /,
 ) -> int: ...
-def write_kept(
-    batch: Int64s,
-    keeps: Bytes,
-    delete_horizon_ms: int,
-    room: int,
-    /,
-) -> tuple[int, int, int]: ...
+def write_kept(batch: Int64s, keeps: Bytes, delete_horizon_ms: int, room: int, /) -> tuple[int, int, int]: ...
 def write_batches(
     source: int,
     table: Int64Table,

@@ -12,6 +12,7 @@ A module that was built from the same sources is not built again.
 from __future__ import annotations
 
 import argparse
+import ast
 import hashlib
 import importlib
 import os
@@ -39,7 +40,11 @@ C_FILES = (
     "native.h",
     "messages.h",
     "columns.h",
+    "kernels.h",
+    "cursor.h",
+    "record.h",
     "module.c",
+    "section_scan.c",
     "messages.c",
     "messages_writing.c",
     "codec.c",
@@ -50,6 +55,7 @@ C_FILES = (
     "protobuf_reading.c",
     "json_reading.c",
 )
+SIGNATURES = PACKAGE / "native" / "_kernels.pyi"
 C_SOURCES = tuple(PACKAGE / "native" / name for name in C_FILES)
 GROUPS = tuple(
     tuple(module for module in KERNEL_MODULES if module.startswith(part))
@@ -182,7 +188,7 @@ def sources_digest() -> str:
         if key not in found and path.exists():
             found[key] = path.read_bytes()
             names += re.findall(r"^from (kwire[\w.]*) import", found[key].decode(), re.MULTILINE)
-    found |= {path.name: path.read_bytes() for path in C_SOURCES}
+    found |= {path.name: path.read_bytes() for path in (*C_SOURCES, SIGNATURES)}
     digest = hashlib.sha256("".join(version(name) for name in ("numba", "llvmlite", "ziglang")).encode())
     for key in sorted(found):
         digest.update(key.encode() + found[key])
@@ -213,6 +219,7 @@ def build(folders: Mapping[str, Path], sanitize: bool = False) -> list[Path]:
     ):
         parts = list(pool.map(translate, GROUPS))
         exports = [export for _, exports in parts for export in exports]
+        of_numba = {export.name for export in exports}
         bitcode = [part for part, _ in parts]
         compiled = {
             name: [pool.submit(compile_level, bitcode, target, index) for index in range(len(target.levels))]
@@ -221,7 +228,7 @@ def build(folders: Mapping[str, Path], sanitize: bool = False) -> list[Path]:
         for name, target in stale.items():
             library = link(
                 target,
-                exports_header(exports, target, digest),
+                exports_header(exports, [each for each in kernels() if each.name not in of_numba], target, digest),
                 [each.result() for each in compiled[name]],
                 Path(scratch, name),
                 sanitize,
@@ -272,6 +279,20 @@ def signature(function: Callable[..., object]) -> tuple[list[str], list[str]]:
     returned = types.pop("return")
     results = re.findall(r"int|bool", returned)
     return list(types.values()), results
+
+
+def kernels() -> list[Export]:
+    """Return all kernels: the functions that `_kernels.pyi` declares below "Kernels"."""
+    text = SIGNATURES.read_text(encoding="utf-8").partition("\n# Kernels\n")[2]
+    found = []
+    for each in ast.parse(text).body:
+        if not isinstance(each, ast.FunctionDef) or each.returns is None:
+            raise SyntaxError(f"{SIGNATURES}: expected signatures of functions, got {ast.unparse(each)}")
+        types = [ast.unparse(argument.annotation) for argument in each.args.posonlyargs if argument.annotation]
+        results = re.findall(r"int|bool", ast.unparse(each.returns))
+        kinds = "".join(parameter_kind(name) for name in types)
+        found.append(Export(each.name, kinds, "".join(RESULT_KINDS[kind] for kind in results)))
+    return found
 
 
 def translate(modules: tuple[str, ...]) -> tuple[bytes, list[Export]]:
@@ -424,22 +445,27 @@ def compile_level(bitcode: list[bytes], target: Target, index: int) -> bytes:
     return bytes(machine.emit_object(module))
 
 
-def exports_header(exports: list[Export], target: Target, digest: str) -> str:
-    """Return exports.h for module.c: the table of exports."""
+def exports_header(of_numba: list[Export], of_c: list[Export], target: Target, digest: str) -> str:
+    """Return exports.h for module.c: the table of exports. Kernels in C are the same code at every level."""
+    exports = [*of_numba, *of_c]
     names = [export.name for export in exports]
+    functions = {each.name: [f"kwire_{each.name}_{i}" for i in range(len(target.levels))] for each in of_numba}
+    functions |= {each.name: [f"kwire_{each.name}"] * len(target.levels) for each in of_c}
     levels = range(len(target.levels))
     level_names = "".join(f'"{level.name}", ' for level in target.levels)
     indices = {f"{name.upper()}": names.index(name) for name in ("locate_records", "locate_messages")}
     lines = [f"enum {{ {name} = {value} }};" for name, value in (indices | {"EXPORT_COUNT": len(names)}).items()]
     lines += [f'#define SOURCES "{digest}"', f"static const char *const level_names[] = {{{level_names}0}};"]
-    lines += [f"void kwire_{name}_{i}(const int64_t *, int64_t *);" for name in names for i in levels]
+    lines += [
+        f"void {code}(const int64_t *, int64_t *);" for codes in functions.values() for code in dict.fromkeys(codes)
+    ]
     words = [sum(1 + DIMENSIONS[kind.lower()] for kind in export.parameters) for export in exports]
     arrays = [sum(kind != "i" for kind in export.parameters) for export in exports]
     most = {"WORDS": max(words), "ARRAYS": max(arrays), "RESULTS": max(len(export.results) for export in exports)}
     lines += [f"enum {{ MOST_{name} = {value} }};" for name, value in (most | {"LEVELS": len(levels)}).items()]
     lines.append("static Export exports[] = {")
     for export in exports:
-        code = ", ".join(f"kwire_{export.name}_{i}" for i in levels)
+        code = ", ".join(functions[export.name])
         lines.append(f'    {{"{export.name}", "{export.parameters}", "{export.results}", {{{code}}}}},')
     return "\n".join([*lines, "};", ""])
 
@@ -475,6 +501,15 @@ def locate_header() -> str:
     return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
 
 
+def record_layout_header() -> str:
+    """Return record_layout.h for the kernels of records: faults and limits."""
+    faults = importlib.import_module("kwire.records.faults")
+    constants = {f"FAULT_{fault.name}": int(fault) for fault in faults.Fault}
+    constants["MAX_HEADERS"] = faults.MAX_HEADERS
+    constants["NO_TIMESTAMP"] = importlib.import_module("kwire.records.attributes").NO_TIMESTAMP
+    return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
+
+
 def values_header() -> str:
     """Return values.h for columns.h: operations of plans, faults, the layout of columns and of jobs."""
     rows = importlib.import_module("kwire.wire.value_rows")
@@ -500,6 +535,7 @@ def link(target: Target, header: str, objects: list[bytes], scratch: Path, sanit
     (scratch / "exports.h").write_text(header)
     (scratch / "plan.h").write_text(plan_header())
     (scratch / "locate.h").write_text(locate_header())
+    (scratch / "record_layout.h").write_text(record_layout_header())
     (scratch / "values.h").write_text(values_header())
     inputs = [path.name for path in C_SOURCES if path.suffix == ".c"]
     for index, code in enumerate(objects):
