@@ -502,10 +502,13 @@ def locate_header() -> str:
 
 
 def record_layout_header() -> str:
-    """Return record_layout.h for the kernels of records: faults and limits."""
+    """Return record_layout.h for the kernels of records: faults, limits, the columns of the table of batches."""
     faults = importlib.import_module("kwire.records.faults")
     constants = {f"FAULT_{fault.name}": int(fault) for fault in faults.Fault}
     constants["MAX_HEADERS"] = faults.MAX_HEADERS
+    table = importlib.import_module("kwire.records.kernels.table")
+    constants |= {f"TABLE_{column}": index for index, column in enumerate(table.TABLE)}
+    constants["TABLE_COLUMNS"] = table.COLUMN_COUNT
     constants["NO_TIMESTAMP"] = importlib.import_module("kwire.records.attributes").NO_TIMESTAMP
     return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
 

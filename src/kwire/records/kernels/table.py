@@ -43,22 +43,12 @@ from kwire.wire.kernels.memory import load_big_int16, load_big_int32, load_big_i
 
 __all__ = ["BAD_CODEC", "BAD_CRC", "COLUMN_COUNT", "CUT", "FULL", "UNBELIEVABLE", "WHOLE", "scan_batches"]
 
-(
-    POSITION,
-    SIZE,
-    BASE_OFFSET,
-    LAST_OFFSET,
-    ATTRIBUTES,
-    BASE_TIMESTAMP,
-    MAX_TIMESTAMP,
-    COUNT,
-    MAGIC,
-    PRODUCER_ID,
-    START,
-    END,
-    SHIFT,
-    FAULT,
-) = range(14)
+TABLE = (
+    *("POSITION", "SIZE", "BASE_OFFSET", "LAST_OFFSET", "ATTRIBUTES", "BASE_TIMESTAMP", "MAX_TIMESTAMP", "COUNT"),
+    *("MAGIC", "PRODUCER_ID", "START", "END", "SHIFT", "FAULT"),
+)
+POSITION, SIZE, BASE_OFFSET, LAST_OFFSET, ATTRIBUTES, BASE_TIMESTAMP, MAX_TIMESTAMP, COUNT = range(8)
+MAGIC, PRODUCER_ID, START, END, SHIFT, FAULT = range(8, 14)
 COLUMN_COUNT = 14
 
 WHOLE, CUT, UNBELIEVABLE, FULL = range(4)
