@@ -10,6 +10,7 @@ from kwire.broker.clock import ManualClock
 from kwire.broker.context import Peer, RequestContext
 from kwire.broker.groups import GroupCoordinator
 from kwire.broker.groups.records import GroupRecord
+from kwire.broker.groups.store import GroupStore
 from kwire.broker.settings import Settings
 from kwire.broker.topics import Topic, TopicRegistry
 from kwire.broker.transactions import NO_PRODUCER, ProducerIdAndEpoch
@@ -148,9 +149,8 @@ class Bench:
 
     def start(self) -> GroupCoordinator:
         """Start a coordinator on the current log."""
-        coordinator = GroupCoordinator(
-            self.clock, self.clock.timers, self.settings, self.topics, self.log, self.configs_of
-        )
+        store = GroupStore(self.clock, self.clock.timers, self.settings, self.topics, self.log, self.configs_of)
+        coordinator = GroupCoordinator(store)
         coordinator.start()
         return coordinator
 

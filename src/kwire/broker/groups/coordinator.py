@@ -9,9 +9,8 @@ Source: org.apache.kafka.coordinator.group.GroupCoordinatorService, GroupCoordin
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
-from kwire.broker.clock import Clock, Timers
 from kwire.broker.context import RequestContext
 from kwire.broker.groups import records
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
@@ -22,9 +21,7 @@ from kwire.broker.groups.migration import Migration
 from kwire.broker.groups.offsets import GroupOffsets, group_tombstones, is_empty
 from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.responses import JoinCallback, SyncCallback
-from kwire.broker.groups.store import GroupStore, OffsetsLog
-from kwire.broker.settings import Settings
-from kwire.broker.topics import TopicRegistry
+from kwire.broker.groups.store import GroupStore
 from kwire.errors import BrokerError
 from kwire.internal_topics.group_members import MemberState
 from kwire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
@@ -48,20 +45,12 @@ class GroupCoordinator:
     store: the groups, for handlers that describe them. offsets: for handlers of offsets.
     """
 
-    def __init__(
-        self,
-        clock: Clock,
-        timers: Timers,
-        settings: Settings,
-        topics: TopicRegistry,
-        offsets_log: OffsetsLog,
-        configs_of: Callable[[str], Mapping[str, str]],
-    ) -> None:
-        self.store = GroupStore(clock, timers, settings, topics, offsets_log, configs_of)
-        self.offsets = GroupOffsets(self.store)
-        self.classic = ClassicProtocol(self.store)
-        self.consumers = ConsumerProtocol(self.store)
-        self.migration = Migration(self.store, self.classic.rebalance, self.consumers)
+    def __init__(self, store: GroupStore) -> None:
+        self.store = store
+        self.offsets = GroupOffsets(store)
+        self.classic = ClassicProtocol(store)
+        self.consumers = ConsumerProtocol(store)
+        self.migration = Migration(store, self.classic.rebalance, self.consumers)
 
     # --- starting and stopping ---
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kwire.broker.coordinator_log import read_topic
 from kwire.broker.groups.coordinator import GroupCoordinator
+from kwire.broker.groups.store import GroupStore
 from kwire.broker.topic_creation import create_missing
 from kwire.broker.topics import Topic
 from kwire.broker.transactions.metadata import NO_PRODUCER, ProducerIdAndEpoch
@@ -30,7 +31,7 @@ def open_coordinator(node: Node) -> GroupCoordinator:
 
     The topics' logs must be open. Call `stop()` before they are closed.
     """
-    coordinator = GroupCoordinator(
+    store = GroupStore(
         node.clock,
         node.timers,
         node.settings,
@@ -38,6 +39,7 @@ def open_coordinator(node: Node) -> GroupCoordinator:
         NodeOffsetsLog(node),
         lambda group_id: node.cluster.configs_of(ConfigResource.GROUP, group_id),
     )
+    coordinator = GroupCoordinator(store)
     coordinator.start()
     return coordinator
 
