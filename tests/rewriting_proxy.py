@@ -8,56 +8,32 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from kwire.messages import registry
 from kwire.messages.base import Message
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from tests.tcp_proxy import TcpProxy, shut
 
 __all__ = ["RewritingProxy"]
 
 API_VERSIONS = 18
 
 
-class RewritingProxy:
-    """Forwards connections to `target`. Metadata and DescribeCluster name the proxy as broker.
+class RewritingProxy(TcpProxy):
+    """Forwards connections. Metadata and DescribeCluster name the proxy as broker.
 
     rewrite: response class name -> function that changes the response. brokers: further node ids of Metadata and
     DescribeCluster, with their ports.
     """
 
     def __init__(self, target: tuple[str, int]) -> None:
-        self._target = target
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
-        self.address = f"127.0.0.1:{self.port}"
+        super().__init__(target)
         self.rewrite: dict[str, Callable[[Message], None]] = {}
         self.brokers: dict[int, int] = {}
-        self._sockets: list[socket.socket] = []
 
-    def __enter__(self) -> RewritingProxy:
-        threading.Thread(target=self._accept, daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for each in (self._listener, *self._sockets):
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                broker = socket.create_connection(self._target)
-                self._sockets += [client, broker]
-                sent: deque[tuple[int, int]] = deque()
-                for forward in (self._requests, self._responses):
-                    threading.Thread(target=forward, args=(client, broker, sent), daemon=True).start()
+    def _forward_connection(self, client: socket.socket, server: socket.socket) -> None:
+        sent: deque[tuple[int, int]] = deque()
+        for forward in (self._requests, self._responses):
+            threading.Thread(target=forward, args=(client, server, sent), daemon=True).start()
 
     def _requests(self, client: socket.socket, broker: socket.socket, sent: deque[tuple[int, int]]) -> None:
         with contextlib.suppress(OSError):
@@ -109,10 +85,3 @@ def read_exactly(source: socket.socket, n: int) -> bytes:
             return b""
         data += piece
     return data
-
-
-def shut(*sockets: socket.socket) -> None:
-    """End both directions of connections."""
-    for each in sockets:
-        with contextlib.suppress(OSError):
-            each.shutdown(socket.SHUT_RDWR)

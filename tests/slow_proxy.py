@@ -6,10 +6,9 @@ import contextlib
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING
+from types import TracebackType
 
-if TYPE_CHECKING:
-    from types import TracebackType
+from tests.tcp_proxy import TcpProxy, shut
 
 __all__ = ["SlowProxy"]
 
@@ -17,50 +16,34 @@ CHUNK_BYTES = 1 << 16
 CHECK_S = 0.05
 
 
-class SlowProxy:
-    """Forwards connections to `target`, which is set before the first one.
+class SlowProxy(TcpProxy):
+    """Forwards connections.
 
     left: bytes of responses to forward, of all connections together, before they stop; None without a limit.
     byte_s: seconds before each byte of a response, 0 for all at once.
     """
 
     def __init__(self) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
-        self.address = f"127.0.0.1:{self.port}"
-        self.target = ("", 0)
+        super().__init__()
         self.left: int | None = None
         self.byte_s = 0.0
         self._lock = threading.Lock()
-        self._sockets: list[socket.socket] = []
         self._is_closed = False
-
-    def __enter__(self) -> SlowProxy:
-        threading.Thread(target=self._accept, daemon=True).start()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._is_closed = True
-        for each in (self._listener, *self._sockets):
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
+        super().__exit__(kind, error, trace)
 
     def recover(self) -> None:
         """Forward again, also what open connections were waiting for."""
         self.byte_s, self.left = 0.0, None
 
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                broker = socket.create_connection(self.target)
-                self._sockets += [client, broker]
-                for source, sink in ((client, broker), (broker, client)):
-                    what = {"is_response": source is broker}
-                    threading.Thread(target=self._forward, args=(source, sink), kwargs=what, daemon=True).start()
+    def _forward_connection(self, client: socket.socket, server: socket.socket) -> None:
+        for source, sink in ((client, server), (server, client)):
+            what = {"is_response": source is server}
+            threading.Thread(target=self._forward, args=(source, sink), kwargs=what, daemon=True).start()
 
     def _forward(self, source: socket.socket, sink: socket.socket, *, is_response: bool) -> None:
         with contextlib.suppress(OSError):
@@ -69,9 +52,7 @@ class SlowProxy:
                     n = self._allowed(len(data)) if is_response else len(data)
                     sink.sendall(data[:n])
                     data = data[n:]
-        for each in (source, sink):
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+        shut(source, sink)
 
     def _allowed(self, n: int) -> int:
         """Return how many of n bytes may be forwarded now, after waiting for a moment if none."""

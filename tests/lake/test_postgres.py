@@ -17,6 +17,7 @@ from kwire.errors import TableError
 from kwire.lake import Change, Layout, Mark, open_iceberg, write_files
 from tests.lake import catalog_cases
 from tests.lake.tables import KAFKA, kafka_rows, write
+from tests.tcp_proxy import TcpProxy
 from tests.waiting import until
 
 pytest.importorskip("pyiceberg")
@@ -98,7 +99,7 @@ def test_a_server_killed_during_a_commit(server: Postgres, settings: dict[str, s
 
 
 def test_a_commit_whose_response_is_lost_is_found(server: Postgres, settings: dict[str, str]) -> None:
-    with LosesCommits(server.port) as proxy:
+    with LosesCommits(("127.0.0.1", server.port)) as proxy:
         table: Any = open_iceberg(
             "sales.orders", {**settings, "uri": settings["uri"].replace(f":{server.port}/", f":{proxy.port}/")}
         )
@@ -131,31 +132,15 @@ def test_wrong_settings_are_named(server: Postgres, uri: dict[str, Any], message
     assert "hunter2" not in str(error.value)
 
 
-class LosesCommits:
+class LosesCommits(TcpProxy):
     """A proxy of a server. is_armed: the next commit is executed, and its connection is closed before the response."""
 
-    def __init__(self, target: int) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._target, self.is_armed = target, False
-        self.port: int = self._listener.getsockname()[1]
+    is_armed = False
 
-    def __enter__(self) -> LosesCommits:
-        threading.Thread(target=self._accept, daemon=True).start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._listener.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            server = socket.create_connection(("127.0.0.1", self._target))
-            committed = threading.Event()
-            for source, target in ((client, server), (server, client)):
-                threading.Thread(target=self._copy, args=(source, target, committed), daemon=True).start()
+    def _forward_connection(self, client: socket.socket, server: socket.socket) -> None:
+        committed = threading.Event()
+        for source, target in ((client, server), (server, client)):
+            threading.Thread(target=self._copy, args=(source, target, committed), daemon=True).start()
 
     def _copy(self, source: socket.socket, target: socket.socket, committed: threading.Event) -> None:
         with source:
