@@ -34,14 +34,16 @@ def test_a_second_process_is_rejected_until_the_first_ends(tmp_path: Path) -> No
 
 
 def test_a_second_lock_in_the_same_process_is_rejected(tmp_path: Path) -> None:
-    first = DirectoryLock(str(tmp_path))
-    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
-    for path in (tmp_path, tmp_path / "link"):
+    data = tmp_path / "data"
+    data.mkdir()
+    first = DirectoryLock(str(data))
+    (tmp_path / "link").symlink_to(data, target_is_directory=True)
+    for path in (data, tmp_path / "link"):
         with pytest.raises(LogError, match="already open in this process"):
             DirectoryLock(str(path))
     first.release()
     first.release()
-    DirectoryLock(str(tmp_path)).release()
+    DirectoryLock(str(data)).release()
 
 
 def test_a_directory_that_cannot_be_locked_is_an_error(tmp_path: Path) -> None:

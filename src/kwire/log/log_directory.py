@@ -30,6 +30,7 @@ from kwire.storage.checkpoints import (
     parse_offset_checkpoint,
     parse_properties,
 )
+from kwire.storage.links import explain_shared, linked_twice
 from kwire.storage.open_store import open_store
 from kwire.storage.store import Entry, Store, parent_of
 
@@ -59,6 +60,7 @@ class LogDirectory(LogSource[PartitionLog]):
     to see newer topics and segments.
 
     url: of the directory, absolute. ignored: directories that are not logs and unreadable checkpoints, with reasons.
+    shared: names of partition directories that are links to another directory here, with its path.
     """
 
     def __init__(
@@ -67,16 +69,19 @@ class LogDirectory(LogSource[PartitionLog]):
         *,
         opener: OpenStore = open_store,
         may_be_empty: bool = False,
+        may_share: bool = False,
         **storage_options: Any,
     ) -> None:
         """path: a local path, or a URL for fsspec with storage_options. opener: StoreCache.open caches remote stores.
 
-        may_be_empty: accept the directory of a broker that has no topics yet.
+        may_be_empty: accept the directory of a broker that has no topics yet. may_share: accept partition directories
+        that are links to another one here, which verification reports.
         Raises LogError if path does not exist, cannot be read, or contains no logs.
         """
         self.storage_options = storage_options
-        self._open_store = opener
+        self._open_store, self._may_share = opener, may_share
         self.ignored: list[Ignored] = []
+        self.shared: dict[str, str] = {}
         text = os.fspath(path)
         store = opener(text, storage_options)
         only: int | None = None
@@ -99,7 +104,7 @@ class LogDirectory(LogSource[PartitionLog]):
 
     def reopened(self) -> LogDirectory:
         """Return the same directory with a new listing."""
-        return LogDirectory(self.url, opener=self._open_store, **self.storage_options)
+        return LogDirectory(self.url, opener=self._open_store, may_share=self._may_share, **self.storage_options)
 
     # ---- the directory's own files
 
@@ -169,7 +174,20 @@ class LogDirectory(LogSource[PartitionLog]):
                 self.ignored.append(Ignored(name=entry.name, reason=explain_directory(entry.name)))
                 continue
             found[key] = _partition_log(store, entry.name, key, checkpoints)
+        self._find_shared(store, entries)
         return dict(sorted(found.items()))
+
+    def _find_shared(self, store: Store, entries: list[Entry]) -> None:
+        """Find the partition directories that are links to another directory here. Raises LogError."""
+        if not any(each.is_link and each.is_directory for each in entries):
+            return
+        for path, other in linked_twice([store.url]).items():
+            name = os.path.basename(path)
+            if parse_partition_directory(name) is None:
+                continue  # is ignored anyway
+            if not self._may_share:
+                raise LogError(explain_shared(other), path)
+            self.shared[name] = other
 
     def _one_partition(self, store: Store, only: int | None) -> dict[TopicPartition, PartitionLog]:
         """Open a partition's own directory; its checkpoints, if they exist, are in the parent."""

@@ -26,7 +26,7 @@ from kwire.storage.directory_lock import LOCK_FILE, DirectoryLock
 from kwire.storage.driver_errors import cause
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space
-from kwire.storage.outside_links import refuse_outside_links
+from kwire.storage.links import refuse_links
 from kwire.storage.staged_directory import StagedDirectory, remove_tree
 from kwire.storage.store import LocalStore, Store, StoredFile
 from kwire.target_paths import path_inside
@@ -285,7 +285,7 @@ def repair_in_place(plan: Plan, *, file_system: FileSystem | None = None, advanc
         if os.path.islink(each.log.url):
             raise LogError("a symbolic link; repair the directory it points to", each.log.url)
     if root != place and not _is_log_directory(files, root):
-        refuse_outside_links(place)
+        refuse_links(place)
         return _in_place(plan, files, root, advance)  # a single partition directory, not in a log directory
     lock = DirectoryLock(root)
     try:

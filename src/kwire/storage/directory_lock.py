@@ -16,7 +16,7 @@ import sys
 
 from kwire.errors import DirectoryInUse, LogError
 from kwire.storage.driver_errors import cause
-from kwire.storage.outside_links import refuse_outside_links
+from kwire.storage.links import refuse_links
 
 __all__ = ["DirectoryLock", "is_held"]
 
@@ -54,7 +54,7 @@ class DirectoryLock:
                 file,
             ) from error
         try:
-            refuse_outside_links(self.path)
+            refuse_links(self.path)
         except LogError:
             os.close(self._fd)
             raise

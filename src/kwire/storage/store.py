@@ -31,6 +31,7 @@ class Entry(NamedTuple):
 
     size_bytes: 0 for directories. modified_ms: modification time in ms since the epoch; None for object stores, which
     record the upload time only. version: changes with the object's content; None where the store has no versions.
+    is_link: whether it is a symbolic link, of a local store.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Entry(NamedTuple):
     size_bytes: int = 0
     modified_ms: int | None = None
     version: str | None = None
+    is_link: bool = False
 
 
 Listing = dict[str, list[Entry]]  # by directory, "" for the root
@@ -162,6 +164,7 @@ class LocalStore(Store):
                             is_directory=directory,
                             size_bytes=0 if directory else stat.st_size,
                             modified_ms=stat.st_mtime_ns // 1_000_000,
+                            is_link=name.is_symlink(),
                         )
                     )
         except OSError as error:

@@ -38,14 +38,16 @@ def check_path(path: str) -> None:
         raise OptionError(f"{path}: no such file or directory")
 
 
-def open_logs(path: str, config: Sequence[str] | None = None, config_file: str | None = None) -> LogSource[ReadableLog]:
+def open_logs(
+    path: str, config: Sequence[str] | None = None, config_file: str | None = None, *, may_share: bool = False
+) -> LogSource[ReadableLog]:
     """Open the logs at a path or URL, also of a cluster with the client configs of -c and --config-file.
 
-    Raises OptionError where there are none, for a wrong config, and for configs without a cluster; BrokerError,
-    ConnectionFailed.
+    may_share: see LogDirectory. Raises OptionError where there are none, for a wrong config, and for configs without a
+    cluster; BrokerError, ConnectionFailed.
     """
     settings = client_configs(path, config, config_file)
-    opened = open_cluster(path, settings) if is_cluster(path) else open_directory(path)
+    opened = open_cluster(path, settings) if is_cluster(path) else open_directory(path, may_share=may_share)
     return cast("LogSource[ReadableLog]", opened)
 
 
@@ -56,15 +58,18 @@ def open_cluster(path: str, settings: Mapping[str, object]) -> ClusterLogs:
     return ClusterLogs(path, **settings)
 
 
-def open_directory(path: str) -> LogDirectory:
-    """Open the log directory at a path or URL. Raises OptionError where there is none, and for a cluster."""
+def open_directory(path: str, *, may_share: bool = False) -> LogDirectory:
+    """Open the log directory at a path or URL. may_share: see LogDirectory.
+
+    Raises OptionError where there is none, and for a cluster.
+    """
     check_path(path)
     if is_cluster(path):
         raise OptionError(f"{path}: a cluster; this command needs a log directory")
     from kwire.log import LogDirectory
 
     try:
-        return LogDirectory(path)
+        return LogDirectory(path, may_share=may_share)
     except LogError as error:
         raise OptionError(str(error)) from error
 

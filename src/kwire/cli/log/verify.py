@@ -83,7 +83,7 @@ def verify(
     """
     settings, none = (config, config_file), (None, None)
     is_for_path = against is None or is_cluster(path)
-    source, original = open_logs(path, *(settings if is_for_path else none)), None
+    source, original = open_logs(path, *(settings if is_for_path else none), may_share=True), None
     if against is not None:
         original = open_logs(against, *(none if is_for_path and not is_cluster(against) else settings))
     logs = selected(source, Selection.parse(topic, partition))

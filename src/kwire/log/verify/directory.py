@@ -242,6 +242,7 @@ class _Root:
         self._partitions_without_directory()
         self._cleaner_offsets()
         self._topic_ids()
+        self._shared_directories()
         self._directories()
         if BOOTSTRAP in self.root.names:
             self.found += verify_metadata_snapshot(self.root.store, BOOTSTRAP)
@@ -351,6 +352,13 @@ class _Root:
                 effect = "partitions whose id differs from the metadata log are stray and stay offline"
                 hint = "find the topic id with kwire cluster; a partition with another id belongs to a deleted topic"
                 self.report(f"{topic}-*", Kind.METADATA, what, Severity.STOPS_CONSUMERS, effect, hint)
+
+    def _shared_directories(self) -> None:
+        for name, other in self.directory.shared.items():
+            effect = "a broker appends the records of both to the same files, where each damages those of the other"
+            hint = "remove the link; a partition that has to exist needs a directory of its own"
+            what = f"a symbolic link to {other}: two directories with the same files"
+            self.report(name, Kind.LEFTOVER, what, Severity.LOSES_RECORDS, effect, hint)
 
     def _directories(self) -> None:
         for each in self.directory.ignored:

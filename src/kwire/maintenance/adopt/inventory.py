@@ -27,6 +27,7 @@ from kwire.storage.checkpoints import (
 )
 from kwire.storage.directory_lock import is_held
 from kwire.storage.file_system import FileSystem
+from kwire.storage.links import refuse_outside_links
 from kwire.storage.meta_properties import MetaProperties
 from kwire.storage.open_store import open_store
 
@@ -113,7 +114,7 @@ def find_directory(
         raise OptionError(f"{path}: {what}")
     path = os.path.abspath(path)
     try:
-        logs = LogDirectory(path, may_be_empty=True)
+        logs = LogDirectory(path, may_be_empty=True, may_share=True)
     except LogError as error:
         raise OptionError(str(error)) from error
     if any(not log.directory for log in logs.values()):
@@ -122,6 +123,10 @@ def find_directory(
     found = FoundDirectory(path=path, properties=properties, is_current=is_current)
     if is_held(path):
         found.problems.append(f"{path}: in use by a process, such as a Kafka broker; stop it first")
+    try:
+        refuse_outside_links(path)
+    except LogError as error:
+        found.problems.append(str(error))
     partitions = dict(logs)
     for ignored in logs.ignored:
         stray = stray_log(path, ignored.name) if strays else None

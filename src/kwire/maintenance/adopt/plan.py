@@ -28,6 +28,7 @@ from kwire.maintenance.adopt.remains import Remains, newest_remains, read_remain
 from kwire.maintenance.adopt.replicas import AdoptedPartition, place_partition, place_without_log
 from kwire.maintenance.adopt.topic_configs import configs_of_copies, default_configs, features_of_copies
 from kwire.maintenance.cluster_metadata import FIRST_LEADER_EPOCH
+from kwire.storage.links import explain_shared, linked_twice
 from kwire.storage.meta_properties import MetaProperties
 from kwire.storage.staged_directory import check_target
 
@@ -233,6 +234,8 @@ def check_identities(
             if each.node_id in metadata:
                 problems.append(f"{each.path}: node {each.node_id} has a metadata log in {metadata[each.node_id]} too")
             metadata[each.node_id] = each.path
+    shared = linked_twice(each.path for each in directories)
+    problems += [f"{path}: {explain_shared(other)}" for path, other in shared.items()]
     if len(ids) > 1:
         named = ", ".join(f"{cluster} ({path})" for cluster, path in ids.items())
         raise OptionError(f"directories of different clusters: {named}; adopt those of one cluster")

@@ -115,7 +115,8 @@ def verify(
     from kwire.log.verify.directory import verify_root
 
     options = dict(storage or {})
-    directories = [LogDirectory(url, **options) for each in as_list(path) for url in expand_glob(each, options)]
+    urls = [url for each in as_list(path) for url in expand_glob(each, options)]
+    directories = [LogDirectory(url, may_share=True, **options) for url in urls]
     logs = {key: log for directory in directories for key, log in directory.items()}
     selected = select_logs(logs, topics, partitions)
     parts = [_part(directory, selected) for directory in directories]
