@@ -34,6 +34,7 @@ class Checker:
 
     def __init__(self, schema: JsonSchema) -> None:
         from jsonschema import validators
+        from jsonschema_specifications import REGISTRY
         from referencing import Registry, Resource
         from referencing.exceptions import NoSuchResource
         from referencing.jsonschema import DRAFT7
@@ -48,9 +49,11 @@ class Checker:
         by_url = {urljoin(own_id, name): each for name, each in documents.items()}
 
         def retrieve(url: str) -> Any:
-            if url not in by_url:
-                raise NoSuchResource(ref=url)  # type: ignore[call-arg]  # a class of attrs
-            return by_url[url]
+            if url in by_url:
+                return by_url[url]
+            if url in REGISTRY:
+                return REGISTRY[url]
+            raise NoSuchResource(ref=url)  # type: ignore[call-arg]  # a class of attrs
 
         kind = validators.validator_for(schema.document, validators.Draft7Validator)
         every = [schema.document, *schema.references.values()]

@@ -29,6 +29,8 @@ MAX_DEPTH = 100
 MAX_REFERENCES = 100
 DATA_KEYWORDS = ("enum", "const", "default", "examples")
 """Those whose contents are values, not schemas."""
+OLD_DIALECTS = tuple(f"http://json-schema.org/draft-0{number}/schema" for number in (3, 4))
+"""Those in which `$id` is `id`."""
 SIMPLE = {"boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64(), "string": pa.string()}
 
 
@@ -119,6 +121,8 @@ class _Builder:
 
     def _add_places(self, document: Any, url: str) -> None:
         """Remember where the URLs of `$id` and `$anchor` lead, and what references inside are relative to."""
+        dialect = document.get("$schema") if isinstance(document, Mapping) else None
+        id_keyword = "id" if str(dialect).rstrip("#") in OLD_DIALECTS else "$id"
         pending = [(document, url)]
         while pending:
             value, base = pending.pop()
@@ -126,8 +130,8 @@ class _Builder:
                 pending += [(each, base) for each in value]
             if not isinstance(value, Mapping):
                 continue
-            own = value.get("$id")
-            if isinstance(own, str) and own.startswith("#"):  # an anchor of drafts 6 and 7
+            own = value.get(id_keyword)
+            if isinstance(own, str) and own.startswith("#"):  # an anchor of drafts 4 to 7
                 self.places.setdefault(base + own, (value, base))
             elif isinstance(own, str):
                 base = self.bases[id(value)] = _url(base, own)
@@ -191,14 +195,14 @@ class _Builder:
         url = _url(base, name) if name else base
         where = f"#{fragment}" if fragment and not fragment.startswith("/") else ""
         candidates = (f"{url}{where}", f"{name}{where}") if name else (f"{url}{where}",)
-        found = next((self.places[each] for each in candidates if each in self.places), None)
+        found = next((self.places[each] for each in candidates if each in self.places), None) or _dialect(url)
         if found is None:
             missing = "nothing is there" if where or not name else "no reference has this name"
             raise InvalidSchema(f"$ref '{reference}': {missing}")
         if where:
             return found
         document, base = found
-        for step in filter(None, unquote(fragment).split("/")):
+        for step in unquote(fragment).split("/")[1:]:
             key = step.replace("~1", "/").replace("~0", "~")
             if isinstance(document, Mapping) and key in document:
                 document = document[key]
@@ -235,6 +239,13 @@ class _Builder:
             merged |= {name: each for name, each in part.items() if name != "properties"}
         merged["properties"] = {name: each for part, _ in parts for name, each in _properties(part)}
         return merged
+
+
+def _dialect(url: str) -> tuple[Any, str] | None:
+    """Return the schema of a dialect of JSON Schema, to which every schema may refer, and its URL."""
+    from jsonschema_specifications import REGISTRY
+
+    return (REGISTRY[url].contents, url) if url in REGISTRY else None
 
 
 def _url(base: str, relative: str) -> str:
