@@ -13,8 +13,8 @@ from tests.waiting import HANG_S
 
 from kwire import native
 from kwire.native.build import sources_digest
+from kwire.records import batch_table as t
 from kwire.records.attributes import TimestampType
-from kwire.records.kernels import table as t
 
 LEVELS = [level for level in ("x86-64-v2", "x86-64-v3") if native.LEVEL and level <= native.LEVEL]
 
@@ -95,7 +95,7 @@ def test_arguments_are_checked() -> None:
 READ_ONLY = """
 import numpy as np
 from kwire import native
-from kwire.records.kernels import table as t
+from kwire.records import batch_table as t
 
 table = np.zeros((4, t.COLUMN_COUNT), np.int64)
 hashes, ends = np.zeros(1, np.uint32), np.array([0, 1], np.int32)

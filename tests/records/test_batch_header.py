@@ -8,6 +8,7 @@ import pytest
 from kwire import native
 from kwire.errors import CorruptBatch
 from kwire.records import Record, TimestampType, write_batch
+from kwire.records import batch_table as t
 from kwire.records.attributes import CONTROL_FLAG, TRANSACTIONAL_FLAG
 from kwire.records.batch_header import (
     DEFAULT_HEADER,
@@ -21,7 +22,6 @@ from kwire.records.batch_header import (
     header_fault,
     parse_header,
 )
-from kwire.records.kernels import table as t
 
 OFFSET, EPOCH, DELTA, BASE_MS, MAX_MS, PRODUCER, PRODUCER_EPOCH, SEQUENCE, COUNT = range(1001, 1010)
 ATTRIBUTES = TRANSACTIONAL_FLAG | CONTROL_FLAG | 3

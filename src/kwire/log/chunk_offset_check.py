@@ -13,7 +13,7 @@ from kwire import native
 from kwire.errors import CorruptBatch
 from kwire.log.offset_checks import offset_limit, outside_segment, overlapping
 from kwire.log.segment import Segment
-from kwire.records.kernels import table as t
+from kwire.records import batch_table as t
 
 TABLE_ROWS = 4096
 

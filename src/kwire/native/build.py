@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from kwire.native import EXPORTS, WRITABLE
+from kwire.native.c_headers import headers
 
 __all__ = ["TARGETS", "Target", "build", "folder_of", "host_target", "sources_digest"]
 
@@ -43,6 +44,7 @@ C_FILES = (
     "kernels.h",
     "cursor.h",
     "record.h",
+    "message.h",
     "module.c",
     "section_scan.c",
     "messages.c",
@@ -176,12 +178,11 @@ def folder_of(name: str) -> Path:
 
 
 def sources_digest() -> str:
-    """Hash the sources of the kernels and of every module of kwire that they import, and what compiles them."""
+    """Hash the sources, all modules of kwire that those of numba import, generated headers, and what compiles them."""
     from importlib.metadata import version
 
     found: dict[str, bytes] = {}
     names = [*KERNEL_MODULES, "kwire.wire.kernels.intrinsics", "kwire.native.build"]
-    names += [f"kwire.wire.{format}_rows" for format in ("value", "protobuf", "json")]
     while names:
         path = PACKAGE.joinpath(*names.pop().split(".")[1:]).with_suffix(".py")
         key = str(path.relative_to(PACKAGE))
@@ -189,6 +190,7 @@ def sources_digest() -> str:
             found[key] = path.read_bytes()
             names += re.findall(r"^from (kwire[\w.]*) import", found[key].decode(), re.MULTILINE)
     found |= {path.name: path.read_bytes() for path in (*C_SOURCES, SIGNATURES)}
+    found |= {name: text.encode() for name, text in headers().items()}
     digest = hashlib.sha256("".join(version(name) for name in ("numba", "llvmlite", "ziglang")).encode())
     for key in sorted(found):
         digest.update(key.encode() + found[key])
@@ -470,76 +472,14 @@ def exports_header(of_numba: list[Export], of_c: list[Export], target: Target, d
     return "\n".join([*lines, "};", ""])
 
 
-PLAN_NAMES = {
-    "kwire.plan.kernels.operands": ("MAX_FRAMES", "UUID_BYTES"),
-    "kwire.plan.rows": (
-        *("COMPACT", "MAY_BE_NULL", "LIVE", "ELSEWHERE", "LACKING"),
-        *("MAX_CODES", "MAX_STRING_BYTES", "MAX_TAG"),
-    ),
-    "kwire.wire.kernels.varints": ("VARINT_BYTES", "VARLONG_BYTES"),
-}
-
-
-def plan_header() -> str:
-    """Return plan.h for messages.c and messages_writing.c: operations, codes, flags and limits of plans."""
-    rows = importlib.import_module("kwire.plan.rows")
-    constants = {name: i for i, name in enumerate(rows.OPERATIONS)}
-    constants |= {name.upper(): code for name, code in (rows.CODES | rows.PACKED).items()}
-    for module, names in PLAN_NAMES.items():
-        constants |= {name: getattr(importlib.import_module(module), name) for name in names}
-    return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
-
-
-def locate_header() -> str:
-    """Return locate.h for records.c: limits, the columns of what kernels find of records, the state of a batch."""
-    locate = importlib.import_module("kwire.records.kernels.locate")
-    constants = {name: getattr(locate, name) for name in ("MOST_RECORDS", "HEADER_FIELDS")}
-    constants |= {f"ROW_{column}": getattr(locate, column) for column in locate.ROW}
-    states = importlib.import_module("kwire.records.builder").STATE
-    constants |= {f"STATE_{name}": index for index, name in enumerate(states)}
-    constants["LARGEST_RECORD"] = importlib.import_module("kwire.records.batch_header").LARGEST_RECORD
-    return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
-
-
-def record_layout_header() -> str:
-    """Return record_layout.h for the kernels of records: faults, limits, the columns of the table of batches."""
-    faults = importlib.import_module("kwire.records.faults")
-    constants = {f"FAULT_{fault.name}": int(fault) for fault in faults.Fault}
-    constants["MAX_HEADERS"] = faults.MAX_HEADERS
-    table = importlib.import_module("kwire.records.kernels.table")
-    constants |= {f"TABLE_{column}": index for index, column in enumerate(table.TABLE)}
-    constants["TABLE_COLUMNS"] = table.COLUMN_COUNT
-    constants["NO_TIMESTAMP"] = importlib.import_module("kwire.records.attributes").NO_TIMESTAMP
-    return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
-
-
-def values_header() -> str:
-    """Return values.h for columns.h: operations of plans, faults, the layout of columns and of jobs."""
-    rows = importlib.import_module("kwire.wire.value_rows")
-    lists = {"OP_": rows.OPERATIONS, "NUMBER_": rows.NUMBERS, "KIND_": rows.KINDS, "COLUMN_": rows.COLUMN}
-    messages = importlib.import_module("kwire.wire.protobuf_rows")
-    json = importlib.import_module("kwire.wire.json_rows")
-    lists |= {"PB_": messages.OPERATIONS, "FIELD_": messages.FIELD, "JSON_": json.OPERATIONS, "VALUE_": json.VALUE}
-    lists |= {"JOB_": rows.JOB, "STATUS_": rows.STATUSES, "FAULT_": rows.FAULTS}
-    constants = {f"{prefix}{name}": index for prefix, names in lists.items() for index, name in enumerate(names)}
-    for listed in (rows.WRITE_OPERATIONS, rows.SOURCE, rows.WRITE_JOB, rows.WRITE_FAULTS):
-        constants |= {name: index for index, name in enumerate(listed)}
-    constants |= {name: getattr(rows, name) for name in ("ROW_WORDS", "COLUMN_WORDS", "MAX_DEPTH", "SPARE_ITEMS")}
-    constants |= {"JOB_WORDS": len(rows.JOB), "WRITE_JOB_WORDS": len(rows.WRITE_JOB), "SOURCE_WORDS": len(rows.SOURCE)}
-    constants |= {"MAX_OFFSET": rows.MAX_OFFSET, "NO_COLUMN": rows.NO_COLUMN, "MAX_NESTED": messages.MAX_NESTED}
-    return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
-
-
 def link(target: Target, header: str, objects: list[bytes], scratch: Path, sanitize: bool) -> bytes:
     """Compile the C sources, and link them with the code of every level. Raises CalledProcessError."""
     scratch.mkdir()
     for path in C_SOURCES:
         (scratch / path.name).write_bytes(path.read_bytes())
     (scratch / "exports.h").write_text(header)
-    (scratch / "plan.h").write_text(plan_header())
-    (scratch / "locate.h").write_text(locate_header())
-    (scratch / "record_layout.h").write_text(record_layout_header())
-    (scratch / "values.h").write_text(values_header())
+    for name, text in headers().items():
+        (scratch / name).write_text(text)
     inputs = [path.name for path in C_SOURCES if path.suffix == ".c"]
     for index, code in enumerate(objects):
         inputs.append(f"level{index}.o")

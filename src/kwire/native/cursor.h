@@ -107,3 +107,22 @@ static inline uint8_t *put_varint(uint8_t *at, int64_t value) { return put_uvari
 
 /* Numbers of sums wrap, as those of Java do. */
 static inline int64_t wrapping_sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+
+/* Copying */
+
+enum {
+    WIDE = 32,               /* bytes that copy_wide may write beyond the end of its output */
+    LONGEST_WIDE_COPY = 512, /* beyond it memcpy wins (measured, 100 B to 1 KB values) */
+};
+
+/* Copy `size` bytes to a target that has WIDE more; nothing at or after source_end is read. */
+static inline void copy_wide(uint8_t *target, const uint8_t *source, int64_t size, const uint8_t *source_end) {
+    if (size <= LONGEST_WIDE_COPY && size + WIDE <= source_end - source) {
+        for (int64_t done = 0; done < size; done += WIDE) memcpy(target + done, source + done, WIDE);
+    } else if (size) {
+        memcpy(target, source, (size_t)size);
+    }
+}
+
+/* Null: clear a bit of an Arrow validity bitmap. */
+static inline void clear_bit(uint8_t *bitmap, int64_t index) { bitmap[index >> 3] &= (uint8_t)~(1 << (index & 7)); }

@@ -6,6 +6,7 @@
  */
 #include "native.h"
 #include "locate.h"
+#include "record_layout.h"
 
 enum { RECORD_FIELDS = 8, TIMESTAMP_TYPES = 3, KNOWN_KEYS = 8 };
 enum { R_OFFSET, R_TIMESTAMP, R_TIMESTAMP_TYPE, R_KEY, R_VALUE, R_HEADERS, R_SEQUENCE, R_LEADER_EPOCH };

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kwire import native
+from kwire.records import batch_table as t
 from kwire.records.batch_header import ATTRIBUTES_POSITION, CRC, CRC_POSITION, write_crc
-from kwire.records.kernels import table as t
 from kwire.wire.checksum import crc32c
 
 __all__ = ["mark_wrong_crcs", "write_crcs"]

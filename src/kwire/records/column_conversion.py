@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from kwire import native
 from kwire.errors import CorruptBatch, EncodeError
+from kwire.records import batch_table as t
 from kwire.records.attributes import (
     CODEC_MASK,
     CONTROL_FLAG,
@@ -31,7 +32,6 @@ from kwire.records.column_writer import ColumnWriter
 from kwire.records.columns import ColumnReader
 from kwire.records.compressor import KAFKA_LEVELS
 from kwire.records.default_writer import MAX_INT32
-from kwire.records.kernels import table as t
 from kwire.records.legacy_writer import message_bytes
 
 __all__ = ["ConvertedRun", "HeaderTable", "convert_span", "spans_to_convert"]

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from kwire import native
 from kwire.errors import CorruptBatch, Malformed
+from kwire.records import batch_table as t
 from kwire.records.arrow_columns import ArrowColumns, ConstantColumns
 from kwire.records.attributes import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG, Compression
 from kwire.records.batch import Batch, too_large, unknown_codec, wrong_crc
@@ -21,7 +22,6 @@ from kwire.records.compression import RoomExhausted, expand_into, largest_room
 from kwire.records.default_batch import SMALLEST_RECORD_BYTES
 from kwire.records.faults import Fault
 from kwire.records.kernels import output as o
-from kwire.records.kernels import table as t
 from kwire.records.legacy_batch import no_zstd
 from kwire.records.record_set import read_batches
 from kwire.records.wrapping import to_int64

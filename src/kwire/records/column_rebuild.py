@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from kwire.errors import CorruptBatch, EncodeError
+from kwire.records import batch_table as t
 from kwire.records.append_settings import AppendSettings
 from kwire.records.attributes import CODEC_MASK, LOG_APPEND_TIME_FLAG, NO_TIMESTAMP, Compression, TimestampType
 from kwire.records.batch_header import DEFAULT_HEADER_BYTES, LARGEST_SIZE
@@ -18,7 +19,6 @@ from kwire.records.column_conversion import MICROSECONDS, MORE_BYTES, read_heade
 from kwire.records.column_writer import ColumnWriter
 from kwire.records.columns import ColumnReader
 from kwire.records.default_writer import MAX_INT64
-from kwire.records.kernels import table as t
 
 __all__ = ["Rebuilt", "rebuild_messages"]
 

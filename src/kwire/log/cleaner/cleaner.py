@@ -30,7 +30,7 @@ from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 from kwire.log.partition_writer import PartitionWriter
 from kwire.log.segment_writer import SegmentWriter
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
-from kwire.records.kernels import table as t
+from kwire.records import batch_table as t
 
 __all__ = ["Cleaner"]
 

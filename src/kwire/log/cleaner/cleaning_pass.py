@@ -25,8 +25,8 @@ from kwire.log.cleaner.record_filter import RecordFilter
 from kwire.log.cleaner.retention import CleanedTransactions
 from kwire.log.cleaner.sections import Sections
 from kwire.log.transaction_index import TransactionIndexEntry
+from kwire.records import batch_table as t
 from kwire.records.attributes import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG
-from kwire.records.kernels import table as t
 
 __all__ = ["CHUNK_BYTES", "CleaningPass"]
 

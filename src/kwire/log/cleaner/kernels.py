@@ -26,6 +26,7 @@ import numpy as np
 from kwire.log.cleaner import slots as m
 from kwire.log.cleaner.key_hash import hash_key
 from kwire.log.cleaner.slots import get_hashed, put_hashed, touch
+from kwire.records import batch_table as t
 from kwire.records.attributes import (
     CODEC_MASK,
     CONTROL_FLAG,
@@ -48,7 +49,6 @@ from kwire.records.batch_header import (
 )
 from kwire.records.faults import Fault
 from kwire.records.kernels import encode as e
-from kwire.records.kernels import table as t
 from kwire.records.kernels.legacy_messages import legacy_key_position, read_field
 from kwire.records.kernels.section_scan import scan_headers
 from kwire.wire.kernels.arrays import (

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from kwire import native
 from kwire.errors import OptionError
 from kwire.log.cleaner.slots import ADDED, KEYS, LATEST_OFFSET, LIMIT, MUST_GROW, ROOM, STATE_COUNT
-from kwire.records.kernels import table as t
+from kwire.records import batch_table as t
 
 __all__ = [
     "DEFAULT_LOAD_FACTOR",

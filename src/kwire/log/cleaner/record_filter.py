@@ -22,6 +22,7 @@ from kwire.log.cleaner.retention import CleanedTransactions, LastRecord, Retenti
 from kwire.log.cleaner.rewriting import empty_batch, rebuild_batch
 from kwire.log.cleaner.sections import Sections, Table
 from kwire.records import Batch
+from kwire.records import batch_table as t
 from kwire.records.attributes import (
     CODEC_MASK,
     CONTROL_FLAG,
@@ -34,7 +35,6 @@ from kwire.records.batch_checksums import write_crcs
 from kwire.records.batch_header import DEFAULT_HEADER, write_crc
 from kwire.records.compressor import compress_into, largest_compressed
 from kwire.records.kernels import encode as e
-from kwire.records.kernels import table as t
 from kwire.wire.kernels.arrays import WIDE
 
 __all__ = ["RecordFilter"]

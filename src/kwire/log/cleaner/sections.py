@@ -11,6 +11,7 @@ import numpy.typing as npt
 from kwire import native
 from kwire.errors import CorruptBatch, Malformed
 from kwire.records import Batch, read_batches
+from kwire.records import batch_table as t
 from kwire.records.attributes import CODEC_MASK, Compression
 from kwire.records.batch import too_large
 from kwire.records.batch_checksums import mark_wrong_crcs
@@ -18,7 +19,6 @@ from kwire.records.batch_header import DEFAULT_HEADER
 from kwire.records.compression import RoomExhausted, expand_into, largest_room
 from kwire.records.default_batch import SMALLEST_RECORD_BYTES
 from kwire.records.faults import Fault
-from kwire.records.kernels import table as t
 from kwire.records.legacy_batch import LegacyBatch
 
 __all__ = ["Sections", "Table"]

@@ -28,6 +28,7 @@ from kwire.log.offset_checks import offset_limit, outside_segment, overlapping
 from kwire.log.segment import Segment
 from kwire.log.verify.resync import Range, next_valid_batch
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, read_batches
+from kwire.records import batch_table as t
 from kwire.records.attributes import CODEC_MASK
 from kwire.records.batch_checksums import mark_wrong_crcs
 from kwire.records.batch_header import (
@@ -38,7 +39,6 @@ from kwire.records.batch_header import (
     parse_header,
 )
 from kwire.records.columns import ColumnReader
-from kwire.records.kernels import table as t
 from kwire.storage.header_walk import header_at, is_zero_tail
 from kwire.storage.store import StoredFile
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from kwire.records.batch_header import LEGACY_CRC_POSITION, MAGIC_POSITION
-from kwire.records.kernels.table import BAD_CRC, FAULT, MAGIC, POSITION, SIZE
+from kwire.records.batch_table import BAD_CRC, FAULT, MAGIC, POSITION, SIZE
 from kwire.wire.kernels.arrays import WritableInt64Table
 from kwire.wire.kernels.compiler import export, kernel
 from kwire.wire.kernels.memory import load_big_uint32, load_uint8, load_uint64

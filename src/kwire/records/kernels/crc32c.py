@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from kwire.records.batch_header import ATTRIBUTES_POSITION, CRC_POSITION
+from kwire.records.batch_table import BAD_CRC, FAULT, MAGIC, POSITION, SIZE
 from kwire.records.kernels import encode as e
-from kwire.records.kernels.table import BAD_CRC, FAULT, MAGIC, POSITION, SIZE
 from kwire.wire.kernels.arrays import Bytes, Int64Table, WritableInt64Table
 from kwire.wire.kernels.compiler import export, inlined, kernel
 from kwire.wire.kernels.memory import load_big_uint32, load_uint8, load_uint64, store_big_int32

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from kwire.records import batch_table as t
 from kwire.records.attributes import LOG_APPEND_TIME_FLAG
 from kwire.records.faults import MAX_HEADERS, Fault
 from kwire.records.kernels import output as o
-from kwire.records.kernels import table as t
 from kwire.records.kernels.output import put_bytes, put_timestamp
 from kwire.wire.kernels.arrays import Int64s, Int64Table, WritableInt64s
 from kwire.wire.kernels.compiler import export, inlined, kernel

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kwire.records import batch_table as t
 from kwire.records.attributes import CODEC_MASK, LOG_APPEND_TIME_FLAG, NO_SEQUENCE, NO_TIMESTAMP
 from kwire.records.batch_header import (
     FRAME_BYTES,
@@ -28,7 +29,6 @@ from kwire.records.batch_header import (
 from kwire.records.faults import Fault
 from kwire.records.kernels import locate
 from kwire.records.kernels import output as o
-from kwire.records.kernels import table as t
 from kwire.records.kernels.checksums import crc32
 from kwire.records.kernels.default_records import put_no_headers
 from kwire.records.kernels.locate import MOST_BYTES, MOST_RECORDS, put_row

@@ -1,20 +1,4 @@
-"""The header table, int64[batches, COLUMN_COUNT]: one row for each batch, filled by one walk over the bytes.
-
-column           magic 2                       magic 0 and 1
-POSITION         of the batch in the bytes     the same
-SIZE             of the whole batch            the same
-BASE_OFFSET      first offset                  the message's offset
-LAST_OFFSET      last offset                   the message's offset
-ATTRIBUTES       as stored                     as stored
-BASE_TIMESTAMP   as stored                     the message's timestamp, -1 in magic 0
-MAX_TIMESTAMP    as stored                     the same
-COUNT            as stored                     1; of inner messages once decompressed
-MAGIC            2                             0 or 1
-PRODUCER_ID      as stored                     -1
-START, END       addresses of the records      of the message; of the inner ones once decompressed
-SHIFT            0                             offset to add to those of inner messages
-FAULT            0, BAD_CRC, BAD_CODEC, Fault  the same
-"""
+"""The scan of batch headers into the header table (`kwire.records.batch_table`)."""
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
 from __future__ import annotations
@@ -37,22 +21,31 @@ from kwire.records.batch_header import (
     SMALLEST_DEFAULT_SIZE,
     SMALLEST_SIZE,
 )
+from kwire.records.batch_table import (
+    ATTRIBUTES,
+    BASE_OFFSET,
+    BASE_TIMESTAMP,
+    COUNT,
+    CUT,
+    END,
+    FAULT,
+    FULL,
+    LAST_OFFSET,
+    MAGIC,
+    MAX_TIMESTAMP,
+    POSITION,
+    PRODUCER_ID,
+    SHIFT,
+    SIZE,
+    START,
+    UNBELIEVABLE,
+    WHOLE,
+)
 from kwire.wire.kernels.arrays import WritableInt64Table
 from kwire.wire.kernels.compiler import export
 from kwire.wire.kernels.memory import load_big_int16, load_big_int32, load_big_int64, load_byte
 
-__all__ = ["BAD_CODEC", "BAD_CRC", "COLUMN_COUNT", "CUT", "FULL", "UNBELIEVABLE", "WHOLE", "scan_batches"]
-
-TABLE = (
-    *("POSITION", "SIZE", "BASE_OFFSET", "LAST_OFFSET", "ATTRIBUTES", "BASE_TIMESTAMP", "MAX_TIMESTAMP", "COUNT"),
-    *("MAGIC", "PRODUCER_ID", "START", "END", "SHIFT", "FAULT"),
-)
-POSITION, SIZE, BASE_OFFSET, LAST_OFFSET, ATTRIBUTES, BASE_TIMESTAMP, MAX_TIMESTAMP, COUNT = range(8)
-MAGIC, PRODUCER_ID, START, END, SHIFT, FAULT = range(8, 14)
-COLUMN_COUNT = 14
-
-WHOLE, CUT, UNBELIEVABLE, FULL = range(4)
-BAD_CRC, BAD_CODEC = -1, -2  # in FAULT; numbers above 0 are those of `Fault`
+__all__ = ["scan_batches"]
 
 
 @export

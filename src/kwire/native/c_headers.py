@@ -1,0 +1,94 @@
+"""The headers that the C sources include and the build writes: what Python's modules and C have to agree about."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping
+
+__all__ = ["headers"]
+
+
+def headers() -> dict[str, str]:
+    """Return the text of each header by its name."""
+    made = {"plan.h": plan_header, "locate.h": locate_header, "record_layout.h": record_layout_header}
+    return {name: make() for name, make in (made | {"values.h": values_header}).items()}
+
+
+PLAN_NAMES = {
+    "kwire.plan.kernels.operands": ("MAX_FRAMES", "UUID_BYTES"),
+    "kwire.plan.rows": (
+        *("COMPACT", "MAY_BE_NULL", "LIVE", "ELSEWHERE", "LACKING"),
+        *("MAX_CODES", "MAX_STRING_BYTES", "MAX_TAG"),
+    ),
+    "kwire.wire.kernels.varints": ("VARINT_BYTES", "VARLONG_BYTES"),
+}
+RECORD_NAMES = {
+    "kwire.records.faults": ("MAX_HEADERS",),
+    "kwire.records.attributes": ("CODEC_MASK", "LOG_APPEND_TIME_FLAG", "NO_SEQUENCE", "NO_TIMESTAMP"),
+    "kwire.records.batch_table": ("BAD_CRC",),
+    "kwire.records.batch_header": (
+        *("FRAME_BYTES", "PREFIX_BYTES", "SIZE_POSITION", "MAGIC_POSITION", "DEFAULT_HEADER_BYTES", "CRC_POSITION"),
+        *("LEADER_EPOCH_POSITION", "ATTRIBUTES_POSITION", "LAST_OFFSET_DELTA_POSITION", "BASE_TIMESTAMP_POSITION"),
+        *("MAX_TIMESTAMP_POSITION", "PRODUCER_ID_POSITION", "PRODUCER_EPOCH_POSITION", "BASE_SEQUENCE_POSITION"),
+        *("COUNT_POSITION", "LEGACY_CRC_POSITION", "LEGACY_ATTRIBUTES_POSITION", "LEGACY_TIMESTAMP_POSITION"),
+        *("SMALLEST_SIZE", "SMALLEST_DEFAULT_SIZE", "LARGEST_SIZE", "LARGEST_RECORD"),
+    ),
+}
+
+
+def enums(constants: Mapping[str, int]) -> str:
+    """Return constants in C."""
+    return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
+
+
+def struct(name: str, fields: Iterable[str]) -> str:
+    """Return the struct of a row of int64."""
+    return f"typedef struct {{\n    int64_t {', '.join(field.lower() for field in fields)};\n}} {name};\n"
+
+
+def plan_header() -> str:
+    """Return plan.h for messages.c and messages_writing.c: operations, codes, flags and limits of plans."""
+    rows = importlib.import_module("kwire.plan.rows")
+    constants = {name: i for i, name in enumerate(rows.OPERATIONS)}
+    constants |= {name.upper(): code for name, code in (rows.CODES | rows.PACKED).items()}
+    for module, names in PLAN_NAMES.items():
+        constants |= {name: getattr(importlib.import_module(module), name) for name in names}
+    return enums(constants)
+
+
+def locate_header() -> str:
+    """Return locate.h for records.c: limits, the columns of what kernels find of records, the state of a batch."""
+    locate = importlib.import_module("kwire.records.kernels.locate")
+    constants = {name: getattr(locate, name) for name in ("MOST_RECORDS", "HEADER_FIELDS")}
+    constants |= {f"ROW_{column}": getattr(locate, column) for column in locate.ROW}
+    states = importlib.import_module("kwire.records.builder").STATE
+    constants |= {f"STATE_{name}": index for index, name in enumerate(states)}
+    return enums(constants)
+
+
+def record_layout_header() -> str:
+    """Return record_layout.h for the kernels of records: faults, limits, positions of fields, rows of tables."""
+    faults = importlib.import_module("kwire.records.faults")
+    constants = {f"FAULT_{fault.name}": int(fault) for fault in faults.Fault}
+    for module, names in RECORD_NAMES.items():
+        constants |= {name: getattr(importlib.import_module(module), name) for name in names}
+    table = importlib.import_module("kwire.records.batch_table")
+    constants |= {f"SCAN_{name}": getattr(table, name) for name in ("WHOLE", "CUT", "UNBELIEVABLE", "FULL")}
+    return enums(constants) + struct("Batch", table.TABLE)
+
+
+def values_header() -> str:
+    """Return values.h for columns.h: operations of plans, faults, the layout of columns and of jobs."""
+    rows = importlib.import_module("kwire.wire.value_rows")
+    lists = {"OP_": rows.OPERATIONS, "NUMBER_": rows.NUMBERS, "KIND_": rows.KINDS, "COLUMN_": rows.COLUMN}
+    messages = importlib.import_module("kwire.wire.protobuf_rows")
+    json = importlib.import_module("kwire.wire.json_rows")
+    lists |= {"PB_": messages.OPERATIONS, "FIELD_": messages.FIELD, "JSON_": json.OPERATIONS, "VALUE_": json.VALUE}
+    lists |= {"JOB_": rows.JOB, "STATUS_": rows.STATUSES, "FAULT_": rows.FAULTS}
+    constants = {f"{prefix}{name}": index for prefix, names in lists.items() for index, name in enumerate(names)}
+    for listed in (rows.WRITE_OPERATIONS, rows.SOURCE, rows.WRITE_JOB, rows.WRITE_FAULTS):
+        constants |= {name: index for index, name in enumerate(listed)}
+    constants |= {name: getattr(rows, name) for name in ("ROW_WORDS", "COLUMN_WORDS", "MAX_DEPTH", "SPARE_ITEMS")}
+    constants |= {"JOB_WORDS": len(rows.JOB), "WRITE_JOB_WORDS": len(rows.WRITE_JOB), "SOURCE_WORDS": len(rows.SOURCE)}
+    constants |= {"MAX_OFFSET": rows.MAX_OFFSET, "NO_COLUMN": rows.NO_COLUMN, "MAX_NESTED": messages.MAX_NESTED}
+    return enums(constants)
