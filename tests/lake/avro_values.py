@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from kwire.records import Record, TimestampType, write_batch
 from kwire.schemas import Registry
+from kwire.storage.checkpoints import PARTITION_METADATA, render_partition_metadata
 
 
 @pytest.fixture
@@ -32,8 +34,9 @@ def write_values(
     *,
     first: int = 0,
     partition: int = 0,
+    topic_id: uuid.UUID | None = None,
 ) -> Path:
-    """Write a segment of the topic `avro`."""
+    """Write a segment of the topic `avro`, and partition.metadata with a topic id."""
     (folder / f"avro-{partition}").mkdir(parents=True, exist_ok=True)
     kind = TimestampType.CREATE_TIME
     rows = [
@@ -43,4 +46,6 @@ def write_values(
         for n, value in enumerate(values)
     ]
     (folder / f"avro-{partition}" / f"{first:020}.log").write_bytes(write_batch(rows, base_offset=first))
+    if topic_id is not None:
+        (folder / f"avro-{partition}" / PARTITION_METADATA).write_bytes(render_partition_metadata(topic_id))
     return folder

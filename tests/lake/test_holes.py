@@ -170,7 +170,7 @@ def test_rows_are_compared_one_by_one() -> None:
 def test_the_command_shows_holes_and_fills_them(
     tables: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    source = write_values(tmp_path / "logs", [b"value"] * 100)
+    source = write_values(tmp_path / "logs", [b"value"] * 100, topic_id=uuid.uuid4())
     log = LogDirectory(source)["avro", 0]
     key = ("avro", 0)
     (whole,) = append_logs(tables.open(), [log], layout=LAYOUT, fill=True)

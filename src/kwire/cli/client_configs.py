@@ -7,7 +7,6 @@ from pathlib import Path
 
 from kwire.cli import terminal
 from kwire.errors import OptionError
-from kwire.pages.escaping import printable
 
 __all__ = ["CLUSTER", "client_configs", "is_cluster", "read_properties"]
 
@@ -32,7 +31,7 @@ def client_configs(path: str, configs: Sequence[str] | None, config_file: str | 
         if given := "--config" if configs else "--config-file" if config_file else None:
             raise OptionError(f"{given} requires a path that begins with {CLUSTER}")
         return {}
-    _show_warnings()
+    terminal.show_warnings("kwire.client")  # such as a broker that refuses connections
     found = _from_file(config_file) if config_file else {}
     for text in configs or ():
         name, value = _pair(text)
@@ -61,19 +60,6 @@ def _check_listening(path: str) -> None:
         else:
             return
     raise OptionError(refused)
-
-
-def _show_warnings() -> None:
-    """Print what the client warns of, such as a broker that refuses connections, like a command's own warnings."""
-    import logging
-
-    class Lines(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            terminal.warn(printable(record.getMessage()))
-
-    logger = logging.getLogger("kwire.client")
-    if not logger.handlers:
-        logger.addHandler(Lines(logging.WARNING))
 
 
 def _from_file(path: str) -> dict[str, object]:

@@ -176,6 +176,7 @@ def append(
     from kwire.cli.registry import registry_of, schema_of
     from kwire.lake import Layout, ValueDecoding, append_logs
 
+    terminal.show_warnings("kwire.lake")
     found = _open(table, catalog, storage)
     opened = open_logs(source, config, config_file)
     logs = selected(opened, Selection.parse(topic, partition))

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from typing import Protocol, TextIO
 
 from kwire.errors import hide_secrets
+from kwire.pages.escaping import printable
 
-__all__ = ["Progress", "bold", "is_terminal", "progress", "warn", "width"]
+__all__ = ["Progress", "bold", "is_terminal", "progress", "show_warnings", "warn", "width"]
 
 
 def is_terminal(stream: TextIO | None = None) -> bool:
@@ -38,6 +39,19 @@ def warn(message: str) -> None:
     """Print one line to standard error, without secrets of URLs, after flushing standard output."""
     sys.stdout.flush()
     print(f"kwire: {hide_secrets(message)}", file=sys.stderr)
+
+
+def show_warnings(name: str) -> None:
+    """Print the warnings of a logger like a command's own."""
+    import logging
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            warn(printable(record.getMessage()))
+
+    logger = logging.getLogger(name)
+    if not logger.handlers:
+        logger.addHandler(Lines(logging.WARNING))
 
 
 class Progress(Protocol):

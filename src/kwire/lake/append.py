@@ -7,28 +7,31 @@ table lacks before its last one are appended if asked.
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kwire.errors import KwireError, LogError, TableError
-from kwire.identifiers import TopicPartition
+from kwire.identifiers import TopicPartition, render_uuid
 from kwire.lake.data_files import FilePlan, write_files
 from kwire.lake.decoding import ValueDecoding
 from kwire.lake.offset_ranges import Ranges, Spans, holes_of, intersection, subtract, text_of, union
-from kwire.lake.state import WRITE_AGAIN, Change
-from kwire.lake.table import LakeTable, Layout, check_merge_key
+from kwire.lake.state import WRITE_AGAIN, Change, TableState
+from kwire.lake.table import LakeTable, Layout, check_merge_key, check_topic_ids
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from kwire.log.readable_log import Isolation, ReadableLog
 
-__all__ = ["Appended", "Missing", "append_logs", "missing_offsets", "read_offsets", "rows_schema"]
+__all__ = ["Appended", "Missing", "append_logs", "missing_offsets", "read_offsets", "rows_schema", "topic_ids_of"]
 
 COMMIT_BYTES = 2 << 30  # Arrow memory of the rows of a commit, which are in memory only in part
 SHARED_OFFSETS, SHARED_BYTES = 20_000, 256 << 20  # of the partitions that share a commit
+
+logger = logging.getLogger("kwire.lake")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,7 @@ def append_logs(
 
     decoding: of values, as ValueDecoding.resolve() returns it; by default they are bytes. fill: also append what the
     holes of the table lack, with a row for each. skip_missing: as of ReadableLog.read.
+    A topic whose id cannot be compared with the table's is named in a warning of the logger kwire.lake.
     Raises LogError, CorruptBatch, BrokerError, ConnectionFailed for the logs; DecodeError, RegistryError for values;
     TableError, OptionError for the table. Partitions before the one with an error are then in the table.
     """
@@ -71,12 +75,12 @@ def append_logs(
 
     columns = [name for name in COLUMNS if headers or name != "headers"]
     appender = _Appender(table, layout, isolation, columns, decoding, commit_bytes, skip_missing)
-    waiting = list[_New]()
+    waiting, warned = list[_New](), set[str]()
     for log in logs:
         try:
             if not waiting:
                 table.refresh()
-            found = missing_offsets(table, log, isolation, fill=fill)
+            found = missing_offsets(table, log, isolation, fill=fill, warned=warned)
         except KwireError:
             yield from appender.append(waiting)
             raise
@@ -174,7 +178,9 @@ class _Appender:
             if done := new.done(new.start, new.end) if len(new) else ():
                 spans[new.key] = union(spans.get(new.key, ()), done)
         if spans:
-            self.table.commit(written.files, Change(id=uuid.uuid4().hex, spans=spans, known={}), plan)
+            topic_ids = topic_ids_of((new.log for new in found if new.key in spans), self.table.name)
+            change = Change(id=uuid.uuid4().hex, spans=spans, known={}, topic_ids=topic_ids)
+            self.table.commit(written.files, change, plan)
         return True
 
     def _append(self, new: _New) -> None:
@@ -186,7 +192,8 @@ class _Appender:
             written = write_files(limited, plan)
             until = limited.next_offset if limited.is_cut else new.end
             if done := new.done(start, until):
-                change = Change(id=uuid.uuid4().hex, spans={new.key: done}, known={})
+                topic_ids = topic_ids_of([new.log], self.table.name)
+                change = Change(id=uuid.uuid4().hex, spans={new.key: done}, known={}, topic_ids=topic_ids)
                 self.table.commit(written.files, change, plan)
             new.rows, start = rows + written.rows, until
 
@@ -221,15 +228,24 @@ class Missing:
 
 
 def missing_offsets(
-    table: LakeTable, log: ReadableLog, isolation: str, *, fill: bool = False, merge_key: Sequence[str] = ()
+    table: LakeTable,
+    log: ReadableLog,
+    isolation: str,
+    *,
+    fill: bool = False,
+    merge_key: Sequence[str] = (),
+    warned: set[str] | None = None,
 ) -> list[Missing]:
     """Return the offsets of a log that a table, as of its last refresh, does not have: those after the table's end.
 
-    fill: before them those of holes. merge_key: of the rows to come. Raises TableError for a log that ends before the
-    table's offset, for a hole of a table that is merged by key, and for such a table without a key.
+    fill: before them those of holes. merge_key: of the rows to come. warned: topics that a warning has named, since
+    their ids are not known; those of this call are added. Raises TableError for a log of another topic than the
+    table's, for one that ends before the table's offset, for a hole of a table that is merged by key, and for such a
+    table without a key.
     """
     state = table.state()
     check_merge_key(state, merge_key, table.name)
+    _check_topic(state, log, table.name, set() if warned is None else warned)
     end = log.last_stable_offset if isolation == "read_committed" else log.log_end_offset
     first = log.log_start_offset
     ranges = state.spans.get((log.topic, log.partition), ())
@@ -259,6 +275,42 @@ def missing_offsets(
         found.append(Missing(start=min(max(start, first), until), end=until, problem=lost))
     start = max(known, first)
     return [*found, Missing(start=start, end=max(start, end), problem="; ".join(problems) or None)]
+
+
+def topic_ids_of(logs: Iterable[ReadableLog], table: str) -> dict[str, str]:
+    """Return the ids of the topics of logs, as far as they have some. Raises LogError, and TableError for two."""
+    found: dict[str, str] = {}
+    for log in logs:
+        if log.topic_id is not None:
+            topic_id = render_uuid(log.topic_id)
+            if found.setdefault(log.topic, topic_id) != topic_id:
+                raise TableError(
+                    f"the logs of topic '{log.topic}' have two topic ids, {found[log.topic]} and {topic_id}: they are "
+                    "of two topics of that name; append the partitions of one of them, as with --partition",
+                    table,
+                )
+    return found
+
+
+def _check_topic(state: TableState, log: ReadableLog, table: str, warned: set[str]) -> None:
+    """Raise TableError if a log is of another topic than a table's offsets; warn if that cannot be found out."""
+    found = topic_ids_of([log], table)
+    check_topic_ids(state, found, table)
+    is_known = found and log.topic in state.topic_ids
+    if is_known or (log.topic, log.partition) not in state.spans or log.topic in warned:
+        return
+    warned.add(log.topic)
+    if found:
+        logger.warning(
+            "table %s: it has offsets of topic '%s' without a topic id; they are taken for those of id %s",
+            *(table, log.topic, found[log.topic]),
+        )
+    else:
+        logger.warning(
+            "table %s: the log of topic '%s' has no topic id (partition.metadata), which would tell it from a topic "
+            "that was deleted and created again",
+            *(table, log.topic),
+        )
 
 
 def rows_schema(columns: Sequence[str], decoding: ValueDecoding | None) -> pa.Schema:

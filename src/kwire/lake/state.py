@@ -64,7 +64,8 @@ class Change:
     id: unique, to find the commit if its response is lost. spans: offsets that the table has after it. overwrite:
     remove all earlier rows. known: the table's offsets when its rows were compared with them; offsets of `spans` that
     the table has got since are an error. None: they are not compared. merged: offsets of rows that are merged by key,
-    below the table's last ones an error: they would replace later rows. merge_key: set by LakeTable.commit.
+    below the table's last ones an error: they would replace later rows. topic_ids: of topics of `spans`, where they are
+    known. merge_key: set by LakeTable.commit.
     """
 
     id: str
@@ -73,6 +74,7 @@ class Change:
     overwrite: bool = False
     known: Spans | None = None
     merged: Spans = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
     merge_key: tuple[str, ...] = ()
 
 
@@ -82,7 +84,8 @@ class TableState:
 
     batches: the last one by query, the most recent query last. writers: the query that has committed a partition's last
     offset, NO_QUERY for others. rolled_back: queries whose later batches the table had and has no more. merge_key:
-    columns that rows were merged by, () for a table of all rows.
+    columns that rows were merged by, () for a table of all rows. topic_ids: of the topics that the offsets are of, as
+    Kafka's tools print them, where a log had one.
     """
 
     spans: Spans = field(default_factory=dict)
@@ -90,6 +93,7 @@ class TableState:
     writers: Mapping[TopicPartition, str] = field(default_factory=dict)
     rolled_back: frozenset[str] = frozenset()
     merge_key: tuple[str, ...] = ()
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def holes(self) -> Spans:
@@ -130,6 +134,7 @@ class TableState:
             spans=spans,
             batches=dict(list(batches.items())[-MAX_QUERIES:]),
             writers=writers,
+            topic_ids={**({} if change.overwrite else self.topic_ids), **change.topic_ids},
             merge_key=change.merge_key or (() if change.overwrite else self.merge_key),
         )
 
@@ -141,6 +146,8 @@ class TableState:
         state = {"offsets": json.loads(render_spans(self.spans)), "batches": dict(self.batches), "writers": writers}
         if self.merge_key:
             state["mergeKey"] = self.merge_key
+        if self.topic_ids:
+            state["topicIds"] = dict(self.topic_ids)
         return json.dumps(state, separators=(",", ":"))
 
     @classmethod
@@ -157,7 +164,8 @@ class TableState:
             }
             spans = parse_spans(json.dumps(found["offsets"]), table)
             merge_key = tuple(str(name) for name in found.get("mergeKey", ()))
-            return cls(spans=spans, batches=batches, writers=writers, merge_key=merge_key)
+            topic_ids = {str(topic): str(topic_id) for topic, topic_id in found.get("topicIds", {}).items()}
+            return cls(spans=spans, batches=batches, writers=writers, merge_key=merge_key, topic_ids=topic_ids)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise TableError(f"kwire.state cannot be read: {text[:100]!r}", table) from None
 

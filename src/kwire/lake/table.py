@@ -35,6 +35,7 @@ __all__ = [
     "Orphan",
     "check_key",
     "check_merge_key",
+    "check_topic_ids",
 ]
 
 ATTEMPTS = 12
@@ -178,6 +179,7 @@ class LakeTable(ABC):
             if change.mark is not None and change.mark.is_done(self.last_batch(change.mark.query), self.name):
                 self.discard(files, plan)
                 return False
+            self._check_topic_ids(files, change, plan)
             self._check_new_offsets(files, change, plan)
             self._check_merged(files, change, plan)
             try:
@@ -219,6 +221,16 @@ class LakeTable(ABC):
                 plan.delete(each.path)
             except OSError as error:
                 logger.warning("table %s: %s stays as an orphan: %s", self.name, each.path, error)
+
+    def _check_topic_ids(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan) -> None:
+        """Raise TableError, and delete the files, if the offsets are of other topics than those of the table."""
+        if change.overwrite:
+            return
+        try:
+            check_topic_ids(self.state(), change.topic_ids, self.name)
+        except TableError:
+            self.discard(files, plan)
+            raise
 
     def _check_new_offsets(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan) -> None:
         """Raise TableError, and delete the files, if another writer has committed some of the offsets meanwhile."""
@@ -306,6 +318,19 @@ class LoadedTable(LakeTable, Generic[Loaded]):
     @abstractmethod
     def _read_state(self) -> TableState:
         """Return the state of a table that exists."""
+
+
+def check_topic_ids(state: TableState, topic_ids: Mapping[str, str], table: str) -> None:
+    """Raise TableError for a topic of another id than the one whose offsets a table has."""
+    for topic, topic_id in topic_ids.items():
+        known = state.topic_ids.get(topic, topic_id)
+        if topic_id != known:
+            raise TableError(
+                f"topic '{topic}' has id {topic_id}, and the table has offsets of id {known}: the topic was deleted "
+                "and created again, or is one of another cluster, and its records have the same offsets as other ones; "
+                "append it to another table",
+                table,
+            )
 
 
 def check_merge_key(state: TableState, key: Sequence[str], table: str) -> None:

@@ -4,6 +4,7 @@
               appId: kwire/TOPIC/PARTITION, version: the offset after the last one in the table
               appId: kwire/TOPIC/PARTITION/0, /1, ..., versions: the first offset, then end and start of each hole
               appId: kwire/merge-key/["COLUMN", ...], version: 1 while the rows are merged by these columns
+              appId: kwire/topic-id/TOPIC/ID, version: 1 while the offsets are those of this topic id
     commitInfo  kwire.commit-id, kwire.offsets, kwire.state
 
 A partition from offset 0 without holes has the first of these only. kwire.state of the last commit is read if the log
@@ -44,6 +45,7 @@ __all__ = ["DeltaLakeTable"]
 STATE, COMMIT_ID, OFFSETS = "kwire.state", "kwire.commit-id", "kwire.offsets"
 DELETED = "__kwire_deleted"
 MERGE_KEY = "kwire/merge-key/"
+TOPIC_ID = re.compile(r"kwire/topic-id/([^/]+)/([\w-]{22})")
 RECENT = 100  # commits to look for one in
 # What writers of these tables have to do, and kwire does not. Source: Delta protocol, "Table Features".
 UNSUPPORTED = {
@@ -212,7 +214,8 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         with as_table_errors(self.name):
             names = transaction_ids(file_system(self.uri, self.storage))
         merge_keys = {name for name in names if name.startswith(f"{MERGE_KEY}[")}
-        names -= merge_keys
+        of_topics = [match for name in names if (match := TOPIC_ID.fullmatch(name))]
+        names -= merge_keys | {match[0] for match in of_topics}
         merge_key = next((name for name in merge_keys if self.table.transaction_version(name)), f"{MERGE_KEY}[]")
         keys = {name: _partition_of(name) for name in sorted(names)}
         ends = {key: self.table.transaction_version(_app_id(key)) for key in keys.values() if key is not None}
@@ -222,6 +225,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
             spans={key: _ranges(bounds) for key, bounds in found.items()},
             batches={query: batch for query, batch in batches.items() if batch is not None},
             merge_key=tuple(json.loads(merge_key.removeprefix(MERGE_KEY))),
+            topic_ids={match[1]: match[2] for match in of_topics if self.table.transaction_version(match[0])},
         )
 
     def _bounds(self, key: TopicPartition) -> list[int]:
@@ -334,6 +338,9 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         if before.merge_key != state.merge_key:
             merge_keys = ((before.merge_key, 0), (state.merge_key, 1))
             marks += [Transaction(MERGE_KEY + json.dumps(key), version) for key, version in merge_keys if key]
+        for topic, topic_id in before.topic_ids.items() ^ state.topic_ids.items():
+            version = int(state.topic_ids.get(topic) == topic_id)
+            marks.append(Transaction(f"kwire/topic-id/{topic}/{topic_id}", version))
         if change.mark is not None:
             marks.append(Transaction(change.mark.query, change.mark.batch))
         return CommitProperties(

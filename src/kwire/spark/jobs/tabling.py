@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, cast
 
 from kwire.errors import KwireError, LogError, OptionError
 from kwire.identifiers import TopicPartition
-from kwire.lake.append import missing_offsets, read_offsets, rows_schema
+from kwire.lake.append import missing_offsets, read_offsets, rows_schema, topic_ids_of
 from kwire.lake.data_files import FilePlan, WrittenFile, write_files
 from kwire.lake.decoding import ValueDecoding
 from kwire.lake.offset_ranges import Spans, union
@@ -220,6 +220,7 @@ def table(
             group_bytes, found = _plan(
                 lake, chosen, isolation, fill=fill, merge_key=merge_key, is_cluster=cluster is not None
             )
+            topic_ids = topic_ids_of(chosen.values(), lake.name)
         job = TableJob(
             spark=spark,
             lake=lake,
@@ -231,6 +232,7 @@ def table(
             settings=dict(settings or {}),
             decoding=decoding,
             group_bytes=group_bytes,
+            topic_ids=topic_ids,
         )
         resumed = sum(each.start == each.end for each in found.values())
         job.run(found, progress or (lambda state: logger.info("%s", state)))
@@ -252,6 +254,7 @@ class TableJob:
     settings: Mapping[str, object] = field(repr=False)
     decoding: ValueDecoding | None
     group_bytes: int
+    topic_ids: Mapping[str, str]
 
     def run(self, found: Mapping[TopicPartition, Partition], progress: ProgressCallback) -> None:
         """Append all ranges. Raises TableError; what was committed before is noted in `found`."""
@@ -303,7 +306,14 @@ class TableJob:
                 spans[part.key] = union(spans.get(part.key, ()), ((part.start, part.end),))
         self.lake.discard(useless, plan)
         if spans:
-            change = Change(id=uuid.uuid4().hex, spans=spans, known={}, merged=spans if self.merge_key else {})
+            topics = {topic for topic, _ in spans}
+            change = Change(
+                id=uuid.uuid4().hex,
+                spans=spans,
+                known={},
+                merged=spans if self.merge_key else {},
+                topic_ids={topic: topic_id for topic, topic_id in self.topic_ids.items() if topic in topics},
+            )
             self.lake.commit(files, change, plan, key=self.merge_key if files else ())
         for key, partition in found.items():
             if key in spans:
@@ -348,7 +358,11 @@ def _plan(
 
     Returns the size of ranges, up to which small ones share files, too.
     """
-    missing = {key: missing_offsets(lake, log, isolation, fill=fill, merge_key=merge_key) for key, log in logs.items()}
+    warned = set[str]()
+    missing = {
+        key: missing_offsets(lake, log, isolation, fill=fill, merge_key=merge_key, warned=warned)
+        for key, log in logs.items()
+    }
     densities = {key: _bytes_per_offset(log) for key, log in logs.items()}
     total = sum(int((each.end - each.start) * densities[key]) for key, found in missing.items() for each in found)
     limit = TaskSizes().task_bytes(total, len(logs), SMALLEST_TASK_BYTES)
