@@ -306,7 +306,7 @@ def refuse_green_threads() -> None:
     monkey = sys.modules.get("gevent.monkey")
     if monkey is not None and (monkey.is_module_patched("threading") or monkey.is_module_patched("_thread")):
         raise OptionError(
-            "the broker needs real threads, which gevent has patched; run `kwire serve` as a process of its own"
+            "the broker needs real threads, which gevent has patched; run `kwire serve` as a separate process"
         )
 
 

@@ -1,4 +1,4 @@
-"""Broker configs as they are given: by name with dots or underscores, as text or typed, in a call or a file.
+"""Parse broker configs from a call or a file: names with dots or underscores, values as text or typed.
 
     config                     becomes
     of Settings                its field
@@ -232,7 +232,7 @@ def parse_other(name: str, typed: str, value: object) -> str:
         known = [*FIELDS, *definitions(Resource.BROKER)]
         names = known if "." in typed else [each.replace(".", "_") for each in known]
         raise OptionError(f"unknown broker config {typed!r}{did_you_mean(typed, names)}")
-    if definition.kind != ConfigType.CLASS:  # there are no Java classes
+    if definition.kind != ConfigType.CLASS:  # the name of a Java class, which kwire cannot load
         definition.parse(text)
     return text
 

@@ -1,6 +1,6 @@
 """Kafka's `listeners` config: NAME://HOST:PORT,..., where a name maps to a security protocol.
 
-Listeners in controller.listener.names are left out: a node without other nodes needs none.
+Listeners in controller.listener.names are ignored: nothing connects to the controller of a single node.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Listener:
 
 
 def split(text: str, controllers: str) -> Iterator[tuple[str, str, str]]:
-    """Split `listeners` into (part, name, address) without the listeners of controllers; no address: malformed."""
-    left_out = split_names(controllers)
+    """Split `listeners` into (part, name, address), without those of controllers. Malformed parts have no address."""
+    controller_names = split_names(controllers)
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, address = part.partition("://")
-        if name.upper() not in left_out:
+        if name.upper() not in controller_names:
             yield part, name.upper(), address
 
 
@@ -50,15 +50,15 @@ def split_names(controllers: str) -> set[str]:
 
 
 def listener_names(configs: Mapping[str, object]) -> tuple[list[str], set[str]]:
-    """Return the names in `listeners` of configs as they are given, none without it, and those of controllers."""
+    """Return the names of the listeners in configs, and the names of the controllers' listeners."""
     controllers = str(configs.get(CONTROLLER_NAMES, ""))
     return [name for _, name, _ in split(str(configs.get("listeners", "")), controllers)], split_names(controllers)
 
 
 def move_listeners(configs: Mapping[str, object], host: str | None, port: int | None) -> str:
-    """Return `listeners` of configs as they are given at another host, port or both. Raises OptionError.
+    """Return `listeners` of configs with another host, another port or both; None keeps each listener's own.
 
-    Several listeners cannot have the same port, unless it is 0 for free ones.
+    Raises OptionError if several listeners would get the same port; 0, for any free port, is allowed.
     """
     found = list(split(str(configs["listeners"]), str(configs.get(CONTROLLER_NAMES, ""))))
     if port and len(found) > 1:

@@ -39,7 +39,7 @@ class Format(enum.StrEnum):
 class Column:
     """A column of a table: its heading, and its value by key or by `pick(row)`. show: value to text.
 
-    In a terminal that is too narrow: optional: is left out; is_name: its text is shortened.
+    If the terminal is too narrow, optional columns are hidden, and the text of columns with is_name is shortened.
     """
 
     heading: str

@@ -103,7 +103,7 @@ def release_of_level(level: int, other_features: dict[str, int]) -> MetadataRele
 def release_of_features(features: Mapping[str, int]) -> MetadataRelease | None:
     """Return the release of a cluster's finalized features; None without metadata.version.
 
-    kraft.version is left out: it depends on the quorum.
+    The release does not depend on kraft.version, which is a property of the quorum.
     """
     level = features.get(METADATA_VERSION)
     if not level:

@@ -1,8 +1,8 @@
-"""Rows of a query whose offsets a table has already, as with a new checkpoint: an error, or skipped.
+"""Handle rows of a query whose offsets a table has already, for example after a checkpoint was deleted.
 
-fail      the first of them is an error with its offsets (default)
-skip      they are left out
-append    they are written again; rows are not compared
+fail      raise an error with the offsets of the first of them (default)
+skip      do not write them
+append    write them again, without comparing rows
 """
 
 from __future__ import annotations

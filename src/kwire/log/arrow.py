@@ -89,9 +89,9 @@ def read_pinned(
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     threads: int = 1,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a pinned range. columns: as of read_arrow, or with `_corrupt`; mode: as of read_split.
+    """Yield the rows of a pinned range. columns: as in read_arrow, or with `_corrupt`; mode: as in read_split.
 
-    skip_missing: as of ReadableLog.read. skipped: to add the offsets [from, to) to that are then left out.
+    skip_missing: as in ReadableLog.read. skipped: receives the ranges of missing offsets, [from, to).
     """
     reader = RangeReader(
         columns,

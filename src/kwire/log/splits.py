@@ -270,7 +270,7 @@ def _cut_segment(segment: Segment, start: int, end: int, split_bytes: int) -> li
     other_name = None if name == segment_file(base, "log") else name
     if next_base is not None and start <= base and next_base <= end and 0 < segment.size_bytes <= split_bytes:
         return _parts(Cut(base, next_base, 0, segment.size_bytes, start, end, other_name), [])
-    if next_base is not None and not segment.size_bytes:  # its reader tells whether its records are missing
+    if next_base is not None and not segment.size_bytes:  # its reader finds out whether records are missing
         return [Cut(base, next_base, 0, 0, start, end, other_name)]
     with segment.open() as file:
         first = segment.start_for(file, start)

@@ -2,8 +2,8 @@
 
     1  topics, brokers and their loggers; version 0 lists client metrics subscriptions
 
-An empty list of types selects all. A type that has no configs is UNSUPPORTED_VERSION. Groups are listed if configs of
-theirs are set.
+An empty list of types selects all. A type that has no configs is UNSUPPORTED_VERSION. A group is
+listed if it has a config.
 
 Source: kafka.server.KafkaApis.handleListConfigResources 4.4.0.
 """

@@ -2,9 +2,9 @@
 
     1  session lifetime (KIP-368)    2  flexible
 
-The response that tells of a failed authentication is delayed by connection.failed.authentication.delay.ms, which slows
-down guessing. That of OAUTHBEARER is a token with the reason, after which the client ends the login; Kafka delays only
-the end. Then the connection is closed.
+If authentication fails, the response is delayed by connection.failed.authentication.delay.ms, to slow down guessing,
+and the connection is closed. For OAUTHBEARER, the response is a token with the reason, and the client ends the exchange
+with one more request; Kafka delays only the response to that one.
 
 Source: SaslServerAuthenticator.handleSaslToken, kafka.server.KafkaApis.handleSaslAuthenticateRequest.
 """

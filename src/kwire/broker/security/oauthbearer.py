@@ -81,6 +81,6 @@ class OauthBearerServer:
 
 
 def failure_of(error: Exception) -> str:
-    """Return the type and the line of an exception. Its text is left out: it may contain the token."""
+    """Return the type of an exception and the line that raised it. Its message may contain the token."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{type(error).__name__} at {frames[-1].filename}:{frames[-1].lineno}"

@@ -128,7 +128,7 @@ ON_KNOWN_OFFSETS: Option[OnKnownOffsets] = Option(
     default="fail",
     value="`fail`, `skip` or `append`",
     meaning="Rows whose offsets [the table has already](#a-new-checkpoint), from another query or command: an error, "
-    "left out, or written again.",
+    "skipped, or written again.",
 )
 APP_ID = text_option(
     name="txnAppId",
