@@ -8,9 +8,11 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from kwire.messages import registry
 from kwire.messages.base import Message
+from kwire.protocol import read_request
 from tests.tcp_proxy import TcpProxy, shut
 
 __all__ = ["RewritingProxy"]
@@ -21,12 +23,13 @@ API_VERSIONS = 18
 class RewritingProxy(TcpProxy):
     """Forwards connections. Metadata and DescribeCluster name the proxy as broker.
 
-    rewrite: response class name -> function that changes the response. brokers: further node ids of Metadata and
-    DescribeCluster, with their ports.
+    observe: request class name -> function that gets each request. rewrite: response class name -> function that
+    changes the response. brokers: further node ids of Metadata and DescribeCluster, with their ports.
     """
 
     def __init__(self, target: tuple[str, int]) -> None:
         super().__init__(target)
+        self.observe: dict[str, Callable[[Any], None]] = {}
         self.rewrite: dict[str, Callable[[Message], None]] = {}
         self.brokers: dict[int, int] = {}
 
@@ -39,7 +42,11 @@ class RewritingProxy(TcpProxy):
         with contextlib.suppress(OSError):
             while frame := read_frame(client):
                 sent.append(struct.unpack_from(">hh", frame))
-                broker.sendall(struct.pack(">i", len(frame)) + frame)
+                whole = struct.pack(">i", len(frame)) + frame
+                observe = self.observe.get(registry.request(sent[-1][0]).__name__)
+                if observe is not None:
+                    observe(read_request(whole).body)
+                broker.sendall(whole)
         shut(client, broker)
 
     def _responses(self, client: socket.socket, broker: socket.socket, sent: deque[tuple[int, int]]) -> None:

@@ -150,6 +150,24 @@ def test_configs_without_effect_are_named_once_in_a_process(
     ]
 
 
+def test_the_age_of_metadata_matters_with_a_rack_only(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kwire.client.settings._warned", set())
+    age = {**SERVERS, "metadata_max_age_ms": str((1 << 63) - 1)}  # a long in Java
+    settings = ClientSettings.parse({**age, "client.rack": "a"})
+    assert (settings.metadata_max_age_ms, settings.client_rack, settings.ignored) == ((1 << 63) - 1, "a", ())
+    assert caplog.messages == []
+    for rack in ({}, {"client.rack": ""}):
+        assert ClientSettings.parse({**age, **rack}).ignored == ("metadata.max.age.ms",)
+    assert caplog.messages == [
+        "configs without effect: metadata.max.age.ms (without client.rack: metadata is renewed when a request fails)"
+    ]
+    for wrong in ("-1", str(1 << 63), "5m"):
+        with pytest.raises(OptionError, match=r"config 'metadata\.max\.age\.ms': expected a number from 0 on"):
+            ClientSettings.parse({**SERVERS, "metadata.max.age.ms": wrong})
+
+
 def test_the_compression_level_is_that_of_the_codec() -> None:
     levels = {"compression.gzip.level": "9", "compression.zstd.level": "-5"}
     for codec, level in (("gzip", 9), ("zstd", -5), ("lz4", None), ("snappy", None), ("none", None)):

@@ -6,7 +6,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -39,10 +39,10 @@ PREFERRED = 0
 
 
 class Cluster:
-    """Three brokers; the first one is the controller as well."""
+    """Three brokers; the first one is the controller as well. settings: of all brokers, with {} for the node's id."""
 
-    def __init__(self, folder: Path, stack: ExitStack, version: str) -> None:
-        self._folder, self._stack, self._version = folder, stack, version
+    def __init__(self, folder: Path, stack: ExitStack, version: str, settings: Mapping[str, str]) -> None:
+        self._folder, self._stack, self._version, self._settings = folder, stack, version, settings
         self._controller = kafka.free_port()
         self.brokers = {n: self._broker(n) for n in (1, 2, 3)}
 
@@ -55,6 +55,7 @@ class Cluster:
             "replica.lag.time.max.ms": 1000,
             "broker.session.timeout.ms": 3000,
             "auto.leader.rebalance.enable": "false",
+            **{name: value.format(node_id) for name, value in self._settings.items()},
         }
         broker = kafka.KafkaBroker(folder, version=self._version, heap="256m", **settings)
         plain = f"PLAINTEXT://127.0.0.1:{broker.port}"
@@ -70,9 +71,10 @@ class Cluster:
 
 
 @contextmanager
-def running(folder: Path, version: str = "3.9.1") -> Iterator[Cluster]:
+def running(folder: Path, version: str = "3.9.1", **settings: str) -> Iterator[Cluster]:
+    """settings: of all brokers, as in Cluster, with underscores for dots."""
     with ExitStack() as stack:
-        yield Cluster(folder, stack, version)
+        yield Cluster(folder, stack, version, {name.replace("_", "."): value for name, value in settings.items()})
 
 
 def create(cluster: Cluster, name: str, replicas: list[list[int]], **configs: str) -> None:

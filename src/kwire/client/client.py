@@ -5,7 +5,8 @@
         client.list_offsets({("orders", 0): EARLIEST_TIMESTAMP})
         for fetched in client.read("orders", 0, 0, 1000): ...           # bytes of complete batches
 
-Requests go to the leader of a partition, also after the leader has changed. Retriable errors are retried for
+Requests go to the leader of a partition, also after the leader has changed; those for records, with client.rack, to the
+replica that the leader names. Retriable errors are retried for
 default.api.timeout.ms. Other errors raise BrokerError with Kafka's error code.
 """
 
@@ -31,6 +32,7 @@ from kwire.client.fetch_requests import (
     Fetched,
     FetchSession,
     Position,
+    ReadReplica,
     Wanted,
     fetched_from,
 )
@@ -61,7 +63,15 @@ LIST_OFFSETS, METADATA, FIND_COORDINATOR = 2, 3, 10
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Message)
-Sent = tuple[BrokerConnection, FetchSession]
+
+
+class Sent(NamedTuple):
+    """A Fetch request under way. node_id: of the broker. is_leader: False for a replica that the leader named."""
+
+    connection: BrokerConnection
+    session: FetchSession
+    node_id: int
+    is_leader: bool
 
 
 class OffsetAndTimestamp(NamedTuple):
@@ -88,6 +98,7 @@ class Client:
         self._cluster: Cluster | None = None
         self._is_stale = False
         self._leaders: dict[TopicPartition, int] = {}
+        self._replicas: dict[TopicPartition, ReadReplica] = {}
         self.failures = ConnectionFailures()
 
     def another(self, *, limit_ms: int) -> Client:
@@ -258,6 +269,10 @@ class Client:
         """Look up the leader of (topic, partition) again when it is needed next."""
         self._leaders.pop(key, None)
 
+    def read_replica(self, key: TopicPartition) -> ReadReplica:
+        """Return the state of the replica that (topic, partition) is read from, which all reads of it share."""
+        return self._replicas.setdefault(key, ReadReplica())
+
     def is_ready_for(self, key: TopicPartition) -> bool:
         """Return whether the leader of (topic, partition) is known and a connection to it open."""
         if self._cluster is None or key not in self._leaders:
@@ -376,8 +391,11 @@ class Client:
                     pending = self.retry(lambda at=position: self._send_fetch(key, at, isolation))  # type: ignore[misc]
                 sent, pending = pending, None
                 try:
-                    fetched, after = self._receive_fetch(sent, key, position)
+                    received = self._receive_fetch(sent, key, position)
                 except (BrokerError, ConnectionFailed) as error:
+                    if not sent.is_leader:  # no error of a replica is believed before the leader has been asked
+                        self._leave_replica(key, error)
+                        continue
                     if isinstance(error, BrokerError) and error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
                         if position.leader_epoch < 0 or isinstance(error, LogTruncated):
                             raise
@@ -392,6 +410,9 @@ class Client:
                         raise
                     time.sleep(self.settings.retry_backoff_ms / 1000)
                     continue
+                if received is None:
+                    continue
+                fetched, after = received
                 if not len(fetched.records):
                     if time.monotonic() > deadline:
                         what = f"{topic}-{partition}: log ends at offset {position.offset}"
@@ -406,7 +427,7 @@ class Client:
                 yield fetched
         finally:
             if pending is not None:  # the caller stopped early: its response must not be taken for another one
-                pending[0].close()
+                pending.connection.close()
 
     def is_gone(self, topic: str, topic_id: uuid.UUID | None) -> bool:
         """Return whether metadata has no such topic, or another one of this name. Metadata may be seconds old."""
@@ -416,26 +437,54 @@ class Client:
         return topic_id is not None and found.topic_id not in (None, topic_id)
 
     def _send_fetch(self, key: TopicPartition, position: Position, isolation: str | None) -> Sent:
-        connection = self.connection(self.leader(key))
+        replica = self.read_replica(key)
+        replica.expire()
+        if replica.node_id is not None:
+            try:
+                return self._send_fetch_to(replica.node_id, key, position, isolation, is_leader=False)
+            except ConnectionFailed as error:
+                if self._is_final(error):
+                    raise
+                self._leave_replica(key, error)
+        return self._send_fetch_to(self.leader(key), key, position, isolation, is_leader=True)
+
+    def _leave_replica(self, key: TopicPartition, error: BrokerError | ConnectionFailed) -> None:
+        self.read_replica(key).fail(self.settings)
+        self.forget_leader(key)  # perhaps there is another one
+        if isinstance(error, ConnectionFailed):
+            self.failures.note(error)
+            self._is_stale = True
+
+    def _send_fetch_to(
+        self, node_id: int, key: TopicPartition, position: Position, isolation: str | None, *, is_leader: bool
+    ) -> Sent:
+        connection = self.connection(node_id)
         session = FetchSession(epoch=NO_SESSION)
         request, version = session.next_request(
             {key: Wanted(position)},
             connection.version_for(FETCH),
             self.settings,
             isolation or self.settings.isolation_level,
+            names_rack=not self.read_replica(key).is_paused,
         )
         connection.send(request, version=version)
-        return connection, session
+        return Sent(connection, session, node_id, is_leader)
 
-    def _receive_fetch(self, sent: Sent, key: TopicPartition, position: Position) -> tuple[Fetched, Position]:
-        connection, session = sent
-        response = connection.receive(FetchResponse, timeout_ms=self.settings.request_timeout_ms + FETCH_WAIT_MS)
+    def _receive_fetch(self, sent: Sent, key: TopicPartition, position: Position) -> tuple[Fetched, Position] | None:
+        """Return what the response has; None if it names a replica to ask."""
+        timeout_ms = self.settings.request_timeout_ms + FETCH_WAIT_MS
+        response = sent.connection.receive(FetchResponse, timeout_ms=timeout_ms)
         raise_for(response.error_code, "Fetch")
-        for _, data in session.accept(response):
+        replica = self.read_replica(key)
+        for _, data in sent.session.accept(response):
             raise_for(data.error_code, f"{key[0]}-{key[1]}")
+            if replica.obey(data, sent.node_id, key):
+                return None
             found = fetched_from(data, key, position)
             if isinstance(found, Diverged):
                 raise found.error()
+            if replica.node_id == sent.node_id:
+                replica.answered(self.settings)
             return found
         raise BrokerError(f"{key[0]}-{key[1]}: missing in the Fetch response", ErrorCode.UNKNOWN_SERVER_ERROR)
 

@@ -2,18 +2,21 @@
 
 A session (KIP-227) sends what has changed since the last request: a partition that has no new records costs no byte in
 either direction. Brokers before 1.1 have none, and a broker may refuse one; every request then names all partitions.
-Source: FetchRequest of 2.8.2, 3.9.1 and 4.4.0; org.apache.kafka.clients.FetchSessionHandler.
+A leader may name another replica to read from, by the client's rack (KIP-392).
+Source: FetchRequest of 2.8.2, 3.9.1 and 4.4.0; org.apache.kafka.clients.FetchSessionHandler; SubscriptionState and
+AbstractFetch of org.apache.kafka.clients.consumer.internals.
 """
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.client.settings import ClientSettings
-from kwire.errors import CorruptBatch, LogTruncated
+from kwire.errors import BrokerError, CorruptBatch, LogTruncated
 from kwire.identifiers import TopicPartition, by_topic
 from kwire.messages import FetchRequest, FetchResponse
 from kwire.protocol.error_codes import ErrorCode
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from kwire.messages.fetch_request import FetchTopic, ForgottenTopic
     from kwire.messages.fetch_response import PartitionData
 
-__all__ = ["FETCH", "Diverged", "FetchSession", "Fetched", "Position", "Wanted", "whole_batches"]
+__all__ = ["FETCH", "Diverged", "FetchSession", "Fetched", "Position", "ReadReplica", "Wanted", "whole_batches"]
 
 FETCH = 1
 FETCH_WAIT_MS = 500
@@ -35,6 +38,7 @@ BY_NAME_VERSION, BY_ID_VERSION, NEWEST_VERSION = 12, 13, 17
 """The last version with topic names, which all brokers still support; the first with topic ids; the last one known."""
 
 NEW_SESSION, NO_SESSION, MAX_EPOCH = 0, -1, (1 << 31) - 1
+PAUSE_S = 10.0
 
 
 class Position(NamedTuple):
@@ -90,6 +94,64 @@ class Wanted(NamedTuple):
 
 
 @dataclass(slots=True)
+class ReadReplica:
+    """The replica that a partition is read from, as its leader named it for the client's rack.
+
+    A leader that names one sends no records. After metadata.max.age.ms it is asked again. When the replica fails, the
+    partition is read from the leader, with requests that name no rack: for PAUSE_S, and twice as long each time that
+    the replica fails again without a response. Java asks the leader again at once, which then goes back and forth
+    while a replica is in sync but cannot be reached from here.
+
+    node_id: None for the leader. until: the end of either time; None before the replica's first response, so that each
+    one that is named is read from at least once.
+    """
+
+    node_id: int | None = None
+    until: float | None = None
+    failures: int = 0
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the leader is to be read from, because a replica has failed."""
+        return self.node_id is None and self.until is not None and time.monotonic() < self.until
+
+    def obey(self, data: PartitionData, node_id: int, key: TopicPartition) -> bool:
+        """Note the replica that a response of a broker names; return whether the records are to come from there.
+
+        Raises BrokerError if no rack was named, because a replica has failed, and there are no records even so: of a
+        replica selector that does not go by racks.
+        """
+        named = data.preferred_read_replica
+        if named < 0 or named == node_id:
+            return False
+        if not self.is_paused:
+            if named != self.node_id:
+                self.node_id, self.until = named, None
+        elif not data.records:
+            what = f"{key[0]}-{key[1]}: broker {node_id} refers to broker {named}, and a replica has just failed"
+            raise BrokerError(what, ErrorCode.REPLICA_NOT_AVAILABLE)
+        return not data.records
+
+    def answered(self, settings: ClientSettings) -> None:
+        """Note a response of the replica without an error; return to the leader if its time is over."""
+        self.failures = 0
+        if self.until is None:
+            self.until = time.monotonic() + settings.metadata_max_age_ms / 1000
+        self.expire()
+
+    def expire(self) -> None:
+        """Return to the leader if the replica's time is over."""
+        if self.until is not None and time.monotonic() >= self.until:
+            self.node_id = None
+
+    def fail(self, settings: ClientSettings) -> None:
+        """Read from the leader for a while."""
+        pause_s = min(PAUSE_S * 2**self.failures, max(PAUSE_S, settings.metadata_max_age_ms / 1000))
+        self.node_id, self.until = None, time.monotonic() + pause_s
+        self.failures = min(self.failures + 1, 20)
+
+
+@dataclass(slots=True)
 class FetchSession:
     """Makes the requests for one broker, one at a time, and matches their responses.
 
@@ -108,10 +170,13 @@ class FetchSession:
         settings: ClientSettings,
         isolation: str,
         max_bytes: int | None = None,
+        *,
+        names_rack: bool = True,
     ) -> tuple[FetchRequest, int]:
         """Return a request for all of `wanted`, and its version.
 
         supported: the highest version that the broker supports. max_bytes: of the response, by default fetch.max.bytes.
+        names_rack: whether the leader may name a replica in client.rack.
         The broker moves partitions with records to the end of a session; without one, their order here counts.
         """
         by_id = supported >= BY_ID_VERSION and all(each.position.topic_id for each in wanted.values())
@@ -121,6 +186,7 @@ class FetchSession:
             min_bytes=settings.fetch_min_bytes,
             max_bytes=max_bytes or max(settings.fetch_max_bytes, settings.max_partition_fetch_bytes),
             isolation_level=ISOLATION[isolation],
+            rack_id=settings.client_rack if names_rack else "",
         )
         changed: Mapping[TopicPartition, Wanted] = wanted
         if version >= SESSION_VERSION and self.epoch != NO_SESSION:

@@ -1,10 +1,11 @@
-"""Fetch partitions of a cluster, each from its leader: complete batches as they are stored, in order.
+"""Fetch partitions of a cluster, each from its leader or the replica that it names: whole batches, in order.
 
     with Fetcher(client) as fetcher:
         fetcher.add(("orders", 0), Position(offset=0))
         for result in fetcher.poll(): ...   # FetchedBatches, Diverged or FetchError, one per partition in a response
 
 It finds leaders and follows their changes, keeps a fetch session with each of them, and retries what can be retried.
+With client.rack, it reads from replicas that leaders name (KIP-392); what fails there is asked of the leader.
 What to do about records that the cluster lost, or deleted topics, is the caller's decision.
 One request per broker is in flight, and the next one is sent before a response is returned, so that broker and caller
 work at the same time. Partitions with data go to the end of the next request: none of them starves. Requests name the
@@ -34,6 +35,7 @@ from kwire.client.fetch_requests import (
     Fetched,
     FetchSession,
     Position,
+    ReadReplica,
     Wanted,
     fetched_from,
 )
@@ -103,15 +105,21 @@ class Fetching:
 
     position: Position
     end: int | None
+    replica: ReadReplica
     leader: int | None = None
     leader_epoch: int = -1
     checks: int = 0
     failing_since: float | None = None
     epoch_checked: bool = False
 
+    @property
+    def source(self) -> int | None:
+        """The broker to fetch from; None while the leader is unknown."""
+        return self.leader if self.leader is None or self.replica.node_id is None else self.replica.node_id
+
 
 @dataclass(slots=True)
-class Leader:
+class Source:
     """A broker that is fetched from. deadline: of the response in flight, None without one."""
 
     connection: BrokerConnection
@@ -129,7 +137,8 @@ class Fetcher:
         self._client, self._isolation, self._max_bytes = client, isolation, max_bytes
         self._partitions: dict[TopicPartition, Fetching] = {}
         self._stopped: set[TopicPartition] = set()
-        self._leaders: dict[int, Leader] = {}
+        self._sources: dict[int, Source] = {}
+        self._was_redirected = False
         self._metadata_due = 0.0
         self._backoff_s = client.settings.retry_backoff_ms / 1000
         self._unreachable_since: float | None = None
@@ -145,12 +154,12 @@ class Fetcher:
 
     def close(self) -> None:
         """Return the connections to the client, but for those with a response in flight: these are closed."""
-        for node_id, leader in self._leaders.items():
-            if leader.deadline is None:
-                self._client.return_connection(node_id, leader.connection)
+        for node_id, source in self._sources.items():
+            if source.deadline is None:
+                self._client.return_connection(node_id, source.connection)
             else:
-                leader.connection.close()
-        self._leaders.clear()
+                source.connection.close()
+        self._sources.clear()
 
     def add(self, key: TopicPartition, position: Position, *, end: int | None = None) -> None:
         """Fetch a partition from a position on. end: remove it once everything below this offset is fetched.
@@ -159,7 +168,7 @@ class Fetcher:
         """
         self.remove(key)
         if end is None or position.offset < end:
-            self._partitions[key] = Fetching(position, end)
+            self._partitions[key] = Fetching(position, end, self._client.read_replica(key))
 
     def seek(self, key: TopicPartition, position: Position) -> None:
         """Continue at another position; a response to an earlier one is dropped."""
@@ -188,21 +197,27 @@ class Fetcher:
         Raises ConnectionFailed, BrokerError if no broker can be reached for default.api.timeout.ms.
         """
         self._raise_failure()
-        found = self._find_leaders()
-        if found:
-            return found
-        for node_id in {each.leader for key, each in self._partitions.items() if key not in self._stopped}:
+        self._was_redirected = True
+        found: list[Result] = []
+        while self._was_redirected and not found and self._failure is None:
+            self._was_redirected = False
+            found = self._find_leaders() or self._next_results()
+        if self._failure is not None and not found:
+            self._raise_failure()
+        return found
+
+    def _next_results(self) -> list[Result]:
+        found: list[Result] = []
+        for node_id in {each.source for key, each in self._partitions.items() if key not in self._stopped}:
             if node_id is not None and not self._is_waiting(node_id):
                 found += self._send(node_id)
         ready = self._ready()
         now = time.monotonic()
-        for node_id, leader in list(self._leaders.items()):
+        for node_id, source in list(self._sources.items()):
             if node_id in ready:
                 found += self._receive(node_id, self._client.settings.request_timeout_ms)
-            elif leader.deadline is not None and leader.deadline <= now:
+            elif source.deadline is not None and source.deadline <= now:
                 found += self._receive(node_id, 0)
-        if self._failure is not None and not found:
-            self._raise_failure()
         return found
 
     def _raise_failure(self) -> None:
@@ -211,83 +226,88 @@ class Fetcher:
             raise error
 
     def _is_waiting(self, node_id: int) -> bool:
-        leader = self._leaders.get(node_id)
-        return leader is not None and leader.deadline is not None
+        source = self._sources.get(node_id)
+        return source is not None and source.deadline is not None
 
     def _ready(self) -> set[int]:
         """Wait for responses; return the brokers that send one.
 
         It may be there for long, if the caller was busy: deadlines are for brokers that are silent.
         """
-        deadlines = {node_id: each.deadline for node_id, each in self._leaders.items() if each.deadline is not None}
+        deadlines = {node_id: each.deadline for node_id, each in self._sources.items() if each.deadline is not None}
         if not deadlines:
             if self._failure is None:
                 time.sleep(self._backoff_s)
             return set()
         with selectors.DefaultSelector() as selector:
             for node_id in deadlines:
-                selector.register(self._leaders[node_id].connection, selectors.EVENT_READ, node_id)
+                selector.register(self._sources[node_id].connection, selectors.EVENT_READ, node_id)
             timeout_s = max(0.0, min(deadlines.values()) - time.monotonic())
             return {key.data for key, _ in selector.select(timeout_s)}
 
     def _send(self, node_id: int) -> list[Result]:
-        """Send a request for the partitions of a leader. Returns positions that OffsetForLeaderEpoch rejects."""
+        """Send a request for the partitions of a broker. Returns positions that OffsetForLeaderEpoch rejects."""
         try:
-            leader = self._leader(node_id)
-            version = leader.connection.version_for(FETCH)
-            found = [] if version >= TRUNCATION_VERSION else self._check_epochs(node_id, leader.connection)
+            source = self._source(node_id)
+            version = source.connection.version_for(FETCH)
+            found = [] if version >= TRUNCATION_VERSION else self._check_epochs(node_id, source.connection)
             partitions = {
                 key: each
                 for key, each in self._partitions.items()
-                if each.leader == node_id and key not in self._stopped
+                if each.source == node_id and key not in self._stopped
             }
             if partitions:
                 if all(each.end is not None for each in partitions.values()):
-                    leader.session = FetchSession(epoch=NO_SESSION)
-                request, version = leader.session.next_request(
+                    source.session = FetchSession(epoch=NO_SESSION)
+                request, version = source.session.next_request(
                     {key: Wanted(each.position, each.leader_epoch) for key, each in partitions.items()},
                     version,
                     self._client.settings,
                     self._isolation,
                     self._max_bytes,
+                    names_rack=not any(each.replica.is_paused for each in partitions.values()),
                 )
-                leader.connection.send(request, version=version)
+                source.connection.send(request, version=version)
                 timeout_ms = self._client.settings.request_timeout_ms + FETCH_WAIT_MS
-                leader.deadline = time.monotonic() + timeout_ms / 1000
+                source.deadline = time.monotonic() + timeout_ms / 1000
             return found
         except ConnectionFailed as error:
             self._lose(node_id, error)
             return []
 
-    def _leader(self, node_id: int) -> Leader:
-        leader = self._leaders.get(node_id)
-        if leader is None:
-            leader = self._leaders[node_id] = Leader(self._client.take_connection(node_id))
-        return leader
+    def _source(self, node_id: int) -> Source:
+        source = self._sources.get(node_id)
+        if source is None:
+            source = self._sources[node_id] = Source(self._client.take_connection(node_id))
+        return source
 
     def _receive(self, node_id: int, timeout_ms: int) -> list[Result]:
         """Receive a response and send the next request to that broker."""
-        leader = self._leaders[node_id]
-        leader.deadline = None
+        source = self._sources[node_id]
+        source.deadline = None
         try:
-            response = leader.connection.receive(FetchResponse, timeout_ms=timeout_ms)
+            response = source.connection.receive(FetchResponse, timeout_ms=timeout_ms)
         except ConnectionFailed as error:
             self._lose(node_id, error)
             return []
         self._unreachable_since = None
         found: list[Result] = []
-        wanted = leader.session.wanted
-        for key, data in leader.session.accept(response):
+        wanted = source.session.wanted
+        for key, data in source.session.accept(response):
             if self._is_current(key, wanted[key].position):
-                found += self._result(key, data)
+                found += self._result(key, data, node_id)
         if response.error_code in SESSION_ERRORS:
             return found
         if response.error_code:
             code = ErrorCode(response.error_code)
             for key in wanted:
                 if self._is_current(key, wanted[key].position):
-                    found += self._failed(key, BrokerError(f"Fetch from broker {node_id}: {code.name}", code))
-        elif found:
+                    found += self._failed(key, BrokerError(f"Fetch from broker {node_id}: {code.name}", code), node_id)
+            return found
+        for key in wanted:
+            if key in self._partitions and self._partitions[key].replica.node_id == node_id:
+                self._partitions[key].replica.answered(self._client.settings)
+        if found:
             found += self._send(node_id)
         return found
 
@@ -295,12 +315,18 @@ class Fetcher:
         known = self._partitions.get(key)
         return known is not None and known.position == position and key not in self._stopped
 
-    def _result(self, key: TopicPartition, data: PartitionData) -> list[Result]:
+    def _result(self, key: TopicPartition, data: PartitionData, node_id: int) -> list[Result]:
         """Return the result of one partition, none for an error that is retried."""
         code = ErrorCode(data.error_code)
         partition = self._partitions[key]
         if code:
-            return self._failed(key, BrokerError(f"{key[0]}-{key[1]}: {code.name}", code))
+            return self._failed(key, BrokerError(f"{key[0]}-{key[1]}: {code.name}", code), node_id)
+        try:
+            if partition.replica.obey(data, node_id, key):
+                self._was_redirected = True
+                return []
+        except BrokerError as error:
+            return self._failed(key, error, node_id)
         partition.checks, partition.failing_since = 0, None
         try:
             found = fetched_from(data, key, partition.position)
@@ -308,6 +334,9 @@ class Fetcher:
             self._stopped.add(key)
             return [FetchError(key, error, partition.position)]
         if isinstance(found, Diverged):
+            if node_id != partition.leader:
+                self._leave_replica(partition)  # it may lag behind
+                return []
             self._stopped.add(key)
             return [found]
         fetched, after = found
@@ -318,9 +347,19 @@ class Fetcher:
                 self._partitions[key] = partition  # to the end of the next request
         return [FetchedBatches(key, fetched, after)]
 
-    def _failed(self, key: TopicPartition, error: BrokerError) -> list[Result]:
-        """Decide whether an error is retried; if not, stop the partition and return the error."""
+    def _leave_replica(self, partition: Fetching) -> None:
+        partition.replica.fail(self._client.settings)
+        partition.leader = None  # perhaps there is another one
+
+    def _failed(self, key: TopicPartition, error: BrokerError, node_id: int | None = None) -> list[Result]:
+        """Decide whether an error is retried; if not, stop the partition and return the error.
+
+        node_id: of the broker that responded. The leader is asked before any error of a replica is believed.
+        """
         partition, code = self._partitions[key], ErrorCode(error.code)
+        if node_id is not None and node_id != partition.leader:
+            self._leave_replica(partition)
+            return []
         now = time.monotonic()
         if partition.failing_since is None:
             partition.failing_since = now
@@ -343,10 +382,12 @@ class Fetcher:
         poll() raises the error if retries are useless, or no broker has responded for long: after it has returned
         what other brokers sent, from which positions have advanced.
         """
-        if node_id in self._leaders:
-            self._leaders.pop(node_id).connection.close()
+        if node_id in self._sources:
+            self._sources.pop(node_id).connection.close()
         for each in self._partitions.values():
-            if each.leader == node_id:
+            if each.source == node_id:
+                if each.replica.node_id == node_id:
+                    each.replica.fail(self._client.settings)
                 each.leader = None
         now = time.monotonic()
         if is_final(error):
@@ -365,7 +406,7 @@ class Fetcher:
             return []
         delay = self._metadata_due - time.monotonic()
         if delay > 0:
-            if any(each.deadline is not None for each in self._leaders.values()):  # other brokers go on meanwhile
+            if any(each.deadline is not None for each in self._sources.values()):  # other brokers go on meanwhile
                 return []
             time.sleep(delay)
         self._metadata_due = time.monotonic() + self._backoff_s
@@ -403,7 +444,7 @@ class Fetcher:
         unchecked = {
             key: each
             for key, each in self._partitions.items()
-            if each.leader == node_id and not each.epoch_checked and key not in self._stopped
+            if each.leader == each.source == node_id and not each.epoch_checked and key not in self._stopped
         }
         wanted = {key: each for key, each in unchecked.items() if each.position.leader_epoch >= 0}
         for each in unchecked.values():

@@ -17,7 +17,7 @@ from typing import Any
 
 from kwire.client.cipher_suites import check_suites
 from kwire.client.oauthbearer import OAuthConfigs, TokenSource, choose_source
-from kwire.client.unused_configs import HARMLESS, REFUSED, WITHOUT_EFFECT
+from kwire.client.unused_configs import HARMLESS, REFUSED, WITHOUT_EFFECT, WITHOUT_RACK
 from kwire.errors import OptionError, did_you_mean
 
 __all__ = ["ClientSettings", "parse_config"]
@@ -50,6 +50,13 @@ def _integer(value: str) -> int:
     if abs(number) > MAX_INT32:
         raise ValueError(f"a number up to {MAX_INT32}")
     return number
+
+
+def _long(value: str) -> int:
+    """Parse a long of Kafka's, from 0 on."""
+    if not value.strip().isdecimal() or int(value) >= 1 << 63:
+        raise ValueError("a number from 0 on")
+    return int(value)
 
 
 def _positive(value: str) -> int:
@@ -137,6 +144,7 @@ KNOWN: dict[str, tuple[str, Callable[[str], Any]]] = {
     "acks": ("acks", _acks),
     "bootstrap.servers": ("bootstrap_servers", _servers),
     "client.id": ("client_id", _text),
+    "client.rack": ("client_rack", _text),
     "compression.type": ("compression_type", _one_of("none", "gzip", "snappy", "lz4", "zstd")),
     "compression.gzip.level": ("gzip_level", _gzip_level),
     "compression.lz4.level": ("lz4_level", _between(1, 17)),
@@ -147,6 +155,7 @@ KNOWN: dict[str, tuple[str, Callable[[str], Any]]] = {
     "fetch.min.bytes": ("fetch_min_bytes", _positive),
     "isolation.level": ("isolation_level", _one_of("read_uncommitted", "read_committed")),
     "max.partition.fetch.bytes": ("max_partition_fetch_bytes", _positive),
+    "metadata.max.age.ms": ("metadata_max_age_ms", _long),
     "max.request.size": ("max_request_size", _positive),
     "receive.buffer.bytes": ("receive_buffer_bytes", _integer),
     "request.timeout.ms": ("request_timeout_ms", _positive),
@@ -210,6 +219,7 @@ class ClientSettings:
 
     bootstrap_servers: tuple[tuple[str, int], ...]
     client_id: str = "kwire"
+    client_rack: str = ""
     acks: int = -1
     compression_type: str = "none"
     compression_level: int | None = None
@@ -224,6 +234,7 @@ class ClientSettings:
     receive_buffer_bytes: int = -1
     request_timeout_ms: int = 30_000
     default_api_timeout_ms: int = 60_000
+    metadata_max_age_ms: int = 300_000
     socket_connection_setup_timeout_ms: int = 10_000
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
@@ -262,6 +273,8 @@ class ClientSettings:
                 fields[parsed[0]] = parsed[1]
         if "bootstrap_servers" not in fields:
             raise OptionError("config 'bootstrap.servers' is required: comma-separated host:port")
+        if not fields.get("client_rack"):
+            ignored += [name for name in map(_name_of, settings) if name in WITHOUT_RACK]
         warn_of(ignored)
         return cls(**check(fields), ignored=tuple(ignored))
 
@@ -305,9 +318,10 @@ def parse_config(given: str, value: object) -> tuple[str, object] | None:
 def warn_of(ignored: Sequence[str]) -> None:
     """Warn of configs without effect, of each once in a process."""
     by_reason: dict[str, list[str]] = {}
+    reasons = {**REASONS, **WITHOUT_RACK}
     for name in ignored:
-        if name in REASONS and name not in _warned:
-            by_reason.setdefault(REASONS[name], []).append(name)
+        if name in reasons and name not in _warned:
+            by_reason.setdefault(reasons[name], []).append(name)
             _warned.add(name)
     if by_reason:
         what = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in by_reason.items())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["HARMLESS", "REFUSED", "WITHOUT_EFFECT"]
+__all__ = ["HARMLESS", "REFUSED", "WITHOUT_EFFECT", "WITHOUT_RACK"]
 
 JAVA_CLASS = "Java classes cannot be loaded"
 ASSERTIONS = "tokens for a JWT assertion (the jwt-bearer grant) are not supported; use client credentials or a file"
@@ -34,8 +34,12 @@ HARMLESS: Mapping[str, tuple[str, ...]] = {
 }
 """Values of refused configs that mean what this client does anyway; an empty value always does."""
 
+WITHOUT_RACK: Mapping[str, str] = {
+    "metadata.max.age.ms": "without client.rack: metadata is renewed when a request fails",
+}
+"""Configs that only matter with client.rack, and why the others are without effect."""
+
 WITHOUT_EFFECT: Mapping[str, tuple[str, ...]] = {
-    "records are fetched from leaders": ("client.rack",),
     "records are read by offsets, without a consumer group": (
         "auto.commit.interval.ms",
         "auto.offset.reset",
@@ -76,7 +80,6 @@ WITHOUT_EFFECT: Mapping[str, tuple[str, ...]] = {
         "client.dns.lookup",
         "connections.max.idle.ms",
         "metadata.cluster.check.enable",
-        "metadata.max.age.ms",
         "metadata.max.idle.ms",
         "metadata.recovery.rebootstrap.trigger.ms",
         "metadata.recovery.strategy",
