@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from kwire import native
 from kwire.errors import CorruptBatch
+from kwire.log.verify.resync import Range, find_header
 from kwire.records import Record, TimestampType, write_batch
 from kwire.records import batch_table as t
 from kwire.records.attributes import CONTROL_FLAG, TRANSACTIONAL_FLAG
@@ -104,10 +106,11 @@ def real_batches() -> bytes:
 
 
 @pytest.mark.parametrize("buf", [MAGIC_0 + DEFAULT + MAGIC_1, real_batches()], ids=["made up", "written"])
-def test_the_kernel_reads_the_headers_of_the_parser(buf: bytes) -> None:
+@pytest.mark.parametrize("scan", [t.scan_batches, t.scan_plain])
+def test_a_scan_reads_the_headers_of_the_parser(scan: Any, buf: bytes) -> None:
     data = np.frombuffer(buf, np.uint8)
     table = np.zeros((16, t.COLUMN_COUNT), np.int64)
-    rows, position, status = native.scan_batches(data.ctypes.data, len(data), 0, table)
+    rows, position, status = scan(data, 0, table)
     assert (position, status) == (len(buf), t.WHOLE)
     spans = list(batch_spans(buf))
     assert rows == len(spans)
@@ -124,7 +127,26 @@ def test_the_kernel_reads_the_headers_of_the_parser(buf: bytes) -> None:
             assert row[t.START] == data.ctypes.data + start + DEFAULT_HEADER_BYTES
 
 
-def test_the_search_kernel_finds_headers_of_each_magic() -> None:
+def test_both_scans_end_at_the_same_place() -> None:
+    whole = MAGIC_0 + DEFAULT + MAGIC_1
+    bufs = [whole[:cut] for cut in range(len(whole) + 1)]
+    for at in (8, 9, 10, 11, 16):  # the size, and the magic
+        for batch in (MAGIC_0, MAGIC_1, DEFAULT):
+            changed = (0, 1, 2, 3, 13, 14, 22, 48, 49, 0x7F, 0x80, 0xFF)
+            bufs += [MAGIC_1 + batch[:at] + bytes([byte]) + batch[at + 1 :] for byte in changed]
+    statuses = set()
+    for buf in bufs:
+        data = np.frombuffer(buf, np.uint8) if buf else np.empty(0, np.uint8)
+        for rows in (0, 1, 2, 3, 4):
+            plain, fast = (np.full((rows, t.COLUMN_COUNT), 77, np.int64) for _ in range(2))
+            ending = t.scan_plain(data, 0, plain)
+            assert t.scan_batches(data, 0, fast) == ending
+            assert (plain == fast).all()
+            statuses.add(ending[2])
+    assert statuses == {t.WHOLE, t.CUT, t.UNBELIEVABLE, t.FULL}
+
+
+def test_the_search_finds_headers_of_each_magic() -> None:
     for batch in (MAGIC_0 + bytes(61), MAGIC_1 + bytes(61), DEFAULT):
         data = np.frombuffer(b"\xff" * 30 + batch, np.uint8)
-        assert native.find_header(data.ctypes.data, len(data), 0, len(data), OFFSET, OFFSET + DELTA + 1) == 30
+        assert find_header(data, 0, len(data), Range(OFFSET, OFFSET + DELTA + 1)) == 30

@@ -7,16 +7,17 @@ import struct
 import numpy as np
 from tests.records.building import batch, record
 
-from kwire import native
+from kwire.log.verify.resync import Range, find_header, find_plain
 
 HEADER_BYTES = 61
 
 
 def search(data: bytes, start: int = 0, *, left: int | None = None, floor: int = 0, ceiling: int = 1 << 62) -> int:
-    array = np.frombuffer(data, np.uint8)
-    return int(
-        native.find_header(array.ctypes.data, len(array), start, len(data) if left is None else left, floor, ceiling)
-    )
+    """Search with the kernel and in Python, which must give the same."""
+    array, size = np.frombuffer(data, np.uint8), len(data) if left is None else left
+    found = find_header(array, start, size, Range(floor, ceiling))
+    assert find_plain(array, start, size, floor, ceiling) == found
+    return found
 
 
 def test_a_header_is_found_at_any_position() -> None:

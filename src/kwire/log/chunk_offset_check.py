@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kwire import native
 from kwire.errors import CorruptBatch
 from kwire.log.offset_checks import offset_limit, outside_segment, overlapping
 from kwire.log.segment import Segment
@@ -47,7 +46,7 @@ class ChunkOffsetCheck:
         data = np.frombuffer(chunk, np.uint8)
         at, status, floor = 0, t.FULL, self._floor
         while status == t.FULL:
-            rows, at, status = native.scan_batches(data.ctypes.data, len(data), at, self._table)
+            rows, at, status = t.scan_batches(data, at, self._table)
             if not rows:
                 break
             table = self._table[:rows]

@@ -46,6 +46,7 @@ C_FILES = (
     "record.h",
     "message.h",
     "module.c",
+    "batch_scan.c",
     "section_scan.c",
     "messages.c",
     "messages_writing.c",
@@ -185,8 +186,7 @@ def sources_digest() -> str:
     names = [*KERNEL_MODULES, "kwire.wire.kernels.intrinsics", "kwire.native.build"]
     while names:
         path = PACKAGE.joinpath(*names.pop().split(".")[1:]).with_suffix(".py")
-        key = str(path.relative_to(PACKAGE))
-        if key not in found and path.exists():
+        if path.exists() and (key := str(path.relative_to(PACKAGE))) not in found:
             found[key] = path.read_bytes()
             names += re.findall(r"^from (kwire[\w.]*) import", found[key].decode(), re.MULTILINE)
     found |= {path.name: path.read_bytes() for path in (*C_SOURCES, SIGNATURES)}

@@ -24,7 +24,7 @@ PLAN_NAMES = {
 }
 RECORD_NAMES = {
     "kwire.records.faults": ("MAX_HEADERS",),
-    "kwire.records.attributes": ("CODEC_MASK", "LOG_APPEND_TIME_FLAG", "NO_SEQUENCE", "NO_TIMESTAMP"),
+    "kwire.records.attributes": ("CODEC_MASK", "LOG_APPEND_TIME_FLAG", "NO_PRODUCER_ID", "NO_SEQUENCE", "NO_TIMESTAMP"),
     "kwire.records.batch_table": ("BAD_CRC",),
     "kwire.records.batch_header": (
         *("FRAME_BYTES", "PREFIX_BYTES", "SIZE_POSITION", "MAGIC_POSITION", "DEFAULT_HEADER_BYTES", "CRC_POSITION"),

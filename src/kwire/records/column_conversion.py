@@ -15,7 +15,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kwire import native
 from kwire.errors import CorruptBatch, EncodeError
 from kwire.records import batch_table as t
 from kwire.records.attributes import (
@@ -65,12 +64,12 @@ class ConvertedRun:
 
 
 def read_headers(view: memoryview) -> Iterator[tuple[HeaderTable, int]]:
-    """Yield the headers of whole batches as rows of kernels.table, and the position after them."""
+    """Yield the headers of whole batches as rows of batch_table, and the position after them."""
     data = np.frombuffer(view, np.uint8) if len(view) else np.empty(0, np.uint8)
     at, status = 0, t.FULL
     while status == t.FULL:
         table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
-        rows, at, status = native.scan_batches(data.ctypes.data, len(data), at, table)
+        rows, at, status = t.scan_batches(data, at, table)
         yield table[:rows], at
 
 

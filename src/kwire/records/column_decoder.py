@@ -88,7 +88,7 @@ class ColumnDecoder:
         self.view, self.address = data.data, data.ctypes.data
         at, status = 0, t.FULL
         while status == t.FULL:
-            rows, at, status = native.scan_batches(self.address, len(data), at, self.table)
+            rows, at, status = t.scan_batches(data, at, self.table)
             if rows:
                 if self.check_crc:
                     mark_wrong_crcs(data, self.table[:rows])

@@ -18,7 +18,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from kwire import native
 from kwire.errors import KwireError
 from kwire.log.cleaner.cleaner_stats import CleanerStats
 from kwire.log.cleaner.cleaning_pass import CleaningPass
@@ -180,7 +179,7 @@ class Cleaner:
         array = np.frombuffer(data, np.uint8)
         at = 0
         while at < len(array):
-            count, at, _ = native.scan_batches(array.ctypes.data, len(array), at, self._rows)
+            count, at, _ = t.scan_batches(array, at, self._rows)
             ends = self._rows[:count, t.POSITION] + self._rows[:count, t.SIZE]
             first = 0
             while first < count:

@@ -1,4 +1,4 @@
-"""Compiled loops of the cleaner over the header table of `kwire.records.kernels.table`.
+"""Compiled loops of the cleaner over the header table of `kwire.records.batch_table`.
 
     map_batches        put the keys of batches into an offset map
     weigh_batches      decide which records of batches to retain

@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kwire import native
 from kwire.errors import CorruptBatch, Malformed
 from kwire.records import Batch, read_batches
 from kwire.records import batch_table as t
@@ -49,7 +48,7 @@ class Sections:
         """
         data = np.frombuffer(chunk, np.uint8)
         self.address, self._chunk, self._position, self._file = data.ctypes.data, chunk, position, file
-        count, used, status = native.scan_batches(self.address, len(data), 0, self._rows)
+        count, used, status = t.scan_batches(data, 0, self._rows)
         self.table = self._rows[:count]
         if status == t.UNBELIEVABLE and not count:
             for _ in read_batches(chunk, position=position, file=file):

@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kwire import native
 from kwire.errors import CorruptBatch
 from kwire.log.chunks import Chunks
 from kwire.log.damage import Kind
@@ -198,7 +197,7 @@ class SegmentScan:
         data = np.frombuffer(chunk, np.uint8)
         at, status = 0, t.FULL
         while status == t.FULL:
-            rows, scanned, status = native.scan_batches(data.ctypes.data, len(data), at, self._table)
+            rows, scanned, status = t.scan_batches(data, at, self._table)
             if not rows:
                 break
             table = self._table[:rows]

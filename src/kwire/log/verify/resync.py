@@ -9,15 +9,25 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from kwire import native
 from kwire.errors import CorruptBatch
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Compression, read_batches
-from kwire.records.batch_header import DEFAULT_HEADER_BYTES, BatchHeader, batch_bytes
+from kwire.records.batch_header import (
+    DEFAULT_HEADER,
+    DEFAULT_HEADER_BYTES,
+    FRAME_BYTES,
+    MAGIC_POSITION,
+    SMALLEST_DEFAULT_SIZE,
+    SMALLEST_SIZE,
+    BatchHeader,
+    batch_bytes,
+)
 from kwire.storage.header_walk import header_at
 from kwire.storage.store import StoredFile
 
-__all__ = ["Range", "next_valid_batch", "valid_batch"]
+__all__ = ["Range", "find_header", "find_plain", "next_valid_batch", "valid_batch"]
 
 WINDOW_BYTES = 1 << 20
 FREE_CHECKS_BYTES = 64 << 20
@@ -46,6 +56,31 @@ def valid_batch(file: StoredFile, position: int, stop: int, offsets: Range) -> B
     return None
 
 
+def find_header(data: npt.NDArray[np.uint8], position: int, left: int, offsets: Range) -> int:
+    """Return the first position from `position` on where the header of a batch can be; -1 if there is none.
+
+    By the header's fields, without checksums; a header that data cuts off is not found.
+    left: bytes from the start of data to the end of the file; no batch extends beyond it.
+    """
+    find = find_plain if native.LEVEL is None else native.find_header
+    return find(data, position, left, offsets.floor, offsets.ceiling)
+
+
+def find_plain(data: npt.NDArray[np.uint8], position: int, left: int, floor: int, ceiling: int) -> int:
+    """Search in Python."""
+    view = data.data
+    for at in range(position, len(view) - DEFAULT_HEADER_BYTES + 1):
+        magic = view[at + MAGIC_POSITION]
+        if magic > 2:
+            continue
+        offset, size, _, _, _, _, delta, _, _, _, _, _, count = DEFAULT_HEADER.unpack_from(view, at)
+        if not (SMALLEST_SIZE <= size <= left - at - FRAME_BYTES and floor <= offset < ceiling):
+            continue
+        if magic < 2 or (size >= SMALLEST_DEFAULT_SIZE and 0 <= delta < ceiling - offset and count >= 0):
+            return at
+    return -1
+
+
 def next_valid_batch(file: StoredFile, position: int, stop: int, offsets: Range) -> BatchHeader | None:
     """Find the first batch in [position, stop) with offsets in range and a valid checksum; None without one."""
     budget = FREE_CHECKS_BYTES
@@ -54,11 +89,12 @@ def next_valid_batch(file: StoredFile, position: int, stop: int, offsets: Range)
         # padded with zeros: a message of magic 0 or 1 at the end is shorter than the header searched for
         data = np.frombuffer(window + bytes(DEFAULT_HEADER_BYTES), np.uint8)
         ends_here = position + len(window) >= stop
-        length = len(data) if ends_here else len(window)
+        if not ends_here:
+            data = data[: len(window)]
         budget += len(window) * CHECKS_PER_BYTE
         at = 0
         while True:
-            at = native.find_header(data.ctypes.data, length, at, stop - position, offsets.floor, offsets.ceiling)
+            at = find_header(data, at, stop - position, offsets)
             if at < 0 or at >= WINDOW_BYTES:
                 break
             size = batch_bytes(window, at)

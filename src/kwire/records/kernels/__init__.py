@@ -4,7 +4,6 @@ Kernels work on raw addresses (int64): the bytes of a segment, a scratch buffer 
 caller keeps the memory alive. A kernel checks every byte against an end address before it reads it, releases the GIL
 and never raises.
 
-    table              batch headers into the header table
     checksums          CRC-32 (magic 0 and 1)
     crc32c             CRC-32C (magic 2) with the processor's instruction
     output             the Arrow columns that readers fill
@@ -13,6 +12,5 @@ and never raises.
     locate             records of magic 2 as places in memory, of which objects are built
     encode             columns into batches of every magic
     section_scan       the checks of a broker on the records of a produced batch
-    find_batch         the next possible batch after damaged bytes
     murmur2            hashes of keys, for partitioners
 """
