@@ -39,7 +39,7 @@ MODULES = {
         "kwire.log.verify",
         "kwire.maintenance.adopt",
         "kwire.maintenance.convert",
-        "kwire.maintenance.restore",
+        "kwire.maintenance.from_parquet",
         "kwire.maintenance.cut",
         "kwire.storage",
         "kwire.storage.tiered",

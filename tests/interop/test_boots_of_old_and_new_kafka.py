@@ -20,10 +20,10 @@ from kwire.log.verify import verify_directory
 from kwire.maintenance.compaction import OfflineSettings, compact
 from kwire.maintenance.convert import TargetFormat, convert_directory
 from kwire.maintenance.export import ExportOptions, export_logs
+from kwire.maintenance.from_parquet import FromParquetOptions, restore_from_parquet
 from kwire.maintenance.repair import repair_into
 from kwire.maintenance.repair_mode import Mode
 from kwire.maintenance.repair_plan import make_plan
-from kwire.maintenance.restore import RestoreOptions, restore_directory
 from kwire.records import Compression
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
@@ -137,10 +137,10 @@ def test_kafka_4_4_starts_on_a_restored_directory(source44: Path, tmp_path: Path
     ids = {log.topic: log.topic_id for log in logs if log.topic_id is not None}
     data = tmp_path / "kafka" / "data"
     data.parent.mkdir()
-    restore_directory(
+    restore_from_parquet(
         [str(tmp_path / "parquet")],
         str(data),
-        RestoreOptions(codec=Compression.ZSTD, segment_bytes=60_000, topic_ids=ids),
+        FromParquetOptions(codec=Compression.ZSTD, segment_bytes=60_000, topic_ids=ids),
         now_ms=NOW_MS,
     )
     for name in ("meta.properties", "bootstrap.checkpoint"):  # the cluster that knows the topics

@@ -20,7 +20,7 @@ from tools import kafka
 from kwire.log import LogDirectory
 from kwire.maintenance.convert import TargetFormat, convert_directory, convert_in_place
 from kwire.maintenance.export import ExportOptions, export_logs
-from kwire.maintenance.restore import RestoreOptions, restore_directory
+from kwire.maintenance.from_parquet import FromParquetOptions, restore_from_parquet
 from kwire.records import Compression
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
@@ -102,10 +102,10 @@ def test_kafka_starts_on_a_directory_restored_from_parquet(source: Path, tmp_pat
     logs = [directory[key] for key in partitions(source)]
     export_logs(logs, str(tmp_path / "parquet"), ExportOptions(headers=True))
     ids = {log.topic: log.topic_id for log in logs if log.topic_id is not None}
-    restore_directory(
+    restore_from_parquet(
         [str(tmp_path / "parquet")],
         str(tmp_path / "data"),
-        RestoreOptions(codec=Compression.LZ4, segment_bytes=300_000, topic_ids=ids),
+        FromParquetOptions(codec=Compression.LZ4, segment_bytes=300_000, topic_ids=ids),
         now_ms=NOW,
     )
     for name in ("meta.properties", "bootstrap.checkpoint"):  # the cluster that knows the topics

@@ -13,10 +13,10 @@ from kwire.log.verify import verify_directory
 from kwire.maintenance.compaction import OfflineSettings, compact, copy_logs
 from kwire.maintenance.convert import TargetFormat, convert_directory, convert_in_place
 from kwire.maintenance.export import export_logs
+from kwire.maintenance.from_parquet import restore_from_parquet
 from kwire.maintenance.repair import repair_in_place, repair_into
 from kwire.maintenance.repair_mode import Mode
 from kwire.maintenance.repair_plan import make_plan
-from kwire.maintenance.restore import restore_directory
 from kwire.records import Compression
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space
@@ -59,7 +59,7 @@ WRITES: dict[str, Callable[[Path, Path], object]] = {
     "compact": lambda data, out: list(compact(str(data), lambda *key: True, OfflineSettings.parse({}), NOW_MS)),
     "compact a copy": lambda data, out: copy_logs(str(data), str(out), lambda *key: True),
     "export": lambda data, out: export_logs(list(LogDirectory(data).values()), str(out)),
-    "restore": lambda data, out: restore_directory([str(data.parent / "parquet")], str(out), now_ms=NOW_MS),
+    "restore": lambda data, out: restore_from_parquet([str(data.parent / "parquet")], str(out), now_ms=NOW_MS),
 }
 
 

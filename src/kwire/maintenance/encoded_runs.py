@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import EncodeError, LogError, OptionError
 from kwire.identifiers import TopicPartition
-from kwire.maintenance.new_directory import NewDirectory, RestoredPartition, name_of
+from kwire.maintenance.new_directory import NewDirectory, WrittenPartition, name_of
 from kwire.maintenance.new_log import NewLog
 from kwire.maintenance.offset_spans import MAX_SORT_BYTES, clusters
 from kwire.records import Compression, RejectedRecords
@@ -70,7 +70,7 @@ def directory_from_runs(
     segment_bytes: int,
     now_ms: int,
     max_sort_bytes: int = MAX_SORT_BYTES,
-) -> list[RestoredPartition]:
+) -> list[WrittenPartition]:
     """Build a log directory from runs in the order of files.
 
     directory: missing or empty. codec: of batches whose rows have to be sorted. keep_offsets: the runs have the

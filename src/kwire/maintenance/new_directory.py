@@ -28,11 +28,11 @@ from kwire.storage.meta_properties import MetaProperties
 from kwire.storage.staged_directory import StagedDirectory, check_target
 from kwire.target_paths import path_inside
 
-__all__ = ["NewDirectory", "RestoredPartition", "finish_directory", "name_of", "write_clean_checkpoints"]
+__all__ = ["NewDirectory", "WrittenPartition", "finish_directory", "name_of", "write_clean_checkpoints"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RestoredPartition:
+class WrittenPartition:
     """A restored partition with records in [log_start_offset, log_end_offset)."""
 
     topic: str
@@ -71,7 +71,7 @@ class NewDirectory:
             raise OptionError(f"{self._staged.part}: left by an interrupted run; remove it")
         self._ids = dict(topic_ids or {})
         self._open: dict[TopicPartition, tuple[NewLog, int]] = {}
-        self._done: list[RestoredPartition] = []
+        self._done: list[WrittenPartition] = []
 
     def create(self, size_bytes: int = 0) -> None:
         """Create the directory. Raises LogError unless its disk has size_bytes free."""
@@ -100,7 +100,7 @@ class NewDirectory:
         log.finish(log_start_offset=first_offset, log_end_offset=end)
         del self._open[key]
         self._done.append(
-            RestoredPartition(
+            WrittenPartition(
                 topic=key[0],
                 partition=key[1],
                 topic_id=self._ids[key[0]],
@@ -111,7 +111,7 @@ class NewDirectory:
             )
         )
 
-    def publish(self, *, node_id: int = 1, cluster_id: str | None = None) -> list[RestoredPartition]:
+    def publish(self, *, node_id: int = 1, cluster_id: str | None = None) -> list[WrittenPartition]:
         """Write checkpoints and meta.properties, and rename the directory; return its partitions."""
         MetaProperties.new(node_id, cluster_id).write(self._files, self._staged.part, self._now_ms)
         finish_directory(self._staged, {(each.topic, each.partition): each.offsets for each in self._done})

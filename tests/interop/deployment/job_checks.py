@@ -15,7 +15,7 @@ from kwire.log.verify import verify_directory
 from kwire.maintenance import compaction as offline
 from kwire.maintenance.convert import TargetFormat, convert_directory
 from kwire.maintenance.export import ExportOptions, export_logs
-from kwire.maintenance.restore import RestoreOptions, restore_directory
+from kwire.maintenance.from_parquet import FromParquetOptions, restore_from_parquet
 from kwire.records import Compression
 from kwire.spark import jobs
 
@@ -70,10 +70,10 @@ def restore_and_translate(given: Given) -> None:
     restored = jobs.restore(
         given.spark, str(source), str(target), compression="lz4", new_offsets=True, offset_table=str(table)
     )
-    restore_directory(
+    restore_from_parquet(
         [str(source)],
         str(plain),
-        RestoreOptions(codec=Compression.LZ4, new_offsets=True, offset_table=f"{table}.plain"),
+        FromParquetOptions(codec=Compression.LZ4, new_offsets=True, offset_table=f"{table}.plain"),
         now_ms=NOW,
     )
     made, wanted = files_below(target), files_below(plain)

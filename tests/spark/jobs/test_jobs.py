@@ -20,7 +20,7 @@ from kwire.log.verify import verify_directory
 from kwire.maintenance import compaction as offline
 from kwire.maintenance.convert import LossRefused, TargetFormat, convert_directory
 from kwire.maintenance.export import ExportOptions, export_logs
-from kwire.maintenance.restore import RestoreOptions, restore_directory
+from kwire.maintenance.from_parquet import FromParquetOptions, restore_from_parquet
 from kwire.records import Compression
 from kwire.spark import jobs
 from kwire.spark.jobs import runner
@@ -306,10 +306,10 @@ def test_restore_equals_a_single_process(
     result = jobs.restore(
         spark, str(tmp_path / "in"), str(tmp_path / "job"), offset_table=tables["job"], compression="lz4", **arguments
     )
-    restore_directory(
+    restore_from_parquet(
         [str(tmp_path / "in")],
         str(tmp_path / "one"),
-        RestoreOptions(codec=Compression.LZ4, offset_table=tables["one"], **arguments),
+        FromParquetOptions(codec=Compression.LZ4, offset_table=tables["one"], **arguments),
         now_ms=NOW,
     )
     made, wanted = files_below(tmp_path / "job"), files_below(tmp_path / "one")

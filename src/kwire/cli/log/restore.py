@@ -21,7 +21,7 @@ from kwire.errors import Malformed, OptionError
 from kwire.pages.quantities import bytes_text
 
 if TYPE_CHECKING:
-    from kwire.maintenance.restore import RestoreOptions
+    from kwire.maintenance.from_parquet import FromParquetOptions
 
 __all__ = ["restore"]
 
@@ -121,10 +121,10 @@ def restore(
     _refuse({"--nodes": nodes, "--kafka-version": kafka_version}, "requires --at or --at-offsets")
     if len(inputs) == 1 and is_log_directory(inputs[0]):
         raise OptionError(f"{inputs[0]}: a log directory; restoring it requires --at or --at-offsets")
-    from kwire.maintenance.restore import RestoreOptions
+    from kwire.maintenance.from_parquet import FromParquetOptions
     from kwire.records.compressor import parse_compression
 
-    options = RestoreOptions(
+    options = FromParquetOptions(
         topic=topic,
         codec=parse_compression((codec or Codec.NONE).value),
         level=level,
@@ -145,13 +145,15 @@ def _refuse(given: Mapping[str, object], why: str) -> None:
             raise OptionError(f"{name} {why}")
 
 
-def _restore_files(inputs: Sequence[str], output: Path, options: RestoreOptions, format: Format) -> int:
+def _restore_files(inputs: Sequence[str], output: Path, options: FromParquetOptions, format: Format) -> int:
     """Build a log directory from Parquet files."""
     from kwire.identifiers import render_uuid
-    from kwire.maintenance.restore import restore_directory
+    from kwire.maintenance.from_parquet import restore_from_parquet
 
     with if_interrupted(f"{output} was not written"), terminal.progress("Restoring rows", 0) as bar:
-        done = restore_directory(inputs, str(output), options, now_ms=time.time_ns() // 1_000_000, progress=bar.advance)
+        done = restore_from_parquet(
+            inputs, str(output), options, now_ms=time.time_ns() // 1_000_000, progress=bar.advance
+        )
     write_rows((asdict(each) | {"topic_id": render_uuid(each.topic_id)} for each in done), COLUMNS, format)
     return FINE
 

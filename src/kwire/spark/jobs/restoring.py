@@ -26,7 +26,7 @@ from kwire.spark.jobs.runner import Item, ProgressCallback, raise_failures, run_
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kwire.maintenance.restore import RestoreOptions
+    from kwire.maintenance.from_parquet import FromParquetOptions
 
 __all__ = ["Restored", "partitions_of_files", "restore"]
 
@@ -68,7 +68,7 @@ class ListPartitions:
     storage: StorageOptions = field(repr=False)
 
     def __call__(self, item: Item, attempt: str) -> Row:
-        from kwire.maintenance.restore.parquet_input import open_input
+        from kwire.maintenance.from_parquet.parquet_input import open_input
 
         source = open_input([item.subject], self.topic, self.storage)
         return {"has_offsets": source.has_offsets, "partitions": [list(key) for key in source.pieces()]}
@@ -78,12 +78,12 @@ class ListPartitions:
 class RestorePartition:
     """Writes one partition; subject: (topic, partition, its files, topic id). offset_tables: a directory."""
 
-    options: RestoreOptions
+    options: FromParquetOptions
     offset_tables: str
     now_ms: int
 
     def __call__(self, item: Item, attempt: str) -> Row:
-        from kwire.maintenance.restore import restore_directory
+        from kwire.maintenance.from_parquet import restore_from_parquet
         from kwire.storage.file_system import FileSystem
 
         topic, partition, inputs, topic_id = item.subject
@@ -94,7 +94,7 @@ class RestorePartition:
             topic_ids={topic: parse_uuid(topic_id)},
             only=[(topic, partition)],
         )
-        [restored] = restore_directory(inputs, directory, options, now_ms=self.now_ms)
+        [restored] = restore_from_parquet(inputs, directory, options, now_ms=self.now_ms)
         if self.options.offset_table is not None:
             files.make_directory(self.offset_tables)
             files.rename(table, f"{self.offset_tables}/{item.name}.parquet")
@@ -136,12 +136,12 @@ def restore(
     topic_ids: ids of existing topics; other topics get random ids.
     Raises OptionError, LogError; JobFailed when all other partitions are complete, which the next call keeps.
     """
-    from kwire.maintenance.restore import RestoreOptions
+    from kwire.maintenance.from_parquet import FromParquetOptions
     from kwire.records.compressor import check_level, parse_compression
     from kwire.storage.meta_properties import MetaProperties
 
     codec = parse_compression(compression)
-    options = RestoreOptions(
+    options = FromParquetOptions(
         topic=topic,
         codec=codec,
         level=check_level(codec, level),
@@ -184,7 +184,7 @@ def restore(
     return result
 
 
-def _journal_config(options: RestoreOptions) -> Row:
+def _journal_config(options: FromParquetOptions) -> Row:
     return {
         "topic": options.topic,
         "codec": options.codec.text,
@@ -197,7 +197,7 @@ def _journal_config(options: RestoreOptions) -> Row:
 
 def _file_sizes(inputs: Sequence[str], storage: StorageOptions) -> dict[str, int]:
     """Return the sizes in bytes of the input files, by path or URL."""
-    from kwire.maintenance.restore.parquet_input import find_files
+    from kwire.maintenance.from_parquet.parquet_input import find_files
 
     fs, paths = find_files(inputs, storage)
     is_local = "file" in ((fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol)
@@ -207,7 +207,7 @@ def _file_sizes(inputs: Sequence[str], storage: StorageOptions) -> dict[str, int
 def _list_partitions(
     spark: SparkSession,
     sizes: Mapping[str, int],
-    options: RestoreOptions,
+    options: FromParquetOptions,
     progress: ProgressCallback | None,
 ) -> dict[TopicPartition, list[str]]:
     """Return the files of each partition, from a Spark job over the files."""
@@ -257,7 +257,7 @@ def _join_tables(paths: Sequence[str], target: str) -> None:
     from pyarrow import parquet
 
     from kwire.maintenance.export import whole_file
-    from kwire.maintenance.restore.directory import OFFSET_TABLE
+    from kwire.maintenance.from_parquet.directory import OFFSET_TABLE
     from kwire.storage.file_system import FileSystem
 
     with (

@@ -21,18 +21,18 @@ from kwire.errors import EncodeError, LogError, OptionError
 from kwire.identifiers import TopicPartition
 from kwire.log.file_names import LARGEST_SEGMENT_BYTES, SMALLEST_SEGMENT_BYTES
 from kwire.maintenance.export import whole_file
-from kwire.maintenance.new_directory import NewDirectory, RestoredPartition, name_of
+from kwire.maintenance.from_parquet.ordered_rows import rows_in_order
+from kwire.maintenance.from_parquet.parquet_input import open_input
+from kwire.maintenance.new_directory import NewDirectory, WrittenPartition, name_of
 from kwire.maintenance.new_log import NewLog
 from kwire.maintenance.offset_spans import MAX_SORT_BYTES
-from kwire.maintenance.restore.ordered_rows import rows_in_order
-from kwire.maintenance.restore.parquet_input import open_input
 from kwire.maintenance.row_batches import TAKEN, batch_options, encode_rows
 from kwire.records import ColumnWriter, Compression, RejectedRecords
 from kwire.records.column_writer import ColumnWriterOptions
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import SMALLEST_SHARE
 
-__all__ = ["RestoreOptions", "restore_directory"]
+__all__ = ["FromParquetOptions", "restore_from_parquet"]
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -51,7 +51,7 @@ OFFSET_TABLE = pa.schema(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RestoreOptions:
+class FromParquetOptions:
     """Options of a restore.
 
     topic: topic of rows without one. codec, level: compression of the batches. segment_bytes: segment size.
@@ -111,22 +111,22 @@ class Target:
     ranges: list[list[int]] = field(default_factory=list)
 
 
-def restore_directory(
+def restore_from_parquet(
     inputs: Sequence[str],
     directory: str,
-    options: RestoreOptions | None = None,
+    options: FromParquetOptions | None = None,
     *,
     now_ms: int,
     progress: Callable[[int], None] = lambda rows: None,
     file_system: FileSystem | None = None,
-) -> list[RestoredPartition]:
+) -> list[WrittenPartition]:
     """Build a log directory from Parquet files, directories, globs or URLs.
 
     directory: missing or empty. progress: called with numbers of rows read.
     Raises OptionError for a target in use or missing columns; LogError, naming file and row group, for rows that a log
     cannot hold, duplicate offsets, and files that cannot be read or written. No directory is created on an error.
     """
-    options = options or RestoreOptions()
+    options = options or FromParquetOptions()
     files = file_system or FileSystem()
     new = NewDirectory(
         files, directory, now_ms=now_ms, segment_bytes=options.segment_bytes, topic_ids=options.topic_ids

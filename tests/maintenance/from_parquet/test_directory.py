@@ -18,7 +18,7 @@ from kwire.log import LogDirectory
 from kwire.log.log_manager import LogManager
 from kwire.log.verify import verify_directory
 from kwire.maintenance.export import ExportOptions, export_logs
-from kwire.maintenance.restore import RestoreOptions, restore_directory
+from kwire.maintenance.from_parquet import FromParquetOptions, restore_from_parquet
 from kwire.records import Compression
 from kwire.storage.file_system import FileSystem
 from tests.log.expected import Row, read_objects
@@ -38,7 +38,7 @@ def exported(modern: LogDirectory, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def restore(inputs: Any, target: Path, file_system: FileSystem | None = None, **options: Any) -> LogDirectory:
     paths = [str(each) for each in inputs]
-    restore_directory(paths, str(target), RestoreOptions(**options), now_ms=NOW, file_system=file_system)
+    restore_from_parquet(paths, str(target), FromParquetOptions(**options), now_ms=NOW, file_system=file_system)
     return LogDirectory(target)
 
 

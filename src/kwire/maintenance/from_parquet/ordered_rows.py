@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from kwire.errors import LogError, OptionError
 from kwire.identifiers import TopicPartition
+from kwire.maintenance.from_parquet.parquet_input import Input, Piece
 from kwire.maintenance.offset_spans import MAX_SORT_BYTES, clusters
-from kwire.maintenance.restore.parquet_input import Input, Piece
 
 __all__ = ["is_in_order", "rows_in_order"]
 
