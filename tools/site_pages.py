@@ -40,7 +40,7 @@ MODULES = {
         "kwire.maintenance.adopt",
         "kwire.maintenance.convert",
         "kwire.maintenance.from_parquet",
-        "kwire.maintenance.cut",
+        "kwire.maintenance.restore",
         "kwire.storage",
         "kwire.storage.tiered",
     ),

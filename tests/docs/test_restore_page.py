@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.docs.examples import blocks
-from tests.maintenance.cut.busy import INTERNAL, QUIET, Load, check_offsets, check_transactions, create
+from tests.maintenance.restore.busy import INTERNAL, QUIET, Load, check_offsets, check_transactions, create
 
 from kwire.broker import Broker
 from kwire.cli.main import run

@@ -13,9 +13,9 @@ import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
 from tests.interop.test_sink_boots import complaints
-from tests.maintenance.cut.busy import QUIET, Load, check_cut, create
-from tests.maintenance.cut.test_gaps import make
-from tests.maintenance.cut.test_run import drawn_point
+from tests.maintenance.restore.busy import QUIET, Load, check_cut, create
+from tests.maintenance.restore.test_gaps import make
+from tests.maintenance.restore.test_run import drawn_point
 from tests.maintenance.test_accepted_configs import source_of_3_9
 from tests.waiting import HANG_S
 from tools import kafka
@@ -26,8 +26,8 @@ from kwire.internal_topics.metadata_versions import RELEASES
 from kwire.log import LogDirectory
 from kwire.log.internal import replay_groups
 from kwire.maintenance.adopt import apply_adoption, plan_adoption
-from kwire.maintenance.cut import AtOffsets, AtTime, CutOptions, cut_directory
 from kwire.maintenance.pull import pull
+from kwire.maintenance.restore import AtOffsets, AtTime, RestoreOptions, restore_directory
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
@@ -149,10 +149,10 @@ def test_kafka_serves_exactly_the_records_below_a_cut(
     source = copy if number % 2 else data
     point = drawn_point(source, random.Random(number))
     target = tmp_path / "data"
-    result = cut_directory(str(source), str(target), point, now_ms=time.time_ns() // 1_000_000)
+    result = restore_directory(str(source), str(target), point, now_ms=time.time_ns() // 1_000_000)
     check_cut(source, target, result)
     expected = tmp_path / "expected"
-    cut_directory(str(source), str(expected), point, now_ms=time.time_ns() // 1_000_000)
+    restore_directory(str(source), str(expected), point, now_ms=time.time_ns() // 1_000_000)
     with kafka.KafkaBroker(tmp_path, version=version, heap="512m", **SETTINGS) as broker:
         check_served(broker.bootstrap_servers, expected)
     assert complaints(tmp_path) == []
@@ -175,7 +175,7 @@ def test_an_idempotent_producer_continues_on_the_restored_cluster(version: str, 
             assert pull(client, str(tmp_path / "copy")).is_complete
     now_ms = time.time_ns() // 1_000_000
     second.mkdir()
-    cut_directory(str(tmp_path / "copy"), str(second / "data"), AtTime(time_ms=now_ms), now_ms=now_ms)
+    restore_directory(str(tmp_path / "copy"), str(second / "data"), AtTime(time_ms=now_ms), now_ms=now_ms)
     again = kafka.KafkaBroker(second, version=version, heap="512m", **SETTINGS)
     again.settings["listeners"] = str(again.settings["listeners"]).replace(str(again.port), str(broker.port))
     again.settings["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{broker.port}"
@@ -200,9 +200,9 @@ def test_three_nodes_start_with_all_replicas_in_sync(
     _, _, copy = busy
     point = drawn_point(copy, random.Random(5))
     target = tmp_path / "restored"
-    cut_directory(str(copy), str(target), point, CutOptions(nodes=3), now_ms=time.time_ns() // 1_000_000)
+    restore_directory(str(copy), str(target), point, RestoreOptions(nodes=3), now_ms=time.time_ns() // 1_000_000)
     expected = tmp_path / "expected"
-    cut_directory(str(copy), str(expected), point, now_ms=time.time_ns() // 1_000_000)
+    restore_directory(str(copy), str(expected), point, now_ms=time.time_ns() // 1_000_000)
     controllers = {node: kafka.free_port() for node in (1, 2, 3)}
     voters = ",".join(f"{node}@127.0.0.1:{port}" for node, port in controllers.items())
     with ExitStack() as stack:
@@ -244,7 +244,7 @@ def test_three_nodes_start_with_all_replicas_in_sync(
 def test_javas_consumer_reaches_the_end_of_a_log_that_was_cut_in_a_gap(version: str, tmp_path: Path) -> None:
     source = make(tmp_path / "source", (0, 5, 0), (296, 5, 100))
     now_ms = time.time_ns() // 1_000_000
-    cut_directory(str(source), str(tmp_path / "data"), AtOffsets(offsets={("t", 0): 150}), now_ms=now_ms)
+    restore_directory(str(source), str(tmp_path / "data"), AtOffsets(offsets={("t", 0): 150}), now_ms=now_ms)
     classes = kafka.compile_java(PEER.with_name("ReadToEnd.java"), version=version)
     with kafka.KafkaBroker(tmp_path, version=version, heap="512m", **SETTINGS) as broker:
         servers = broker.bootstrap_servers
@@ -263,8 +263,8 @@ def test_kafka_4_starts_on_a_cluster_whose_segments_were_smaller_than_it_accepts
     source = source_of_3_9(tmp_path / "source")
     now_ms, release = time.time_ns() // 1_000_000, RELEASES["4.0"]
     if how == "restored":
-        cut_directory(
-            str(source), str(tmp_path / "data"), AtTime(time_ms=now_ms), CutOptions(release=release), now_ms=now_ms
+        restore_directory(
+            str(source), str(tmp_path / "data"), AtTime(time_ms=now_ms), RestoreOptions(release=release), now_ms=now_ms
         )
     else:
         apply_adoption(plan_adoption([str(source)], release=release), now_ms=now_ms)

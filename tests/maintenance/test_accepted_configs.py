@@ -17,7 +17,7 @@ from kwire.log.internal import replay_cluster
 from kwire.maintenance.accepted_configs import accepted_configs
 from kwire.maintenance.adopt import plan_adoption
 from kwire.maintenance.cluster_metadata import METADATA_DIRECTORY, write_metadata_log
-from kwire.maintenance.cut import AtTime, CutOptions, cut_directory
+from kwire.maintenance.restore import AtTime, RestoreOptions, restore_directory
 from kwire.messages import ConfigRecord
 from kwire.storage.file_system import FileSystem
 from tests.maintenance.adopt.nodes import NOW_MS, ONE_EPOCH, ORDERS, node
@@ -55,7 +55,7 @@ def restored(source: Path, release: MetadataRelease | None) -> tuple[ClusterStat
     """Restore a directory; return its cluster and what was said."""
     target = source.parent / "new"
     point = AtTime(time_ms=NOW_MS)
-    result = cut_directory(str(source), str(target), point, CutOptions(release=release), now_ms=NOW_MS)
+    result = restore_directory(str(source), str(target), point, RestoreOptions(release=release), now_ms=NOW_MS)
     return replay_cluster(LogDirectory(target)), result.warnings
 
 

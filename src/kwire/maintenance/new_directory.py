@@ -33,7 +33,7 @@ __all__ = ["NewDirectory", "WrittenPartition", "finish_directory", "name_of", "w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenPartition:
-    """A restored partition with records in [log_start_offset, log_end_offset)."""
+    """A partition of a new directory, with records in [log_start_offset, log_end_offset)."""
 
     topic: str
     partition: int

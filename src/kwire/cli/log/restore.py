@@ -14,7 +14,7 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.command import FINE, if_interrupted
 from kwire.cli.log.convert import Codec
-from kwire.cli.log.cut import is_log_directory, restore_logs
+from kwire.cli.log.restore_logs import is_log_directory, restore_logs
 from kwire.cli.options import TIME, FormatOption
 from kwire.cli.rows import TOPIC, Column, Format, write_rows
 from kwire.errors import Malformed, OptionError

@@ -18,7 +18,7 @@ from kwire.errors import CorruptBatch, LogError
 from kwire.identifiers import TopicPartition
 from kwire.log.partition_log import PartitionLog
 from kwire.log.segment import Segment
-from kwire.maintenance.cut.points import AtTime, CutPoint
+from kwire.maintenance.restore.points import AtTime, RestorePoint
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.records.attributes import NO_TIMESTAMP
 from kwire.records.batch_header import BatchHeader
@@ -158,7 +158,7 @@ def end_damage(segment: Segment, file: StoredFile, walk: HeaderWalk) -> CorruptB
 
 def survey_log(
     log: PartitionLog,
-    point: CutPoint,
+    point: RestorePoint,
     *,
     end_offset: int | None = None,
     advance: Callable[[int], None] = lambda n: None,

@@ -10,8 +10,8 @@ import pytest
 from kwire.cli.main import run
 from kwire.errors import LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.maintenance.cut import AtOffsets, AtTime, CutPoint, cut_directory
 from kwire.maintenance.repair import repair_into
+from kwire.maintenance.restore import AtOffsets, AtTime, RestorePoint, restore_directory
 from tests.log.damaging import plan_for
 from tests.log.test_lost_ends import END, claim
 from tests.log.test_missing_segments import make
@@ -54,9 +54,9 @@ def last_batch_gone(log: Path) -> int:
 LOSSES = [no_log, no_files, last_segment_empty, last_segment_gone, last_batch_gone]
 
 
-def cut(source: Path, target: Path, point: CutPoint) -> int:
+def cut(source: Path, target: Path, point: RestorePoint) -> int:
     """Return the end of the restored log."""
-    (found,) = cut_directory(str(source), str(target), point, now_ms=NOW).partitions
+    (found,) = restore_directory(str(source), str(target), point, now_ms=NOW).partitions
     assert LogDirectory(target)[KEY].log_end_offset == found.log_end_offset
     return found.log_end_offset
 
@@ -64,7 +64,9 @@ def cut(source: Path, target: Path, point: CutPoint) -> int:
 @pytest.mark.parametrize("lose", LOSSES)
 @pytest.mark.parametrize("checkpoint", ["recovery_point", "replication"])
 @pytest.mark.parametrize("point", [ALL, AtOffsets(offsets={KEY: END})])
-def test_a_lost_end_is_refused(lose: Callable[[Path], int], checkpoint: str, point: CutPoint, tmp_path: Path) -> None:
+def test_a_lost_end_is_refused(
+    lose: Callable[[Path], int], checkpoint: str, point: RestorePoint, tmp_path: Path
+) -> None:
     source = make(tmp_path / "source")
     end = lose(source / "t-0")
     claim(source, **{checkpoint: END})

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from kwire.errors import OptionError
 from kwire.identifiers import MAX_OFFSET, TopicPartition
 
-__all__ = ["AtOffsets", "AtTime", "CutPoint", "parse_offsets_file"]
+__all__ = ["AtOffsets", "AtTime", "RestorePoint", "parse_offsets_file"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class AtOffsets:
     origin: str = "offsets"
 
 
-CutPoint: TypeAlias = AtTime | AtOffsets
+RestorePoint: TypeAlias = AtTime | AtOffsets
 
 
 def parse_offsets_file(data: bytes, path: str) -> AtOffsets:

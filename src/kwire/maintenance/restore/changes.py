@@ -15,8 +15,8 @@ from kwire.internal_topics.names import TRANSACTIONS_TOPIC
 from kwire.internal_topics.transactions_state import TransactionState
 from kwire.internal_topics.typed_record import Problems, TypedRecord, usable
 from kwire.log.internal.history import read_history
-from kwire.maintenance.cut.survey import Survey, read_parts
-from kwire.maintenance.cut.transactions import (
+from kwire.maintenance.restore.survey import Survey, read_parts
+from kwire.maintenance.restore.transactions import (
     GAP_MS,
     LARGEST_EPOCH,
     Decision,

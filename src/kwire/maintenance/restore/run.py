@@ -22,14 +22,14 @@ from kwire.identifiers import TopicPartition, render_uuid
 from kwire.internal_topics.metadata_versions import MetadataRelease
 from kwire.internal_topics.names import GROUPS_TOPIC, METADATA_TOPIC
 from kwire.maintenance.cluster_metadata import METADATA_DIRECTORY, write_metadata_log
-from kwire.maintenance.cut.changes import Changes, DividedTransaction, Writes, plan_changes
-from kwire.maintenance.cut.cluster import Source, assign_replicas, open_source, restored_cluster
-from kwire.maintenance.cut.offsets import ChangedOffset, limit_offsets
-from kwire.maintenance.cut.partition import end_after, write_partition
-from kwire.maintenance.cut.points import AtOffsets, AtTime, CutPoint
-from kwire.maintenance.cut.survey import Survey, survey_log
 from kwire.maintenance.new_directory import name_of, write_clean_checkpoints
 from kwire.maintenance.new_log import NewLog
+from kwire.maintenance.restore.changes import Changes, DividedTransaction, Writes, plan_changes
+from kwire.maintenance.restore.cluster import Source, assign_replicas, open_source, restored_cluster
+from kwire.maintenance.restore.offsets import ChangedOffset, limit_offsets
+from kwire.maintenance.restore.partition import end_after, write_partition
+from kwire.maintenance.restore.points import AtOffsets, AtTime, RestorePoint
+from kwire.maintenance.restore.survey import Survey, survey_log
 from kwire.storage.checkpoints import CLEANER_OFFSETS
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space
@@ -37,13 +37,13 @@ from kwire.storage.meta_properties import MetaProperties
 from kwire.storage.staged_directory import StagedDirectory, check_target
 from kwire.target_paths import path_inside
 
-__all__ = ["CutOptions", "CutPartition", "CutResult", "cut_directory"]
+__all__ = ["RestoreOptions", "RestoreResult", "RestoredPartition", "restore_directory"]
 
 MOST_NODES = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CutOptions:
+class RestoreOptions:
     """Options of a restore. nodes: number of nodes, with ids from 1. release: its features; default: the source's."""
 
     nodes: int = 1
@@ -51,7 +51,7 @@ class CutOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CutPartition:
+class RestoredPartition:
     """A restored partition.
 
     log_end_offset: after the cut and the records that were added. cut_offset: end of the records of the source.
@@ -70,33 +70,33 @@ class CutPartition:
 
 
 @dataclass(slots=True, kw_only=True)
-class CutResult:
+class RestoreResult:
     """Result of a restore. offsets: committed offsets that were beyond their logs."""
 
     cluster_id: str
-    partitions: list[CutPartition]
+    partitions: list[RestoredPartition]
     transactions: list[DividedTransaction]
     offsets: list[ChangedOffset]
     warnings: list[str]
 
 
-def cut_directory(
+def restore_directory(
     path: str,
     target: str,
-    point: CutPoint,
-    options: CutOptions | None = None,
+    point: RestorePoint,
+    options: RestoreOptions | None = None,
     *,
     now_ms: int,
     advance: Callable[[int], None] = lambda n: None,
     file_system: FileSystem | None = None,
-) -> CutResult:
+) -> RestoreResult:
     """Restore the logs at a path or URL, as of a point, into a new directory.
 
     advance: called with bytes read; every log is read twice. Raises OptionError for a target in use and a point that
     the source does not have; LogError for a damaged source, and files that cannot be read or written. No directory is
     created on an error.
     """
-    options, files = options or CutOptions(), file_system or FileSystem()
+    options, files = options or RestoreOptions(), file_system or FileSystem()
     if not 1 <= options.nodes <= MOST_NODES:
         raise OptionError(f"{options.nodes} nodes: expected 1 to {MOST_NODES}")
     check_target(target)
@@ -117,7 +117,7 @@ def cut_directory(
     need_space(files, target, sum(survey.kept_bytes * len(copies[key]) for key, survey in surveys.items()))
     staged.create()
     try:
-        run = CutRun(
+        run = RestoreRun(
             source=source,
             files=files,
             directory=staged.part,
@@ -132,7 +132,7 @@ def cut_directory(
     except BaseException:  # Ctrl-C too: the same call can be repeated
         staged.discard()
         raise
-    return CutResult(
+    return RestoreResult(
         cluster_id=run.cluster_id,
         partitions=run.done,
         transactions=changes.transactions,
@@ -141,7 +141,7 @@ def cut_directory(
     )
 
 
-def survey_all(source: Source, point: CutPoint, advance: Callable[[int], None]) -> dict[TopicPartition, Survey]:
+def survey_all(source: Source, point: RestorePoint, advance: Callable[[int], None]) -> dict[TopicPartition, Survey]:
     """Find the cut of every log. Raises OptionError for a point that they do not have."""
     directory = source.directory
     keys = [key for key in directory if key[0] != METADATA_TOPIC]
@@ -190,7 +190,7 @@ def with_missing(source: Source, surveys: Mapping[TopicPartition, Survey]) -> di
     return {key: surveys.get(key) for key in sorted(keys)}
 
 
-def warnings_of(source: Source, surveys: Mapping[TopicPartition, Survey], point: CutPoint) -> list[str]:
+def warnings_of(source: Source, surveys: Mapping[TopicPartition, Survey], point: RestorePoint) -> list[str]:
     """Return what a reader of the result should know about the source."""
     found = []
     for key, survey in surveys.items():
@@ -222,7 +222,7 @@ def warnings_of(source: Source, surveys: Mapping[TopicPartition, Survey], point:
 
 
 @dataclass(slots=True, kw_only=True)
-class CutRun:
+class RestoreRun:
     """Writes a directory. directory: its path. replicas: the nodes of each partition."""
 
     source: Source
@@ -231,10 +231,10 @@ class CutRun:
     surveys: Mapping[TopicPartition, Survey | None]
     changes: Changes
     replicas: Mapping[TopicPartition, Sequence[int]]
-    options: CutOptions
+    options: RestoreOptions
     now_ms: int
     cluster_id: str = ""
-    done: list[CutPartition] = field(default_factory=list)
+    done: list[RestoredPartition] = field(default_factory=list)
 
     def write(self, advance: Callable[[int], None]) -> None:
         """Write all partitions and the nodes' own files. Raises LogError."""
@@ -314,7 +314,7 @@ class CutRun:
             self.copy(path, path_inside(self.node_directory(node), name_of(key)))
         writes = self.changes.writes.get(key, Writes())
         self.done.append(
-            CutPartition(
+            RestoredPartition(
                 topic=key[0],
                 partition=key[1],
                 topic_id=render_uuid(topic_id),

@@ -19,10 +19,10 @@ from kwire.errors import LogError, OptionError
 from kwire.internal_topics.enums import ConfigResource, Operation
 from kwire.log import LogDirectory
 from kwire.log.internal import replay_cluster, replay_groups
-from kwire.maintenance.cut import AtOffsets, AtTime, CutOptions, CutPoint, CutResult, cut_directory
 from kwire.maintenance.pull import pull
+from kwire.maintenance.restore import AtOffsets, AtTime, RestoreOptions, RestorePoint, RestoreResult, restore_directory
 from kwire.storage.file_system import FileSystem
-from tests.maintenance.cut.busy import INTERNAL, QUIET, Load, check_cut, create
+from tests.maintenance.restore.busy import INTERNAL, QUIET, Load, check_cut, create
 from tests.storage.faults import Stopped, StoppingFileSystem
 
 NOW_MS = 2_000_000_000_000
@@ -55,7 +55,7 @@ def times(directory: Path) -> list[int]:
     return sorted(batch.max_timestamp for log in logs for _, batch in log.batches())
 
 
-def drawn_point(directory: Path, choose: random.Random) -> CutPoint:
+def drawn_point(directory: Path, choose: random.Random) -> RestorePoint:
     """Draw a time, or offsets near one share of each log, or anywhere in them."""
     if choose.random() < 0.5:
         return AtTime(time_ms=choose.choice(times(directory)))
@@ -70,8 +70,8 @@ def drawn_point(directory: Path, choose: random.Random) -> CutPoint:
     return AtOffsets(offsets=offsets)
 
 
-def cut(source: Path, target: Path, point: CutPoint, **options: int) -> CutResult:
-    return cut_directory(str(source), str(target), point, CutOptions(**options), now_ms=NOW_MS)
+def cut(source: Path, target: Path, point: RestorePoint, **options: int) -> RestoreResult:
+    return restore_directory(str(source), str(target), point, RestoreOptions(**options), now_ms=NOW_MS)
 
 
 def middle(directory: Path) -> AtTime:
@@ -306,13 +306,13 @@ class FullDisk(StoppingFileSystem):
 
 def test_a_run_that_fails_or_stops_at_any_step_leaves_no_target(copy: Path, tmp_path: Path) -> None:
     counted = StoppingFileSystem()
-    cut_directory(str(copy), str(tmp_path / "whole"), middle(copy), now_ms=NOW_MS, file_system=counted)
+    restore_directory(str(copy), str(tmp_path / "whole"), middle(copy), now_ms=NOW_MS, file_system=counted)
     steps = len(counted.steps)
     for at in random.Random(1).sample(range(steps - 1), 12):
         for files in (FullDisk(at), StoppingFileSystem(at)):
             target = tmp_path / f"at-{at}"
             with pytest.raises((LogError, Stopped)):
-                cut_directory(str(copy), str(target), middle(copy), now_ms=NOW_MS, file_system=files)
+                restore_directory(str(copy), str(target), middle(copy), now_ms=NOW_MS, file_system=files)
             assert not target.exists()
             if isinstance(files, FullDisk):
                 assert not target.with_name(f"{target.name}.part").exists()
@@ -326,7 +326,7 @@ class SmallDisk(FileSystem):
 
 def test_space_is_checked_first(copy: Path, tmp_path: Path) -> None:
     with pytest.raises(LogError, match="not enough disk space"):
-        cut_directory(str(copy), str(tmp_path / "new"), middle(copy), now_ms=NOW_MS, file_system=SmallDisk())
+        restore_directory(str(copy), str(tmp_path / "new"), middle(copy), now_ms=NOW_MS, file_system=SmallDisk())
     assert list(tmp_path.iterdir()) == []
 
 

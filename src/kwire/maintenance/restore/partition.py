@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from kwire.errors import BrokerError, CorruptBatch, LogError, Malformed
-from kwire.maintenance.cut.changes import NewMarker, Writes
-from kwire.maintenance.cut.survey import Survey
 from kwire.maintenance.new_log import NewLog
+from kwire.maintenance.restore.changes import NewMarker, Writes
+from kwire.maintenance.restore.survey import Survey
 from kwire.records import BatchBuilder, ControlRecordType, RejectedRecords, write_transaction_marker
 from kwire.records.batch_header import BatchHeader, batch_bytes, batch_spans, parse_header
 from kwire.records.default_writer import BatchFields, write_empty_batch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kwire.errors import OptionError
-from kwire.maintenance.cut import parse_offsets_file
+from kwire.maintenance.restore import parse_offsets_file
 
 EXPECTED = {("orders", 0): 42, ("orders", 1): 7}
 FORMS = {

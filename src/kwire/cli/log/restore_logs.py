@@ -19,7 +19,7 @@ from kwire.pages.escaping import printable
 from kwire.pages.quantities import bytes_text, count_text
 
 if TYPE_CHECKING:
-    from kwire.maintenance.cut import CutPoint, CutResult
+    from kwire.maintenance.restore import RestorePoint, RestoreResult
 
 __all__ = ["is_log_directory", "restore_logs"]
 
@@ -73,7 +73,7 @@ def restore_logs(
 ) -> int:
     """Restore one log directory to --at or --at-offsets, and print what was cut."""
     from kwire.internal_topics.metadata_versions import release_of
-    from kwire.maintenance.cut import CutOptions, cut_directory
+    from kwire.maintenance.restore import RestoreOptions, restore_directory
 
     if len(inputs) != 1:
         raise OptionError(f"{len(inputs)} paths: --at and --at-offsets take one log directory")
@@ -82,9 +82,9 @@ def restore_logs(
         raise OptionError(f"{source}: a running cluster; copy it with kwire log pull, and restore the copy")
     check_path(source)
     point = _point(at, at_offsets)
-    options = CutOptions(nodes=nodes, release=None if kafka_version is None else release_of(kafka_version))
+    options = RestoreOptions(nodes=nodes, release=None if kafka_version is None else release_of(kafka_version))
     with if_interrupted(f"{output} was not written"), terminal.progress("Restoring logs", 0) as bar:
-        result = cut_directory(
+        result = restore_directory(
             source, str(output), point, options, now_ms=time.time_ns() // 1_000_000, advance=bar.advance
         )
     _write(result, format)
@@ -93,9 +93,9 @@ def restore_logs(
     return FINE
 
 
-def _point(at: str | None, at_offsets: Path | None) -> CutPoint:
+def _point(at: str | None, at_offsets: Path | None) -> RestorePoint:
     """Return the point to restore to. Raises OptionError."""
-    from kwire.maintenance.cut import AtTime, parse_offsets_file
+    from kwire.maintenance.restore import AtTime, parse_offsets_file
 
     if at is not None:
         return AtTime(time_ms=parse_time(at, "--at"))
@@ -107,7 +107,7 @@ def _point(at: str | None, at_offsets: Path | None) -> CutPoint:
     return parse_offsets_file(data, str(at_offsets))
 
 
-def _write(result: CutResult, format: Format) -> None:
+def _write(result: RestoreResult, format: Format) -> None:
     partitions: list[Row] = [
         {"kind": "partition", **asdict(each), "added_records": each.log_end_offset - each.cut_offset}
         for each in result.partitions

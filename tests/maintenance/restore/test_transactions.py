@@ -6,8 +6,8 @@ import itertools
 import random
 
 from kwire.identifiers import TopicPartition
-from kwire.maintenance.cut.survey import Marker, Part, ProducerTrace
-from kwire.maintenance.cut.transactions import (
+from kwire.maintenance.restore.survey import Marker, Part, ProducerTrace
+from kwire.maintenance.restore.transactions import (
     Decision,
     Known,
     Transaction,

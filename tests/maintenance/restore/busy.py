@@ -21,7 +21,7 @@ from kwire.internal_topics.transactions_state import TransactionState
 from kwire.log import LogDirectory
 from kwire.log.internal import replay_groups, replay_transactions
 from kwire.log.verify import verify_directory
-from kwire.maintenance.cut import CutResult
+from kwire.maintenance.restore import RestoreResult
 from tests.waiting import HANG_S
 
 TOPICS = {"orders": 4, "payments": 3, "plain": 3, "stamped": 2}
@@ -148,7 +148,7 @@ class Load:
         consumer.close()
 
 
-def check_cut(source: Path, target: Path, result: CutResult) -> None:
+def check_cut(source: Path, target: Path, result: RestoreResult) -> None:
     """Check a restored directory of one node against its source."""
     before, after = LogDirectory(source), LogDirectory(target)
     damages = [each for each in verify_directory(after).damages if not each.is_harmless]

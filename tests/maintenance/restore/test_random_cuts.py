@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.maintenance.cut.busy import check_cut
-from tests.maintenance.cut.test_run import copy, cut, drawn_point, source  # noqa: F401 (fixtures)
+from tests.maintenance.restore.busy import check_cut
+from tests.maintenance.restore.test_run import copy, cut, drawn_point, source  # noqa: F401 (fixtures)
 
 CUTS = 1000
 

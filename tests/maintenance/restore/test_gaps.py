@@ -10,8 +10,8 @@ from confluent_kafka import Consumer, TopicPartition
 from kwire.broker import Broker
 from kwire.log import LogDirectory
 from kwire.log.damage import Kind, Severity
-from kwire.maintenance.cut import AtOffsets, AtTime, CutPoint, cut_directory
 from kwire.maintenance.new_directory import NewDirectory
+from kwire.maintenance.restore import AtOffsets, AtTime, RestorePoint, restore_directory
 from kwire.records import ControlRecordType, parse_control_record, write_transaction_marker
 from kwire.storage.file_system import FileSystem
 from tests.log.writing import NOW, batch
@@ -75,10 +75,10 @@ GAP = (0, 5, 0), (296, 5, 100)
     ],
 )
 def test_a_cut_inside_a_gap_ends_with_an_empty_batch(
-    point: CutPoint, end: int, empty: int | None, tmp_path: Path
+    point: RestorePoint, end: int, empty: int | None, tmp_path: Path
 ) -> None:
     source = make(tmp_path / "source", *GAP)
-    cut_directory(str(source), str(tmp_path / "new"), point, now_ms=NOW)
+    restore_directory(str(source), str(tmp_path / "new"), point, now_ms=NOW)
     log = LogDirectory(tmp_path / "new")["t", 0]
     assert log.log_end_offset == end
     last = [each for _, each in log.batches()][-1]
@@ -95,7 +95,7 @@ def test_a_log_that_begins_in_the_gap_needs_no_batch_up_to_its_start(tmp_path: P
     source = make(tmp_path / "source", *GAP, start=150)
     for at, empties in ((150, []), (151, [150])):
         target = tmp_path / f"at-{at}"
-        cut_directory(str(source), str(target), AtOffsets(offsets={("t", 0): at}), now_ms=NOW)
+        restore_directory(str(source), str(target), AtOffsets(offsets={("t", 0): at}), now_ms=NOW)
         log = LogDirectory(target)["t", 0]
         assert (log.log_start_offset, log.log_end_offset) == (150, at)
         assert [each.base_offset for _, each in log.batches() if each.count == 0] == empties
@@ -105,13 +105,13 @@ def test_a_log_that_begins_in_the_gap_needs_no_batch_up_to_its_start(tmp_path: P
 
 def test_a_log_without_any_record_below_the_cut_has_the_batch_too(tmp_path: Path) -> None:
     source = make(tmp_path / "source", (296, 5, 0))
-    cut_directory(str(source), str(tmp_path / "new"), AtOffsets(offsets={("t", 0): 150}), now_ms=NOW)
+    restore_directory(str(source), str(tmp_path / "new"), AtOffsets(offsets={("t", 0): 150}), now_ms=NOW)
     assert consumed(tmp_path / "new") == ([], 150, 150)
 
 
 def test_a_gap_wider_than_a_segment_gets_a_segment_of_its_own(tmp_path: Path) -> None:
     source = make(tmp_path / "source", (0, 5, 0), (FAR, 5, 100))
-    cut_directory(str(source), str(tmp_path / "new"), AtOffsets(offsets={("t", 0): FAR - 9}), now_ms=NOW)
+    restore_directory(str(source), str(tmp_path / "new"), AtOffsets(offsets={("t", 0): FAR - 9}), now_ms=NOW)
     log = LogDirectory(tmp_path / "new")["t", 0]
     assert [each.base_offset for each in log.segments] == [0, FAR - 10]
     assert log.log_end_offset == FAR - 9
@@ -124,7 +124,7 @@ def test_a_source_that_ends_in_a_gap_is_reported_and_restored_with_a_reachable_e
     assert (found.kind, found.severity, found.offsets) == (Kind.OFFSETS, Severity.STOPS_CONSUMERS, (5, 149))
     assert found.name == f"{150:020}.log"
     assert "no batch has offsets 5 to 149" in found.cause
-    cut_directory(str(source), str(tmp_path / "new"), AtTime(time_ms=NOW + 200), now_ms=NOW)
+    restore_directory(str(source), str(tmp_path / "new"), AtTime(time_ms=NOW + 200), now_ms=NOW)
     assert LogDirectory(tmp_path / "new")["t", 0].verify() == []
     assert consumed(tmp_path / "new") == ([*range(5)], 150, 150)
 
@@ -158,7 +158,7 @@ def test_an_abort_marker_in_the_place_of_a_commit_marker_has_its_epochs(tmp_path
         new.finish(("t", partition), partition + 1)
     new.publish()
     point = AtOffsets(offsets={("t", 0): 2, ("t", 1): 1})
-    result = cut_directory(str(tmp_path / "source"), str(tmp_path / "new"), point, now_ms=NOW)
+    result = restore_directory(str(tmp_path / "source"), str(tmp_path / "new"), point, now_ms=NOW)
     assert [each.is_committed for each in result.transactions] == [False]
     for key in (("t", 0), ("t", 1)):
         log = LogDirectory(tmp_path / "new")[key]

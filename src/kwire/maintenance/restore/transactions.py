@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kwire.identifiers import TopicPartition
-from kwire.maintenance.cut.survey import Part, ProducerTrace
+from kwire.maintenance.restore.survey import Part, ProducerTrace
 
 __all__ = ["Decision", "Known", "PartWindow", "Transaction", "group_parts", "mark_newer", "producer_windows"]
 

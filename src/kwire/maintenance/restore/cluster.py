@@ -22,9 +22,9 @@ from kwire.log.partition_log import PartitionLog
 from kwire.log.verify.claims import claims_above
 from kwire.maintenance.accepted_configs import accepted_configs, accepted_records
 from kwire.maintenance.adopt.topic_configs import default_configs
-from kwire.maintenance.cut.points import AtTime, CutPoint
-from kwire.maintenance.cut.survey import Survey
 from kwire.maintenance.pull.manifest import MANIFEST, ClusterEntry, Manifest
+from kwire.maintenance.restore.points import AtTime, RestorePoint
+from kwire.maintenance.restore.survey import Survey
 from kwire.storage.checkpoints import CLEANER_OFFSETS, RECOVERY_POINTS, parse_offset_checkpoint
 
 __all__ = ["DEFAULT_RELEASE", "Source", "assign_replicas", "open_source", "restored_cluster"]
@@ -191,7 +191,7 @@ def described_records(described: ClusterEntry) -> list[VersionedMessage]:
     return found
 
 
-def open_source(path: str, point: CutPoint) -> Source:
+def open_source(path: str, point: RestorePoint) -> Source:
     """Open the source of a restore. Raises LogError."""
     directory = LogDirectory(path)
     data = directory.read_file(MANIFEST)
