@@ -30,23 +30,28 @@ FUZZERS = {
     "protobuf-guarded": ("protobuf", (True,), 100_000),
     "record-writing-guarded": ("record_writing", (True,), 20_000),
 }
+SANITIZED = {"guided": ("guided", (), 1_000_000)}
+"""Only with --sanitize: it counts the steps through the code."""
 
 
 def main() -> int:
     """Run the fuzzers whose name contains one of the words, all without words; exit code 1 on a finding."""
     parser = argparse.ArgumentParser(prog="./dev fuzz", description=__doc__)
-    parser.add_argument("words", nargs="*", metavar="WORD", help=f"of {', '.join(FUZZERS)}")
+    parser.add_argument(
+        "words", nargs="*", metavar="WORD", help=f"of {', '.join(FUZZERS | SANITIZED)} (with --sanitize)"
+    )
     parser.add_argument("--inputs", type=int, help="inputs for each fuzzer")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32, help="to repeat a run")
     parser.add_argument("--sanitize", action="store_true", help="C code checks every access; needs gcc or clang")
     asked = parser.parse_args()
-    chosen = [name for name in FUZZERS if not asked.words or any(word in name for word in asked.words)]
+    fuzzers = FUZZERS | (SANITIZED if asked.sanitize else {})
+    chosen = [name for name in fuzzers if not asked.words or any(word in name for word in asked.words)]
     if not chosen:
-        parser.error(f"no fuzzer matches {' '.join(asked.words)}; there are {', '.join(FUZZERS)}")
+        parser.error(f"no fuzzer matches {' '.join(asked.words)}; there are {', '.join(FUZZERS | SANITIZED)}")
     environment = sanitized_environment() if asked.sanitize else None
     failed = 0
     for name in chosen:
-        module, arguments, usual = FUZZERS[name]
+        module, arguments, usual = fuzzers[name]
         call = ", ".join(map(repr, (asked.inputs or usual, asked.seed, *arguments)))
         print(f"# {name}: run({call})", flush=True)
         program = f"from tests.fuzz.{module} import run; run({call})"

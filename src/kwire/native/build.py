@@ -59,6 +59,7 @@ C_FILES = (
     "json_reading.c",
 )
 SIGNATURES = PACKAGE / "native" / "_kernels.pyi"
+COVERAGE = PACKAGE / "native" / "coverage.c"
 C_SOURCES = tuple(PACKAGE / "native" / name for name in C_FILES)
 GROUPS = tuple(
     tuple(module for module in KERNEL_MODULES if module.startswith(part))
@@ -189,7 +190,7 @@ def sources_digest() -> str:
         if path.exists() and (key := str(path.relative_to(PACKAGE))) not in found:
             found[key] = path.read_bytes()
             names += re.findall(r"^from (kwire[\w.]*) import", found[key].decode(), re.MULTILINE)
-    found |= {path.name: path.read_bytes() for path in (*C_SOURCES, SIGNATURES)}
+    found |= {path.name: path.read_bytes() for path in (*C_SOURCES, COVERAGE, SIGNATURES)}
     found |= {name: text.encode() for name, text in headers().items()}
     digest = hashlib.sha256("".join(version(name) for name in ("numba", "llvmlite", "ziglang")).encode())
     for key in sorted(found):
@@ -200,7 +201,8 @@ def sources_digest() -> str:
 def build(folders: Mapping[str, Path], sanitize: bool = False) -> list[Path]:
     """Build the modules of targets, each in its folder, unless they are up to date. Returns their paths.
 
-    sanitize: compile the C sources with the system's compiler and its sanitizers of addresses and undefined behaviour.
+    sanitize: compile the C sources with the system's compiler and its sanitizers of addresses and undefined behaviour;
+    the code counts its steps (coverage.c).
     The process that loads the module has to load the first of them before (tests/fuzz/sanitized.py).
     """
     digest = sources_digest()
@@ -490,6 +492,8 @@ def link(target: Target, header: str, objects: list[bytes], scratch: Path, sanit
     if sanitize:
         compiler = [os.environ.get("CC", "cc")]
         options = ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+        options.append("-fsanitize-coverage=trace-pc")
+        inputs.append(str(COVERAGE))
     options += ["-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Werror"]
     subprocess.run(
         [*compiler, *options, "-o", FILE_NAME, *inputs],
