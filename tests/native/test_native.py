@@ -102,9 +102,9 @@ hashes, ends = np.zeros(1, np.uint32), np.array([0, 1], np.int32)
 native.scan_batches(b"", 0, table)
 native.hash_keys(ends, b"k", hashes)
 table.flags.writeable = ends.flags.writeable = hashes.flags.writeable = False
-native.sum_batches(0, table, 0)
+native.sum_batches(np.zeros(0, np.uint8), table[:0])
 for kernel, arguments in (
-    (native.scan_batches, (b"", 0, table)), (native.check_legacy_crcs, (0, table, 1)),
+    (native.scan_batches, (b"", 0, table)), (native.check_legacy_crcs, (b"", table)),
     (native.hash_keys, (ends, b"k", hashes)), (native.hash_keys, (ends, b"k", bytes(hashes.view(np.uint8)))),
 ):
     try:

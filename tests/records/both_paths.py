@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from kwire import native
 from kwire.errors import CorruptBatch
 from kwire.records import ColumnReader, Record, default_batch, legacy_batch, read_batches
 
@@ -70,12 +71,22 @@ def read_objects(buf: bytes | memoryview, **settings: Any) -> list[ReadBatch]:
 def without_compiled_code() -> Iterator[None]:
     """Read records as without the extension module."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "LEVEL", None)
+        patch.setattr(native, "HAS_CRC32C", False)
         for module in (default_batch, legacy_batch):
             patch.setattr(module, "factory", lambda: None)
         yield
 
 
 def through_columns(buf: bytes | memoryview, position: int = 0, file: str | None = None, **settings: Any) -> Outcome:
+    """Read with ColumnReader, compiled and in Python, which must give the same."""
+    compiled = read_columns(buf, position, file, **settings)
+    with without_compiled_code():
+        assert read_columns(buf, position, file, **settings) == compiled
+    return compiled
+
+
+def read_columns(buf: bytes | memoryview, position: int, file: str | None, **settings: Any) -> Outcome:
     """Read with ColumnReader, and validate each record batch."""
     rows: list[Row] = []
     errors: list[str] = []

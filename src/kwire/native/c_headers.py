@@ -5,13 +5,16 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable, Mapping
 
+from kwire.native.checksum_tables import checksum_tables
+
 __all__ = ["headers"]
 
 
 def headers() -> dict[str, str]:
     """Return the text of each header by its name."""
     made = {"plan.h": plan_header, "locate.h": locate_header, "record_layout.h": record_layout_header}
-    return {name: make() for name, make in (made | {"values.h": values_header}).items()}
+    made |= {"values.h": values_header, "checksum_tables.h": checksum_tables}
+    return {name: "#pragma once\n#include <stdint.h>\n" + make() for name, make in made.items()}
 
 
 PLAN_NAMES = {
@@ -74,7 +77,9 @@ def record_layout_header() -> str:
         constants |= {name: getattr(importlib.import_module(module), name) for name in names}
     table = importlib.import_module("kwire.records.batch_table")
     constants |= {f"SCAN_{name}": getattr(table, name) for name in ("WHOLE", "CUT", "UNBELIEVABLE", "FULL")}
-    return enums(constants) + struct("Batch", table.TABLE)
+    columns = importlib.import_module("kwire.records.column_layout")
+    structs = {"Batch": table.TABLE, "ColumnAddresses": columns.ADDRESSES, "ColumnState": columns.STATE}
+    return enums(constants) + "".join(struct(name, fields) for name, fields in structs.items())
 
 
 def values_header() -> str:

@@ -3,6 +3,7 @@
  * build.py writes exports.h, the table of kernels, and compiles this file for each platform, with messages.c and
  * records.c. Only functions of Python's stable ABI are used (native.h), so one binary serves every version from 3.11 on.
  */
+#include "checksums.h"
 #include "native.h"
 
 /* Kernels */
@@ -54,18 +55,7 @@ static int can_run(int index) {
     const unsigned wide = bit_AVX2 | bit_BMI | bit_BMI2;
     return (b & wide) == wide && lzcnt;
 }
-
-static int has_crc32c(void) { return 1; }
 #else
-#if defined(__aarch64__) && defined(__linux__)
-unsigned long getauxval(unsigned long);
-
-static int has_crc32c(void) { return (getauxval(16) >> 7) & 1; /* AT_HWCAP, HWCAP_CRC32 */ }
-#elif defined(__aarch64__) && defined(__APPLE__)
-static int has_crc32c(void) { return 1; }
-#else
-static int has_crc32c(void) { return 0; }
-#endif
 static int can_run(int index) { return index == 0; }
 #endif
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from kwire.records import column_layout as o
 from kwire.records.default_batch import SMALLEST_RECORD_BYTES
-from kwire.records.kernels import output as o
 from kwire.records.record import decode_header_key
 from kwire.wire.kernels.arrays import WIDE
 
@@ -69,8 +69,8 @@ class ArrowColumns:
 
     def __init__(self, columns: tuple[str, ...], rows: int, section_bytes: int) -> None:
         self.columns = columns
-        self.addresses = np.zeros(o.ADDRESS_COUNT, np.int64)
-        self.state = np.zeros(o.STATE_COUNT, np.int64)
+        self.addresses = np.zeros(len(o.ADDRESSES), np.int64)
+        self.state = np.zeros(len(o.STATE), np.int64)
         self.buffers: dict[int, pa.Buffer] = {}
         data_bytes = section_bytes + WIDE
         for column in columns:

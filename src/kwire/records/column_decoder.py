@@ -13,6 +13,7 @@ import pyarrow as pa
 from kwire import native
 from kwire.errors import CorruptBatch, Malformed
 from kwire.records import batch_table as t
+from kwire.records import column_layout as o
 from kwire.records.arrow_columns import ArrowColumns, ConstantColumns
 from kwire.records.attributes import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG, Compression
 from kwire.records.batch import Batch, too_large, unknown_codec, wrong_crc
@@ -21,8 +22,9 @@ from kwire.records.batch_header import FRAME_BYTES, MAGIC_POSITION, batch_bytes,
 from kwire.records.compression import RoomExhausted, expand_into, largest_room
 from kwire.records.default_batch import SMALLEST_RECORD_BYTES
 from kwire.records.faults import Fault
-from kwire.records.kernels import output as o
 from kwire.records.legacy_batch import no_zstd
+from kwire.records.plain_columns import record_batch, record_bytes, runs
+from kwire.records.record import Record
 from kwire.records.record_set import read_batches
 from kwire.records.wrapping import to_int64
 
@@ -137,6 +139,9 @@ class ColumnDecoder:
         """Decode the rows chosen, in groups."""
         if not len(table):
             return
+        if native.LEVEL is None:
+            yield from self.decode_objects(table)
+            return
         if (table[:, t.ATTRIBUTES] & CODEC_MASK).any() or table[:, t.FAULT].any():
             yield from self.decode_one_by_one(table)
             return
@@ -149,6 +154,38 @@ class ColumnDecoder:
             last = max(int(min(by_rows, by_bytes)), first + 1)
             yield from self.decode_group(table[first:last])
             first = last
+
+    def decode_objects(self, table: Table) -> Iterator[Decoded]:
+        """Decode rows by objects, where there is no compiled code."""
+        lowest_offset, highest_offset = self.kept_offsets
+        waiting: list[Record] = []
+        n_bytes = 0
+        for row in table:
+            error: CorruptBatch | None = None
+            records: list[Record] = []
+            try:
+                if row[t.FAULT]:
+                    raise self.batch_error(row, int(row[t.FAULT]))
+                lists = self.batch_of(row).record_lists(
+                    check_crc=self.check_crc, start_offset=lowest_offset, end_offset=highest_offset + 1
+                )
+                records += itertools.chain.from_iterable(lists)
+            except CorruptBatch as corrupt:
+                error, records = corrupt, []
+            if row[t.SHIFT] == 0:
+                waiting += records
+                n_bytes += sum(map(record_bytes, records))
+            if error or len(waiting) >= self.max_rows or n_bytes >= self.max_bytes:
+                yield from self.record_batches(waiting)
+                waiting, n_bytes = [], 0
+            if error:
+                yield error
+        yield from self.record_batches(waiting)
+
+    def record_batches(self, records: list[Record]) -> Iterator[pa.RecordBatch]:
+        """Yield the record batches of records as objects."""
+        for run in runs(records, self.max_rows, self.max_bytes):
+            yield record_batch(run, self.schema, self.constants)
 
     def decode_one_by_one(self, table: Table) -> Iterator[Decoded]:
         """Decode rows of which some are compressed or corrupt; the scratch buffer collects the payloads of a group."""
@@ -236,7 +273,7 @@ class ColumnDecoder:
         magic = int(row[t.MAGIC])
         if row[t.ATTRIBUTES] & CODEC_MASK == int(Compression.ZSTD):
             raise self.batch_of(row).corrupt(no_zstd(magic))
-        start, length, fault = native.wrapped_value(row[t.START], row[t.END], magic)
+        start, length, fault = native.wrapped_value(row[t.START], row[t.END])
         if fault:
             raise self.batch_error(row, fault)
         at = start - self.address
@@ -326,7 +363,8 @@ class ColumnDecoder:
 
     def batch_of(self, row: Table) -> Batch:
         """Return the batch as an object, which creates its errors."""
-        return next(read_batches(self.view_of(row), position=self.position + int(row[t.POSITION]), file=self.file))
+        position, most = self.position + int(row[t.POSITION]), self.max_decompressed_bytes
+        return next(read_batches(self.view_of(row), position=position, max_decompressed_bytes=most, file=self.file))
 
     def batch_error(self, row: Table, fault: int, record: int = -1) -> CorruptBatch:
         """Create the error for a batch with this fault, at this record if record >= 0."""

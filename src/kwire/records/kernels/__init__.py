@@ -5,9 +5,6 @@ caller keeps the memory alive. A kernel checks every byte against an end address
 and never raises.
 
     checksums          CRC-32 (magic 0 and 1)
-    crc32c             CRC-32C (magic 2) with the processor's instruction
-    output             the Arrow columns that readers fill
-    default_records    records of magic 2 into columns
     legacy_messages    messages of magic 0 and 1 into columns
     locate             records of magic 2 as places in memory, of which objects are built
     encode             columns into batches of every magic

@@ -1,21 +1,14 @@
-"""CRC-32 (ISO 3309) of messages of magic 0 and 1: eight table look-ups for eight bytes, on any processor.
-
-reads     POSITION, SIZE, MAGIC of the header table (`kwire.records.kernels.table`), and the messages
-writes    FAULT
-"""
+"""CRC-32 (ISO 3309) of messages of magic 0 and 1, for kernels of numba."""
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
 from __future__ import annotations
 
 import numpy as np
 
-from kwire.records.batch_header import LEGACY_CRC_POSITION, MAGIC_POSITION
-from kwire.records.batch_table import BAD_CRC, FAULT, MAGIC, POSITION, SIZE
-from kwire.wire.kernels.arrays import WritableInt64Table
-from kwire.wire.kernels.compiler import export, kernel
-from kwire.wire.kernels.memory import load_big_uint32, load_uint8, load_uint64
+from kwire.wire.kernels.compiler import kernel
+from kwire.wire.kernels.memory import load_uint8, load_uint64
 
-__all__ = ["check_legacy_crcs", "crc32"]
+__all__ = ["crc32"]
 
 POLYNOMIAL = 0xEDB88320
 
@@ -57,14 +50,3 @@ def crc32(address, n):
         crc = np.uint64(TABLES[0, byte]) ^ crc >> np.uint64(8)
         address += 1
     return np.int64(crc ^ np.uint64(0xFFFFFFFF))
-
-
-@export
-def check_legacy_crcs(start: int, table: WritableInt64Table, rows: int) -> None:
-    """Set FAULT of each batch of magic 0 or 1 whose checksum is wrong. start: address to which POSITION is relative."""
-    for i in range(rows):
-        row = table[i]
-        if row[MAGIC] < 2:
-            at = start + row[POSITION]
-            if crc32(at + MAGIC_POSITION, row[SIZE] - MAGIC_POSITION) != load_big_uint32(at + LEGACY_CRC_POSITION):
-                row[FAULT] = BAD_CRC
