@@ -20,6 +20,10 @@ class DelayedRemoval:
         """Add a segment, file or directory that is renamed already."""
         self._waiting.append((due_ms, what))
 
+    def is_due(self, now_ms: int) -> bool:
+        """Return whether remove_due has anything to delete."""
+        return any(due_ms <= now_ms for due_ms, _ in self._waiting)
+
     def remove_due(self, now_ms: int) -> None:
         """Delete the files whose delay has passed."""
         due = [what for due_ms, what in self._waiting if due_ms <= now_ms]

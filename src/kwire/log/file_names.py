@@ -40,6 +40,7 @@ MARKS = {
     "future": "a replica that is being moved to this directory",
     "stray": "a replica that is not assigned to this broker",
 }
+LONGEST_NAME = 255  # of a file or directory
 TOPIC = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
 LONGEST_TOPIC = 249
 LARGEST_PARTITION = (1 << 31) - 1
@@ -103,6 +104,14 @@ def parse_partition_directory(name: str) -> tuple[str, int] | None:
     if match is None or int(match["partition"]) > (1 << 31) - 1:
         return None
     return match["topic"], int(match["partition"])
+
+
+def marked_as(name: str, topic: str, partition: int) -> bool:
+    """Return whether a directory was a partition's before it was marked. Long topics are cut (Kafka's LocalLog)."""
+    key = parse_partition_directory(name.rpartition(".")[0]) if MARKED_DIRECTORY.fullmatch(name) else None
+    if key is None or key[1] != partition:
+        return False
+    return key[0] == topic or (len(name) >= LONGEST_NAME and topic.startswith(key[0]))
 
 
 def explain_directory(name: str) -> str:

@@ -26,7 +26,7 @@ from kwire.identifiers import TopicPartition
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 from kwire.log.delayed_removal import DelayedRemoval
-from kwire.log.file_names import MARKED_DIRECTORY, check_topic, parse_partition_directory
+from kwire.log.file_names import LONGEST_NAME, MARKED_DIRECTORY, check_topic, parse_partition_directory
 from kwire.log.log_config import LogConfig
 from kwire.log.partition_writer import PartitionWriter
 from kwire.log.recovery import NO_CHECKPOINTS, PartitionCheckpoints
@@ -47,7 +47,6 @@ from kwire.storage.meta_properties import MetaProperties
 __all__ = ["LogManager"]
 
 NO_LOGS = ("remote-log-index-cache",)
-LONGEST_NAME = 255
 
 
 class LogManager:
@@ -360,7 +359,9 @@ class LogManager:
                 removed_segments[which] = removed
             log.delete_due_files(now_ms)
             log.producers.remove_expired(now_ms)
-        self._removal.remove_due(now_ms)
+        if self._removal.is_due(now_ms):
+            self.write_checkpoints()  # a partition that they name without a directory counts as lost
+            self._removal.remove_due(now_ms)
         return removed_segments
 
     def take_clock_back(self, ms: int) -> None:

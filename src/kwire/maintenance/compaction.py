@@ -25,6 +25,7 @@ from kwire.log.log_config import SETTINGS as TOPIC_CONFIGS
 from kwire.log.log_config import LogConfig
 from kwire.log.log_directory import LogDirectory
 from kwire.log.log_manager import LogManager
+from kwire.maintenance.new_directory import without_others
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space
@@ -220,15 +221,17 @@ def copy_logs(path: str, target: str, chosen: Chosen, *, metadata: bool = True) 
     """
     files = FileSystem()
     check_empty(target)
-    copied = [log for key, log in LogDirectory(path).items() if (metadata and key[0] == METADATA_TOPIC) or chosen(*key)]
-    need_space(files, target, sum(log.directory_bytes for log in copied))
+    copied = {
+        key: log for key, log in LogDirectory(path).items() if (metadata and key[0] == METADATA_TOPIC) or chosen(*key)
+    }
+    need_space(files, target, sum(log.directory_bytes for log in copied.values()))
     files.make_directory(target)
     for name in files.list(path):
         source, which = f"{path}/{name}", parse_partition_directory(name)
         if not files.is_directory(source):
             if name != LOCK:
-                files.copy(source, path_inside(target, name))
-        elif which is not None and ((metadata and which[0] == METADATA_TOPIC) or chosen(*which)):
+                files.write_atomically(path_inside(target, name), without_others(name, files.read_all(source), copied))
+        elif which in copied:
             directory = path_inside(target, name)
             files.make_directory(directory)
             for each in files.list(source):

@@ -7,10 +7,10 @@ DIR         partitions, topic ids, checkpoints, meta.properties: a log directory
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from kwire.errors import OptionError
+from kwire.errors import Malformed, OptionError
 from kwire.identifiers import TopicPartition, new_uuid
 from kwire.maintenance.new_log import NewLog
 from kwire.storage.checkpoints import (
@@ -19,6 +19,7 @@ from kwire.storage.checkpoints import (
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
     RECOVERY_POINTS,
+    parse_offset_checkpoint,
     render_clean_shutdown,
     render_offset_checkpoint,
 )
@@ -28,7 +29,16 @@ from kwire.storage.meta_properties import MetaProperties
 from kwire.storage.staged_directory import StagedDirectory, check_target
 from kwire.target_paths import path_inside
 
-__all__ = ["NewDirectory", "WrittenPartition", "finish_directory", "name_of", "write_clean_checkpoints"]
+__all__ = [
+    "NewDirectory",
+    "WrittenPartition",
+    "finish_directory",
+    "name_of",
+    "without_others",
+    "write_clean_checkpoints",
+]
+
+CHECKPOINTS = frozenset({RECOVERY_POINTS, HIGH_WATERMARKS, LOG_START_OFFSETS, CLEANER_OFFSETS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,3 +169,19 @@ def write_clean_checkpoints(
     for name, offsets in checkpoints.items():
         files.write_atomically(f"{directory}/{name}", render_offset_checkpoint(offsets))
     files.write_atomically(f"{directory}/{CLEAN_SHUTDOWN}", render_clean_shutdown())
+
+
+def without_others(name: str, data: bytes, partitions: Collection[TopicPartition]) -> bytes:
+    """Return a file of a log directory for a copy of these partitions: a checkpoint without the entries of others.
+
+    A partition that a checkpoint names without a directory counts as lost. Other files, and checkpoints that cannot be
+    read, are returned unchanged.
+    """
+    if name not in CHECKPOINTS:
+        return data
+    try:
+        offsets = parse_offset_checkpoint(data)
+    except Malformed:
+        return data
+    kept = {key: offset for key, offset in offsets.items() if key in partitions}
+    return data if kept == offsets else render_offset_checkpoint(kept)

@@ -18,6 +18,7 @@ from kwire.errors import LogError
 from kwire.log.file_names import SEGMENT_FILE, segment_file
 from kwire.log.partition_log import PartitionLog
 from kwire.log.verify.batches import DamagedRange, SuspectBatch
+from kwire.maintenance.new_directory import without_others
 from kwire.maintenance.quarantine import Quarantine, copy_range
 from kwire.maintenance.reindex import rebuild_indexes
 from kwire.maintenance.repair_plan import PartitionPlan, Plan, SegmentPlan
@@ -256,13 +257,15 @@ def _copy_own_files(plan: Plan, builder: _Builder, part: str) -> None:
     first = plan.partitions[0].log
     if not first.directory:
         return
+    keys = {(each.log.topic, each.log.partition) for each in plan.partitions}
     for entry in first.store.list(""):
         if not entry.is_directory and entry.name not in NOT_COPIED and entry.name not in plan.checkpoints:
-            builder.copy_file(first.store, entry.name, path_inside(part, entry.name))
+            data = without_others(entry.name, first.store.read_all(entry.name), keys)
+            builder.file_system.write_atomically(path_inside(part, entry.name), data)
     for name, data in plan.checkpoints.items():
         with first.store.open(name) as source:
             builder.quarantine.add(source, "", name, cause="replaced")
-        builder.file_system.write_atomically(f"{part}/{name}", data)
+        builder.file_system.write_atomically(f"{part}/{name}", without_others(name, data, keys))
 
 
 # ---- in place

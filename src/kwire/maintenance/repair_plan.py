@@ -20,6 +20,7 @@ from kwire.log.partition_log import PartitionLog
 from kwire.log.segment import Segment
 from kwire.log.verify import DirectoryFindings, PartitionFindings, SegmentFindings
 from kwire.log.verify.batches import DamagedRange, SuspectBatch
+from kwire.log.verify.claims import partitions_without_directory
 from kwire.log.verify.layout import Layout
 from kwire.log.verify.topic_metadata import TopicMetadata
 from kwire.maintenance.repair_mode import Mode
@@ -41,7 +42,8 @@ from kwire.storage.store import Store
 __all__ = ["PartitionPlan", "Plan", "SegmentPlan", "make_index_plan", "make_plan"]
 
 INDEX_KINDS = frozenset({Kind.OFFSET_INDEX, Kind.TIME_INDEX, Kind.TRANSACTION_INDEX})
-CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_START_OFFSETS, CLEANER_OFFSETS)
+CHECKPOINTS = (CLEANER_OFFSETS, LOG_START_OFFSETS, HIGH_WATERMARKS, RECOVERY_POINTS)
+"""In the order in which they are replaced: recovery points, which show that a directory is lost, last."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -202,7 +204,8 @@ def make_plan(directory: LogDirectory, found: DirectoryFindings, mode: Mode) -> 
     alone = any(not each.log.directory for each in partitions)
     lost = {each.key for each in found.damages if each.kind is Kind.MISSING_RECORDS}
     known = [each for each in partitions if each.segments or (each.log.topic, each.log.partition) in lost]
-    checkpoints = {} if alone else _plan_checkpoints(partitions[0].log.store, known)
+    is_whole = len(found.partitions) == len(directory)
+    checkpoints = {} if alone else _plan_checkpoints(partitions[0].log.store, known, directory if is_whole else None)
     left = [each for each in found.damages if not each.is_harmless and not _is_repaired(each, partitions, checkpoints)]
     return Plan(mode=mode, directory=directory, partitions=partitions, checkpoints=checkpoints, left=left)
 
@@ -358,25 +361,27 @@ def _topic_id_elsewhere(log: PartitionLog, directory: LogDirectory) -> bytes | N
     return None if only is None else render_partition_metadata(only)
 
 
-def _plan_checkpoints(store: Store, partitions: Sequence[PartitionPlan]) -> dict[str, bytes]:
-    """Plan checkpoints of the directory that are unreadable or have offsets above the log end.
+def _plan_checkpoints(
+    store: Store, partitions: Sequence[PartitionPlan], directory: LogDirectory | None
+) -> dict[str, bytes]:
+    """Plan checkpoints of the directory that are unreadable, have offsets above the log end, or of lost directories.
 
-    partitions: those whose log end is known.
+    partitions: those whose log end is known. directory: None if only some of its partitions are repaired.
     """
     ends = {(each.log.topic, each.log.partition): each.log_end_offset for each in partitions}
     names = {entry.name for entry in store.list("") if not entry.is_directory}
-    changed = {}
+    changed, found = {}, {}
     for name in CHECKPOINTS:
         if name not in names:
             continue
-        data = store.read_all(name)
         try:
-            offsets = parse_offset_checkpoint(data)
+            found[name] = parse_offset_checkpoint(store.read_all(name))
         except Malformed:
-            offsets = dict(ends) if name == HIGH_WATERMARKS else {}
-            changed[name] = render_offset_checkpoint(offsets)
-            continue
-        lowered = {key: min(offset, ends.get(key, offset)) for key, offset in offsets.items()}
+            changed[name] = render_offset_checkpoint(ends if name == HIGH_WATERMARKS else {})
+    claims = {} if directory is None else partitions_without_directory(directory, found)
+    lost = {key for key, claim in claims.items() if claim.offset}
+    for name, offsets in found.items():
+        lowered = {key: min(offset, ends.get(key, offset)) for key, offset in offsets.items() if key not in lost}
         if lowered != offsets:
             changed[name] = render_offset_checkpoint(lowered)
     return changed

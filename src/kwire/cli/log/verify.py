@@ -94,10 +94,11 @@ def verify(
 
     size = bytes_of(logs)
     with terminal.progress("Verifying", size if original is None else 2 * size) as bar:
-        chosen = logs if topic or partition or len(source) == 1 else None
+        chosen = logs if topic or partition else None
         found = source.verify_logs(chosen, advance=bar.advance)
         if isinstance(source, LogDirectory):
-            found.damages += manifest_damages(source.url, {(log.topic, log.partition) for log in logs})
+            keys = None if chosen is None else {(log.topic, log.partition) for log in chosen}
+            found.damages += manifest_damages(source.url, keys)
         if original is not None:
             found.damages += _differences(source, logs, original, bar.advance)
     damages = [each for each in found.damages if notes or not each.is_harmless]

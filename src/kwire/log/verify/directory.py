@@ -20,6 +20,7 @@ from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.file_names import MARKED_DIRECTORY
 from kwire.log.verify.assessment import OFFLINE, Assessment, PartitionContext, assess_unreadable, is_refused
+from kwire.log.verify.claims import partitions_without_directory
 from kwire.log.verify.findings import PartitionFindings
 from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
 from kwire.log.verify.partition import verify_partition
@@ -312,10 +313,9 @@ class _Root:
             self.report(META_PROPERTIES, Kind.METADATA, what, Severity.STOPS_BROKER, effect, hint)
 
     def _partitions_without_directory(self) -> None:
-        points = self.root.offsets[RECOVERY_POINTS]
-        gone = sorted(set(points) - set(self.directory)) if self.is_whole else []
+        gone = partitions_without_directory(self.directory, self.root.offsets) if self.is_whole else {}
         for with_records in (True, False):
-            names = [f"{key[0]}-{key[1]}" for key in gone if bool(points[key]) is with_records]
+            names = [f"{key[0]}-{key[1]}" for key in gone if bool(gone[key].offset) is with_records]
             if not names:
                 continue
             shown = ", ".join(names[:NAMES_SHOWN]) + (
@@ -323,7 +323,7 @@ class _Root:
             )
             state = "with records" if with_records else "without records"
             what = f"no directory for partitions {state}: {shown}"
-            severity = Severity.LOSES_RECORDS if self.root.is_clean and with_records else Severity.NOTE
+            severity = Severity.LOSES_RECORDS if with_records else Severity.NOTE
             effect = "a broker creates them empty, or fetches them from other replicas"
             self.report(RECOVERY_POINTS, Kind.MISSING_RECORDS, what, severity, effect, "restore the directories")
 

@@ -15,7 +15,7 @@ from kwire.errors import CorruptBatch, KwireError, LogError, Malformed, OptionEr
 from kwire.identifiers import MAX_OFFSET, new_uuid, parse_uuid, render_uuid
 from kwire.internal_topics.names import METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kwire.log import LogDirectory
-from kwire.log.file_names import MARKED_DIRECTORY, MARKS, parse_partition_directory
+from kwire.log.file_names import LONGEST_NAME, MARKED_DIRECTORY, MARKS, parse_partition_directory
 from kwire.log.internal import replay_transactions
 from kwire.log.partition_log import PartitionLog
 from kwire.log.producer_snapshot import parse_producer_snapshot
@@ -35,7 +35,6 @@ __all__ = ["FoundDirectory", "Replica", "find_directory"]
 
 NO_EPOCH = -1
 DEFAULT_NODE_ID = 1
-LONGEST_NAME = 255
 
 Advance = Callable[[int], None]
 

@@ -192,14 +192,14 @@ def read_manifest(store: Store) -> Manifest | None:
 
 def manifest_damages(
     url: str,
-    keys: Collection[TopicPartition],
+    keys: Collection[TopicPartition] | None,
     advance: Callable[[int], None] = lambda n: None,
     options: Mapping[str, Any] | None = None,
 ) -> list[Damage]:
     """Compare segments of a copy with its manifest; [] for a directory without one.
 
-    url: path or URL of the copy. keys: partitions to compare. advance: called with bytes read. options: storage
-    options. Raises LogError for an invalid manifest.
+    url: path or URL of the copy. keys: partitions to compare, None for all in the manifest. advance: called with bytes
+    read. options: storage options. Raises LogError for an invalid manifest.
     """
     store = open_store(url, options)
     manifest = read_manifest(store)
@@ -208,7 +208,7 @@ def manifest_damages(
     found = []
     for topic, entry in manifest.topics.items():
         for partition, copied in entry.partitions.items():
-            for segment in copied.segments if (topic, partition) in keys else ():
+            for segment in copied.segments if keys is None or (topic, partition) in keys else ():
                 file_name = f"{topic}-{partition}/{segment.base_offset:020}.log"
                 cause = difference(store, file_name, segment, advance)
                 if cause is not None:

@@ -19,7 +19,7 @@ from kwire.internal_topics.topic_records import new_cluster
 from kwire.log.internal.cluster_metadata import replay_cluster
 from kwire.log.log_directory import LogDirectory
 from kwire.log.partition_log import PartitionLog
-from kwire.log.verify.claims import claims_above
+from kwire.log.verify.claims import CLAIMING_CHECKPOINTS, claims_above, partitions_without_directory
 from kwire.maintenance.accepted_configs import accepted_configs, accepted_records
 from kwire.maintenance.adopt.topic_configs import default_configs
 from kwire.maintenance.pull.manifest import MANIFEST, ClusterEntry, Manifest
@@ -69,6 +69,21 @@ class Source:
             what = f"{log.topic}-{log.partition}: the log ends at offset {end}, but {known}: records are lost"
             remedy = "restore its files, or run kwire log repair, which accepts the loss"
             raise LogError(f"{what}; {remedy}", log.url)
+
+    def check_directories(self) -> None:
+        """Raise LogError if a partition with records has no directory any more, by the checkpoints or the manifest."""
+        checkpoints = {name: self.checkpoint(name) for name in CLAIMING_CHECKPOINTS}
+        for key, claim in partitions_without_directory(self.directory, checkpoints).items():
+            if claim.offset and key[0] != METADATA_TOPIC:
+                what = f"{key[0]}-{key[1]}: no such directory, but {claim.text}: records are lost"
+                remedy = "restore its files, or run kwire log repair, which accepts the loss"
+                raise LogError(f"{what}; {remedy}", self.directory.url)
+        topics = {} if self.manifest is None else self.manifest.topics
+        for topic, entry in topics.items():
+            for partition, copied in entry.partitions.items():
+                if copied.segments and (topic, partition) not in self.directory:
+                    what = f"{topic}-{partition}: no such directory, but the manifest has its segments"
+                    raise LogError(f"{what}; pull it again", self.directory.url)
 
     @cached_property
     def recovery_points(self) -> Mapping[TopicPartition, int]:

@@ -144,6 +144,7 @@ def restore_directory(
 def survey_all(source: Source, point: RestorePoint, advance: Callable[[int], None]) -> dict[TopicPartition, Survey]:
     """Find the cut of every log. Raises OptionError for a point that they do not have."""
     directory = source.directory
+    source.check_directories()
     keys = [key for key in directory if key[0] != METADATA_TOPIC]
     if isinstance(point, AtOffsets):
         for key in point.offsets:
@@ -216,6 +217,9 @@ def warnings_of(source: Source, surveys: Mapping[TopicPartition, Survey], point:
     missing = [name_of(key) for key, survey in with_missing(source, surveys).items() if survey is None]
     if missing:
         found.append(f"partitions that the source does not have are empty: {', '.join(missing)[:500]}")
+    topics = set() if source.cluster is None else source.cluster.topics.keys() - {topic for topic, _ in surveys}
+    if unknown := sorted(topics - {METADATA_TOPIC}):
+        found.append(f"topics of the metadata log that the source has no partition of: {', '.join(unknown)[:500]}")
     if source.manifest is not None and not source.manifest.complete:
         found.append("the copy is not complete: run kwire log pull again if the cluster exists")
     return found
