@@ -15,6 +15,7 @@ ORDER = [
     "errors",
     "identifiers",
     "target_paths",
+    "http_deadline",
     "wire",
     "native",
     "schema",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import ssl
 import threading
 import time
 import urllib.parse
@@ -12,11 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from kwire.client import ClientSettings
 from kwire.client.oauthbearer import expiry_of, unsecured_token
 from kwire.client.sasl import oauthbearer
 from kwire.errors import BrokerError, OptionError
+from tests.dripping_server import DrippingServer
+from tests.waiting import HANG_S
 
 MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
@@ -156,6 +161,82 @@ def test_an_error_of_a_token_endpoint_does_not_show_the_secret(
     with pytest.raises(OptionError, match=message) as caught:
         token_of(**{ENDPOINT: endpoint + path, "sasl.jaas.config": jaas})
     assert secret not in str(caught.value)
+
+
+STATUS, OK = b"HTTP/1.1 ", b"HTTP/1.1 200 OK\r\n"
+SHORT = {
+    "sasl.login.connect.timeout.ms": 5_000,
+    "sasl.login.read.timeout.ms": 700,
+    "sasl.jaas.config": f'{MODULE} clientId="kwire" clientSecret="s3:cret";',
+}
+
+
+@pytest.mark.parametrize(
+    ("whole", "slow"),
+    [
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (STATUS, b"2"),
+        (OK, b"X-Slow: yes\r\n"),
+        (OK + b"Content-Length: 500000\r\n\r\n", b" "),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+        (STATUS + b"500 No\r\n\r\n", b"no"),
+    ],
+)
+def test_a_token_endpoint_that_drips_is_given_up(whole: bytes, slow: bytes) -> None:
+    with DrippingServer(whole, slow) as server:
+        begin = time.monotonic()
+        with pytest.raises(OptionError, match=r"cannot get a token from http://127.0.0.1:\d+: .*timed out"):
+            token_of(**{ENDPOINT: f"http://127.0.0.1:{server.port}"}, **SHORT)
+        assert 0.6 < time.monotonic() - begin < HANG_S / 4
+        assert server.requests == 1
+
+
+def test_a_token_endpoint_that_drips_inside_tls_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    with DrippingServer(OK, b"X-Slow: yes\r\n", context=context) as server:
+        with pytest.raises(OptionError, match="timed out"):
+            token_of(**{ENDPOINT: f"https://localhost:{server.port}"}, **SHORT)
+        assert server.requests == 1
+
+
+def test_a_slow_handshake_of_a_token_endpoint_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"https://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(OptionError, match="timed out"):
+            token_of(**{ENDPOINT: url}, **{**SHORT, "sasl.login.connect.timeout.ms": 300})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"SSH-2.0-OpenSSH_9.6\r\n" * 9,
+        b"",
+        OK + b"X: " + b"y" * 70_000,
+        OK + b"".join(b"X%d: y\r\n" % n for n in range(200)) + b"\r\n",
+        OK + b"Transfer-Encoding: chunked\r\n\r\nnot a number\r\n",
+        OK + b"Content-Length: 100\r\n\r\n{",
+        OK + b"Content-Length: 100000\r\n\r\n" + b"[" * 100_000,
+        OK + b"Content-Length: 3\r\n\r\n\xff\xfe\xfd",
+    ],
+)
+def test_a_broken_response_of_a_token_endpoint_is_an_error(answer: bytes) -> None:
+    def serve(listener: socket.socket) -> None:
+        client, _ = listener.accept()
+        with client:
+            client.recv(1 << 16)
+            client.sendall(answer)
+            client.shutdown(socket.SHUT_WR)
+            client.recv(1 << 16)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        with pytest.raises(OptionError, match="cannot get a token from http") as caught:
+            token_of(**{ENDPOINT: f"http://127.0.0.1:{listener.getsockname()[1]}"}, **SHORT)
+    assert len(str(caught.value)) < 500
 
 
 class Redirecting(BaseHTTPRequestHandler):

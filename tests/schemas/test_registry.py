@@ -7,6 +7,7 @@ import json
 import pickle
 import ssl
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
@@ -15,8 +16,10 @@ from typing import Any
 
 import pytest
 import trustme
+from tests.dripping_server import DrippingServer
 from tests.log.writing import record
 from tests.schemas.registry_server import RegistryServer, serve
+from tests.waiting import HANG_S
 
 from kwire import records
 from kwire.errors import InvalidSchema, KwireError, LogError, OptionError, RegistryError, UnknownSchema
@@ -179,6 +182,35 @@ def test_a_silent_registry_is_an_error_after_the_timeout(server: RegistryServer)
             opened(server, timeout_s=0.2).schema(1)
     finally:
         done.set()
+
+
+@pytest.mark.parametrize(
+    ("whole", "slow"),
+    [
+        (b"HTTP/1.1 ", b"2"),
+        (b"HTTP/1.1 200 OK\r\n", b"X-Slow: yes\r\n"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 500000\r\n\r\n", b" "),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+    ],
+)
+def test_a_registry_that_drips_is_an_error_after_the_timeout(whole: bytes, slow: bytes) -> None:
+    with DrippingServer(whole, slow) as server:
+        registry = Registry(f"http://127.0.0.1:{server.port}", retries=0, timeout_s=0.6)
+        begin = time.monotonic()
+        with pytest.raises(RegistryError, match=r"cannot be used: .*timed out"):
+            registry.schema(1)
+        assert 0.5 < time.monotonic() - begin < HANG_S / 4
+
+
+def test_a_registry_that_drips_inside_tls_is_an_error_after_the_timeout(tmp_path: Path) -> None:
+    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    authority.issue_cert("localhost").configure_cert(context)
+    with DrippingServer(b"HTTP/1.1 200 OK\r\n", b"X-Slow: yes\r\n", context=context) as server:
+        url, ca = f"https://localhost:{server.port}", str(tmp_path / "ca.pem")
+        with pytest.raises(RegistryError, match=r"cannot be used: .*timed out"):
+            Registry(url, retries=0, timeout_s=2, ssl_ca_location=ca).schema(1)
+        assert server.requests == 1
 
 
 def test_schemas_are_kept_in_a_folder_between_processes(server: RegistryServer, tmp_path: Path) -> None:

@@ -24,10 +24,13 @@ import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kwire.errors import OptionError
 from kwire.identifiers import decode_base64url
+
+if TYPE_CHECKING:
+    from urllib.request import Request
 
 __all__ = ["OAuthConfigs", "TokenSource", "choose_source", "expiry_of", "initial_response", "unsecured_token"]
 
@@ -181,7 +184,8 @@ def choose_source(configs: OAuthConfigs, jaas: Mapping[str, str]) -> TokenSource
         client_id=client_id,
         client_secret=client_secret,
         scope=configs.scope or jaas.get("scope"),
-        timeout_ms=configs.connect_timeout_ms + configs.read_timeout_ms,
+        connect_timeout_ms=configs.connect_timeout_ms,
+        read_timeout_ms=configs.read_timeout_ms,
         must_encode=configs.urlencode,
     )
     return TokenSource(endpoint.grant, extensions, is_cached=True)
@@ -254,25 +258,24 @@ def unsecured_login(options: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A token endpoint for client credentials. must_encode: URL-encode them before base64 (RFC 6749)."""
+    """A token endpoint for client credentials.
+
+    connect_timeout_ms: of each address, TLS included. read_timeout_ms: of the whole response (in Java, of each read).
+    must_encode: URL-encode the credentials before base64 (RFC 6749).
+    """
 
     url: str
     client_id: str
     client_secret: str = field(repr=False)
     scope: str | None
-    timeout_ms: int
+    connect_timeout_ms: int
+    read_timeout_ms: int
     must_encode: bool
 
     def grant(self) -> str:
         """Request a token; redirects are not followed. Raises OptionError with the reason, but without the secret."""
-        from urllib.error import HTTPError
-        from urllib.request import HTTPRedirectHandler, Request, build_opener
-
-        class NoRedirects(HTTPRedirectHandler):
-            """urllib would send the secret to any host, and without TLS."""
-
-            def redirect_request(self, *_: object) -> None:
-                return None
+        from http.client import HTTPException
+        from urllib.request import Request
 
         name, secret = self.client_id, self.client_secret
         if self.must_encode:
@@ -288,23 +291,69 @@ class Endpoint:
             },
         )
         try:
-            with build_opener(NoRedirects).open(request, timeout=self.timeout_ms / 1000) as opened:
-                response = json.loads(opened.read(MAX_TOKEN_BYTES))
-        except HTTPError as error:
-            with error:  # it has the connection
-                reason = error.read(1000).decode("utf-8", "replace")
-                target = error.headers.get("Location")
-            if error.code in REDIRECTS and target:
+            code, target, content = self._send(request)
+            if 200 <= code < 300:
+                response = json.loads(content)
+        except (OSError, HTTPException, ValueError, RecursionError) as error:
+            what = str(getattr(error, "reason", None) or error) or type(error).__name__
+            raise OptionError(f"config '{SETTING}': cannot get a token from {self.url}: {what[:300]}") from None
+        if not 200 <= code < 300:
+            if code in REDIRECTS and target:
                 parts = urllib.parse.urlsplit(urllib.parse.urljoin(self.url, target))
                 place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"[:300]
                 what = (
                     f"redirects to {place!r}, which would get the client's secret; set the URL of the endpoint itself"
                 )
-                raise OptionError(f"config '{SETTING}': {self.url} {what}") from None
-            raise OptionError(f"config '{SETTING}': request to {self.url} failed: HTTP {error.code} {reason}") from None
-        except (OSError, ValueError) as error:
-            raise OptionError(f"config '{SETTING}': cannot get a token from {self.url}: {error}") from None
+                raise OptionError(f"config '{SETTING}': {self.url} {what}")
+            reason = content[:1000].decode("utf-8", "replace")
+            raise OptionError(f"config '{SETTING}': request to {self.url} failed: HTTP {code} {reason}")
         token = response.get("access_token") if isinstance(response, dict) else None
         if not isinstance(token, str) or not token:
             raise OptionError(f"config '{SETTING}': response of {self.url} has no access_token")
         return token
+
+    def _send(self, request: Request) -> tuple[int, str | None, bytes]:
+        """Return status, location and the first MAX_TOKEN_BYTES of a response. Raises OSError, HTTPException."""
+        from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
+        from urllib.error import HTTPError
+        from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, build_opener
+
+        from kwire.http_deadline import WholeResponse
+
+        read_timeout_s = self.read_timeout_ms / 1000
+
+        class Connection(HTTPConnection):
+            response_class = WholeResponse
+
+            def connect(self) -> None:
+                super().connect()
+                self.sock.settimeout(read_timeout_s)
+
+        class SecureConnection(HTTPSConnection):
+            response_class = WholeResponse
+
+            def connect(self) -> None:
+                super().connect()
+                self.sock.settimeout(read_timeout_s)
+
+        class Plain(HTTPHandler):
+            def http_open(self, req: Request) -> HTTPResponse:
+                return self.do_open(Connection, req)
+
+        class Secure(HTTPSHandler):
+            def https_open(self, req: Request) -> HTTPResponse:
+                return self.do_open(SecureConnection, req)
+
+        class NoRedirects(HTTPRedirectHandler):
+            """urllib would send the secret to any host, and without TLS."""
+
+            def redirect_request(self, *_: object) -> None:
+                return None
+
+        opener = build_opener(NoRedirects, Plain, Secure)
+        try:
+            opened = opener.open(request, timeout=self.connect_timeout_ms / 1000)
+        except HTTPError as error:
+            opened = error
+        with opened:
+            return opened.status, opened.headers.get("Location"), opened.read(MAX_TOKEN_BYTES)
