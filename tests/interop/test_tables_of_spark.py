@@ -403,6 +403,35 @@ def test_an_iceberg_table_that_spark_rolls_back_or_overwrites(iceberg: Shared) -
     assert iceberg.offsets() == [0, 1, 2, 20, 21]
 
 
+def test_rows_that_spark_picks_from_another_snapshot_are_refused(iceberg: Shared) -> None:
+    iceberg.write(0, 10, 0)
+    (first,) = iceberg.run("SELECT snapshot_id FROM @T.snapshots")[0]
+    iceberg.write(10, 20, 1)
+    (picked,) = iceberg.run("SELECT snapshot_id FROM @T.snapshots ORDER BY committed_at DESC")[0]
+    calls = f"CALL {iceberg.catalog}.system."
+    iceberg.run(f"{calls}rollback_to_snapshot('sales.orders', {first})", insert(1))
+    iceberg.run(f"{calls}cherrypick_snapshot('sales.orders', {picked})")
+    with pytest.raises(TableError, match=f"has rows of snapshot {picked} .*, and not their offsets; roll back"):
+        iceberg.write(10, 20, 1)
+    assert iceberg.offsets() == list(range(20))
+
+
+def test_a_delta_table_that_spark_restores(delta: Shared) -> None:
+    delta.write(0, 10, 0)
+    delta.write(10, 20, 1)
+    delta.run(insert(1), "RESTORE TABLE @T TO VERSION AS OF 1", insert(2))
+    assert not delta.write(0, 10, 0)
+    assert delta.write(10, 20, 1)
+    assert delta.offsets() == list(range(20))
+    at = next(row[1] for row in delta.run("DESCRIBE HISTORY @T") if row[0] == 1)
+    delta.run(f"RESTORE TABLE @T TO TIMESTAMP AS OF '{at}'")
+    with pytest.raises(TableError, match="is a RESTORE that does not name a version of it"):
+        delta.write(10, 20, 1)
+    delta.run("RESTORE TABLE @T TO VERSION AS OF 1")
+    assert delta.write(10, 22, 1)
+    assert delta.offsets() == list(range(22))
+
+
 def test_kwire_goes_on_exactly_once_while_spark_maintains_a_delta_table(delta: Shared) -> None:
     delta.write(0, 10, 0, layout=Layout(partition_by=("topic",)))
     folder = delta.folder / "orders" / "_delta_log"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kwire.errors import TableError
 from kwire.identifiers import TopicPartition
@@ -83,7 +83,8 @@ class TableState:
     """Offsets and micro-batches that a table has.
 
     batches: the last one by query, the most recent query last. writers: the query that has committed a partition's last
-    offset, NO_QUERY for others. rolled_back: queries whose later batches the table had and has no more. merge_key:
+    offset, NO_QUERY for others. rolled_back: queries whose later batches the table had and has no more, until they
+    commit again. merge_key:
     columns that rows were merged by, () for a table of all rows. topic_ids: of the topics that the offsets are of, as
     Kafka's tools print them, where a log had one.
     """
@@ -134,9 +135,15 @@ class TableState:
             spans=spans,
             batches=dict(list(batches.items())[-MAX_QUERIES:]),
             writers=writers,
+            rolled_back=self.rolled_back - {query},
             topic_ids={**({} if change.overwrite else self.topic_ids), **change.topic_ids},
             merge_key=change.merge_key or (() if change.overwrite else self.merge_key),
         )
+
+    def without_later(self, later: Mapping[str, int]) -> TableState:
+        """Return the state of a table that has gone back. later: the last batches that it had before."""
+        gone = {query for query, batch in later.items() if batch > self.batches.get(query, -1)}
+        return replace(self, rolled_back=self.rolled_back | gone)
 
     def render(self) -> str:
         """Return the state as JSON."""
@@ -148,6 +155,8 @@ class TableState:
             state["mergeKey"] = self.merge_key
         if self.topic_ids:
             state["topicIds"] = dict(self.topic_ids)
+        if self.rolled_back:
+            state["rolledBack"] = sorted(self.rolled_back)
         return json.dumps(state, separators=(",", ":"))
 
     @classmethod
@@ -165,7 +174,14 @@ class TableState:
             spans = parse_spans(json.dumps(found["offsets"]), table)
             merge_key = tuple(str(name) for name in found.get("mergeKey", ()))
             topic_ids = {str(topic): str(topic_id) for topic, topic_id in found.get("topicIds", {}).items()}
-            return cls(spans=spans, batches=batches, writers=writers, merge_key=merge_key, topic_ids=topic_ids)
+            return cls(
+                spans=spans,
+                batches=batches,
+                writers=writers,
+                rolled_back=frozenset(str(query) for query in found.get("rolledBack", ())),
+                merge_key=merge_key,
+                topic_ids=topic_ids,
+            )
         except (ValueError, KeyError, TypeError, AttributeError):
             raise TableError(f"kwire.state cannot be read: {text[:100]!r}", table) from None
 

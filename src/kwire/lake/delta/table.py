@@ -7,6 +7,10 @@
               appId: kwire/topic-id/TOPIC/ID, version: 1 while the offsets are those of this topic id
     commitInfo  kwire.commit-id, kwire.offsets, kwire.state
 
+The state of a table is that of its rows. RESTORE brings rows of an earlier version back and leaves the transaction
+identifiers as they are: the state is then that of the earlier version, and the next commit writes all that differ.
+Identifiers cannot be removed; -1 is that of a query without a batch.
+
 A partition from offset 0 without holes has the first of these only. kwire.state of the last commit is read if the log
 still has one, since it is one look; a look at a transaction takes 2 ms. Transaction identifiers stay in the table's
 checkpoints when commits are deleted from the log, unless the table has a retention for them. delta-rs and Spark refuse
@@ -56,6 +60,7 @@ UNSUPPORTED = {
     "invariants": "delta.invariants",
     "checkConstraints": "delta.constraints.",
 }
+GOING_BACK = ("RESTORE", "CLONE")  # CREATE OR REPLACE TABLE t SHALLOW CLONE t VERSION AS OF 5
 FORGETTING = "delta.setTransactionRetentionDuration"
 DELETION_VECTOR = re.compile(r"deletion_vector_.+\.bin")
 
@@ -65,6 +70,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
 
     _table: DeltaTable | None = None
     _seen: tuple[int, int, int] | None = None  # version, and size and time of its file in the log
+    _recorded = TableState()  # what the transaction identifiers say, as of the last state that was read
 
     def __init__(self, uri: str, storage: Mapping[str, str] | None = None) -> None:
         need_library("deltalake", "deltalake", "delta")
@@ -205,39 +211,82 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         return self.id, table.version()
 
     def _read_state(self) -> TableState:
-        """Return what the last commit of kwire says, or without one in the log, what the transactions do."""
-        text = next((commit[STATE] for commit in self._history() if STATE in commit), None)
-        return self._checkpointed() if text is None else TableState.parse(text, self.name)
+        self._recorded, state = self._states(self.table)
+        return state
 
-    def _checkpointed(self) -> TableState:
-        """Return the partitions and queries of the last checkpoint."""
+    def _states(self, table: DeltaTable) -> tuple[TableState, TableState]:
+        """Return what the last commit of kwire says, or without one in the log, the transactions; and what is true.
+
+        Raises TableError if the table has gone back to a version that is not known.
+        """
+        back: dict[str, Any] | None = None
+        for version, commit in self._commits(table.version()):
+            if STATE in commit:
+                recorded = TableState.parse(commit[STATE], self.name)
+                break
+            if back is None and commit.get("operation") in GOING_BACK:
+                back = {**commit, "version": version}
+        else:
+            recorded = self._checkpointed(table)
+        if back is None or recorded == TableState():
+            return recorded, recorded
+        _, restored = self._states(self._restored(back))
+        return recorded, restored.without_later(recorded.batches)
+
+    def _restored(self, commit: Mapping[str, Any]) -> DeltaTable:
+        """Return the version that a table has gone back to. Raises TableError."""
+        from deltalake import DeltaTable
+
+        version = str(commit.get("operationParameters", {}).get("version", "")).strip('"')
+        what = f"version {commit['version']} is a {commit['operation']}"
+        remedy = "restore it by version, as with RESTORE TABLE ... TO VERSION AS OF, or write to another table"
+        if commit["operation"] != "RESTORE" or not version.isdecimal() or int(version) >= commit["version"]:
+            raise TableError(
+                f"{what} that does not name a version of it, so the offsets of its rows are not known; {remedy}",
+                self.name,
+            )
+        try:
+            with as_table_errors(self.name):
+                return DeltaTable(self.uri, version=int(version), storage_options=self.storage)
+        except TableError as error:
+            raise TableError(
+                f"{what} to version {version}, which its log no longer has, so the offsets of its rows are not known; "
+                "write to another table",
+                self.name,
+            ) from error
+
+    def _checkpointed(self, table: DeltaTable) -> TableState:
+        """Return the partitions and queries that the transactions of a version have, by those of the last checkpoint.
+
+        Those that are in no checkpoint are in a commit of kwire in the log, which has its state.
+        """
         with as_table_errors(self.name):
             names = transaction_ids(file_system(self.uri, self.storage))
         merge_keys = {name for name in names if name.startswith(f"{MERGE_KEY}[")}
         of_topics = [match for name in names if (match := TOPIC_ID.fullmatch(name))]
         names -= merge_keys | {match[0] for match in of_topics}
-        merge_key = next((name for name in merge_keys if self.table.transaction_version(name)), f"{MERGE_KEY}[]")
+        merge_key = next((name for name in merge_keys if table.transaction_version(name)), f"{MERGE_KEY}[]")
         keys = {name: _partition_of(name) for name in sorted(names)}
-        ends = {key: self.table.transaction_version(_app_id(key)) for key in keys.values() if key is not None}
-        found = {key: [*(self._bounds(key) or [0]), end] for key, end in ends.items() if end}
-        batches = {name: self.last_batch(name) for name, key in keys.items() if key is None}
+        ends = {key: table.transaction_version(_app_id(key)) for key in keys.values() if key is not None}
+        found = {key: [*(_bounds(table, key) or [0]), end] for key, end in ends.items() if end}
+        batches = {name: table.transaction_version(name) for name, key in keys.items() if key is None}
         return TableState(
             spans={key: _ranges(bounds) for key, bounds in found.items()},
-            batches={query: batch for query, batch in batches.items() if batch is not None},
+            batches={query: batch for query, batch in batches.items() if batch is not None and batch >= 0},
             merge_key=tuple(json.loads(merge_key.removeprefix(MERGE_KEY))),
-            topic_ids={match[1]: match[2] for match in of_topics if self.table.transaction_version(match[0])},
+            topic_ids={match[1]: match[2] for match in of_topics if table.transaction_version(match[0])},
         )
 
-    def _bounds(self, key: TopicPartition) -> list[int]:
-        """Return the bounds that the transactions of a partition have, besides its end."""
-        found = list[int]()
-        while (bound := self.table.transaction_version(_app_id(key, len(found)))) is not None:
-            found.append(bound)
-        return found
-
     def last_batch(self, query: str) -> int | None:
-        """Return the last micro-batch of a query."""
-        return None if self._table is None else self._table.transaction_version(query)
+        """Return the last micro-batch of a query, also of one that Delta Lake's own sink has committed."""
+        if self._table is None:
+            return None
+        state = self.state()
+        found = [
+            state.batches.get(query),
+            None if query in state.rolled_back else self.table.transaction_version(query),
+        ]
+        return max((batch for batch in found if batch is not None and batch >= 0), default=None)
 
     def has_commit(self, change: Change) -> bool:
         """Return whether a commit is among the last ones."""
@@ -246,16 +295,21 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         with as_table_errors(self.name):
             return any(commit.get(COMMIT_ID) == change.id for commit in self._table.history(RECENT))
 
-    def _history(self) -> Iterator[dict[str, Any]]:
-        """Return the commits in the log, the last one first."""
-        limit, seen = 1, 0
-        while True:
+    def _commits(self, version: int) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """Return the versions in the log and what they say of themselves, from a version back.
+
+        DeltaTable.history() counts commits without that information as none, and does not begin at an earlier version.
+        """
+        with as_table_errors(self.name):
+            files = file_system(self.uri, self.storage)
+        for each in range(version, -1, -1):
             with as_table_errors(self.name):
-                commits = self.table.history(limit)
-            yield from commits[seen:]
-            if len(commits) < limit:
-                return
-            seen, limit = limit, limit * 16
+                try:
+                    with files.open_input_file(f"_delta_log/{each:020d}.json") as file:
+                        actions = [json.loads(line) for line in file.read().splitlines() if b'"commitInfo"' in line]
+                except FileNotFoundError:
+                    return
+            yield each, next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
 
     # ---- commits
 
@@ -324,25 +378,30 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
     def _properties(self, change: Change) -> CommitProperties:
         from deltalake import CommitProperties, Transaction
 
-        before = self.state()
-        state = before.after(change)
+        state = self.state().after(change)
+        recorded = self._recorded
         marks: list[Transaction] = []
-        for key in before.spans.keys() | change.spans.keys() if change.overwrite else change.spans:
-            old, new = before.spans.get(key, ()), state.spans.get(key, ())
+        changed = {key for key, _ in recorded.spans.items() ^ state.spans.items()}
+        for key in changed | change.spans.keys():
+            old, new = recorded.spans.get(key, ()), state.spans.get(key, ())
             marks.append(Transaction(_app_id(key), new[-1][1] if new else 0))
-            if change.overwrite or _inner_bounds(old) != _inner_bounds(new):
+            if _inner_bounds(old) != _inner_bounds(new):
                 bounds = _inner_bounds(new)
                 # transactions cannot be removed: those of former holes become empty ranges
-                bounds += [bounds[-1] if bounds else 0] * (len(self._bounds(key)) - len(bounds))
+                bounds += [bounds[-1] if bounds else 0] * (len(_bounds(self.table, key)) - len(bounds))
                 marks += [Transaction(_app_id(key, number), bound) for number, bound in enumerate(bounds)]
-        if before.merge_key != state.merge_key:
-            merge_keys = ((before.merge_key, 0), (state.merge_key, 1))
+        if recorded.merge_key != state.merge_key:
+            merge_keys = ((recorded.merge_key, 0), (state.merge_key, 1))
             marks += [Transaction(MERGE_KEY + json.dumps(key), version) for key, version in merge_keys if key]
-        for topic, topic_id in before.topic_ids.items() ^ state.topic_ids.items():
+        for topic, topic_id in recorded.topic_ids.items() ^ state.topic_ids.items():
             version = int(state.topic_ids.get(topic) == topic_id)
             marks.append(Transaction(f"kwire/topic-id/{topic}/{topic_id}", version))
-        if change.mark is not None:
-            marks.append(Transaction(change.mark.query, change.mark.batch))
+        queries = {query for query, _ in recorded.batches.items() ^ state.batches.items()}
+        for query in queries if change.mark is None else queries | {change.mark.query}:
+            if query in state.rolled_back:
+                marks.append(Transaction(query, -1))
+            elif query in state.batches:  # others are forgotten
+                marks.append(Transaction(query, state.batches[query]))
         return CommitProperties(
             max_commit_retries=0,  # a retry has to read the state again
             app_transactions=marks,
@@ -389,6 +448,14 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
 def _app_id(key: TopicPartition, bound: int | None = None) -> str:
     """Return the name of a partition's end, or of another of its bounds."""
     return f"kwire/{key[0]}/{key[1]}" + ("" if bound is None else f"/{bound}")
+
+
+def _bounds(table: DeltaTable, key: TopicPartition) -> list[int]:
+    """Return the bounds that the transactions of a partition have, besides its end."""
+    found = list[int]()
+    while (bound := table.transaction_version(_app_id(key, len(found)))) is not None:
+        found.append(bound)
+    return found
 
 
 def _partition_of(app_id: str) -> TopicPartition | None:

@@ -4,7 +4,7 @@
     kwire.query, kwire.batch    its Mark
     kwire.offsets               offsets of its rows
     kwire.state                 offsets and micro-batches of all commits so far; also a property of the table, for the
-                                time when snapshots of kwire have expired
+                                time when snapshots of kwire have expired, there with the snapshot's place
 
 These are in the summaries of snapshots, so that a table that is rolled back is rolled back with its offsets.
 PyIceberg's own retries are off: a retry has to look for the Mark again.
@@ -12,10 +12,10 @@ PyIceberg's own retries are off: a retry has to look for the Mark again.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import TableError
@@ -45,6 +45,8 @@ STATE, COMMIT_ID, QUERY, BATCH, OFFSETS = (
     "kwire.batch",
     "kwire.offsets",
 )
+SNAPSHOT = "snapshot"  # in kwire.state of the table's properties: id, sequence number (0 in format version 1), time
+SOURCE = "source-snapshot-id"  # of a snapshot that was made by cherrypick_snapshot
 RECENT = 100  # snapshots to look for a commit in
 ATTEMPTS = 5  # to create or change what other writers create or change at the same time
 NEW_TABLE = {"write.metadata.delete-after-commit.enabled": "true"}  # each commit writes a metadata file
@@ -214,24 +216,64 @@ class IcebergTable(LoadedTable["Table"]):
         return table.metadata.current_snapshot_id, table.properties.get(STATE)
 
     def _read_state(self) -> TableState:
-        """Return the offsets and micro-batches of the table's current snapshot."""
-        is_whole = True
+        """Return the offsets and micro-batches of the table's current snapshot.
+
+        Raises TableError if the table was rolled back to a snapshot whose offsets are not known any more.
+        """
+        text = self.table.properties.get(STATE)
+        last = TableState() if text is None else TableState.parse(text, self.name)
+        oldest: Snapshot | None = None
         for snapshot in self._ancestors():
             if snapshot is None:
-                is_whole = False
                 break
-            text = _summary(snapshot).get(STATE)
-            if text is not None:
-                return self._with_rolled_back(TableState.parse(text, self.name))
-            is_whole = (snapshot.sequence_number or 0) <= 1  # PyIceberg removes the ids of expired parents
-        text = None if is_whole else self.table.properties.get(STATE)
-        return TableState() if text is None else TableState.parse(text, self.name)
+            oldest = snapshot
+            self._check_not_picked(snapshot)
+            found = _summary(snapshot).get(STATE)
+            if found is not None:
+                return self._with_rolled_back(TableState.parse(found, self.name), last)
+        if text is None or oldest is None:
+            return TableState()
+        if oldest.sequence_number == 1:  # the first one of all: the table has gone back to before kwire's commits
+            return self._with_rolled_back(TableState(), last)
+        self._check_has_last(text, oldest)
+        return last
 
-    def _with_rolled_back(self, state: TableState) -> TableState:
-        """Return a state with the queries of which other snapshots have later batches."""
-        marks = [(each.get(QUERY, ""), each.get(BATCH, "0")) for each in map(_summary, self.table.metadata.snapshots)]
-        later = {query for query, batch in marks if query in state.batches and int(batch) > state.batches[query]}
-        return replace(state, rolled_back=frozenset(later))
+    def _with_rolled_back(self, state: TableState, last: TableState) -> TableState:
+        """Return a state with the queries whose later batches the table had: last, and in other snapshots."""
+        later = dict(last.batches)
+        for each in map(_summary, self.table.metadata.snapshots):
+            if QUERY in each:
+                later[each[QUERY]] = max(int(each[BATCH]), later.get(each[QUERY], -1))
+        return state.without_later(later)
+
+    def _check_has_last(self, text: str, oldest: Snapshot) -> None:
+        """Raise TableError unless the last commit of kwire, in an expired snapshot, precedes the oldest one left.
+
+        oldest: of the ancestors of the current snapshot, none of which has a state.
+        """
+        try:
+            last_id, *last = json.loads(text)[SNAPSHOT]
+        except (KeyError, ValueError, TypeError):
+            raise TableError(f"its property {STATE} cannot be read: {text[:100]!r}", self.name) from None
+        is_kept = any(each.snapshot_id == last_id for each in self.table.metadata.snapshots)
+        # a table that was replaced has a first snapshot without a parent, and keeps those before
+        if last >= _place(oldest) or (is_kept and oldest.parent_snapshot_id is not None):
+            raise TableError(
+                f"it was rolled back to a snapshot before {last_id}, which has its last offsets, and the snapshots "
+                "with the offsets of its rows have expired; write to another table",
+                self.name,
+            )
+
+    def _check_not_picked(self, snapshot: Snapshot) -> None:
+        """Raise TableError for a copy of kwire's rows without their offsets."""
+        source = _summary(snapshot).get(SOURCE)
+        for each in self.table.metadata.snapshots:
+            if source == str(each.snapshot_id) and COMMIT_ID in _summary(each):
+                raise TableError(
+                    f"snapshot {snapshot.snapshot_id} has rows of snapshot {source} (cherrypick_snapshot), and not "
+                    "their offsets; roll back to a snapshot before it, or write to another table",
+                    self.name,
+                )
 
     def has_commit(self, change: Change) -> bool:
         """Return whether a commit is among the last snapshots."""
@@ -342,7 +384,10 @@ class IcebergTable(LoadedTable["Table"]):
         for new in added:
             producer.append_data_file(new)
         producer.commit()
-        transaction.set_properties({STATE: state})
+        made = transaction.table_metadata.current_snapshot()
+        assert made is not None
+        snapshot = {SNAPSHOT: [made.snapshot_id, *_place(made)]}
+        transaction.set_properties({STATE: json.dumps({**json.loads(state), **snapshot}, separators=(",", ":"))})
         transaction.commit_transaction()
 
     def _transaction(self) -> Transaction:
@@ -385,6 +430,11 @@ def without_keys(rows: pa.Table, keys: pa.Table, key: Sequence[str]) -> pa.Table
     numbered = rows.select(list(key)).append_column("__row", pa.array(np.arange(len(rows))))
     left = numbered.join(keys, keys=list(key), join_type="left anti")
     return rows.take(left.column("__row").combine_chunks().sort())
+
+
+def _place(snapshot: Snapshot) -> list[int]:
+    """Return what is larger for a later snapshot."""
+    return [snapshot.sequence_number or 0, snapshot.timestamp_ms]
 
 
 def _summary(snapshot: Snapshot) -> Mapping[str, str]:
