@@ -32,8 +32,7 @@ REASONS = {
     "Share": "share groups are not supported",
     "Streams": "streams groups are not supported",
     "RaftVoter": "the broker is a single node",
-    "Unregister": "the broker is a single node",
-    "UpdateFeatures": "features are set by configs: transaction_version",
+    "UnregisterController": "the broker is a single node",
 }
 
 

@@ -181,10 +181,14 @@ class KafkaBroker:
     """One node of real Kafka on loopback, as a context manager: broker and controller, or with ZooKeeper before 3.0.
 
     directory: receives server.properties, server.log and the log directory `data` (ZooKeeper's is `zookeeper`); a
-    directory that is already formatted is used unchanged. settings: broker configs by Kafka's names.
+    directory that is already formatted is used unchanged. release: whose features a new cluster has, by default those
+    of the version. settings: broker configs by Kafka's names.
     """
 
-    def __init__(self, directory: Path, *, version: str = VERSION, heap: str = "1g", **settings: str | int) -> None:
+    def __init__(
+        self, directory: Path, *, version: str = VERSION, release: str = "", heap: str = "1g", **settings: str | int
+    ) -> None:
+        self.release = release
         self.directory, self.version, self.heap = directory, version, heap
         self.port, other = free_port(), free_port()
         self.log_dir = directory / "data"
@@ -240,6 +244,7 @@ class KafkaBroker:
                 "a3dpcmUtdGVzdC1jbHVzdA",
                 "-c",
                 str(properties),
+                *(("--release-version", self.release) if self.release else ()),
                 version=self.version,
             )
         self.process = self._spawn("kafka.Kafka", str(properties), heap=self.heap)

@@ -157,6 +157,11 @@ def get_telemetry_subscriptions(version: int, topic_id: Any) -> Message:
     return messages.GetTelemetrySubscriptionsRequest()
 
 
+def update_features(version: int, topic_id: Any) -> Message:
+    cls = messages.UpdateFeaturesRequest
+    return cls(feature_updates=[cls.FeatureUpdateKey(feature="metadata.version", max_version_level=21)])
+
+
 def api_versions(version: int, topic_id: Any) -> Message:
     return messages.ApiVersionsRequest(client_software_name="raw", client_software_version="1")
 
@@ -185,6 +190,7 @@ REQUESTS = [
     list_config_resources,
     alter_replica_log_dirs,
     get_telemetry_subscriptions,
+    update_features,
     delete_topics,
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tests.waiting import HANG_S
 from tools import kafka
 
+from kwire import messages
 from kwire.broker import Broker
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
@@ -243,3 +245,40 @@ def test_the_dump_tool_reads_every_file(
     )
     assert "mismatch" not in checked.lower()
     assert "Found timestamp" not in checked
+
+
+def test_features_are_described_and_changed(broker: Broker) -> None:
+    to = ("--bootstrap-server", broker.bootstrap_servers)
+    name = TOOLS + "FeatureCommand"
+
+    assert "FinalizedVersionLevel: 3.9-IV0" in tool(name, *to, "describe")
+    refused = tool(name, *to, "downgrade", "--feature", "transaction.version=9", fails=True)
+    assert "Local controller 1 only supports versions 0-2" in refused
+    refused = tool(name, *to, "downgrade", "--feature", "metadata.version=16", fails=True)
+    assert "might delete metadata information" in refused
+    assert "can be downgraded to 20" in tool(name, *to, "downgrade", "--feature", "metadata.version=20", "--dry-run")
+    assert "FinalizedVersionLevel: 3.9-IV0" in tool(name, *to, "describe")
+    assert "was downgraded to 20" in tool(name, *to, "downgrade", "--feature", "metadata.version=20")
+    assert "FinalizedVersionLevel: 3.8-IV0" in tool(name, *to, "describe")
+    assert "was upgraded to 21" in tool(name, *to, "upgrade", "--feature", "metadata.version=21")
+
+
+def test_brokers_are_unregistered(broker: Broker) -> None:
+    former = messages.RegisterBrokerRecord(broker_id=7, broker_epoch=5, fenced=True)
+    broker.call(lambda node: node.controller.commit([(former, 3)]))
+    command = (TOOLS + "ClusterTool", "unregister", "--bootstrap-server", broker.bootstrap_servers, "--id")
+    assert "Broker 7 is no longer registered." in tool(*command, "7")
+    assert 7 not in broker.call(lambda node: node.cluster.brokers)
+    assert "client library" in tool(*command, "1", fails=True)  # it prints its own text for INVALID_REQUEST
+
+
+def test_levels_of_loggers_are_changed(broker: Broker) -> None:
+    command = ("kafka.admin.ConfigCommand", "--bootstrap-server", broker.bootstrap_servers)
+    command += ("--entity-type", "broker-loggers", "--entity-name", "1")
+    assert "Completed updating config" in tool(*command, "--alter", "--add-config", "kwire.broker=DEBUG")
+    assert logging.getLogger("kwire.broker").level == logging.DEBUG
+    assert "kwire.broker=DEBUG sensitive=false" in tool(*command, "--describe")
+    assert "Completed updating config" in tool(*command, "--alter", "--delete-config", "kwire.broker")
+    assert logging.getLogger("kwire.broker").level == logging.NOTSET
+    refused = tool(*command, "--alter", "--add-config", "kwire.broker=LOUD", fails=True)
+    assert "not a supported log level" in refused

@@ -18,7 +18,16 @@ from kwire.broker.topics import Topic, check_name
 from kwire.identifiers import new_uuid
 from kwire.internal_topics.enums import ConfigResource
 from kwire.internal_topics.metadata_records import VersionedMessage
-from kwire.messages import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
+from kwire.internal_topics.metadata_versions import KRAFT_VERSION
+from kwire.messages import (
+    ConfigRecord,
+    FeatureLevelRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+    UnregisterBrokerRecord,
+)
 from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -132,6 +141,34 @@ class Controller:
         indexes = range(len(topic.partitions), partition_count)
         self.commit([(self._partition_record(topic.topic_id, index), 1) for index in indexes])
         yield from self._open_logs(topic)
+
+    def unregister_broker(self, broker_id: int) -> None:
+        """Remove another broker's registration, and the broker from in-sync replicas."""
+        changes: list[VersionedMessage] = [
+            (
+                PartitionChangeRecord(
+                    partition_id=index,
+                    topic_id=topic.topic_id,
+                    isr=[each for each in partition.state.isr if each != broker_id],
+                ),
+                1,
+            )
+            for topic in self._node.topics
+            for index, partition in topic.partitions.items()
+            if broker_id in partition.state.isr and len(partition.state.isr) > 1
+        ]
+        broker = self._node.cluster.brokers[broker_id]
+        self.commit([(UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch), 0), *changes])
+
+    def update_features(self, levels: Mapping[str, int]) -> None:
+        """Write the levels of features; kraft.version has no record of this kind, and stays as it is."""
+        self.commit(
+            [
+                (FeatureLevelRecord(name=name, feature_level=level), 0)
+                for name, level in levels.items()
+                if name != KRAFT_VERSION
+            ]
+        )
 
     # Configs
 

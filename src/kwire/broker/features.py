@@ -1,29 +1,124 @@
-"""The features of the cluster: those of Kafka 3.9, so a Kafka 3.9 broker can take over the directory.
+"""The features of the cluster: a new one has those of Kafka 3.9, so a Kafka 3.9 broker can take over the directory.
 
-kraft.version 0 has static voters. Kafka 3.9 has neither transaction.version nor
-group.version; transaction.version is a setting and not stored in records.
+    metadata.version      of the records that this broker writes; a directory of a newer Kafka keeps its own
+    kraft.version         0 for static voters, 1 for those in the log; stays as it is
+    transaction.version   that of the metadata log, or the setting while the log has none: Kafka 3.9 has no such feature
 
-Source: org.apache.kafka.server.common.MetadataVersion, KRaftVersion; KIP-584.
+UpdateFeatures writes a record for every feature it names, also if the level stays the same, as Kafka does.
+
+Source: org.apache.kafka.server.common.MetadataVersion, KRaftVersion, TransactionVersion;
+org.apache.kafka.controller.FeatureControlManager.updateFeatures 4.4.0; KIP-584, KIP-778.
 """
 
 from __future__ import annotations
 
-from kwire.internal_topics.metadata_versions import RELEASES
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
 
-__all__ = ["FINALIZED", "METADATA_VERSION", "RELEASE", "SUPPORTED", "TRANSACTION_VERSION"]
+from kwire.internal_topics.metadata_versions import KRAFT_VERSION, METADATA_VERSION, RELEASES, loses_metadata
+
+if TYPE_CHECKING:
+    from kwire.broker.node import Node
+
+__all__ = [
+    "HIGHEST_TRANSACTION_VERSION",
+    "RELEASE",
+    "FeatureUpdate",
+    "UpgradeType",
+    "finalized",
+    "problem_of",
+    "supported",
+    "transaction_version",
+]
 
 RELEASE = RELEASES["3.9"]
-METADATA_VERSION = RELEASE.level
-
+LOWEST_METADATA_VERSION = 7
+"""The oldest that Kafka 4 supports."""
 TRANSACTION_VERSION = "transaction.version"
 """From 2 on, every transaction has a new producer epoch, and partitions are added by Produce (KIP-890)."""
+HIGHEST_TRANSACTION_VERSION = 2
 
-SUPPORTED: dict[str, tuple[int, int]] = {
-    "kraft.version": (0, 1),
-    "metadata.version": (1, METADATA_VERSION),
-    TRANSACTION_VERSION: (0, 2),
-}
-"""Supported version range (lowest, highest) by feature."""
 
-FINALIZED: dict[str, int] = RELEASE.features
-"""Version of each feature that is stored in the metadata log."""
+class UpgradeType(IntEnum):
+    """What an update may do. Source: org.apache.kafka.clients.admin.FeatureUpdate.UpgradeType."""
+
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+class FeatureUpdate(NamedTuple):
+    """An update of a feature to a level. kind: UpgradeType, or an unknown number."""
+
+    name: str
+    level: int
+    kind: int
+
+
+def supported(node: Node) -> dict[str, tuple[int, int]]:
+    """Return the levels (lowest, highest) to which features can be set."""
+    return {
+        KRAFT_VERSION: (0, node.cluster.kraft_version),
+        METADATA_VERSION: (LOWEST_METADATA_VERSION, RELEASE.level),
+        TRANSACTION_VERSION: (0, HIGHEST_TRANSACTION_VERSION),
+    }
+
+
+def finalized(node: Node) -> dict[str, int]:
+    """Return the levels of the features that are not 0."""
+    cluster = node.cluster
+    levels = {**cluster.features, KRAFT_VERSION: cluster.kraft_version, TRANSACTION_VERSION: transaction_version(node)}
+    return {name: level for name, level in levels.items() if level > 0}
+
+
+def transaction_version(node: Node) -> int:
+    """Return the level of transaction.version."""
+    cluster = node.cluster
+    if TRANSACTION_VERSION in cluster.disabled_features:
+        return 0
+    return cluster.features.get(TRANSACTION_VERSION, node.settings.transaction_version)
+
+
+def problem_of(node: Node, updates: Iterable[FeatureUpdate]) -> str | None:
+    """Return Kafka's message for the first update that is refused, None if all are possible."""
+    found = (problem_of_update(node, update) for update in updates)
+    return next((problem for problem in found if problem is not None), None)
+
+
+def problem_of_update(node: Node, update: FeatureUpdate) -> str | None:
+    """Return Kafka's message for an update that is refused, None for a possible one."""
+    name, level, kind = update
+    refused = f"Invalid update version {level} for feature {name}. "
+    known, levels = supported(node), finalized(node)
+    if kind not in UpgradeType.__members__.values():
+        return f"{refused}The controller does not support the given upgrade type."
+    if level < 0:
+        return f"{refused}A feature version cannot be less than 0."
+    if name not in known:
+        if level == 0:
+            return f"{refused}Feature {name} not found."
+        return f"{refused}Local controller {node.node_id} does not support this feature."
+    low, high = known[name]
+    if not low <= level <= high:
+        return f"{refused}Local controller {node.node_id} only supports versions {low}-{high}"
+    now = levels.get(name, 0)
+    if level > now and kind != UpgradeType.UPGRADE:
+        return f"{refused}Can't downgrade to a newer version."
+    if level >= now:
+        return None
+    if kind == UpgradeType.UPGRADE:
+        return (
+            f"{refused}Can't downgrade the version of this feature without setting the upgrade type to either safe or "
+            "unsafe downgrade."
+        )
+    if name == KRAFT_VERSION:
+        return f"{refused}Can't downgrade the version of this feature."
+    if name == METADATA_VERSION and loses_metadata(now, level):
+        what = (
+            "Unsafe metadata downgrade is not supported in this version."
+            if kind == UpgradeType.UNSAFE_DOWNGRADE
+            else "Refusing to perform the requested downgrade because it might delete metadata information."
+        )
+        return f"Unsupported metadata.version downgrade from {now} to {level}. {what}"
+    return None

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kwire.broker.configs import topic_log_config
-from kwire.broker.features import FINALIZED, METADATA_VERSION, RELEASE
+from kwire.broker.features import RELEASE
 from kwire.broker.listeners import PROTOCOLS, parse_listeners
 from kwire.identifiers import new_uuid
 from kwire.internal_topics.cluster_state import NO_LEADER
@@ -84,7 +84,7 @@ def register(node: Node, *, is_new: bool) -> None:
 
 def bootstrap_records() -> Records:
     """Return the first records of a new cluster."""
-    features = [(FeatureLevelRecord(name=name, feature_level=level), 0) for name, level in FINALIZED.items()]
+    features = [(FeatureLevelRecord(name=name, feature_level=level), 0) for name, level in RELEASE.features.items()]
     return [
         (BeginTransactionRecord(name=BOOTSTRAP), 0),
         *features,
@@ -109,7 +109,7 @@ def registration(node: Node) -> VersionedMessage:
             ],
             features=[
                 RegisterBrokerRecord.BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
-                for name, (low, high) in (("kraft.version", (0, 1)), ("metadata.version", (1, METADATA_VERSION)))
+                for name, (low, high) in (("kraft.version", (0, 1)), ("metadata.version", (1, RELEASE.level)))
             ],
             rack=node.settings.broker_rack or None,
             fenced=False,

@@ -107,6 +107,7 @@ class ClusterState:
     without). snapshot_offset: the end offset of the snapshot it was loaded from, None without.
     configs: (resource type, name; "" is the cluster's default) -> configs. users: by (name, mechanism). leader: of the
     quorum, -1 before the first election. open_transaction: records of a transaction without an end, not applied.
+    disabled_features: those whose level a record set to 0; others without a level never had a record.
     records: those in effect, with their versions; the other attributes are made from them.
     """
 
@@ -119,6 +120,7 @@ class ClusterState:
     acls: dict[UUID, Acl] = field(default_factory=dict)
     tokens: dict[str, DelegationToken] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)
+    disabled_features: set[str] = field(default_factory=set)
     voters: dict[int, Voter] = field(default_factory=dict)
     kraft_version: int = 0
     leader: int = NO_LEADER
@@ -477,10 +479,11 @@ def _remove_token(cluster: ClusterState, record: m.RemoveDelegationTokenRecord, 
 def _feature(cluster: ClusterState, record: m.FeatureLevelRecord, version: int) -> None:
     if record.feature_level == 0 and record.name != METADATA_VERSION:
         cluster.features.pop(record.name, None)
-        cluster.drop("FeatureLevelRecord", record.name)
+        cluster.disabled_features.add(record.name)
     else:
         cluster.features[record.name] = record.feature_level
-        cluster.keep(record, version, record.name)
+        cluster.disabled_features.discard(record.name)
+    cluster.keep(record, version, record.name)
 
 
 def _producer_ids(cluster: ClusterState, record: m.ProducerIdsRecord, version: int) -> None:

@@ -14,10 +14,12 @@ from kwire.errors import OptionError, did_you_mean
 
 __all__ = [
     "ELR_VERSION",
+    "KRAFT_VERSION",
     "METADATA_VERSION",
     "NEWEST_RELEASE",
     "RELEASES",
     "MetadataRelease",
+    "loses_metadata",
     "release_of",
     "release_of_features",
     "release_of_level",
@@ -27,6 +29,9 @@ METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 ELR_VERSION = "eligible.leader.replicas.version"
 ZK_MIGRATION_LEVEL, DIRECTORIES_LEVEL, ELR_LEVEL = 8, 17, 23  # 3.4-IV0, 3.7-IV2, 4.0-IV1
+
+CHANGED_LEVELS = frozenset({1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
+"""Levels that add records or fields, which older levels would lose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +88,14 @@ RELEASES = {
 }
 """Releases that store metadata.version in the metadata log, oldest first."""
 NEWEST_RELEASE = RELEASES["4.4"]
+
+
+def loses_metadata(level: int, lower: int) -> bool:
+    """Return whether a downgrade of metadata.version could lose records or fields.
+
+    Source: MetadataVersion.checkIfMetadataChanged 4.4.0.
+    """
+    return any(lower < each <= level for each in CHANGED_LEVELS)
 
 
 def release_of(text: str) -> MetadataRelease:

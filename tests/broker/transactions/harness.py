@@ -92,7 +92,7 @@ class World:
             clock=self.clock,
             timers=self.clock.timers,
             settings=self.settings,
-            transaction_version=self.transaction_version,
+            transaction_version=lambda: self.transaction_version,
             log=self.log,
             markers=self.partitions,
             producer_ids=ProducerIds(self.claim),

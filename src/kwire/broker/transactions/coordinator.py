@@ -89,7 +89,10 @@ class MarkerWriter(Protocol):
 
 
 class TransactionCoordinator:
-    """The coordinator. transaction_version: the finalized feature, 0 to 2; see metadata.bumps_epoch and log_records."""
+    """The coordinator.
+
+    transaction_version: returns the finalized feature, 0 to 2; see metadata.bumps_epoch and log_records.
+    """
 
     def __init__(
         self,
@@ -97,7 +100,7 @@ class TransactionCoordinator:
         clock: Clock,
         timers: Timers,
         settings: Settings,
-        transaction_version: int,
+        transaction_version: Callable[[], int],
         log: TransactionLog,
         markers: MarkerWriter,
         producer_ids: ProducerIds,
@@ -267,7 +270,7 @@ class TransactionCoordinator:
 
     def _abort_fenced(self, transaction: Transaction) -> None:
         """Abort a transaction and fence its producer."""
-        self._end(prepared(with_next_epoch(transaction), False, self._clock.now_ms(), self.transaction_version))
+        self._end(prepared(with_next_epoch(transaction), False, self._clock.now_ms(), self.transaction_version()))
 
     def _end(self, ending: Transaction) -> None:
         self._keep(ending)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kwire.broker.coordinator_log import read_topic, warn_of_problems
-from kwire.broker.features import SUPPORTED, TRANSACTION_VERSION
+from kwire.broker.features import HIGHEST_TRANSACTION_VERSION, transaction_version
 from kwire.broker.topic_creation import create_missing
 from kwire.broker.topics import Partition
 from kwire.broker.transactions.coordinator import Marker, TransactionCoordinator
@@ -31,8 +31,6 @@ __all__ = ["TransactionStateLog", "open_coordinator", "write_marker"]
 
 logger = logging.getLogger(__name__)
 
-HIGHEST_VERSION = SUPPORTED[TRANSACTION_VERSION][1]
-
 
 def open_coordinator(node: Node) -> TransactionCoordinator:
     """Start the node's coordinator; the group coordinator must be running.
@@ -40,8 +38,8 @@ def open_coordinator(node: Node) -> TransactionCoordinator:
     Raises OptionError for an unsupported transaction version.
     """
     version = node.settings.transaction_version
-    if not 0 <= version <= HIGHEST_VERSION:
-        raise OptionError(f"transaction_version {version} is not supported; use 0 to {HIGHEST_VERSION}")
+    if not 0 <= version <= HIGHEST_TRANSACTION_VERSION:
+        raise OptionError(f"transaction_version {version} is not supported; use 0 to {HIGHEST_TRANSACTION_VERSION}")
 
     def claim_producer_ids(size: int) -> int:
         first = max(node.cluster.next_producer_id, 0)
@@ -58,8 +56,8 @@ def open_coordinator(node: Node) -> TransactionCoordinator:
         clock=node.clock,
         timers=node.timers,
         settings=node.settings,
-        transaction_version=version,
-        log=TransactionStateLog(node, version),
+        transaction_version=lambda: transaction_version(node),
+        log=TransactionStateLog(node),
         markers=PartitionMarkers(node),
         producer_ids=ProducerIds(claim_producer_ids),
     )
@@ -70,12 +68,12 @@ def open_coordinator(node: Node) -> TransactionCoordinator:
 class TransactionStateLog:
     """The topic `__transaction_state`, created with the first transactional id."""
 
-    def __init__(self, node: Node, transaction_version: int) -> None:
-        self._node, self._transaction_version = node, transaction_version
+    def __init__(self, node: Node) -> None:
+        self._node = node
 
     def append(self, transaction: Transaction) -> None:
         """See TransactionLog."""
-        self._write(transaction.transactional_id, write_value(transaction, self._transaction_version))
+        self._write(transaction.transactional_id, write_value(transaction, transaction_version(self._node)))
 
     def remove(self, transactional_id: str) -> None:
         """See TransactionLog."""
