@@ -16,10 +16,11 @@ import pytest
 
 from kwire import messages
 from kwire.broker import Broker
+from kwire.broker.config_definitions import definitions
 from kwire.messages.error_codes import ErrorCode
 from tests.broker.wire import RawClient
 
-TOPIC, BROKER, CLIENT_METRICS = 2, 4, 16
+TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 SET, DELETE = 0, 1
 RECORDED = Path(__file__).parents[1] / "data" / "config-changes-4.4.0.jsonl.gz"
 DIFFERENT = {
@@ -54,10 +55,13 @@ def alter(client: RawClient, kind: int, name: str, ops: list[list[Any]], *, vali
     return response.error_code, response.error_message
 
 
-def describe(client: RawClient, kind: int, name: str, keys: list[str] | None = None) -> dict[str, Any]:
+def describe(
+    client: RawClient, kind: int, name: str, keys: list[str] | None = None, *, with_documentation: bool = False
+) -> dict[str, Any]:
     cls = messages.DescribeConfigsRequest
     resource = cls.DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=keys)
-    result = client.ask(cls(resources=[resource], include_synonyms=True), 4).results[0]
+    request = cls(resources=[resource], include_synonyms=True, include_documentation=with_documentation)
+    result = client.ask(request, 4).results[0]
     assert result.error_code == 0, result.error_message
     return {entry.name: entry for entry in result.configs}
 
@@ -193,7 +197,7 @@ def test_a_client_metrics_subscription_lasts_until_its_last_config_is_deleted(cl
     assert describe(client, CLIENT_METRICS, "sub")["interval.ms"].value == "300000"
 
 
-@pytest.mark.parametrize("kind", [0, 8, 77, 127])
+@pytest.mark.parametrize("kind", [0, 77, 127])
 def test_configs_of_an_unknown_resource_type_cannot_be_altered(client: RawClient, kind: int) -> None:
     assert alter(client, kind, "t", [["a", SET, "b"]]) == (
         ErrorCode.INVALID_REQUEST,
@@ -208,3 +212,35 @@ def test_a_cleanup_policy_can_be_empty(client: RawClient) -> None:
     assert alter(client, TOPIC, "t", [["cleanup.policy", SET, ""]]) == (0, None)
     assert describe(client, TOPIC, "t")["cleanup.policy"].value == ""
     assert alter(client, TOPIC, "t", [["cleanup.policy", DELETE, None]]) == (0, None)
+
+
+def documentation(client: RawClient, kind: int, name: str) -> dict[str, str | None]:
+    """Return the documentation of all configs of a resource."""
+    return {key: entry.documentation for key, entry in describe(client, kind, name, with_documentation=True).items()}
+
+
+@pytest.mark.parametrize(("kind", "name"), [(TOPIC, "t"), (BROKER, "1"), (CLIENT_METRICS, "sub"), (GROUP, "g")])
+def test_configs_are_documented_as_in_kafka(client: RawClient, kind: int, name: str) -> None:
+    resource = {TOPIC: "topic", BROKER: "broker", CLIENT_METRICS: "client-metrics", GROUP: "group"}[kind]
+    found = documentation(client, kind, name)
+    known = {key for key in definitions(resource) if key in found and key not in OLD_NAMES}
+    assert known
+    assert {key for key, text in found.items() if text} == known
+    assert all(entry.documentation is None for entry in describe(client, kind, name).values())
+
+
+def test_documentation_keeps_its_characters(client: RawClient) -> None:
+    assert documentation(client, CLIENT_METRICS, "sub")["interval.ms"] == "Metrics push interval in milliseconds"
+    found = documentation(client, BROKER, "1")
+    assert "\n" in (found["listeners"] or "")
+    rules = "A list of rules for mapping from principal names to short names (typically operating system usernames). "
+    assert (found["sasl.kerberos.principal.to.local.rules"] or "").startswith(rules)
+
+
+def test_a_config_of_a_listener_has_no_documentation() -> None:
+    with Broker() as broker, RawClient(broker) as client:
+        name = "listener.name.plaintext.max.connections"
+        assert alter(client, BROKER, "1", [[name, SET, "7"]])[0] == 0
+        found = documentation(client, BROKER, "1")
+        assert found[name] is None
+        assert found["max.connections"] is not None

@@ -4,9 +4,15 @@ import java.util.Set;
 import java.util.TreeMap;
 import org.apache.kafka.common.config.ConfigDef;
 
-/** Prints Kafka's definitions of broker, topic, client metrics and group configs: one line each, fields between tabs. */
+/**
+ * Prints Kafka's definitions of broker, topic, client metrics and group configs: one line each, fields between tabs.
+ * With an argument, prints their documentation instead.
+ */
 public class ConfigFacts {
+    private static boolean documentation;
+
     public static void main(String[] arguments) throws Exception {
+        documentation = arguments.length > 0;
         Class<?> dynamic = Class.forName("org.apache.kafka.server.config.DynamicBrokerConfig");
         Field field = dynamic.getDeclaredField("PER_BROKER_CONFIGS");
         field.setAccessible(true);
@@ -21,6 +27,11 @@ public class ConfigFacts {
 
     private static void print(String resource, ConfigDef definitions, Set<?> perBroker, Set<?> dynamic) {
         for (ConfigDef.ConfigKey key : new TreeMap<>(definitions.configKeys()).values()) {
+            if (documentation) {
+                String text = key.documentation == null ? "" : key.documentation;
+                System.out.println(String.join("\t", resource, key.name, text.replace("\\", "\\\\").replace("\n", "\\n")));
+                continue;
+            }
             boolean required = key.defaultValue == ConfigDef.NO_DEFAULT_VALUE;
             String value = required || key.defaultValue == null ? "\\N" : ConfigDef.convertToString(key.defaultValue, key.type);
             String scope = perBroker.contains(key.name) ? "per-broker" : dynamic.contains(key.name) ? "cluster-wide" : "read-only";

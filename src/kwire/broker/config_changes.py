@@ -5,8 +5,10 @@ Source: kafka.server.ControllerApis, ConfigAdminManager 3.9.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.config_checks import check_broker_configs, check_client_metrics
@@ -19,15 +21,55 @@ if TYPE_CHECKING:
     from kwire.broker.context import RequestContext
     from kwire.broker.node import Node
 
-__all__ = ["change", "current"]
+__all__ = ["change", "check_logger_resource", "check_once", "current", "repeated", "to_node_id"]
+
+ALTERED = frozenset({ConfigResource.TOPIC, ConfigResource.BROKER, ConfigResource.CLIENT_METRICS, ConfigResource.GROUP})
+"""Resources whose configs are in the metadata log."""
+INTEGER = re.compile(r"[+-]?[0-9]+")
+MAX_INT32 = 2**31 - 1
+
+
+class Named(Protocol):
+    """A resource of a request."""
+
+    resource_type: int
+    resource_name: str
+
+
+def repeated(resources: Iterable[Named]) -> set[tuple[int, str]]:
+    """Return the type and name of resources that a request has several times."""
+    counts = Counter((each.resource_type, each.resource_name) for each in resources)
+    return {each for each, count in counts.items() if count > 1}
+
+
+def check_once(kind: int, name: str, several: set[tuple[int, str]]) -> None:
+    """Raise BrokerError for one of the repeated resources of a request."""
+    if (kind, name) in several:
+        raise refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+
+
+def to_node_id(text: str) -> int | None:
+    """Parse a node id as Java's Integer.parseInt; None for what is not one."""
+    number = int(text) if INTEGER.fullmatch(text) and len(text) <= 20 else None
+    return number if number is not None and -MAX_INT32 - 1 <= number <= MAX_INT32 else None
+
+
+def check_logger_resource(node: Node, context: RequestContext, name: str) -> None:
+    """Raise BrokerError unless the sender may change this broker's loggers. name: of the resource, its id."""
+    node.authorize(context, Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER)
+    node_id = to_node_id(name)
+    if node_id is None:
+        raise refusal(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    if node_id != node.node_id:
+        what = f"Unexpected node id. Expected {node.node_id}, but received {name}"
+        raise refusal(ErrorCode.INVALID_REQUEST, what)
 
 
 def current(node: Node, kind: int, name: str) -> Mapping[str, str]:
     """Return the configs that are set on a resource. Raises BrokerError for an unknown resource type."""
-    try:
-        return node.cluster.configs_of(ConfigResource(kind), name)
-    except ValueError:
-        raise refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}") from None
+    if kind not in ALTERED:
+        raise refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
+    return node.cluster.configs_of(ConfigResource(kind), name)
 
 
 def change(
@@ -63,9 +105,10 @@ def check_broker_id(node: Node, name: str) -> None:
     """Raise BrokerError unless a resource name is this broker's id, or empty for all brokers."""
     if not name:
         return
-    if not name.isdecimal():
+    node_id = to_node_id(name)
+    if node_id is None:
         raise refusal(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
-    if int(name) != node.node_id:
+    if node_id != node.node_id:
         what = f"Unexpected broker id, expected {node.node_id}, but received {name}"
         raise refusal(ErrorCode.INVALID_REQUEST, what)
 

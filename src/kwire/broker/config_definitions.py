@@ -1,8 +1,8 @@
 """Kafka's config definitions: which configs exist, of which type, with which default and limits.
 
-config_facts.tsv lists the configs of Kafka 4.4.0; tools/configs.py reads them from Kafka's classes. Three topic configs
-that Kafka 4.0 removed are added, because magic 0 and 1 need them. Values are parsed and validated as in Kafka, with
-the same error messages.
+config_facts.tsv lists the configs of Kafka 4.4.0, config_documentation.tsv.gz what Kafka says about them;
+tools/configs.py reads both from Kafka's classes. Three topic configs that Kafka 4.0 removed are added, because magic 0
+and 1 need them. Values are parsed and validated as in Kafka, with the same error messages.
 
 Source: org.apache.kafka.common.config.ConfigDef, ConfigDef.Validator 4.4.0.
 """
@@ -10,6 +10,7 @@ Source: org.apache.kafka.common.config.ConfigDef, ConfigDef.Validator 4.4.0.
 from __future__ import annotations
 
 import functools
+import gzip
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,11 +20,12 @@ from typing import TypeAlias
 
 from kwire.errors import OptionError
 
-__all__ = ["ConfigDefinition", "ConfigType", "ConfigValue", "Resource", "definitions"]
+__all__ = ["ConfigDefinition", "ConfigType", "ConfigValue", "Resource", "definitions", "documentation"]
 
 ConfigValue: TypeAlias = bool | int | float | str | list[str]
 
 FACTS = Path(__file__).with_name("config_facts.tsv")
+DOCUMENTATION = Path(__file__).with_name("config_documentation.tsv.gz")
 NULL = "\\N"
 DROPPED = (
     "topic\tmessage.downconversion.enable\tBOOLEAN\ttrue\t\t\t",
@@ -192,3 +194,20 @@ def read_all() -> Mapping[str, Mapping[str, ConfigDefinition]]:
 def definitions(resource: str) -> Mapping[str, ConfigDefinition]:
     """Return the configs of a resource kind (see Resource), by name."""
     return read_all()[resource]
+
+
+@functools.cache
+def read_documentation() -> Mapping[tuple[str, str], str]:
+    """Read what Kafka says about its configs, by resource kind and name."""
+    found: dict[tuple[str, str], str] = {}
+    for line in gzip.decompress(DOCUMENTATION.read_bytes()).decode().splitlines():
+        about, _, text = line.partition("\t")
+        text = re.sub(r"\\(.)", lambda match: "\n" if match[1] == "n" else match[1], text)
+        words = about.split(" ")
+        found.update(dict.fromkeys(zip(words[::2], words[1::2], strict=True), text))
+    return found
+
+
+def documentation(resource: str, name: str) -> str | None:
+    """Return what Kafka says about a config of a resource kind (see Resource); None for those it does not have."""
+    return read_documentation().get((resource, name))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DYNAMIC",
+    "ConfigOperation",
     "ConfigSource",
     "Entry",
     "broker_entries",
@@ -56,6 +57,15 @@ class ConfigSource(IntEnum):
     DYNAMIC_BROKER_LOGGER = 6
     CLIENT_METRICS = 7
     GROUP = 8
+
+
+class ConfigOperation(IntEnum):
+    """Operation on a config. Source: org.apache.kafka.clients.admin.AlterConfigOp.OpType."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
 
 
 Synonym = tuple[str, str | None, ConfigSource]

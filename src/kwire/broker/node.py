@@ -21,6 +21,7 @@ from kwire.broker.faults import Faults
 from kwire.broker.fetch_sessions import FetchSessions
 from kwire.broker.groups.node_log import open_coordinator as open_groups
 from kwire.broker.groups.node_log import watch_topics
+from kwire.broker.loggers import Loggers
 from kwire.broker.long_requests import LongRequests
 from kwire.broker.metadata_log import MetadataLog
 from kwire.broker.request_log import RequestLog
@@ -82,6 +83,7 @@ class Node:
         self.files = files or FileSystem()
         self.faults = faults or Faults()
         self.requests = RequestLog(0) if requests is None else requests
+        self.loggers = Loggers()
 
         # The cluster: topics, configs, brokers, ACLs and everything else in the metadata log
         self.files.make_directory(str(directory))
@@ -128,6 +130,7 @@ class Node:
     def close(self) -> None:
         """Stop the coordinators and close the log directory cleanly."""
         with contextlib.ExitStack() as steps:  # in reverse order
+            steps.callback(self.loggers.restore)
             steps.callback(self.workers.close)
             steps.callback(startup.unregister, self)
             steps.callback(self.stop_coordinators)

@@ -1,11 +1,13 @@
 """AlterConfigs (api key 33), versions 0 to 2: replace all configs of topics, brokers or groups.
 
+Resources that a request names twice get an error; Kafka 4.4.0 does not respond to such a request.
+
 Source: kafka.server.ControllerApis.handleLegacyAlterConfigs, ConfigurationControlManager.legacyAlterConfigs 3.9.1.
 """
 
 from __future__ import annotations
 
-from kwire.broker.config_changes import change, current
+from kwire.broker.config_changes import change, check_once, current, repeated
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
@@ -16,12 +18,14 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 def handle(node: Node, context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Replace the configs of each resource."""
     responses = []
+    several = repeated(request.resources)
     for resource in request.resources:
         kind, name = resource.resource_type, resource.resource_name
         response = AlterConfigsResponse.AlterConfigsResourceResponse(
             error_message=None, resource_type=kind, resource_name=name
         )
         try:
+            check_once(kind, name, several)
             given = {config.name: config.value for config in resource.configs}
             if len(given) < len(resource.configs):
                 raise refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")

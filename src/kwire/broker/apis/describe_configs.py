@@ -1,16 +1,19 @@
-"""DescribeConfigs (api key 32), versions 0 to 4: the configs of topics, brokers, groups and client metrics.
+"""DescribeConfigs (api key 32), versions 0 to 4: the configs of topics, brokers, loggers, groups and metrics.
 
     0  whether a value is the default    1  sources and synonyms    3  types and documentation    4  flexible
 
-The documentation of configs is null. Values of passwords and of unknown configs are never returned. The broker resource
-with an empty name has the dynamic configs of all brokers.
+Documentation is Kafka's; configs that Kafka does not have, and those of one listener, have none. Values of passwords
+and of unknown configs are never returned. The broker resource with an empty name has the dynamic configs of all
+brokers. Loggers are Python's below `kwire`, which is `root`.
 
-Source: kafka.server.ConfigHelper 3.9.1 and 4.4.0; KIP-133, KIP-226, KIP-569.
+Source: kafka.server.ConfigHelper 3.9.1 and 4.4.0; KIP-133, KIP-226, KIP-412, KIP-569.
 """
 
 from __future__ import annotations
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
+from kwire.broker.config_changes import to_node_id
+from kwire.broker.config_definitions import Resource, documentation
 from kwire.broker.configs import (
     Entry,
     broker_entries,
@@ -29,6 +32,13 @@ from kwire.messages.describe_configs_request import DescribeConfigsResource
 from kwire.messages.describe_configs_response import DescribeConfigsResourceResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
+DOCUMENTED = {
+    ConfigResource.TOPIC: Resource.TOPIC,
+    ConfigResource.BROKER: Resource.BROKER,
+    ConfigResource.CLIENT_METRICS: Resource.CLIENT_METRICS,
+    ConfigResource.GROUP: Resource.GROUP,
+}
+
 
 def handle(node: Node, context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """Describe each resource."""
@@ -40,7 +50,7 @@ def handle(node: Node, context: RequestContext, request: DescribeConfigsRequest)
         try:
             keys = resource.configuration_keys
             result.configs = [
-                describe(entry, context.api_version, with_synonyms=request.include_synonyms)
+                describe(request, resource.resource_type, entry, context.api_version)
                 for entry in entries(node, context, resource)
                 if not keys or entry.name in keys
             ]
@@ -64,12 +74,14 @@ def entries(node: Node, context: RequestContext, resource: DescribeConfigsResour
         node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER)
         if not name:
             return default_broker_entries(node)
-        if not name.isdecimal():
-            raise refusal(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
-        if int(name) != node.node_id:
-            what = f"Unexpected broker id, expected {node.node_id} or empty string, but received {name}"
-            raise refusal(ErrorCode.INVALID_REQUEST, what)
+        check_own_id(node, name, f"{node.node_id} or empty string,")
         return broker_entries(node)
+    if kind == ConfigResource.BROKER_LOGGER:
+        node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER)
+        if not name:
+            raise refusal(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+        check_own_id(node, name, str(node.node_id))
+        return node.loggers.entries()
     if kind == ConfigResource.CLIENT_METRICS:
         node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER)
         if not name:
@@ -83,8 +95,22 @@ def entries(node: Node, context: RequestContext, resource: DescribeConfigsResour
     raise refusal(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
 
 
-def describe(entry: Entry, version: int, *, with_synonyms: bool) -> DescribeConfigsResourceResult:
-    """Describe one config."""
+def check_own_id(node: Node, name: str, expected: str) -> None:
+    """Raise BrokerError unless a resource's name is this broker's id. expected: in the message."""
+    node_id = to_node_id(name)
+    if node_id is None:
+        raise refusal(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    if node_id != node.node_id:
+        raise refusal(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {expected} but received {name}")
+
+
+def describe(request: DescribeConfigsRequest, kind: int, entry: Entry, version: int) -> DescribeConfigsResourceResult:
+    """Describe one config. kind: ConfigResource."""
+    text: str | None = None
+    if kind == ConfigResource.BROKER_LOGGER:
+        text = ""  # in every response
+    elif request.include_documentation and kind in DOCUMENTED:
+        text = documentation(DOCUMENTED[ConfigResource(kind)], entry.name)
     return DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,
@@ -93,10 +119,10 @@ def describe(entry: Entry, version: int, *, with_synonyms: bool) -> DescribeConf
         config_source=entry.source,
         is_sensitive=entry.is_sensitive,
         config_type=entry.kind,
-        documentation=None,
+        documentation=text,
         synonyms=[
             DescribeConfigsResponse.DescribeConfigsSynonym(name=name, value=value, source=source)
-            for name, value, source in (entry.synonyms if with_synonyms else ())
+            for name, value, source in (entry.synonyms if request.include_synonyms else ())
         ],
     )
 

@@ -1,6 +1,6 @@
 """IncrementalAlterConfigs (api key 44), versions 0 and 1: set, delete, append to and subtract from single configs.
 
-Resources are topics, brokers, client metrics subscriptions and groups.
+Resources are topics, brokers, their loggers, client metrics subscriptions and groups.
 
 Source: kafka.server.ControllerApis, ConfigurationControlManager.incrementalAlterConfigs 3.9.1 and 4.4.0;
 KIP-339, KIP-714.
@@ -8,11 +8,9 @@ KIP-339, KIP-714.
 
 from __future__ import annotations
 
-from collections import Counter
-from enum import IntEnum
-
-from kwire.broker.config_changes import change, current
+from kwire.broker.config_changes import change, check_logger_resource, check_once, current, repeated
 from kwire.broker.config_definitions import ConfigType, Resource, definitions
+from kwire.broker.configs import ConfigOperation
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
@@ -29,48 +27,56 @@ KINDS: dict[int, str] = {
 """Resources whose configs may be lists. Kafka refuses to append to the lists of groups."""
 
 
-class ConfigOperation(IntEnum):
-    """Operation on a config. Source: org.apache.kafka.clients.admin.AlterConfigOp.OpType."""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
-
-
 def handle(
     node: Node, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     """Alter the configs of each resource."""
     responses = []
+    several = repeated(request.resources)
     for resource in request.resources:
         kind, name = resource.resource_type, resource.resource_name
         response = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
             error_message=None, resource_type=kind, resource_name=name
         )
         try:
-            changes = new_values(node, resource)
-            change(node, context, kind, name, changes, validate_only=request.validate_only)
+            check_once(kind, name, several)
+            check_configs(resource)
+            if kind == ConfigResource.BROKER_LOGGER:
+                check_logger_resource(node, context, name)
+                node.loggers.check(resource.configs)
+                if not request.validate_only:
+                    node.loggers.alter(resource.configs)
+            else:
+                changes = new_values(node, resource)
+                change(node, context, kind, name, changes, validate_only=request.validate_only)
         except BrokerError as error:
             response.error_code, response.error_message = error.code, error.what
         responses.append(response)
     return IncrementalAlterConfigsResponse(responses=responses)
 
 
+def check_configs(resource: AlterConfigsResource) -> None:
+    """Raise BrokerError for configs that are named twice, and for missing values."""
+    if len({config.name for config in resource.configs}) < len(resource.configs):
+        raise refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+    nulls = [
+        config.name
+        for config in resource.configs
+        if config.value is None and config.config_operation != ConfigOperation.DELETE
+    ]
+    if nulls:
+        raise refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
+
+
 def new_values(node: Node, resource: AlterConfigsResource) -> dict[str, str | None]:
     """Return the values after the operations, None for deleted configs. Raises BrokerError."""
-    counts = Counter(config.name for config in resource.configs)
-    if any(count > 1 for count in counts.values()):
-        raise refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
     now = current(node, resource.resource_type, resource.resource_name)
     changes: dict[str, str | None] = {}
     for config in resource.configs:
         name, value, operation = config.name, config.value, config.config_operation
-        if operation == ConfigOperation.DELETE:
+        if operation == ConfigOperation.DELETE or value is None:
             changes[name] = None
             continue
-        if value is None:
-            raise refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {name}")
         if operation == ConfigOperation.SET:
             changes[name] = value
             continue
