@@ -1,7 +1,7 @@
-"""The kernels on memory that ends at a guard page: an access past the end kills the process.
+"""The codec on memory that ends at a guard page: an access past the end kills the process.
 
 Run in a separate process: `python -m tests.fuzz.guarded_messages INPUTS SEED` (tests/fuzz/test_messages.py does).
-Input, rows, jobs and frames all end at such a page; so do the columns of the column kernel.
+Input, rows and jobs all end at such a page.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from tests.fuzz.encodings import drawn
 from tests.fuzz.messages import Refused, Target, make_invalid, mutate, refuse, targets
 
 from kwire import native
-from kwire.plan.kernels import operands
-from kwire.plan.kernels.flatten import MAX_LEVELS
 
 NO_ACCESS, READ_WRITE = 0, 3  # PROT_NONE, PROT_READ | PROT_WRITE
 PAGE = mmap.PAGESIZE
@@ -57,8 +55,7 @@ class Bench:
     """One guarded buffer of each kind."""
 
     def __init__(self) -> None:
-        self.source, self.out, self.rows = Guarded(1 << 20), Guarded(1 << 20), Guarded(1 << 20)
-        self.pool, self.frames = Guarded(1 << 20), Guarded(1 << 20)
+        self.source, self.rows, self.pool = Guarded(1 << 20), Guarded(1 << 20), Guarded(1 << 20)
 
     def decode(self, target: Target, data: bytes, views: bool, partial: bool) -> Any:
         """Return the object, or None if compiled code rejects the bytes. Its views are valid until the next call."""
@@ -83,15 +80,6 @@ class Bench:
         rows = self.rows.holding(ctypes.string_at(rows, 64 * len(target.codec.plan.rows)))
         return self.pool.holding(words([rows, *others]))
 
-    def flatten(self, target: Target, data: bytes) -> int:
-        """Run the column kernel without columns; it still scans and checks all positional fields."""
-        plan = target.codec.plan
-        rows, projection = self.rows.holding(words(plan.rows)), self.pool.holding(bytes(32 * len(plan.rows)))
-        counts = self.out.holding(words([0] * MAX_LEVELS + [1] * MAX_LEVELS))
-        frames = self.frames.end((plan.depth + 1) * operands.FRAME)
-        source = self.source.holding(words([0, len(data)]) + data)
-        return native.flatten(source + 16, source, 1, rows, projection, rows, rows, counts, frames)
-
 
 def run(inputs: int, seed: int) -> None:
     """Run mutated inputs and invalid objects."""
@@ -108,7 +96,6 @@ def run(inputs: int, seed: int) -> None:
         assert (found is None) == (expected is None) or partial, f"{target}: {data.hex()}"
         if expected is not None:
             assert pack(found) == pack(expected), f"{target}: {data.hex()}"
-        assert bench.flatten(target, data) in (0, operands.FAILED)
         obj = target.walker_decode(wire)
         make_invalid(obj, draw)
         assert bench.encode(target, obj) == target.kernel_encode(obj), f"{target}: {obj}"

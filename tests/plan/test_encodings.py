@@ -278,7 +278,7 @@ def test_lists_in_arrays_of_structs_and_in_structs_that_may_be_null() -> None:
     objects = [cls(rows=rows, maybe=cls.Inner(n=[5, -6], m=3), last=9), cls(maybe=None, last=-1)]
     bodies = [obj.encode(version=1) for obj in objects]
     table = ColumnReader(cls.SPEC, 1, ["rows[].a", "rows[].b", "rows[].c", "rows[].name", "last"]).read_all(bodies)
-    assert [str(kind) for kind in table.schema.types[:3]] == [f"list<item: int{bits}>" for bits in (64, 16, 64)]
+    assert [str(kind) for kind in table.schema.types[:3]] == [f"list<element: int{bits}>" for bits in (64, 16, 64)]
     assert table.select([0, 1, 2]).to_pylist() == [{f"rows[].{name}": value for name in "abc"} for value in values]
     maybe = ColumnReader(cls.SPEC, 1, ["maybe.n", "maybe.m"]).read_all(bodies).to_pylist()
     assert maybe == [{"maybe.n": [5, -6], "maybe.m": 3}, {"maybe.n": None, "maybe.m": None}]

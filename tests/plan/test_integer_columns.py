@@ -50,6 +50,7 @@ def test_each_integer_field_is_counted_over_all_bodies() -> None:
         "lines[].count": count_integers([1, -300, 2]),
         "lines[].days": count_integers([1, -2]),
         "lines[].extra": count_integers([9]),  # 5 is the default, and not on the wire
+        "maybe.inner.deep": count_integers([0]),
         "maybe.flat": count_integers([0, 3]),
         "sent": count_integers([2**40, 0]),
     }

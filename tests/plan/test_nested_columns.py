@@ -11,13 +11,14 @@ from collections import defaultdict
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests import golden
 from tests.plan.definitions import PRIMITIVES, Everything, Moved, MovedOld, Probe, compiled, field
 from tests.waiting import HANG_S
 
-from kwire import plan
+from kwire import native, plan
 from kwire.errors import DecodeError, EncodeError, Malformed, OptionError, Truncated, UnsupportedVersion
 from kwire.messages import registry
 from kwire.plan.nested_columns import NestedReader, message_bounds, version_type
@@ -59,6 +60,11 @@ def check(cls: Any, version: int, wires: list[bytes]) -> pa.StructArray:
     array = NestedReader(cls.SPEC, version).read(wires)
     array.validate(full=True)
     assert array.type == version_type(cls.SPEC, version)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "LEVEL", None)
+        without_compiled_code = NestedReader(cls.SPEC, version).read(wires)
+    assert without_compiled_code.type == array.type
+    assert repr(without_compiled_code.to_pylist()) == repr(array.to_pylist())  # NaN is not equal to itself
     assert array.to_pylist() == [plain(codec.decode(wire), cls.SPEC.struct, version) for wire in wires]
     return array
 
@@ -242,6 +248,61 @@ def test_bytes_with_any_error_are_read_as_the_walker_reads_them() -> None:
         read.validate(full=True)
         assert 50 < read.null_count < 590
         assert repr(read.to_pylist()) == repr(expected)  # NaN is not equal to itself
+
+
+@pytest.mark.parametrize("level", [native.LEVEL, None])
+def test_unreadable_messages_leave_no_trace(level: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message that fails after its tagged field was read: the next one, which lacks the field, has the default."""
+    monkeypatch.setattr(native, "LEVEL", level)
+    cls: Any = compiled(
+        field("Es", "[]E", fields=[field("T", "int32", tag=0, taggedVersions="0+", default=5)]),
+        field("Last", "int8"),
+        field("Top", "string", tag=0, taggedVersions="0+", default="d"),
+        flexible="0+",
+    )
+    short = cls(es=[cls.E(t=7), cls.E(t=8)], top="set").encode(version=0)[:-1]
+    wires = [short, cls(es=[cls.E(), cls.E()]).encode(version=0), short, cls(es=[cls.E(t=1)]).encode(version=0)]
+    assert NestedReader(cls.SPEC, 0).read(wires, permissive=True).to_pylist() == [
+        None,
+        {"es": [{"t": 5}, {"t": 5}], "last": 0, "top": "d"},
+        None,
+        {"es": [{"t": 1}], "last": 0, "top": "d"},
+    ]
+
+
+@pytest.mark.parametrize("level", [native.LEVEL, None])
+def test_errors_are_the_same_without_compiled_code(level: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "LEVEL", level)
+    wire = metadata(3).encode(version=9)
+    with pytest.raises(Truncated) as caught:
+        NestedReader(Metadata.SPEC, 9).read([wire, None, wire[:-1], b""])
+    assert str(caught.value) == (
+        "count of tagged fields: unsigned varint ends early, in row 2 of MetadataResponse version 9, "
+        f"at byte {len(wire) - 1}"
+    )
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [0] * 1000 + [3000],  # far more rows than the messages before let expect
+        [3000] + [0] * 1000,
+        [1000] * 3,
+        [i % 7 for i in range(1000)],
+        [40 * (i % 8 == 0) for i in range(1024)],  # the messages that are counted have all the rows, or none
+        [40 * (i % 8 != 0) for i in range(1024)],
+        [0] * 300,
+    ],
+)
+def test_rows_are_estimated_too_high_and_too_low(sizes: list[int]) -> None:
+    cls: Any = compiled(field("Xs", "[]X", fields=[field("N", "int32"), field("Ys", "[]string")]))
+    wires = [cls(xs=[cls.X(n=n, ys=["ab"] * (n % 3)) for n in range(size)]).encode(version=0) for size in sizes]
+    read = NestedReader(cls.SPEC, 0).read(wires)
+    read.validate(full=True)
+    xs = read.field("xs")
+    assert np.diff(xs.offsets.to_numpy()).tolist() == sizes
+    assert xs.values.field("n").to_pylist() == [n for size in sizes for n in range(size)]
+    assert xs.values.field("ys").to_pylist() == [["ab"] * (n % 3) for size in sizes for n in range(size)]
 
 
 @pytest.mark.requirement("T-13", "W-46")

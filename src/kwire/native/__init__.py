@@ -26,9 +26,6 @@ __all__ = ["EXPORTS", "HAS_CRC32C", "LEVEL"]
 
 VARIABLE = "KWIRE_KERNEL"
 EXPORTS = {
-    "flatten": "kwire.plan.kernels.flatten",
-    "gather": "kwire.plan.kernels.flatten",
-    "nest": "kwire.plan.kernels.nest",
     "locate_records": "kwire.records.kernels.locate",
     "locate_messages": "kwire.records.kernels.legacy_messages",
     "encode_default_batches": "kwire.records.kernels.encode",

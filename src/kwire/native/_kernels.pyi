@@ -16,6 +16,7 @@ from kwire.wire.kernels.arrays import (
     UInt64s,
     UInt64Table,
     WritableBytes,
+    WritableInt32s,
     WritableInt64s,
     WritableInt64Table,
     WritableUInt32s,
@@ -54,43 +55,12 @@ def encode_avro(job: Int64s, /) -> int: ...
 
 # Kernels
 
-def flatten(
-    source: int,
-    starts: int,
-    count: int,
-    plan: int,
-    projection: int,
-    columns: int,
-    parents: int,
-    rows: int,
-    frames: int,
-    /,
-) -> int: ...
+def read_columns(
+    source: Bytes, bounds: WritableInt64Table, plan: Int64Table, columns: Int64s, levels: WritableInt64Table, /
+) -> tuple[int, bool]: ...
 def gather(
-    source: int,
-    source_size: int,
-    slices: int,
-    count: int,
-    offsets: int,
-    data: int,
-    code: int,
-    default: int,
-    size: int,
-    /,
-) -> int: ...
-def nest(
-    source: int,
-    bounds: int,
-    count: int,
-    plan: int,
-    projection: int,
-    columns: int,
-    levels: int,
-    counters: int,
-    frames: int,
-    filling: int,
-    /,
-) -> int: ...
+    source: Bytes, slices: Int64Table, constant: Bytes, code: int, offsets: WritableInt32s, data: WritableBytes, /
+) -> None: ...
 def scan_batches(data: Bytes, position: int, table: WritableInt64Table, /) -> tuple[int, int, int]: ...
 def check_legacy_crcs(data: Bytes, table: WritableInt64Table, /) -> None: ...
 def check_default_crcs(data: Bytes, table: WritableInt64Table, /) -> None: ...

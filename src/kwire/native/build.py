@@ -47,12 +47,15 @@ C_FILES = (
     "message.h",
     "checksums.h",
     "record_columns.h",
+    "plan_reading.h",
+    "utf8.h",
     "module.c",
     "batch_scan.c",
     "checksums.c",
     "default_columns.c",
     "legacy_columns.c",
     "section_scan.c",
+    "message_columns.c",
     "messages.c",
     "messages_writing.c",
     "codec.c",
@@ -67,8 +70,7 @@ SIGNATURES = PACKAGE / "native" / "_kernels.pyi"
 COVERAGE = PACKAGE / "native" / "coverage.c"
 C_SOURCES = tuple(PACKAGE / "native" / name for name in C_FILES)
 GROUPS = tuple(
-    tuple(module for module in KERNEL_MODULES if module.startswith(part))
-    for part in ("kwire.plan.", "kwire.records.", "kwire.log.")
+    tuple(module for module in KERNEL_MODULES if module.startswith(part)) for part in ("kwire.records.", "kwire.log.")
 )
 """Compiled side by side; they share little."""
 

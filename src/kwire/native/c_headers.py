@@ -17,14 +17,10 @@ def headers() -> dict[str, str]:
     return {name: "#pragma once\n#include <stdint.h>\n" + make() for name, make in made.items()}
 
 
-PLAN_NAMES = {
-    "kwire.plan.kernels.operands": ("MAX_FRAMES", "UUID_BYTES"),
-    "kwire.plan.rows": (
-        *("COMPACT", "MAY_BE_NULL", "LIVE", "ELSEWHERE", "LACKING"),
-        *("MAX_CODES", "MAX_STRING_BYTES", "MAX_TAG"),
-    ),
-    "kwire.wire.kernels.varints": ("VARINT_BYTES", "VARLONG_BYTES"),
-}
+PLAN_NAMES = (
+    *("COMPACT", "MAY_BE_NULL", "LIVE", "ELSEWHERE", "LACKING", "DEFAULT_SLICE"),
+    *("MAX_CODES", "MAX_FRAMES", "MAX_STRING_BYTES", "MAX_TAG", "UUID_BYTES"),
+)
 RECORD_NAMES = {
     "kwire.records.faults": ("MAX_HEADERS",),
     "kwire.records.attributes": ("CODEC_MASK", "LOG_APPEND_TIME_FLAG", "NO_PRODUCER_ID", "NO_SEQUENCE", "NO_TIMESTAMP"),
@@ -50,13 +46,12 @@ def struct(name: str, fields: Iterable[str]) -> str:
 
 
 def plan_header() -> str:
-    """Return plan.h for messages.c and messages_writing.c: operations, codes, flags and limits of plans."""
+    """Return plan.h for what reads and writes messages: operations, codes, flags and limits of plans."""
     rows = importlib.import_module("kwire.plan.rows")
     constants = {name: i for i, name in enumerate(rows.OPERATIONS)}
     constants |= {name.upper(): code for name, code in (rows.CODES | rows.PACKED).items()}
-    for module, names in PLAN_NAMES.items():
-        constants |= {name: getattr(importlib.import_module(module), name) for name in names}
-    return enums(constants)
+    constants |= {name: getattr(rows, name) for name in PLAN_NAMES}
+    return enums(constants) + struct("Level", rows.LEVEL)
 
 
 def locate_header() -> str:

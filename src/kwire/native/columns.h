@@ -6,6 +6,7 @@
  */
 #pragma once
 #include "native.h"
+#include "utf8.h"
 
 #include "values.h"
 
@@ -31,7 +32,6 @@ int no_room(Run *run, const int64_t *column, int64_t needed, int is_data);
 int append_null(Run *run, int64_t *column); /* where the column has no nulls, below a null struct, any value */
 void truncate_column(Run *run, int64_t *column, int64_t length);
 int check_keys(Run *run, const int64_t *map, int64_t at); /* leaves a row to plain Python if its map has a key twice */
-int is_utf8(const uint8_t *pos, const uint8_t *end);
 
 /* Fill columns from all rows of a job; read: one value with the plan's row `root`, 0 or a fault. */
 int64_t decode_rows(int64_t *job, int (*read)(Run *run, int64_t root, const uint8_t *start, int64_t size));

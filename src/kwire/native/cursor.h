@@ -76,6 +76,11 @@ static inline int take_bits(Cursor *cursor, int longest, uint64_t *bits, int *is
     return 1;
 }
 
+static inline int take_uvarint(Cursor *cursor, int longest, uint64_t *bits) {
+    int is_shortest;
+    return take_bits(cursor, longest, bits, &is_shortest);
+}
+
 static inline int64_t unzigzag(uint64_t bits) { return (int64_t)(bits >> 1 ^ -(bits & 1)); }
 
 static inline uint64_t zigzag(int64_t value) { return (uint64_t)value << 1 ^ (uint64_t)(value >> 63); }

@@ -1,11 +1,7 @@
 /* What messages.c, messages_writing.c and codec.c share. */
 #pragma once
 #include "native.h"
-#include "plan.h"
-
-typedef struct {
-    int64_t op, a, b, c, d, e, f, g;
-} Row;
+#include "plan_reading.h"
 
 typedef struct Layout Layout;
 
@@ -42,6 +38,30 @@ PyObject *write_message(PyObject *message, const Job *job);
 static inline PyObject **place(PyObject *object, const Slot *slot) {
     return (PyObject **)((char *)object + slot->offset);
 }
+
+/* Where a struct's next value is. */
+typedef struct {
+    const Layout *layout;
+    const Slot *slot, *kept; /* kept: the next one before SEEK */
+} Position;
+
+/* Follow a row of a struct with fields that are tagged in other versions: its values are out of the order of the class.
+ * walker: a Reader or Writer. */
+#define MOVE(walker)                                             \
+    do {                                                         \
+        Position *at_ = &(walker)->top->at;                      \
+        switch ((walker)->row->op) {                             \
+        case MARK: (walker)->marked = 1; break;                  \
+        case SEEK:                                               \
+            at_->kept = at_->slot;                               \
+            at_->slot = at_->layout->slots + (walker)->row->a;   \
+            break;                                               \
+        case BACK: at_->slot = at_->kept; break;                 \
+        case SKIP: at_->slot++; break;                           \
+        default: (walker)->top--; /* PERMUTE */                  \
+        }                                                        \
+        (walker)->row++;                                         \
+    } while (0)
 
 static inline PyObject *shared(PyObject *object) {
     Py_IncRef(object);

@@ -23,9 +23,7 @@ typedef struct {
     Kind kind;
     int is_marked, is_flexible;
     PyObject *object; /* of ROOT: the message */
-    const Layout *layout;
-    const Slot *slot; /* of a struct: the next one */
-    const Slot *kept; /* the next one before SEEK */
+    Position at;       /* in a struct */
     Sequence sequence; /* of an array or pair */
     int64_t index;     /* of its next element */
     /* of a tag section */
@@ -95,32 +93,26 @@ static inline Outcome reserve(Writer *w, int64_t n) { return n <= w->capacity - 
 static inline void put_byte(Writer *w, int value) { w->buffer[w->size++] = (uint8_t)value; }
 
 static inline void put16(Writer *w, int64_t value) {
-    const uint16_t bits = __builtin_bswap16((uint16_t)value);
-    memcpy(w->buffer + w->size, &bits, 2);
+    put_big16(w->buffer + w->size, (int16_t)value);
     w->size += 2;
 }
 
 static inline void put32(Writer *w, int64_t value) {
-    const uint32_t bits = __builtin_bswap32((uint32_t)value);
-    memcpy(w->buffer + w->size, &bits, 4);
+    put_big32(w->buffer + w->size, (int32_t)value);
     w->size += 4;
 }
 
 static inline void put64(Writer *w, uint64_t value) {
-    const uint64_t bits = __builtin_bswap64(value);
-    memcpy(w->buffer + w->size, &bits, 8);
+    put_big64(w->buffer + w->size, (int64_t)value);
     w->size += 8;
 }
 
-static inline void put_varint(Writer *w, uint64_t value) {
-    for (; value >= 0x80; value >>= 7) put_byte(w, (int)(value & 0x7F) | 0x80);
-    put_byte(w, (int)value);
-}
+static inline void put_number(Writer *w, uint64_t value) { w->size = put_uvarint(w->buffer + w->size, value) - w->buffer; }
 
 /* Write a length or count, -1 for null. */
 static inline void put_length(Writer *w, const Row *row, int64_t n) {
     if (row->a & COMPACT)
-        put_varint(w, (uint64_t)(n + 1));
+        put_number(w, (uint64_t)(n + 1));
     else if (row->op == STRING)
         put16(w, n);
     else
@@ -288,7 +280,7 @@ static Comparison compare_default(const Job *job, PyObject *value, const Slot *s
 static inline PyObject *peek(Writer *w) {
     Frame *top = w->top;
     switch (top->kind) {
-    case STRUCT_OF: return *place(top->object, top->slot);
+    case STRUCT_OF: return *place(top->object, top->at.slot);
     case ARRAY_OF:
     case PAIR: return element(&top->sequence, top->index);
     default: return top->object;
@@ -297,12 +289,12 @@ static inline PyObject *peek(Writer *w) {
 
 static inline void advance(Writer *w) {
     if (w->top->kind == STRUCT_OF)
-        w->top->slot++;
+        w->top->at.slot++;
     else
         w->top->index++;
 }
 
-static inline PyObject *take(Writer *w) {
+static inline PyObject *next_value(Writer *w) {
     PyObject *value = peek(w);
     advance(w);
     return value;
@@ -311,7 +303,7 @@ static inline PyObject *take(Writer *w) {
 static inline void push_sequence(Writer *w, Kind kind, const Sequence *sequence) {
     Frame *top = ++w->top;
     top->kind = kind;
-    top->slot = NULL;
+    top->at.slot = NULL;
     top->sequence = *sequence;
     top->index = 0;
 }
@@ -325,7 +317,7 @@ static inline void close_struct(Writer *w) {
 
 static Outcome write_struct(Writer *w) {
     const Layout *layout = (const Layout *)w->row->g;
-    PyObject *value = take(w);
+    PyObject *value = next_value(w);
     if (!value) return REJECTED;
     if (!layout) { /* header and body of a frame */
         Sequence both;
@@ -336,8 +328,8 @@ static Outcome write_struct(Writer *w) {
         Frame *top = ++w->top;
         top->kind = STRUCT_OF;
         top->object = value;
-        top->layout = layout;
-        top->slot = layout->slots;
+        top->at.layout = layout;
+        top->at.slot = layout->slots;
         top->is_flexible = w->row->c != 0;
         top->is_marked = w->marked;
         w->marked = 0;
@@ -389,9 +381,9 @@ static int put_packed(Writer *w, PyObject *value, int64_t code) {
     if (!value || !get_integer(value, &number)) return 0;
     if (!is_long && number != (is_short ? (int16_t)number : (int32_t)number)) return 0;
     if (code == PACKED16 || code == PACKED32 || code == PACKED64)
-        put_varint(w, (uint64_t)number << 1 ^ (uint64_t)(number >> 63));
+        put_number(w, zigzag(number));
     else
-        put_varint(w, is_long ? (uint64_t)number : is_short ? (uint16_t)number : (uint32_t)number);
+        put_number(w, is_long ? (uint64_t)number : is_short ? (uint16_t)number : (uint32_t)number);
     return 1;
 }
 
@@ -400,10 +392,10 @@ static inline Outcome write_fixed(Writer *w) {
     uint64_t codes = (uint64_t)row->a;
     if (reserve(w, FIXED_ROW_BYTES)) return FAILED;
     PyObject *object = w->top->object;
-    const Slot *slot = w->top->slot;
+    const Slot *slot = w->top->at.slot;
     for (const Slot *last = slot + row->b; slot < last; slot++, codes >>= 4)
         if (!put_fixed(w, *place(object, slot), codes & 15)) return REJECTED;
-    w->top->slot = slot;
+    w->top->at.slot = slot;
     w->row++;
     return DONE;
 }
@@ -412,14 +404,14 @@ static Outcome write_packed_run(Writer *w) {
     uint64_t codes = (uint64_t)w->row->a;
     if (reserve(w, MAX_CODES * VARLONG_BYTES)) return FAILED;
     for (int64_t n = w->row->b; n; n--, codes >>= 4)
-        if (!put_packed(w, take(w), codes & 15)) return REJECTED;
+        if (!put_packed(w, next_value(w), codes & 15)) return REJECTED;
     w->row++;
     return DONE;
 }
 
 static inline Outcome write_octets(Writer *w) {
     const Row *row = w->row;
-    PyObject *value = take(w);
+    PyObject *value = next_value(w);
     Octets octets;
     if (!value || reserve(w, VARINT_BYTES)) return value ? FAILED : REJECTED;
     w->row++;
@@ -436,7 +428,7 @@ static inline Outcome write_octets(Writer *w) {
 /* Write the count of an array, with room for `width` bytes for each element; a null array has none. */
 static inline Outcome put_count(Writer *w, int64_t width, Sequence *found) {
     const Row *row = w->row;
-    PyObject *value = take(w);
+    PyObject *value = next_value(w);
     if (!value) return REJECTED;
     if (value == &_Py_NoneStruct) {
         if (!(row->a & MAY_BE_NULL)) return REJECTED;
@@ -504,8 +496,8 @@ static Outcome write_nullable(Writer *w) {
 static inline Outcome skip_absent(Writer *w) {
     const Row *first = w->row, *end = first + first->f;
     Frame *top = w->top;
-    for (const Row *row = first; row < end; row++, top->slot++)
-        if (!row->c && compare_default(w->job, *place(top->object, top->slot), top->slot) != IS_DEFAULT) return REJECTED;
+    for (const Row *row = first; row < end; row++, top->at.slot++)
+        if (!row->c && compare_default(w->job, *place(top->object, top->at.slot), top->at.slot) != IS_DEFAULT) return REJECTED;
     if (first->g && !top->is_flexible) close_struct(w);
     w->row = end;
     return DONE;
@@ -538,15 +530,15 @@ static inline Outcome open_tags(Writer *w) {
     int64_t count = 0;
     if (reserve(w, VARINT_BYTES)) return FAILED;
     for (int64_t i = 0; i < tags->a; i++) {
-        const Slot *slot = top->slot + i;
+        const Slot *slot = top->at.slot + i;
         if (entries[i].b == ELSEWHERE || (entries[i].b == LACKING && entries[i].g)) continue;
         const Comparison found = compare_default(w->job, *place(top->object, slot), slot);
         if (found == IS_UNKNOWN || (found == IS_OTHER && entries[i].b == LACKING)) return REJECTED;
         count += found == IS_OTHER;
     }
-    if (!check_unknown(*place(top->object, top->slot + tags->a), entries, tags->a, &top->unknown)) return REJECTED;
+    if (!check_unknown(*place(top->object, top->at.slot + tags->a), entries, tags->a, &top->unknown)) return REJECTED;
     count += top->unknown.count;
-    put_varint(w, (uint64_t)count);
+    put_number(w, (uint64_t)count);
     if (!count) {
         close_struct(w);
         w->row = w->job->rows + tags->b;
@@ -566,8 +558,8 @@ static Outcome put_unknown_below(Writer *w, int64_t limit) {
         if (!get_unknown(&top->unknown, top->next_unknown, &tag, &octets)) return REJECTED;
         if (tag > limit) break;
         if (reserve(w, 2 * VARINT_BYTES)) return FAILED;
-        put_varint(w, (uint64_t)tag);
-        put_varint(w, (uint64_t)octets.size);
+        put_number(w, (uint64_t)tag);
+        put_number(w, (uint64_t)octets.size);
         if (put_octets(w, octets)) return FAILED;
     }
     return DONE;
@@ -576,7 +568,7 @@ static Outcome put_unknown_below(Writer *w, int64_t limit) {
 static Outcome next_tag(Writer *w) {
     const Row *step = w->row, *entries = step + 1;
     Frame *top = w->top;
-    const Slot *tagged = top->layout->slots + top->layout->count - 1 - step->a;
+    const Slot *tagged = top->at.layout->slots + top->at.layout->count - 1 - step->a;
     int64_t i = top->next_entry;
     while (i < step->a && (entries[i].b != LIVE || compare_default(w->job, *place(top->object, tagged + i), tagged + i)))
         i++;
@@ -588,11 +580,11 @@ static Outcome next_tag(Writer *w) {
         return DONE;
     }
     if (reserve(w, VARINT_BYTES + 1)) return FAILED;
-    put_varint(w, (uint64_t)entries[i].a);
+    put_number(w, (uint64_t)entries[i].a);
     top->next_entry = i + 1;
     top->size_at = w->size++; /* of one byte, as nearly all are */
     top->outside_before = w->outside;
-    top->slot = tagged + i;
+    top->at.slot = tagged + i;
     w->row = w->job->rows + entries[i].c;
     return DONE;
 }
@@ -603,7 +595,7 @@ static Outcome end_tag(Writer *w) {
     const int64_t at = top->size_at, inside = w->size - at - 1;
     const int64_t size = inside + w->outside - top->outside_before;
     if (size > MAX_LENGTH) return REJECTED;
-    const int64_t more = size < 1 << 7 ? 0 : size < 1 << 14 ? 1 : size < 1 << 21 ? 2 : size < 1 << 28 ? 3 : 4;
+    const int64_t more = uvarint_bytes((uint64_t)size) - 1;
     if (more) {
         if (reserve(w, more)) return FAILED;
         memmove(w->buffer + at + 1 + more, w->buffer + at + 1, inside);
@@ -611,26 +603,9 @@ static Outcome end_tag(Writer *w) {
     }
     const int64_t end = w->size + more;
     w->size = at;
-    put_varint(w, (uint64_t)size);
+    put_number(w, (uint64_t)size);
     w->size = end;
     w->row = w->job->rows + w->row->a;
-    return DONE;
-}
-
-/* The rows of structs with fields that are tagged in other versions: values are out of the order of the class. */
-static Outcome move(Writer *w) {
-    Frame *top = w->top;
-    switch (w->row->op) {
-    case MARK: w->marked = 1; break;
-    case SEEK:
-        top->kept = top->slot;
-        top->slot = top->layout->slots + w->row->a;
-        break;
-    case BACK: top->slot = top->kept; break;
-    case SKIP: top->slot++; break;
-    default: w->top--; /* PERMUTE */
-    }
-    w->row++;
     return DONE;
 }
 
@@ -659,7 +634,9 @@ static Outcome write_rows(Writer *w) {
             outcome = DONE;
             break;
         case END: return DONE;
-        default: outcome = move(w);
+        default:
+            MOVE(w);
+            outcome = DONE;
         }
         if (outcome) return outcome;
     }
@@ -698,10 +675,7 @@ PyObject *write_message(PyObject *message, const Job *job) {
         const int64_t whole = writer.size + writer.outside;
         const int is_framed = job->rows->op == LENGTH;
         if (!is_framed || whole - 4 <= MAX_LENGTH) {
-            if (is_framed) {
-                const uint32_t bits = __builtin_bswap32((uint32_t)(whole - 4));
-                memcpy(writer.buffer, &bits, 4);
-            }
+            if (is_framed) put_big32(writer.buffer, (int32_t)(whole - 4));
             made = join(&writer);
         }
     }

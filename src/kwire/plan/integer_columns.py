@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kwire.errors import OptionError
 from kwire.plan.columns import ColumnReader
 from kwire.schema.encoding_costs import IntegerCounts, count_integers
 from kwire.schema.model import ENCODABLE, Field, Message, Struct
@@ -46,7 +45,7 @@ def _fields(struct: Struct, version: int, way: str) -> Iterator[IntegerField]:
 def count_fields(
     spec: Message, version: int, fields: Sequence[IntegerField], bodies: Sequence[bytes | bytearray | memoryview]
 ) -> dict[str, IntegerCounts]:
-    """Count the integers of each field in the bodies, by path. Fields that cannot be a column are missing.
+    """Count the integers of each field in the bodies, by path.
 
     Tagged fields count only if they were sent, which excludes their default. Fields inside a tagged struct count with
     their defaults if it was not sent.
@@ -58,19 +57,9 @@ def count_fields(
         groups.setdefault(inside, []).append(each)
     counts: dict[str, IntegerCounts] = {}
     for group in groups.values():
-        readable = [each for each in group if _is_column(spec, version, each)]
-        if readable:
-            table = ColumnReader(spec, version, [each.path for each in readable]).read_all(bodies)
-            counts.update((each.path, _count(each, table.column(each.path))) for each in readable)
+        table = ColumnReader(spec, version, [each.path for each in group]).read_all(bodies)
+        counts.update((each.path, _count(each, table.column(each.path))) for each in group)
     return counts
-
-
-def _is_column(spec: Message, version: int, each: IntegerField) -> bool:
-    try:
-        ColumnReader(spec, version, [each.path])
-    except OptionError:  # two structs around it that may be null, or arrays too deep
-        return False
-    return True
 
 
 def _count(each: IntegerField, column: pa.ChunkedArray) -> IntegerCounts:

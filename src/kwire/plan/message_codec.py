@@ -18,12 +18,11 @@ import msgspec
 from kwire import native
 from kwire.errors import DecodeError, EncodeError
 from kwire.plan.compiler import compile_frame, compile_message
-from kwire.plan.kernels.operands import MAX_FRAMES
 from kwire.plan.layout_check import fills_objects
 from kwire.plan.layouts import Job, frame_count
 from kwire.plan.notes import Annotation, Recorder
 from kwire.plan.reading import Reader
-from kwire.plan.rows import UNKNOWN, Plan
+from kwire.plan.rows import MAX_FRAMES, UNKNOWN, Plan
 from kwire.plan.views import Patch, patch_for
 from kwire.plan.writing import Writer
 from kwire.schema.model import Message

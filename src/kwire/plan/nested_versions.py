@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from kwire.errors import Malformed, Truncated, UnsupportedVersion
-from kwire.plan.nested_columns import Bytes, Int64Array, NestedReader, arrow_type, version_type
+from kwire.plan.nested_columns import NestedReader, arrow_type, version_type
+from kwire.plan.slices import Bytes, Int64Array
 from kwire.schema.model import Field, Message, Struct
 
 __all__ = ["PrefixedReader", "VersionsReader"]

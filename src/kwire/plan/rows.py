@@ -111,6 +111,14 @@ LIVE, ELSEWHERE, LACKING = 0, 1, 2
 
 OPERANDS = 8
 MAX_STRING_BYTES = 32767
+UUID_BYTES = 16
+MAX_FRAMES = 224
+"""Open structs and arrays of a message in compiled code: 2 for each level. Kafka's deepest message needs 13."""
+
+DEFAULT_SLICE = -2
+"""Of a string or list in a column: it has the field's default (`nested_columns`)."""
+LEVEL = ("rows", "room", "before")
+"""What compiled code keeps of a level of columns; before: the rows before the message that it reads."""
 UNKNOWN = "unknown_tagged_fields"
 
 Row = tuple[int, int, int, int, int, int, int, int]

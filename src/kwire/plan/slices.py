@@ -1,11 +1,11 @@
-"""Strings, bytes and lists of numbers as the kernels leave them: a position and a count in the messages.
+"""Strings, bytes and lists of numbers as compiled code leaves them: a position in the source and a count.
 
-Shared by `columns` and `nested_columns`, and as costly to import: numba, numpy and pyarrow.
+A table of int64 with these two columns. A count of -1 is null, DEFAULT_SLICE the default of the field. Imports numpy
+and pyarrow.
 """
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 import numpy as np
@@ -14,27 +14,16 @@ import pyarrow as pa
 from kwire import native
 from kwire.errors import OptionError
 from kwire.plan import rows as r
-from kwire.plan.kernels.flatten import DEFAULT_SLICE
-from kwire.schema.model import Field
+from kwire.plan.rows import DEFAULT_SLICE
 
-__all__ = [
-    "DEFAULT_SLICE",
-    "MAX_ARROW_OFFSET",
-    "NUMPY",
-    "SLICE",
-    "ColumnArray",
-    "Int64Array",
-    "bits",
-    "gather_slices",
-    "stored_default",
-]
+__all__ = ["MAX_ARROW_OFFSET", "NUMPY", "Bytes", "ColumnArray", "Int64Array", "bits", "cut", "gather_slices"]
 
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 ColumnArray = np.ndarray[Any, np.dtype[Any]]
-"""Numbers of any type, or slices."""
 
 NUMPY: dict[int, np.dtype[Any]] = {
-    r.BOOL: np.dtype(np.bool_),
+    r.BOOL: np.dtype(np.uint8),
     r.INT8: np.dtype(np.int8),
     r.INT16: np.dtype(np.int16),
     r.UINT16: np.dtype(np.uint16),
@@ -45,15 +34,8 @@ NUMPY: dict[int, np.dtype[Any]] = {
     r.UUID: np.dtype("V16"),
     **dict.fromkeys(r.PACKED_NAMES, np.dtype(np.int64)),
 }
-"""Numbers in the output of the kernels, by code."""
-SLICE = np.dtype([("position", np.int64), ("count", np.int64)])
-"""count: -1 is null, DEFAULT_SLICE the default of the field."""
+"""Numbers in the output of compiled code, by code."""
 MAX_ARROW_OFFSET = 2**31 - 1
-
-
-def stored_default(default: object) -> object:
-    """Return the default of a number as numpy stores it."""
-    return np.void(default.bytes) if isinstance(default, uuid.UUID) else default
 
 
 def bits(present: ColumnArray) -> pa.Buffer:
@@ -62,17 +44,15 @@ def bits(present: ColumnArray) -> pa.Buffer:
 
 
 def gather_slices(
-    slices: ColumnArray, code: int, field: Field, path: str, source: ColumnArray
+    slices: Int64Array, code: int, default: object, path: str, source: Bytes
 ) -> tuple[pa.Buffer | None, ColumnArray, ColumnArray]:
-    """Copy slices out of the messages. Returns (validity, offsets, values) of an Arrow array.
+    """Copy slices out of the messages, with compiled code. Returns (validity, offsets, values) of an Arrow array.
 
-    code: of the numbers in a list; 0 for strings and bytes, whose values are uint8. source: the bytes of the messages.
-    Raises OptionError, with path, for more values than an Arrow array can hold.
+    code: of the numbers in a list; 0 for strings and bytes, whose values are uint8. default: of the field; only that of
+    a string may be other than empty. Raises OptionError, with path, for more values than an Arrow array can hold.
     """
-    slices = np.ascontiguousarray(slices)
-    count, counts = len(slices), slices["count"]
-    constant = field.default.encode() if isinstance(field.default, str) else b""
-    held = np.frombuffer(constant + b"\0", np.uint8)
+    count, counts = len(slices), slices[:, 1]
+    constant = default.encode() if isinstance(default, str) else b""
     validity, total = None, int(counts.sum())
     if count and counts.min() < 0:
         present = counts != -1
@@ -83,16 +63,15 @@ def gather_slices(
             f"{path}: {total} bytes in one column, {MAX_ARROW_OFFSET} at most; read fewer messages per call"
         )
     offsets = np.empty(count + 1, np.int32)
-    values = np.empty(total, np.uint8 if code in (0, r.BOOL) else NUMPY[code])
-    native.gather(
-        source.ctypes.data,
-        len(source),
-        slices.ctypes.data,
-        count,
-        offsets.ctypes.data,
-        values.ctypes.data,
-        code,
-        held.ctypes.data,
-        len(constant),
-    )
+    values = np.empty(total, NUMPY[code] if code else np.uint8)
+    native.gather(source, slices, constant, code, offsets, values.view(np.uint8))
     return validity, offsets, values
+
+
+def cut(source: Bytes, slices: Int64Array, path: str) -> pa.BinaryArray:
+    """Return the bytes of each slice; null for a count of -1. Raises OptionError as `gather_slices`."""
+    if native.LEVEL is None:
+        found = [None if n < 0 else source[at : at + n].tobytes() for at, n in slices.tolist()]
+        return pa.array(found, pa.binary())
+    validity, offsets, values = gather_slices(slices, 0, None, path, source)
+    return pa.Array.from_buffers(pa.binary(), len(slices), [validity, pa.py_buffer(offsets), pa.py_buffer(values)])

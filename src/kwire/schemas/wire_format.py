@@ -21,8 +21,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kwire import native
-from kwire.plan.nested_columns import Bytes, Int64Array, message_bounds
+from kwire.plan.nested_columns import message_bounds
+from kwire.plan.slices import Bytes, Int64Array, cut
 from kwire.wire.varint import write_varint
 
 __all__ = [
@@ -270,22 +270,7 @@ def _read_varints(source: Bytes, starts: Int64Array, ends: Int64Array, active: B
 
 def _cut(source: Bytes, starts: Int64Array, ends: Int64Array, valid: BoolArray) -> pa.BinaryArray:
     """Return the bytes between starts and ends; null for invalid rows."""
-    count = len(starts)
-    slices = np.empty((count, 2), np.int64)
+    slices = np.empty((len(starts), 2), np.int64)
     slices[:, 0] = np.where(valid, starts, 0)
     slices[:, 1] = np.where(valid, ends - starts, -1)
-    offsets = np.empty(count + 1, np.int32)
-    data = np.empty(int(np.maximum(slices[:, 1], 0).sum()), np.uint8)
-    native.gather(
-        source.ctypes.data,
-        len(source),
-        slices.ctypes.data,
-        count,
-        offsets.ctypes.data,
-        data.ctypes.data,
-        0,
-        source.ctypes.data,
-        0,
-    )
-    validity = pa.array(valid).buffers()[1]
-    return pa.Array.from_buffers(pa.binary(), count, [validity, pa.py_buffer(offsets), pa.py_buffer(data)])
+    return cut(source, slices, "values")

@@ -73,7 +73,7 @@ def advise(
         raise OptionError(f"{', '.join(map(str, bodies))}: no bodies of {message.name} version {version}")
     fields = integer_fields(message, version)
     counts = count_fields(message, version, fields, found)
-    rows = [advice_row(each, version, counts[each.path]) for each in fields if each.path in counts]
+    rows = [advice_row(each, version, counts[each.path]) for each in fields]
     write_rows(rows, COLUMNS, format)
     total = sum(map(len, found))
     saved = sum(row["saved_bytes"] for row in rows)

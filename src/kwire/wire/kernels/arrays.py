@@ -19,6 +19,7 @@ __all__ = [
     "UInt64Table",
     "UInt64s",
     "WritableBytes",
+    "WritableInt32s",
     "WritableInt64Table",
     "WritableInt64s",
     "WritableUInt32s",
@@ -35,6 +36,7 @@ Int64Table: TypeAlias = npt.NDArray[np.int64]
 UInt64Table: TypeAlias = npt.NDArray[np.uint64]
 """Two dimensions."""
 WritableBytes: TypeAlias = npt.NDArray[np.uint8]
+WritableInt32s: TypeAlias = npt.NDArray[np.int32]
 WritableUInt32s: TypeAlias = npt.NDArray[np.uint32]
 WritableInt64s: TypeAlias = npt.NDArray[np.int64]
 WritableInt64Table: TypeAlias = npt.NDArray[np.int64]
