@@ -13,7 +13,12 @@ A JKS file, all numbers big-endian, texts with a length of 16 bits, data with on
 The private key: 20 bytes of salt, the key XORed with a stream of SHA-1 of (password, last digest), SHA-1 of password
 and key. The first bytes of a file tell its kind, as in Java, where either type reads both. PKCS12 requires
 `cryptography` (extra `encryption`).
-Source: sun.security.provider.JavaKeyStore and KeyProtector of OpenJDK 17.
+
+As a trust store, a file has its trusted certificates, and the certificate of each private key, but not the rest of its
+chain: whoever has an identity of an authority does not thereby trust all others of it. For PKCS12, this is the first
+key; of a file without any, all certificates are trusted, also those that Java did not mark.
+Source: sun.security.provider.JavaKeyStore and KeyProtector, sun.security.pkcs12.PKCS12KeyStore,
+sun.security.validator.TrustStoreUtil of OpenJDK 17.
 """
 
 from __future__ import annotations
@@ -24,8 +29,13 @@ import hmac
 import itertools
 import struct
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from kwire.client.pkcs12_trust import elements, marked_certificates
 from kwire.errors import OptionError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCertificates
 
 __all__ = ["is_java_store", "read_certificates", "read_key"]
 
@@ -48,9 +58,9 @@ def read_certificates(path: str, password: str | None) -> str:
     """Return the trusted certificates of a store. Raises OptionError."""
     data = _read(path)
     if data.startswith(JKS):
-        found = [chain[0] for key, chain in _entries(path, data, password) if key is None]
+        found = [chain[0] for _, chain in _entries(path, data, password)]
     else:
-        found = _pkcs12(path, data, password)[1]
+        found = _trusted_in_pkcs12(path, data, password)
     if not found:
         raise OptionError(f"{path}: has no trusted certificates")
     return "".join(_pem("CERTIFICATE", each) for each in found)
@@ -70,9 +80,9 @@ def read_key(path: str, password: str | None, key_password: str | None) -> tuple
             return _pem("PRIVATE KEY", plain), "".join(_pem("CERTIFICATE", each) for each in chain)
         count = len(keys)
     else:
-        key, certificates = _pkcs12(path, data, password)
-        if key is not None:
-            return _pem("PRIVATE KEY", key), "".join(_pem("CERTIFICATE", each) for each in certificates)
+        found = _own_chain(path, data, password)
+        if found is not None:
+            return _pem("PRIVATE KEY", found[0]), "".join(_pem("CERTIFICATE", each) for each in found[1])
         count = 0
     raise OptionError(f"{path}: expected one private key, found {count}")
 
@@ -93,24 +103,50 @@ def _pem(label: str, der: bytes) -> str:
     return f"-----BEGIN {label}-----\n{text}-----END {label}-----\n"
 
 
-def _pkcs12(path: str, data: bytes, password: str | None) -> tuple[bytes | None, list[bytes]]:
-    """Return the private key and all certificates, that of the key first."""
+def _pkcs12(path: str, data: bytes, password: str | None) -> PKCS12KeyAndCertificates:
     try:
-        from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
         from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
     except ImportError:
         raise OptionError(
             f"{path}: PKCS12 stores require the package cryptography: pip install 'kwire[encryption]'"
         ) from None
     try:
-        store = load_pkcs12(data, None if password is None else password.encode())
+        return load_pkcs12(data, None if password is None else password.encode())
     except ValueError as error:
         raise OptionError(f"{path}: not a PKCS12 store, or another password: {error}") from None
-    certificates = [*([store.cert] if store.cert is not None else []), *store.additional_certs]
-    key = None
-    if store.key is not None:
-        key = store.key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
-    return key, [each.certificate.public_bytes(Encoding.DER) for each in certificates]
+
+
+def _trusted_in_pkcs12(path: str, data: bytes, password: str | None) -> list[bytes]:
+    store = _pkcs12(path, data, password)
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    own = [] if store.cert is None else [store.cert.certificate.public_bytes(Encoding.DER)]
+    if store.key is None:
+        return own + [each.certificate.public_bytes(Encoding.DER) for each in store.additional_certs]
+    try:
+        return own + marked_certificates(data, password)
+    except ValueError as error:
+        raise OptionError(
+            f"{path}: has a private key, and its trusted certificates cannot be told from those of the key: {error}; "
+            "write it again with a newer keytool -importkeystore, or use a trust store without keys"
+        ) from None
+
+
+def _own_chain(path: str, data: bytes, password: str | None) -> tuple[bytes, list[bytes]] | None:
+    """Return the private key and its certificates, its own first, by the names of issuers as in Java."""
+    store = _pkcs12(path, data, password)
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    if store.key is None:
+        return None
+    chain = [] if store.cert is None else [store.cert.certificate]
+    by_name = {each.certificate.subject: each.certificate for each in store.additional_certs}
+    while (
+        chain and (issuer := by_name.pop(chain[-1].issuer, None)) is not None and chain[-1].issuer != chain[-1].subject
+    ):
+        chain.append(issuer)
+    key = store.key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+    return key, [each.public_bytes(Encoding.DER) for each in chain]
 
 
 class _Reader:
@@ -162,23 +198,12 @@ def _entries(path: str, data: bytes, password: str | None) -> list[tuple[bytes |
 
 def _algorithm_removed(path: str, der: bytes) -> bytes:
     """Return the octets of an EncryptedPrivateKeyInfo: SEQUENCE of an algorithm and an OCTET STRING (RFC 5208)."""
-
-    def element(position: int, tag: int) -> tuple[int, int]:
-        """Return where the content of an element begins and ends."""
-        if position + 2 > len(der) or der[position] != tag:
-            raise OptionError(f"{path}: a private key is not readable")
-        size, start = der[position + 1], position + 2
-        if size & 0x80:
-            start, n = start + (size & 0x7F), start
-            size = int.from_bytes(der[n:start])
-        if start + size > len(der):
-            raise OptionError(f"{path}: a private key is not readable")
-        return start, start + size
-
-    inside, _ = element(0, 0x30)
-    _, after = element(inside, 0x30)
-    start, end = element(after, 0x04)
-    return der[start:end]
+    try:
+        ((_, info),) = elements(der)
+        _, (_, octets), *_ = elements(info)
+    except ValueError:
+        raise OptionError(f"{path}: a private key is not readable") from None
+    return octets
 
 
 def _unprotect(path: str, protected: bytes, password: str) -> bytes:

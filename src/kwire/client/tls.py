@@ -42,6 +42,7 @@ def tls_context(settings: ClientSettings) -> ssl.SSLContext:
             certificates = read_certificates(location, settings.ssl_truststore_password)
             location = None
         context = ssl.create_default_context(cafile=location, cadata=certificates)
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in Java, what is trusted need not be a root
         if not settings.ssl_endpoint_identification_algorithm:
             context.check_hostname = False
         _load_key(context, settings)
