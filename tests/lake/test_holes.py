@@ -12,6 +12,7 @@ import pytest
 from kwire.cli.main import run
 from kwire.errors import TableError
 from kwire.lake import Change, KnownOffsets, Layout, Mark, append_logs
+from kwire.lake.append import missing_offsets
 from kwire.lake.offset_ranges import Ranges, Spans
 from kwire.lake.state import MAX_HOLES, NO_QUERY, TableState
 from kwire.log import LogDirectory
@@ -74,14 +75,51 @@ def test_a_query_may_repeat_its_own_offsets_but_not_those_of_others() -> None:
     assert without_writers.foreign("second") == state.spans
 
 
-def test_the_number_of_holes_is_bounded_and_large_ones_stay() -> None:
-    """Writes without an id to a topic with transactions leave a hole of one marker each."""
-    state = commit(TableState(), None, 0, (0, 10), (1000, 1010))
-    for number in range(1010, 1500, 10):
-        state = commit(state, None, 0, (number + 1, number + 10))
-    holes = state.holes[KEY]
-    assert len(holes) == MAX_HOLES
-    assert holes[0] == (10, 1000)
+def test_more_holes_than_a_table_keeps_are_refused_until_they_are_filled(tables: Tables, tmp_path: Path) -> None:
+    """None is ever shown as present. Writes without an id to a topic with transactions leave one for each marker."""
+    source = write_values(tmp_path / "logs", [b"value"] * 500, topic_id=uuid.uuid4())
+    rows = kafka_rows(0, 1).set_column(2, "topic", [["avro"]]).select(["topic", "partition", "offset"])
+    key = ("avro", 0)
+    ranges = tuple((2 * number, 2 * number + 1) for number in range(MAX_HOLES))  # one hole less than is kept
+    table = tables.open()
+    write(table, rows, spans={key: ranges})
+    write(table, rows, spans={key: ((400, 401),)})
+    kept = (*ranges, (400, 401))
+    assert spans_of(tables) == {key: kept}
+    if tables.format == "delta":
+        clean_log(str(tables.folder / "orders"))
+        assert spans_of(tables) == {key: kept}
+    for start in (300, 410):
+        with pytest.raises(
+            TableError, match=r"avro-0: the table would have 101 holes, of offsets that it lacks, and keeps"
+        ):
+            write(table, rows, spans={key: ((start, start + 1),)})
+    assert [each for each in table.find_orphans(0) if each.path.endswith(".parquet")] == []
+    write(table, rows, spans={key: ((401, 402),)})  # none more
+    write(table, rows, spans={("avro", 1): ((5, 6), (8, 9))})
+    assert spans_of(tables)[key] == (*ranges, (400, 402))
+    done = list(append_logs(tables.open(), [LogDirectory(source)["avro", 0]], layout=LAYOUT, fill=True))
+    assert {each.problem for each in done} == {None}
+    assert spans_of(tables)[key] == ((0, 500),)
+    write(table, rows, spans={key: ((510, 511),)})
+
+
+def test_a_table_with_too_many_holes_may_get_fewer(tables: Tables) -> None:
+    """As after a commit of two parts of a log."""
+    ranges = tuple((2 * number, 2 * number + 1) for number in range(MAX_HOLES + 9))
+    state = TableState(spans={KEY: ranges})
+    table: Any = tables.open()
+    write(table, kafka_rows(500, 501))
+    table.refresh()
+    assert table.state()
+    table._state = table._state[0], state
+    for start, is_refused in ((1, False), (400, True)):
+        change = Change(id="x", spans={KEY: ((start, start + 1),)})
+        if is_refused:
+            with pytest.raises(TableError, match="would have 109 holes"):
+                table._check([], change, table.prepare(kafka_rows(0, 1).schema, LAYOUT))
+        else:
+            table._check([], change, table.prepare(kafka_rows(0, 1).schema, LAYOUT))
 
 
 def test_a_new_query_continues_at_the_last_offset() -> None:
@@ -200,14 +238,47 @@ def test_the_command_shows_holes_and_fills_them(
     assert run(["lake", "append", str(source), *where, "--fill", "--format", "json"]) == 0
     printed = capsys.readouterr()
     assert [(row["start_offset"], row["end_offset"], row["rows"]) for row in json.loads(printed.out)] == [
+        (0, 10, 10),
         (30, 50, 20),
         (60, 90, 30),
         (100, 100, 0),
     ]
     assert printed.err == ""
-    assert spans_of(other) == {key: ((10, 100),)}
-    assert sorted(other.read().column("offset").to_pylist()) == list(range(10, 100))
+    assert spans_of(other) == {key: ((0, 100),)}
+    assert sorted(other.read().column("offset").to_pylist()) == list(range(100))
     assert run(["lake", "offsets", *where]) == 0
+
+
+@pytest.mark.parametrize(("log_start", "found"), [(0, [(0, 10)]), (9, [(9, 10)]), (10, []), (11, [])])
+def test_what_lies_before_the_first_offset_is_filled(
+    tables: Tables, tmp_path: Path, log_start: int, found: list[tuple[int, int]]
+) -> None:
+    """As of a query that began at the latest offsets, or after retention had deleted what a copy still has."""
+    write_values(tmp_path / "logs", [b"value"] * (30 - log_start), first=log_start)
+    log = LogDirectory(tmp_path / "logs")["avro", 0]
+    table = tables.open()
+    rows = kafka_rows(10, 30).set_column(2, "topic", [["avro"] * 20]).select(["topic", "partition", "offset"])
+    write(table, rows)
+    for fill in (False, True):
+        done = list(append_logs(tables.open(), [log], layout=LAYOUT, fill=fill))
+        expected = found if fill else []
+        assert [(each.start_offset, each.end_offset) for each in done] == [*expected, (30, 30)]
+        assert [each.rows for each in done] == [*(end - start for start, end in expected), 0]
+        assert {each.problem for each in done} == {None}
+    assert spans_of(tables) == {("avro", 0): ((min(log_start, 10), 30),)}
+    assert sorted(tables.read().column("offset").to_pylist()) == list(range(min(log_start, 10), 30))
+
+
+def test_what_lies_before_the_first_offset_is_not_merged(tables: Tables, tmp_path: Path) -> None:
+    log = LogDirectory(write_values(tmp_path / "logs", [b"value"] * 30, first=5))["avro", 0]
+    table = tables.open()
+    rows = kafka_rows(10, 30).set_column(2, "topic", [["avro"] * 20])
+    write(table, rows, key=("key",))
+    table.refresh()
+    (found,) = missing_offsets(table, log, "read_committed", merge_key=("key",))
+    assert (found.start, found.end, found.problem) == (30, 35, None)
+    with pytest.raises(TableError, match="avro-0: the table lacks offsets 5 to 9; rows of a hole would replace later"):
+        missing_offsets(table, log, "read_committed", fill=True, merge_key=("key",))
 
 
 def test_a_hole_is_filled_in_several_commits_and_what_retention_deleted_stays(tables: Tables, tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from kwire.lake.offset_ranges import (
     subtract,
     text_of,
     union,
-    without_small_holes,
 )
 
 
@@ -53,14 +52,6 @@ def test_ranges_that_touch_become_one() -> None:
     assert holes_of(((0, 7), (8, 9), (20, 30))) == ((7, 8), (9, 20))
     assert holes_of(((0, 7),)) == ()
     assert text_of(((7, 8), (9, 20))) == "7, 9 to 19"
-
-
-def test_the_largest_holes_are_kept() -> None:
-    ranges = ((0, 10), (11, 20), (25, 30), (35, 40), (41, 50))
-    assert without_small_holes(ranges, 4) == ranges
-    assert without_small_holes(ranges, 2) == ((0, 20), (25, 30), (35, 50))
-    assert without_small_holes(ranges, 1) == ((0, 20), (25, 50))
-    assert without_small_holes(ranges, 0) == ((0, 50),)
 
 
 def test_a_hull_has_one_range_of_each_partition() -> None:

@@ -140,7 +140,7 @@ def append(
     ] = Isolation.READ_COMMITTED,
     headers: Annotated[bool, typer.Option("--headers", help="Column of record headers.")] = False,
     fill: Annotated[
-        bool, typer.Option("--fill", help="Also append what the table lacks before its last offsets (its holes).")
+        bool, typer.Option("--fill", help="Also append what the table lacks before its last offset.")
     ] = False,
     registry: RegistryPath = None,
     registry_config: RegistryConfig = None,

@@ -36,7 +36,7 @@ logger = logging.getLogger("kwire.lake")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appended:
-    """What was appended of a partition, or into a hole of it.
+    """What was appended of a partition, or into a hole of it or before its first offset.
 
     offsets: from start_offset to end_offset, exclusive; equal without any. problem: the offsets that the table still
     lacks: retention deleted them before they were appended, they are in no segment, or they are a hole that was not to
@@ -66,7 +66,7 @@ def append_logs(
     """Append the records of logs; return a row for each partition as it is done.
 
     decoding: of values, as ValueDecoding.resolve() returns it; by default they are bytes. fill: also append what the
-    holes of the table lack, with a row for each. skip_missing: as of ReadableLog.read.
+    table lacks before its first offset and in its holes, with a row for each. skip_missing: as of ReadableLog.read.
     A topic whose id cannot be compared with the table's is named in a warning of the logger kwire.lake.
     Raises LogError, CorruptBatch, BrokerError, ConnectionFailed for the logs; DecodeError, RegistryError for values;
     TableError, OptionError for the table. Partitions before the one with an error are then in the table.
@@ -238,10 +238,10 @@ def missing_offsets(
 ) -> list[Missing]:
     """Return the offsets of a log that a table, as of its last refresh, does not have: those after the table's end.
 
-    fill: before them those of holes. merge_key: of the rows to come. warned: topics that a warning has named, since
-    their ids are not known; those of this call are added. Raises TableError for a log of another topic than the
-    table's, for one that ends before the table's offset, for a hole of a table that is merged by key, and for such a
-    table without a key.
+    fill: before them those of holes, and those before the table's first one. merge_key: of the rows to come. warned:
+    topics that a warning has named, since their ids are not known; those of this call are added. Raises TableError for
+    a log of another topic than the table's, for one that ends before the table's offset, for a hole of a table that is
+    merged by key, and for such a table without a key.
     """
     state = table.state()
     check_merge_key(state, merge_key, table.name)
@@ -260,6 +260,8 @@ def missing_offsets(
         )
     holes, problems = holes_of(ranges), []
     left = intersection(holes, ((first, end),))
+    if fill:  # a table may begin where its first query did; that is no hole
+        holes = union(holes, ((first, ranges[0][0]),))
     if holes and fill and merge_key:
         raise TableError(
             f"{log.topic}-{log.partition}: the table lacks offsets {text_of(holes)}; {WRITE_AGAIN}", table.name

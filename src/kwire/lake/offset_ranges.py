@@ -20,7 +20,6 @@ __all__ = [
     "subtract",
     "text_of",
     "union",
-    "without_small_holes",
 ]
 
 Ranges = tuple[tuple[int, int], ...]
@@ -69,12 +68,6 @@ def subtract(left: Ranges, right: Ranges) -> Ranges:
 def holes_of(ranges: Ranges) -> Ranges:
     """Return the holes between ranges."""
     return tuple((end, start) for (_, end), (start, _) in pairwise(ranges))
-
-
-def without_small_holes(ranges: Ranges, count: int) -> Ranges:
-    """Return ranges with their largest holes, up to a number; equal ones from the lowest offset."""
-    holes = sorted(holes_of(ranges), key=lambda hole: (hole[0] - hole[1], hole))
-    return union(ranges, tuple(holes[count:]))
 
 
 def hull_of(found: Iterable[Spans]) -> Spans:

@@ -18,12 +18,12 @@ from dataclasses import dataclass, field, replace
 
 from kwire.errors import TableError
 from kwire.identifiers import TopicPartition
-from kwire.lake.offset_ranges import Spans, holes_of, parse_spans, render_spans, union, without_small_holes
+from kwire.lake.offset_ranges import Spans, holes_of, parse_spans, render_spans, union
 
-__all__ = ["WRITE_AGAIN", "Change", "Mark", "TableState"]
+__all__ = ["MAX_HOLES", "WRITE_AGAIN", "Change", "Mark", "TableState"]
 
 MAX_QUERIES = 10_000  # of a table's state; the oldest are forgotten
-MAX_HOLES = 20  # of a partition; the smallest are forgotten
+MAX_HOLES = 100  # of a partition
 WRITE_AGAIN = "rows of a hole would replace later ones by key; write the table again into a new one"
 NO_QUERY = ""  # the writer of offsets that no query has committed
 
@@ -128,7 +128,7 @@ class TableState:
             before = spans.get(key, ())
             if query in self.batches and query not in self.rolled_back:  # its batches follow each other
                 ranges = union(ranges, tuple((_end_before(before, start), start) for start, _ in ranges))
-            spans[key] = without_small_holes(union(before, ranges), MAX_HOLES)
+            spans[key] = union(before, ranges)
             if not before or spans[key][-1][1] > before[-1][1]:
                 writers[key] = query
         return TableState(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar
 from kwire.errors import OptionError, TableError
 from kwire.lake.data_files import FilePlan, WrittenFile
 from kwire.lake.offset_ranges import intersection, subtract
-from kwire.lake.state import Change, TableState
+from kwire.lake.state import MAX_HOLES, WRITE_AGAIN, Change, TableState
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -179,9 +179,7 @@ class LakeTable(ABC):
             if change.mark is not None and change.mark.is_done(self.last_batch(change.mark.query), self.name):
                 self.discard(files, plan)
                 return False
-            self._check_topic_ids(files, change, plan)
-            self._check_new_offsets(files, change, plan)
-            self._check_merged(files, change, plan)
+            self._check(files, change, plan)
             try:
                 if key:
                     latest = latest or self._latest(files, plan, key)
@@ -222,51 +220,61 @@ class LakeTable(ABC):
             except OSError as error:
                 logger.warning("table %s: %s stays as an orphan: %s", self.name, each.path, error)
 
-    def _check_topic_ids(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan) -> None:
-        """Raise TableError, and delete the files, if the offsets are of other topics than those of the table."""
-        if change.overwrite:
-            return
+    def _check(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan) -> None:
+        """Raise TableError, and delete the files, if rows would be lost, or be in the table twice."""
+        state = self.state()
         try:
-            check_topic_ids(self.state(), change.topic_ids, self.name)
+            if not change.overwrite:
+                check_topic_ids(state, change.topic_ids, self.name)
+            self._check_new_offsets(state, change)
+            if files and not change.overwrite:
+                self._check_merged(state, change)
+            self._check_holes(state, change)
         except TableError:
             self.discard(files, plan)
             raise
 
-    def _check_new_offsets(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan) -> None:
-        """Raise TableError, and delete the files, if another writer has committed some of the offsets meanwhile."""
+    def _check_new_offsets(self, state: TableState, change: Change) -> None:
+        """Raise TableError if another writer has committed some of the offsets meanwhile."""
         if change.known is None:
             return
-        spans = self.state().spans
         for (topic, partition), ranges in change.spans.items():
             key = (topic, partition)
-            late = intersection(subtract(spans.get(key, ()), change.known.get(key, ())), ranges)
+            late = intersection(subtract(state.spans.get(key, ()), change.known.get(key, ())), ranges)
             if late:
-                self.discard(files, plan)
                 raise TableError(
                     f"another writer has appended {topic}-{partition} from offset {late[0][0]} to {late[-1][1]}; run "
                     "again to continue from there",
                     self.name,
                 )
 
-    def _check_merged(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan) -> None:
-        """Raise TableError, and delete the files, if the rows would replace later rows of a key, or be second ones."""
-        if change.overwrite or not files:
-            return
-        state = self.state()
-        try:
-            check_merge_key(state, change.merge_key, self.name)
-            for key, ranges in change.merged.items():
-                end = state.spans[key][-1][1] if key in state.spans else 0
-                if ranges[0][0] < end:
-                    raise TableError(
-                        f"the rows of {key[0]}-{key[1]} begin at offset {ranges[0][0]}, before the table's offset {end}"
-                        ", and would replace later rows by key; start the query at the table's offsets, as 'kwire lake "
-                        "offsets --format spark' prints them, or write the table again into a new one",
-                        self.name,
-                    )
-        except TableError:
-            self.discard(files, plan)
-            raise
+    def _check_merged(self, state: TableState, change: Change) -> None:
+        """Raise TableError if the rows would replace later rows of a key, or be second ones."""
+        check_merge_key(state, change.merge_key, self.name)
+        for key, ranges in change.merged.items():
+            end = state.spans[key][-1][1] if key in state.spans else 0
+            if ranges[0][0] < end:
+                raise TableError(
+                    f"the rows of {key[0]}-{key[1]} begin at offset {ranges[0][0]}, before the table's offset {end}"
+                    ", and would replace later rows by key; start the query at the table's offsets, as 'kwire lake "
+                    "offsets --format spark' prints them, or write the table again into a new one",
+                    self.name,
+                )
+
+    def _check_holes(self, state: TableState, change: Change) -> None:
+        """Raise TableError if a partition would have more holes than before, and more than the table keeps."""
+        before, after = state.holes, state.after(change).holes
+        for key in change.spans:
+            count = len(after.get(key, ()))
+            if count > max(MAX_HOLES, len(before.get(key, ()))):
+                remedy = (
+                    WRITE_AGAIN if state.merge_key else "append them with 'kwire lake append --fill', and run again"
+                )
+                raise TableError(
+                    f"{key[0]}-{key[1]}: the table would have {count} holes, of offsets that it lacks, and keeps up to "
+                    f"{MAX_HOLES}; {remedy}",
+                    self.name,
+                )
 
     def _latest(self, files: Sequence[WrittenFile], plan: FilePlan, key: Sequence[str]) -> tuple[pa.Table, pa.Table]:
         """Return what to merge. Raises TableError, and deletes the files, for rows that cannot be merged."""

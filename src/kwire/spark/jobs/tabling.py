@@ -191,9 +191,9 @@ def table(
     an Iceberg table NAMESPACE.NAME, or the path or URL of a Delta table, which has a slash; created if it is missing.
     catalog: properties of an Iceberg catalog. table_storage: options of a Delta table's object store. topics: names and
     patterns (*, ?), all by default. merge_key: columns to replace rows by, as for a compacted topic. partition_by: of a
-    new table. fill: also append what holes of the table lack. registry: a schema registry, its URL or a folder. Values
-    are then decoded, with the options subject, schema, mode, message and names of kwire.schemas.decode_arrow; by
-    default those of one topic, as its latest schema.
+    new table. fill: also append what the table lacks in holes and before its first offset. registry: a schema registry,
+    its URL or a folder. Values are then decoded, with the options subject, schema, mode, message and names of
+    kwire.schemas.decode_arrow; by default those of one topic, as its latest schema.
     settings: of the client of a cluster, by Kafka's names. storage: of the logs' file system.
     The same call appends what is new since, and continues a job that was killed.
     Raises OptionError, LogError, TableError, RegistryError, BrokerError, ConnectionFailed; JobFailed when all other
