@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.fuzz import record_writing
+from tests.records.both_paths import without_compiled_code
 from tests.records.test_builder import plain
 from tests.waiting import HANG_S
 
@@ -31,6 +33,19 @@ from kwire.records import column_encoder as encoder
 
 NOW = 1_700_000_000_000
 HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
+
+
+@pytest.fixture(params=["compiled", "plain"])
+def path(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Write with and without compiled code."""
+    if request.param == "compiled":
+        yield
+    else:
+        with without_compiled_code():
+            yield
+
+
+with_and_without_compiled_code = pytest.mark.usefixtures("path")
 
 
 def table(**columns: Any) -> pa.RecordBatch:
@@ -65,6 +80,7 @@ def test_kernels_stay_inside_their_buffers() -> None:
     assert (done.returncode, done.stdout.strip()) == (0, "150"), done.stderr[-3000:]
 
 
+@with_and_without_compiled_code
 @pytest.mark.requirement("R-31", "R-33", "R-34", "R-35")
 def test_every_batch_attribute_is_written() -> None:
     rows = [plain(i, b"k", b"v%d" % i, NOW + i) for i in range(3)]
@@ -82,6 +98,7 @@ def test_every_batch_attribute_is_written() -> None:
     assert from_arrow(batch, **settings) == write_batch(rows, **settings)
 
 
+@with_and_without_compiled_code
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.requirement("R-13", "R-20", "R-21", "R-22", "R-24", "S31-01")
 def test_inner_offsets_of_compressed_messages_depend_on_the_magic(magic: int) -> None:
@@ -104,6 +121,7 @@ TIMES = {
 }
 
 
+@with_and_without_compiled_code
 @pytest.mark.parametrize(("column", "read"), TIMES.values(), ids=TIMES)
 @pytest.mark.parametrize("magic", [1, 2])
 def test_timestamps_of_any_unit_are_accepted(column: pa.Array, read: list[int], magic: int) -> None:
@@ -125,12 +143,14 @@ COLUMNS = {
 }
 
 
+@with_and_without_compiled_code
 @pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
 def test_values_of_any_binary_or_text_type_are_accepted(column: pa.Array) -> None:
     assert values(from_arrow(table(value=column))) == VALUES
     assert values(from_arrow(table(value=column), magic=0)) == VALUES
 
 
+@with_and_without_compiled_code
 def test_fixed_width_keys_and_empty_columns_are_accepted() -> None:
     batch = table(key=pa.array([b"abcd"], pa.binary(4)), value=pa.nulls(1), headers=pa.nulls(1))
     (row,) = next(read_batches(from_arrow(batch))).records()
@@ -145,6 +165,7 @@ def test_columns_round_trip_byte_for_byte() -> None:
     assert from_arrow(pa.Table.from_batches([read]), batch_size=2000) == data
 
 
+@with_and_without_compiled_code
 def test_offsets_of_a_column_keep_their_gaps() -> None:
     offsets = [3, 4, 9, 9 + 2**31, 2**62]
     batch = table(value=[b"v"] * 5, offset=pa.array(offsets))
@@ -158,6 +179,7 @@ def test_offsets_of_a_column_keep_their_gaps() -> None:
             assert writer.next_offset == 2**62 + 1
 
 
+@with_and_without_compiled_code
 def test_a_writer_resumes_at_its_position() -> None:
     writer = ColumnWriter(base_offset=5, producer_id=1, producer_epoch=0, base_sequence=2**31 - 2)
     data = b"".join(bytes(piece) for _ in range(3) for piece in writer.write(table(value=[b"a", b"b"])))
@@ -167,6 +189,7 @@ def test_a_writer_resumes_at_its_position() -> None:
     assert list(writer.write(table(value=[]))) == []
 
 
+@with_and_without_compiled_code
 @pytest.mark.parametrize("codec", list(Compression))
 def test_rows_of_any_size_fit(codec: Compression) -> None:
     sizes = (0, 3 << 20, 10, 600_000, 70_000, 1)
@@ -199,6 +222,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@with_and_without_compiled_code
 @pytest.mark.parametrize(("columns", "what"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.requirement("R-13", "R-33")
 def test_unrepresentable_values_are_reported_with_their_row(columns: dict[str, pa.Array], what: str) -> None:
@@ -206,6 +230,7 @@ def test_unrepresentable_values_are_reported_with_their_row(columns: dict[str, p
         from_arrow(table(value=[b"a", b"b"], **columns))
 
 
+@with_and_without_compiled_code
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.requirement("R-12")
 def test_old_formats_have_no_headers(magic: int) -> None:
@@ -215,6 +240,7 @@ def test_old_formats_have_no_headers(magic: int) -> None:
     assert values(from_arrow(table(value=[b"a"], headers=headers.slice(0, 1)), magic=magic)) == [b"a"]
 
 
+@with_and_without_compiled_code
 @pytest.mark.parametrize("magic", [1, 2])
 def test_offsets_out_of_order_or_range_are_rejected(magic: int) -> None:
     for offsets, row in (([5, 5], 1), ([5, 4], 1), ([-1, 0], 0)):
@@ -249,6 +275,7 @@ def lying(ends: list[int], data: bytes) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(ends) - 1, [None, buffer, pa.py_buffer(data)])
 
 
+@with_and_without_compiled_code
 @pytest.mark.parametrize("middle", [4, -5, 2**31 - 1, -(2**31)])
 @pytest.mark.parametrize("magic", [1, 2])
 def test_invalid_arrow_offsets_are_detected(middle: int, magic: int) -> None:
@@ -269,6 +296,7 @@ def test_invalid_arrow_offsets_are_detected(middle: int, magic: int) -> None:
         from_arrow(table(value=[b"v", b"w"], headers=lists), magic=magic)
 
 
+@with_and_without_compiled_code
 def test_columns_beyond_int32_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder, "LARGEST_COLUMN_BYTES", 100)  # of the 2**31 - 1 that Arrow counts
     column = pa.array([b"%03d" % i * 10 for i in range(20)], pa.large_binary())
@@ -277,6 +305,7 @@ def test_columns_beyond_int32_are_split(monkeypatch: pytest.MonkeyPatch) -> None
         from_arrow(table(value=pa.array([b"x" * 120], pa.large_binary())))
 
 
+@with_and_without_compiled_code
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("is_split", [False, True])
 def test_rows_in_an_order_give_the_bytes_of_rows_taken_in_it(
@@ -308,6 +337,7 @@ def test_an_order_outside_of_the_rows_is_rejected(order: Any) -> None:
         list(ColumnWriter().write(table(value=pa.array([b"a", b"b", b"c"])), order))
 
 
+@with_and_without_compiled_code
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("codec", ["none", "lz4"])
 def test_batches_end_at_the_given_rows(magic: int, codec: str) -> None:

@@ -28,9 +28,6 @@ VARIABLE = "KWIRE_KERNEL"
 EXPORTS = {
     "locate_records": "kwire.records.kernels.locate",
     "locate_messages": "kwire.records.kernels.legacy_messages",
-    "encode_default_batches": "kwire.records.kernels.encode",
-    "encode_messages": "kwire.records.kernels.encode",
-    "write_headers": "kwire.records.kernels.encode",
     "hash_keys": "kwire.records.kernels.murmur2",
     "put_key": "kwire.log.cleaner.slots",
     "get_offset": "kwire.log.cleaner.slots",

@@ -56,6 +56,7 @@ C_FILES = (
     "legacy_columns.c",
     "section_scan.c",
     "message_columns.c",
+    "encoding.c",
     "messages.c",
     "messages_writing.c",
     "codec.c",

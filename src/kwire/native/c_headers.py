@@ -13,7 +13,7 @@ __all__ = ["headers"]
 def headers() -> dict[str, str]:
     """Return the text of each header by its name."""
     made = {"plan.h": plan_header, "locate.h": locate_header, "record_layout.h": record_layout_header}
-    made |= {"values.h": values_header, "checksum_tables.h": checksum_tables}
+    made |= {"values.h": values_header, "checksum_tables.h": checksum_tables, "encoder_layout.h": encoder_layout_header}
     return {name: "#pragma once\n#include <stdint.h>\n" + make() for name, make in made.items()}
 
 
@@ -75,6 +75,16 @@ def record_layout_header() -> str:
     columns = importlib.import_module("kwire.records.column_layout")
     structs = {"Batch": table.TABLE, "ColumnAddresses": columns.ADDRESSES, "ColumnState": columns.STATE}
     return enums(constants) + "".join(struct(name, fields) for name, fields in structs.items())
+
+
+def encoder_layout_header() -> str:
+    """Return encoder_layout.h for encoding.c."""
+    layout = importlib.import_module("kwire.records.encoder_layout")
+    constants = {f"COLUMN_{column.name}": int(column) for column in layout.Column}
+    constants |= {f"STOP_{stop.name}": int(stop) for stop in layout.Stop}
+    constants["COLUMN_COUNT"] = len(layout.Column)
+    rows = "".join(struct(row.__name__, row.__members__) for row in (layout.NewBatch, layout.State))
+    return enums(constants) + rows
 
 
 def values_header() -> str:

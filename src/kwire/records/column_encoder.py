@@ -12,13 +12,14 @@ import pyarrow.compute as pc
 
 from kwire import native
 from kwire.errors import EncodeError, OptionError
+from kwire.records import plain_encoder
 from kwire.records.attributes import NO_TIMESTAMP, Compression, TimestampType
 from kwire.records.batch_checksums import write_crcs
-from kwire.records.batch_header import DEFAULT_HEADER_BYTES, LARGEST_SIZE
+from kwire.records.batch_header import DEFAULT_HEADER_BYTES, LARGEST_RECORD, LARGEST_SIZE
 from kwire.records.builder import BatchBuilder
 from kwire.records.compressor import compress_into, largest_compressed
 from kwire.records.default_writer import MAX_INT32, MAX_INT64
-from kwire.records.kernels import encode as e
+from kwire.records.encoder_layout import Column, NewBatch, State, Stop
 from kwire.records.legacy_writer import append_message, legacy_attributes
 from kwire.wire.kernels.arrays import WIDE
 
@@ -32,11 +33,11 @@ TABLE_ROWS = 4096
 LARGEST_COLUMN_BYTES = MAX_INT32  # Arrow's plain binary counts in an int32
 UNITS = {"ms": 1, "us": 1000, "ns": 1_000_000}
 FAULTS = {
-    e.BAD_TIMESTAMP: "timestamp before 1970 that is not -1 ms",
-    e.BAD_OFFSET: "offset that is negative or does not come after the one before",
-    e.BAD_ARROW: "value whose place lies outside its Arrow buffer",
-    e.NULL_HEADER_KEY: "header whose key is null",
-    e.TOO_LARGE: f"record above {e.LARGEST_RECORD} bytes",
+    Stop.BAD_TIMESTAMP: "timestamp before 1970 that is not -1 ms",
+    Stop.BAD_OFFSET: "offset that is negative or does not come after the one before",
+    Stop.BAD_ARROW: "value whose place lies outside its Arrow buffer",
+    Stop.NULL_HEADER_KEY: "header whose key is null",
+    Stop.TOO_LARGE: f"record above {LARGEST_RECORD} bytes",
 }
 
 
@@ -52,8 +53,8 @@ class ColumnEncoder:
         self.append_time = like.log_append_time_ms if append_time else NO_TIMESTAMP
         self.room = self.make_room(max(ROOM_BYTES, batch_size + WIDE))
         self.packed: Room = np.empty(0, np.uint8)
-        self.table: Table = np.zeros((TABLE_ROWS, e.TABLE_COLUMNS), np.int64)
-        self.state: npt.NDArray[np.int64] = np.zeros(e.STATE_COUNT, np.int64)
+        self.table: Table = np.zeros((TABLE_ROWS, len(NewBatch)), np.int64)
+        self.state: npt.NDArray[np.int64] = np.zeros(len(State), np.int64)
 
     @staticmethod
     def make_room(n_bytes: int) -> Room:
@@ -82,20 +83,35 @@ class ColumnEncoder:
         for end in (*ends, rows):
             while row < end:
                 self.encode(columns, row, end, base)
-                used, batches, stop = (int(self.state[i]) for i in (e.USED, e.BATCHES, e.STOP))
-                row = int(self.state[e.ROW])
+                used, batches, stop = (int(self.state[i]) for i in (State.USED, State.BATCHES, State.STOP))
+                row = int(self.state[State.ROW])
                 if batches:
-                    self.next_offset = int(self.table[batches - 1, e.LAST_OFFSET]) + 1
+                    self.next_offset = int(self.table[batches - 1, NewBatch.LAST_OFFSET]) + 1
                     yield self.finish(batches, used)
-                if stop >= e.BAD_TIMESTAMP:
+                if stop >= Stop.BAD_TIMESTAMP:
                     raise self.fault(stop, row)
-                if stop == e.NO_ROOM and not batches:
-                    self.room = self.make_room(max(2 * len(self.room), int(self.state[e.NEEDED])))
+                if stop == Stop.NO_ROOM and not batches:
+                    self.room = self.make_room(max(2 * len(self.room), int(self.state[State.NEEDED])))
 
     def encode(self, columns: ColumnBuffers, row: int, rows: int, base_offset: int) -> None:
         """Encode rows from `row` on until the room is full."""
         address = self.room.ctypes.data
-        if self.like.magic == 2:
+        relative = self.like.magic == 1 and self.like.codec != Compression.NONE
+        if native.LEVEL is None:
+            encoded = plain_encoder.encode_batch(
+                columns.addresses,
+                row,
+                rows,
+                base_offset,
+                self.batch_size,
+                self.like.magic,
+                relative,
+                self.append_time,
+                self.table,
+                self.state,
+            )
+            self.room = np.frombuffer(encoded, np.uint8)
+        elif self.like.magic == 2:
             native.encode_default_batches(
                 columns.addresses,
                 row,
@@ -115,7 +131,7 @@ class ColumnEncoder:
                 base_offset,
                 self.batch_size,
                 self.like.magic,
-                self.like.magic == 1 and self.like.codec != Compression.NONE,
+                relative,
                 self.append_time,
                 address,
                 len(self.room),
@@ -125,9 +141,9 @@ class ColumnEncoder:
 
     def fault(self, stop: int, row: int) -> EncodeError:
         """Create the error for a row."""
-        if stop == e.HAS_HEADERS:
+        if stop == Stop.HAS_HEADERS:
             return EncodeError(f"row {row}: Magic v{self.like.magic} does not support record headers")
-        return EncodeError(f"row {row}: {FAULTS[stop]}")
+        return EncodeError(f"row {row}: {FAULTS[Stop(stop)]}")
 
     def finish(self, batches: int, used: int) -> memoryview:
         """Compress the batches in the room, and complete their headers."""
@@ -138,25 +154,24 @@ class ColumnEncoder:
             used, room = self.compress(batches), self.packed
         fields = self.like.fields
         assert fields is not None
-        self.sequence = int(
-            native.write_headers(
-                room.ctypes.data,
-                self.table,
-                batches,
-                fields.attributes,
-                fields.partition_leader_epoch,
-                fields.producer_id,
-                fields.producer_epoch,
-                self.sequence,
-                self.append_time,
-            )
+        write_headers = plain_encoder.write_headers if native.LEVEL is None else native.write_headers
+        self.sequence = write_headers(
+            room.ctypes.data,
+            self.table,
+            batches,
+            fields.attributes,
+            fields.partition_leader_epoch,
+            fields.producer_id,
+            fields.producer_epoch,
+            self.sequence,
+            self.append_time,
         )
         write_crcs(room, self.table[:batches])
         return room.data[:used]
 
     def compress(self, batches: int) -> int:
         """Compress the batches of the room into packed; returns the bytes used there."""
-        table = self.table[:batches, : e.SIZE + 1].tolist()
+        table = self.table[:batches, : NewBatch.SIZE + 1].tolist()
         need = sum(DEFAULT_HEADER_BYTES + largest_compressed(self.like.codec, size) for _, size in table)
         if len(self.packed) < need:
             self.packed = np.empty(need, np.uint8)
@@ -165,7 +180,7 @@ class ColumnEncoder:
             payload = source[position + DEFAULT_HEADER_BYTES : position + size]
             start = at + DEFAULT_HEADER_BYTES
             size = DEFAULT_HEADER_BYTES + compress_into(self.like.codec, payload, target[start:], level=self.like.level)
-            self.table[i, e.POSITION], self.table[i, e.SIZE] = at, size
+            self.table[i, NewBatch.POSITION], self.table[i, NewBatch.SIZE] = at, size
             at += size
         return at
 
@@ -195,14 +210,14 @@ class ColumnBuffers:
     """
 
     def __init__(self, batch: pa.RecordBatch, keep_offsets: bool) -> None:
-        self.addresses: npt.NDArray[np.int64] = np.zeros(e.COLUMN_COUNT, np.int64)
+        self.addresses: npt.NDArray[np.int64] = np.zeros(len(Column), np.int64)
         self.kept: list[Any] = []
         self.must_split = False
         if "value" not in batch.schema.names:
             raise OptionError("column 'value' is missing")
-        self.binary(batch.column("value"), "value", e.VALUE_ENDS)
+        self.binary(batch.column("value"), "value", Column.VALUE_ENDS)
         if "key" in batch.schema.names:
-            self.binary(batch.column("key"), "key", e.KEY_ENDS)
+            self.binary(batch.column("key"), "key", Column.KEY_ENDS)
         if "headers" in batch.schema.names:
             self.headers(batch.column("headers"))
         if "timestamp" in batch.schema.names:
@@ -257,7 +272,7 @@ class ColumnBuffers:
         n_bytes = pc.sum(pc.binary_length(array)).as_py() or 0
         if n_bytes > LARGEST_COLUMN_BYTES:
             if len(array) == 1:
-                raise EncodeError(f"row 0: {name} of {n_bytes} bytes exceeds the maximum of {e.LARGEST_RECORD}")
+                raise EncodeError(f"row 0: {name} of {n_bytes} bytes exceeds the maximum of {LARGEST_RECORD}")
             self.must_split = True
             return None
         return array.cast(pa.binary())
@@ -287,13 +302,13 @@ class ColumnBuffers:
         entries = array.values  # all of them, whatever the slice
         if entries.null_count:
             raise EncodeError("column 'headers' contains a null header")
-        self.addresses[e.HEADER_ENDS] = self.address(ends) + 4 * array.offset
-        self.bitmap(array, e.HEADER_BITMAP)
-        self.addresses[e.HEADER_COUNT] = len(entries)
-        self.binary(entries.field("key"), "headers.key", e.HEADER_KEY_ENDS)
-        self.binary(entries.field("value"), "headers.value", e.HEADER_VALUE_ENDS)
-        if not self.addresses[e.HEADER_KEY_ENDS] and not self.must_split:
-            self.addresses[e.HEADER_ENDS] = 0  # no header in any row
+        self.addresses[Column.HEADER_ENDS] = self.address(ends) + 4 * array.offset
+        self.bitmap(array, Column.HEADER_BITMAP)
+        self.addresses[Column.HEADER_COUNT] = len(entries)
+        self.binary(entries.field("key"), "headers.key", Column.HEADER_KEY_ENDS)
+        self.binary(entries.field("value"), "headers.value", Column.HEADER_VALUE_ENDS)
+        if not self.addresses[Column.HEADER_KEY_ENDS] and not self.must_split:
+            self.addresses[Column.HEADER_ENDS] = 0  # no header in any row
 
     def order(self, order: Table, rows: int) -> None:
         """Use the rows with these numbers, in this order. rows: number of rows of the columns."""
@@ -302,7 +317,7 @@ class ColumnBuffers:
         if order.dtype != np.int64 or not order.flags.c_contiguous or order.min() < 0 or order.max() >= rows:
             raise OptionError(f"order: expected an array of int64 from 0 to {rows - 1}")
         self.kept.append(order)
-        self.addresses[e.ORDER] = order.ctypes.data
+        self.addresses[Column.ORDER] = order.ctypes.data
 
     def timestamps(self, array: pa.Array) -> None:
         """A column of timestamps of any unit, or of int64 milliseconds."""
@@ -322,9 +337,9 @@ class ColumnBuffers:
             raise EncodeError(f"timestamp: {error}") from None
         if not len(array):
             return
-        self.addresses[e.TIMESTAMPS] = self.address(array.buffers()[1]) + 8 * array.offset
-        self.addresses[e.TIMESTAMP_UNIT] = unit
-        self.bitmap(array, e.TIMESTAMP_BITMAP)
+        self.addresses[Column.TIMESTAMPS] = self.address(array.buffers()[1]) + 8 * array.offset
+        self.addresses[Column.TIMESTAMP_UNIT] = unit
+        self.bitmap(array, Column.TIMESTAMP_BITMAP)
 
     def offsets(self, batch: pa.RecordBatch) -> None:
         """Read the column of offsets, which has no nulls."""
@@ -334,4 +349,4 @@ class ColumnBuffers:
         if array.null_count:
             raise EncodeError("column 'offset' contains a null")
         if len(array):
-            self.addresses[e.OFFSETS] = self.address(array.buffers()[1]) + 8 * array.offset
+            self.addresses[Column.OFFSETS] = self.address(array.buffers()[1]) + 8 * array.offset

@@ -7,7 +7,7 @@
 
 The object path (kwire.records.builder) gives the same bytes for the same rows.
 
-numba and pyarrow are imported when a writer is made, not with this module.
+pyarrow is imported when a writer is made, not with this module.
 """
 
 from __future__ import annotations

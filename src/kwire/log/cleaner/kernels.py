@@ -13,7 +13,7 @@
     weights     int64[batches, WEIGHT_COLUMNS]     KEPT, TOMBSTONES, DROPPED_TOMBSTONES, KEYLESS (dropped), IS_CANONICAL
     verdicts    int64[batches]                     DROP, COPY, REBUILD or LOOK
     outcome     int64[OUTCOME_COUNT]               FAULT_NUMBER, FAULT_INDEX (record), TOUCHED
-    places      int64[batches, TABLE_COLUMNS]      POSITION, SIZE of rebuilt batches, as in `records.kernels.encode`
+    places      int64[batches, len(NewBatch)]      POSITION, SIZE of rebuilt batches
 
 Two readers parse the records: one for magic 2, one for messages of magic 0 and 1.
 """
@@ -47,8 +47,8 @@ from kwire.records.batch_header import (
     SIZE_POSITION,
     SMALLEST_SIZE,
 )
+from kwire.records.encoder_layout import NewBatch
 from kwire.records.faults import Fault
-from kwire.records.kernels import encode as e
 from kwire.records.kernels.legacy_messages import legacy_key_position, read_field
 from kwire.records.kernels.section_scan import scan_headers
 from kwire.wire.kernels.arrays import (
@@ -112,6 +112,7 @@ DROPPED, STAYS, ASK_MAP, IS_TOMBSTONE, IS_ODD = 0, 1, 2, 4, 8  # states of a rec
 WEIGHT_COLUMNS = 5
 DROP, COPY, REBUILD, LOOK = range(4)  # verdicts; LOOK: REBUILD by the caller
 
+NEW_POSITION, NEW_SIZE = int(NewBatch.POSITION), int(NewBatch.SIZE)
 KNOWN_FLAGS = CODEC_MASK | LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG | DELETE_HORIZON_FLAG
 
 LONGEST_NUMBERS = 16  # maximum growth of a record in bytes: a longer length (5) and timestamp delta (10)
@@ -432,7 +433,7 @@ def write_batches(
             if batch[t.ATTRIBUTES] & LOG_APPEND_TIME_FLAG == 0:
                 store_big_int64(out + MAX_TIMESTAMP_POSITION, largest)
             store_big_int32(out + COUNT_POSITION, weights[i, KEPT])
-            places[count, e.POSITION], places[count, e.SIZE] = out - room, size
+            places[count, NEW_POSITION], places[count, NEW_SIZE] = out - room, size
             count += 1
             out += size
         i += 1

@@ -34,7 +34,7 @@ from kwire.records.attributes import (
 from kwire.records.batch_checksums import write_crcs
 from kwire.records.batch_header import DEFAULT_HEADER, write_crc
 from kwire.records.compressor import compress_into, largest_compressed
-from kwire.records.kernels import encode as e
+from kwire.records.encoder_layout import NewBatch
 from kwire.wire.kernels.arrays import WIDE
 
 __all__ = ["RecordFilter"]
@@ -144,7 +144,7 @@ class RecordFilter:
         verdicts = np.where(kept == 0, k.DROP, np.where(is_copy, k.COPY, anew))
         self._count(int(counts.sum()), weights.sum(axis=0))
         starts = np.concatenate(([0], np.cumsum(counts)))
-        places: Table = np.empty((len(rows), e.TABLE_COLUMNS), np.int64)
+        places: Table = np.empty((len(rows), len(NewBatch)), np.int64)
         row = 0
         while True:
             stays = verdicts[row:] != k.DROP
