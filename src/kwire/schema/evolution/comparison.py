@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kwire.schema.evolution.field_changes import FREEZE, FieldChanges
+from kwire.schema.evolution.field_matching import FieldMatcher, FieldPair, longest_increasing
 from kwire.schema.evolution.findings import Finding, Violation
-from kwire.schema.evolution.pairing import Pair, Pairing, in_order
 from kwire.schema.evolution.released import Released, struct_paths
 from kwire.schema.evolution.report import Report, versions_are
 from kwire.schema.evolution.tags import TagUse, UsedTags
@@ -62,8 +62,8 @@ class _Comparison:
         self.renumbered = old.kind == "data" and new.kind == "coordinator-key"
         self.released = Released(NONE if self.renumbered else offered.intersect(new.valid), old, new)
         self.report = Report(self.released)
-        self.pairing = Pairing(old, new, self.released)
-        self.fields = FieldChanges(old, new, self.report, self.pairing.forms)
+        self.matcher = FieldMatcher(old, new, self.released)
+        self.fields = FieldChanges(old, new, self.report, self.matcher.forms)
         self.done: set[tuple[Struct, Struct, int, int, Versions]] = set()
 
     # The message
@@ -154,36 +154,36 @@ class _Comparison:
             return
         self.done.add(key)
         outer, self.report.scope = self.report.scope, (old, new)
-        matched = self.pairing.match(old, new, here)
+        matched = self.matcher.match(old, new, here)
         inner: list[tuple[Struct, Struct, int, int, Versions, str]] = []
         self.tags(old, new, matched.pairs, matched.added, around, path)
         for a, b in matched.pairs:
             where = f"{path}.{b.name}"
             if not a.versions.intersect(around):  # in unstable versions at most, so it counts as new
-                self.fields.added(b, here, matched.same, where)
+                self.fields.added(b, here, matched.equal_blocks, where)
                 continue
             if a.name != b.name:
                 self.report.note("V-25", where, f"renamed from {a.name}; the bytes are the same")
-            both = self.fields.changed(a, b, here, filled, matched.same, where)
+            both = self.fields.changed(a, b, here, filled, matched.equal_blocks, where)
             if a.struct is not None and b.struct is not None and a.is_array == b.is_array:
                 by_default = filled if STRUCT_DEFAULTS in (a.default, b.default) else both
                 inner.append((a.struct, b.struct, both, by_default, around.intersect(a.versions), where))
         for field in matched.removed:
-            self.fields.removed(field, here, matched.same, f"{path}.{field.name}")
+            self.fields.removed(field, here, matched.equal_blocks, f"{path}.{field.name}")
         for field in matched.added:
-            self.fields.added(field, here, matched.same, f"{path}.{field.name}")
+            self.fields.added(field, here, matched.equal_blocks, f"{path}.{field.name}")
         for a, b in matched.moved:
             where = f"{path}.{b.name}"
             if a.name != b.name:
                 self.report.note("V-25", where, f"renamed from {a.name}; the bytes are the same")
-            sent = self.released.positional(a) & self.released.positional(b) & matched.same
+            sent = self.released.positional(a) & self.released.positional(b) & matched.equal_blocks
             self.fields.default(a, b, sent, filled, where)
-        self.order(matched.pairs, new, here & ~matched.same, path)
+        self.order(matched.pairs, new, here & ~matched.equal_blocks, path)
         for arguments in inner:
             self.struct(*arguments)
         self.report.scope = outer
 
-    def order(self, pairs: Sequence[Pair], new: Struct, here: int, path: str) -> None:
+    def order(self, pairs: Sequence[FieldPair], new: Struct, here: int, path: str) -> None:
         """V-48: the order of fields that are both positional in a released version."""
         places = {field.name: i for i, field in enumerate(new.fields)}
         beside: list[tuple[int, int, Field]] = []
@@ -191,7 +191,7 @@ class _Comparison:
             mask = self.released.positional(a) & self.released.positional(b) & here
             if mask:
                 beside.append((places[b.name], mask, b))
-        kept = set(in_order([place for place, _, _ in beside]))
+        kept = set(longest_increasing([place for place, _, _ in beside]))
         for i, (place, mask, field) in enumerate(beside):
             if i in kept:
                 continue
@@ -206,7 +206,7 @@ class _Comparison:
     # Tags
 
     def tags(
-        self, old: Struct, new: Struct, pairs: Sequence[Pair], added: Sequence[Field], around: Versions, path: str
+        self, old: Struct, new: Struct, pairs: Sequence[FieldPair], added: Sequence[Field], around: Versions, path: str
     ) -> None:
         """V-43 and V-44: reused and changed tags."""
         owners = {f.tag: f for f in old.fields if f.tag is not None and f.tagged.intersect(around)}
