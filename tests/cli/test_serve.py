@@ -32,7 +32,7 @@ def serve(*arguments: str, **environment: str) -> tuple[subprocess.Popen[str], s
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "KWIRE_KERNELS": "off", **environment},
+        env={**os.environ, **environment},
         preexec_fn=partial(signal.signal, signal.SIGHUP, signal.SIG_DFL),  # ignored below nohup
     )
     assert process.stdout is not None
