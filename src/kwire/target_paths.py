@@ -1,12 +1,14 @@
-"""Paths of files whose names come from outside: from definitions, log directories, archives, brokers."""
+"""Files to write: paths whose names come from outside, such as definitions or brokers; files that appear whole."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from contextlib import suppress
 
-from kwire.errors import UnsafePath
+from kwire.errors import OptionError, UnsafePath
 
-__all__ = ["path_inside"]
+__all__ = ["path_inside", "write_whole"]
 
 
 def path_inside(folder: str | os.PathLike[str], name: str) -> str:
@@ -23,3 +25,30 @@ def path_inside(folder: str | os.PathLike[str], name: str) -> str:
     if os.path.commonpath([root, os.path.realpath(path)]) != root:
         raise UnsafePath(f"{name[:300]!r} is outside of this folder, through a symbolic link", os.fspath(folder))
     return path
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file that has its former bytes, or is missing, until it has all the new ones: pages, modules, messages.
+
+    It is written beside its place, with `.part` after its name, and renamed. Links are followed; a device or pipe is
+    written itself. Raises OptionError if it cannot be written, such as on a full disk.
+    """
+    target = os.path.realpath(path)
+    part = f"{target}.part"
+    try:
+        if os.path.exists(target) and not os.path.isfile(target):
+            with open(target, "wb") as stream:
+                stream.write(data)
+            return
+        try:
+            with open(part, "wb") as stream:
+                stream.write(data)
+            if os.path.exists(target):
+                shutil.copymode(target, part)
+            os.replace(part, target)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(part)
+            raise
+    except OSError as error:
+        raise OptionError(f"{os.fspath(path)}: cannot be written: {error.strerror or error}") from error

@@ -18,6 +18,7 @@ from kwire.cli.options import Dialect, DialectOption, FormatOption, MessageName,
 from kwire.cli.rows import Format, Row, write_rows
 from kwire.errors import EncodeError, OptionError, counted, render_path
 from kwire.pages.escaping import json_line, printable
+from kwire.target_paths import write_whole
 
 if TYPE_CHECKING:
     from kwire.plan import Annotation, Codec, Note
@@ -132,7 +133,7 @@ def encode(
         raise EncodeError(f"{file}: not JSON: {error}") from None
     data = cls.from_json(obj, version=version, lenient=lenient).encode(version=version)
     if into is not None:
-        into.write_bytes(data)
+        write_whole(into, data)
     elif hexadecimal or terminal.is_terminal():
         print(data.hex())
     else:

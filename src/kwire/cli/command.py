@@ -4,7 +4,7 @@ Exit codes:
 
     0    success
     1    the command found something: damage, errors in the data, differences
-    2    wrong usage: an unknown option, a missing path
+    2    wrong usage: an unknown option, a missing path; output that cannot be written, such as on a full disk
     129  the terminal was closed (128 + SIGHUP)
     130  interrupted (128 + SIGINT); ended by SIGINT itself while it loads, which shells show as 130
     141  the reader of a pipe has closed it (128 + SIGPIPE)
@@ -29,8 +29,20 @@ from typer.core import TyperCommand, TyperGroup
 from kwire.cli import terminal
 from kwire.errors import DirectoryInUse, KwireError, OptionError
 from kwire.pages.escaping import printable
+from kwire.storage.driver_errors import is_unusable
 
-__all__ = ["FINE", "FOUND", "USAGE", "Group", "add_command", "add_group", "if_interrupted", "new_group", "unfinished"]
+__all__ = [
+    "FINE",
+    "FOUND",
+    "USAGE",
+    "Group",
+    "add_command",
+    "add_group",
+    "if_interrupted",
+    "new_group",
+    "output_failed",
+    "unfinished",
+]
 
 FINE, FOUND, USAGE = 0, 1, 2
 BROKEN_PIPE = 128 + signal.SIGPIPE
@@ -135,8 +147,8 @@ def add_command(
                 sys.stdout.flush()
         except KwireError as error:
             code = _report_error(error)
-        except BrokenPipeError:
-            code = _pipe_closed()
+        except OSError as error:
+            code = output_failed(error)
         except KeyboardInterrupt as interrupt:
             number = interrupt.number if isinstance(interrupt, Signalled) else signal.SIGINT
             terminal.warn(printable(": ".join((SIGNALS[number], *map(str, interrupt.args)))))
@@ -185,13 +197,21 @@ def if_interrupted(state: str) -> Iterator[None]:
 def _report_error(error: KwireError) -> int:
     try:
         terminal.warn(printable(str(error)))
-    except BrokenPipeError:
-        return _pipe_closed()
-    is_refused = isinstance(error.__cause__, PermissionError)
-    return USAGE if is_refused or isinstance(error, (OptionError, DirectoryInUse)) else FOUND
+    except OSError as failed:
+        return output_failed(failed)
+    return USAGE if isinstance(error, (OptionError, DirectoryInUse)) or is_unusable(error) else FOUND
 
 
-def _pipe_closed() -> int:
-    """Print nothing more: the reader (`head`, a pager) is gone, and Python must not flush into the pipe at exit."""
+def output_failed(error: OSError) -> int:
+    """Return the exit code for an error of standard output; raise any other error.
+
+    Nothing more is printed: the reader (`head`, a pager) is gone, or the disk is full, and Python must not flush what
+    is left at exit.
+    """
+    if error.filename is not None or not (isinstance(error, BrokenPipeError) or is_unusable(error)):
+        raise error
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return BROKEN_PIPE
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    terminal.warn(f"standard output: cannot be written: {error.strerror}")
+    return USAGE

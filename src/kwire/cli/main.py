@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 import kwire
-from kwire.cli.command import new_group
+from kwire.cli.command import new_group, output_failed
 
 __all__ = ["COMMANDS", "build", "run"]
 
@@ -60,7 +60,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line (sys.argv by default) and return its exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        build(words[0] if words else None)(words, prog_name="kwire")
-    except SystemExit as leave:
-        return leave.code if isinstance(leave.code, int) else 0
-    return 0
+        try:
+            build(words[0] if words else None)(words, prog_name="kwire")
+            code = 0
+        except SystemExit as leave:
+            code = leave.code if isinstance(leave.code, int) else 0
+        sys.stdout.flush()
+    except OSError as error:  # of the output of --version and --help
+        return output_failed(error)
+    return code

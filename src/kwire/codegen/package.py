@@ -12,7 +12,7 @@ from kwire.schema.catalogue import Merged
 from kwire.schema.language import StrPath
 from kwire.schema.model import Message
 from kwire.schema.rendering import render
-from kwire.target_paths import path_inside
+from kwire.target_paths import path_inside, write_whole
 
 INIT_HEAD = '''"""{title}
 
@@ -102,7 +102,7 @@ def write_files(files: Mapping[str, str], into: StrPath) -> list[Path]:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists() or path.read_bytes() != text.encode():
-                path.write_bytes(text.encode())
+                write_whole(path, text.encode())
         except OSError as error:
             raise OptionError(f"{path}: cannot be written: {error.strerror or error}") from error
         paths.append(path)

@@ -28,7 +28,7 @@ from kwire.schema.language import StrPath, check, read_text
 from kwire.schema.merging import Conflict, merge
 from kwire.schema.model import Message
 from kwire.schema.rendering import render
-from kwire.target_paths import path_inside
+from kwire.target_paths import path_inside, write_whole
 
 MAX_DEFINITION_BYTES = 8 << 20
 """Size of an entry of a jar that is still read; real definitions have up to 30 KB."""
@@ -67,7 +67,7 @@ def import_definitions(jar_or_dir: StrPath, into: StrPath) -> list[Path]:
         path = Path(path_inside(into, f"{name}.json"))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(render(message), encoding="utf-8")
+            write_whole(path, render(message).encode())
         except OSError as error:
             raise OptionError(f"{path}: cannot be written: {error.strerror or error}") from error
         written.append(path)
@@ -88,7 +88,7 @@ def keep_differences(folder: StrPath, base: StrPath) -> list[Path]:
         if own[name].read_bytes() == known[name].read_bytes():
             own[name].unlink()
     missing = [f"- {name}\n" for name in sorted(known.keys() - own.keys())]
-    (release / BASE).write_text("".join([f"{other.name}\n", *missing]), encoding="utf-8")
+    write_whole(release / BASE, "".join([f"{other.name}\n", *missing]).encode())
     return sorted(path for path in own.values() if path.exists())
 
 

@@ -6,12 +6,13 @@ that no client library has to be imported.
 
 from __future__ import annotations
 
+import errno
 import inspect
 import re
 
 from kwire.errors import did_you_mean
 
-__all__ = ["cause", "explain"]
+__all__ = ["cause", "explain", "is_unusable"]
 
 CREDENTIALS = frozenset(
     {
@@ -36,6 +37,8 @@ CONNECTION = frozenset(
         "gaierror",
     }
 )
+UNUSABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM})
+OF_RUST = re.compile(r"\(os error (\d{1,3})\)")  # how Rust's libraries show the number
 UNKNOWN_ARGUMENT = re.compile(r"unexpected keyword argument '(\w+)'")
 
 
@@ -44,6 +47,18 @@ def cause(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def is_unusable(error: BaseException | None) -> bool:
+    """Return whether an error, or one behind it, is a full disk, a quota, or a file that this user may not use."""
+    while error is not None:
+        number = error.errno if isinstance(error, OSError) else None
+        if number is None and (said := OF_RUST.search(str(error))):
+            number = int(said[1])
+        if number in UNUSABLE or isinstance(error, PermissionError):
+            return True
+        error = error.__cause__
+    return False
 
 
 def explain(error: Exception, driver: type | None = None) -> str:

@@ -21,6 +21,7 @@ import resource
 import shutil
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 
 from kwire.errors import LogError
 from kwire.storage.driver_errors import cause
@@ -304,12 +305,17 @@ class FileSystem:
         sync: make it durable. Without it, a crash of the machine may leave a new file missing or empty.
         """
         temporary = f"{path}.tmp"
-        with self.open(temporary, create=True) as file:
-            file.truncate(0)
-            file.append(data)
-            if sync:
-                file.sync()
-        self.rename(temporary, path)
+        try:
+            with self.open(temporary, create=True) as file:
+                file.truncate(0)
+                file.append(data)
+                if sync:
+                    file.sync()
+            self.rename(temporary, path)
+        except LogError:
+            with suppress(LogError):
+                self.remove(temporary)
+            raise
         if sync:
             self.sync_directory(os.path.dirname(path))
 

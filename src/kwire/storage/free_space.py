@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 from kwire.errors import LogError
@@ -21,7 +22,8 @@ def need_space(files: FileSystem, path: str, size_bytes: int) -> None:
     free = files.free_bytes(place)
     if free < size_bytes:
         what = f"not enough disk space: at least {_text(size_bytes)} required, {_text(free)} available"
-        raise LogError(f"{what}; free some space or write to another disk", place)
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        raise LogError(f"{what}; free some space or write to another disk", place) from full
 
 
 def _text(size_bytes: int) -> str:

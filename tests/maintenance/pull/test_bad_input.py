@@ -193,7 +193,7 @@ def test_a_full_disk_is_reported_and_a_later_run_continues(
     copy = small_disk / "copy"
     command = [sys.executable, "-m", "kwire.cli", "log", "pull", f"kafka://{broker.bootstrap_servers}", "-o", str(copy)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
     assert not Manifest.parse((copy / MANIFEST).read_bytes(), MANIFEST).complete

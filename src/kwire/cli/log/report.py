@@ -15,6 +15,7 @@ from kwire.cli.log.selection import Selection
 from kwire.cli.options import ClientConfigFile, ClientConfigs, LogPath, Partitions, Topics
 from kwire.errors import OptionError, counted, hide_secrets
 from kwire.pages.escaping import printable
+from kwire.target_paths import write_whole
 
 __all__ = ["check_page_path", "report", "write_page"]
 
@@ -61,7 +62,4 @@ def check_page_path(path: Path) -> None:
 
 def write_page(path: Path, page: str) -> None:
     """Write an HTML page. Raises OptionError when the file cannot be written."""
-    try:
-        path.write_text(page, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise OptionError(f"{path}: cannot be written: {error.strerror}") from error
+    write_whole(path, page.encode("utf-8", "replace"))

@@ -21,6 +21,7 @@ from kwire.cli.rows import Column, Format, write_rows
 from kwire.cli.schema.definitions import message_of
 from kwire.cli.schema.size import cost_of
 from kwire.errors import Malformed, OptionError, counted
+from kwire.target_paths import write_whole
 from kwire.wire.integer_encoding import FORMS
 
 __all__ = ["advise"]
@@ -87,10 +88,8 @@ def advise(
     if into is not None:
         from kwire.pages.encoding_report import render_encodings
 
-        into.write_text(
-            render_encodings(rows, title=f"{message.name} version {version}", count=len(found), size_bytes=total),
-            encoding="utf-8",
-        )
+        title = f"{message.name} version {version}"
+        write_whole(into, render_encodings(rows, title=title, count=len(found), size_bytes=total).encode())
     return FINE
 
 
