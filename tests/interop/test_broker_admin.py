@@ -19,6 +19,7 @@ from tests.broker.test_feature_updates import (
     update,
 )
 from tests.broker.test_loggers import check_loggers
+from tests.broker.test_offsets import check_deleted_records, check_offsets_before
 from tests.broker.wire import RawClient
 from tests.waiting import until
 from tools import kafka
@@ -98,3 +99,9 @@ def test_configs_are_documented_as_in_kafka(tmp_path: Path) -> None:
         common = of_kafka.keys() & of_ours.keys()
         assert len(common) > 0.9 * len(of_kafka)
         assert {name: of_ours[name] for name in common} == {name: of_kafka[name] for name in common}
+
+
+def test_offsets_are_listed_and_records_deleted_as_in_kafka(tmp_path: Path) -> None:
+    with kafka.KafkaBroker(tmp_path, version="3.9.1", heap="512m") as broker, RawClient(broker) as client:
+        check_offsets_before(client, broker.log_dir, segment_bytes="100")
+        check_deleted_records(client)

@@ -107,6 +107,7 @@ def test_common_batches_take_the_fast_path(codec: Compression) -> None:
     assert both(memoryview(bytearray(data))) is not None
     assert both(data, 2**63 - 3) is not None
     assert both(data, origin=AppendOrigin.COORDINATOR) is not None
+    assert both(data, max_message_bytes=len(data)) is not None
 
 
 def test_records_without_timestamps_take_the_fast_path() -> None:

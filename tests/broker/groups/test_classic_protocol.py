@@ -110,6 +110,20 @@ def test_group_max_size_limits_the_members_of_a_group() -> None:
     assert [responses.one.generation_id for responses in joins] == [2, 2]
 
 
+@pytest.mark.parametrize("version", [3, 9])
+def test_a_full_stable_group_refuses_new_members_and_stays_stable(version: int) -> None:
+    bench = Bench(group_max_size=2, group_initial_rebalance_delay_ms=10)
+    leader, follower = bench.stable("g", 2)
+    refused = bench.join("g", version=version).one
+    assert (refused.error_code, refused.member_id) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
+    assert bench.join("g", follower).one.generation_id == 1
+    assert bench.state("g") == "Stable"
+    assert bench.leave("g", follower) == [0]
+    bench.join("g", leader)
+    bench.clock.advance(60_000)
+    assert bench.join("g").one.error_code == ErrorCode.MEMBER_ID_REQUIRED  # one less has room
+
+
 def test_heartbeats_are_checked_against_member_and_generation() -> None:
     bench = Bench()
     [member] = bench.stable("g")

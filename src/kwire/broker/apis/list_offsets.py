@@ -49,7 +49,7 @@ def handle(node: Node, context: RequestContext, request: ListOffsetsRequest) -> 
             elif partition is None:
                 partitions.append(failure(requested.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
             else:
-                partitions.append(look_up(context, request, partition, requested))
+                partitions.append(look_up(node, context, request, partition, requested))
         topics.append(ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
     return ListOffsetsResponse(topics=topics)
 
@@ -60,6 +60,7 @@ def failure(index: int, code: ErrorCode) -> Response:
 
 
 def look_up(
+    node: Node,
     context: RequestContext,
     request: ListOffsetsRequest,
     partition: Partition,
@@ -68,7 +69,8 @@ def look_up(
     """Look up the offset of one partition."""
     try:
         if context.api_version == 0:
-            offsets = offsets_before(partition, requested.timestamp, requested.max_num_offsets)
+            now_ms = node.clock.now_ms()
+            offsets = offsets_before(partition, requested.timestamp, requested.max_num_offsets, now_ms=now_ms)
             return Response(partition_index=requested.partition_index, old_style_offsets=offsets)
         check_leader_epoch(partition, requested.current_leader_epoch)
         timestamp, offset, epoch = find(partition, context.api_version, request.isolation_level, requested.timestamp)
@@ -101,27 +103,23 @@ def find(partition: Partition, version: int, isolation_level: int, timestamp: in
     return found.timestamp, found.offset, NONE_FOUND if epoch is None else epoch
 
 
-def offsets_before(partition: Partition, timestamp: int, max_count: int) -> list[int]:
-    """Version 0: return base offsets of segments modified before a timestamp, newest first, and the log end."""
+def offsets_before(partition: Partition, timestamp: int, max_count: int, *, now_ms: int) -> list[int]:
+    """Version 0: return base offsets of segments modified up to a timestamp, newest first, and the log end.
+
+    The log end counts as modified now.
+    """
     log = partition.opened
     end = log.high_watermark
-    pairs: list[tuple[int, int | None]] = [
-        (max(segment.base_offset, log.log_start_offset), segment.log.modified_ms()) for segment in log.segments
-    ]
+    pairs = [(max(segment.base_offset, log.log_start_offset), segment.log.modified_ms()) for segment in log.segments]
     if log.segments[-1].size_bytes:
-        pairs.append((log.log_end_offset, None))
+        pairs.append((log.log_end_offset, now_ms))
     if timestamp == LATEST:
         start = len(pairs) - 1
     elif timestamp == EARLIEST:
         start = 0
     else:
         start = len(pairs) - 1
-        while start >= 0 and is_after(pairs[start][1], timestamp):
+        while start >= 0 and pairs[start][1] > timestamp:
             start -= 1
     offsets = [pairs[i][0] for i in range(start, max(-1, start - max_count), -1)]
     return sorted((min(offset, end) for offset in offsets), reverse=True)
-
-
-def is_after(modified_ms: int | None, timestamp: int) -> bool:
-    """Return whether a segment was modified after a timestamp; True for the log end (None)."""
-    return modified_ms is None or modified_ms > timestamp
