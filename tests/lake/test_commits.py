@@ -37,6 +37,7 @@ def test_a_replayed_batch_commits_nothing_and_leaves_no_file(tables: Tables) -> 
         spans={("orders", 0): ((0, 60),), ("orders", 1): ((0, 5),)},
         batches={"q": 1, "other": 0},
         writers={("orders", 0): "q", ("orders", 1): "other"},
+        merge_key=(),
     )
     assert table.find_orphans(0) == []
 
@@ -212,7 +213,7 @@ def test_offsets_survive_the_expiry_of_snapshots(iceberg: Tables) -> None:
     table.table.maintenance.expire_snapshots().by_id(ours).commit()
     table.refresh()
     assert table.state() == TableState(
-        spans={("orders", 0): ((0, 10),)}, batches={"q": 0}, writers={("orders", 0): "q"}
+        spans={("orders", 0): ((0, 10),)}, batches={"q": 0}, writers={("orders", 0): "q"}, merge_key=()
     )
     assert not write(table, kafka_rows(0, 10), mark=Mark(query="q", batch=0))
 
@@ -233,12 +234,12 @@ def test_offsets_survive_the_clean_up_of_deltas_log(delta: Tables) -> None:
     clean_log(table.uri)
     other = delta.open()
     other.refresh()
-    assert other.state() == TableState(spans={("orders", 0): ((5, 10),)}, batches={"q": 7})
+    assert other.state() == TableState(spans={("orders", 0): ((5, 10),)}, batches={"q": 7}, merge_key=())
     assert not write(other, kafka_rows(5, 10), mark=Mark(query="q", batch=7))
     assert write(other, kafka_rows(0, 2, partition=1), mark=Mark(query="q", batch=8))
     table.refresh()  # whose version is not in the log any more
     spans = {("orders", 0): ((5, 10),), ("orders", 1): ((0, 2),)}
-    assert table.state() == TableState(spans=spans, batches={"q": 8}, writers={("orders", 1): "q"})
+    assert table.state() == TableState(spans=spans, batches={"q": 8}, writers={("orders", 1): "q"}, merge_key=())
 
 
 def clean_log(uri: str) -> None:

@@ -205,6 +205,15 @@ def test_rows_are_compared_one_by_one() -> None:
     assert offsets("fail", kafka_rows(5, 8).to_batches())[0] == [5, 6, 7]
 
 
+@pytest.mark.parametrize("is_merged", [False, True])
+def test_the_error_names_only_settings_that_help(is_merged: bool) -> None:
+    """Rows before the table's end are not merged, whatever onKnownOffsets says."""
+    compared = KnownOffsets(known={KEY: ((0, 5),)}, mode="fail", table="t", is_merged=is_merged)
+    with pytest.raises(TableError, match="set option onKnownOffsets to skip these rows") as caught:
+        list(compared.new_rows(kafka_rows(0, 3).to_batches()))
+    assert ("append" in str(caught.value)) is not is_merged
+
+
 def test_the_command_shows_holes_and_fills_them(
     tables: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

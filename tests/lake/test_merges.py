@@ -192,7 +192,7 @@ def test_a_merge_that_conflicts_with_itself_keeps_its_files(iceberg: Tables) -> 
     assert sorted(iceberg.read().column("offset").to_pylist()) == [9, 10, 11]
 
 
-def merge_key(tables: Tables) -> tuple[str, ...]:
+def merge_key(tables: Tables) -> tuple[str, ...] | None:
     table = tables.open()
     table.refresh()
     return table.state().merge_key
@@ -217,8 +217,48 @@ def test_a_table_remembers_its_key_and_refuses_second_rows(tables: Tables) -> No
     if tables.format == "delta":
         clean_log(str(tables.folder / "orders"))
         assert merge_key(tables) == ()
+    with pytest.raises(
+        TableError, match=r"rows were appended to it without a key, .* which merging \(key\) would not rem"
+    ):
+        write(table, rows(("b", 5, 5)), key=KEY)
+    assert values(tables) == {"a": 3, "b": 4}
+    write(table, rows(), overwrite=True)
+    assert merge_key(tables) is None
     write(table, rows(("b", 5, 5)), key=KEY)
+    if tables.format == "delta":
+        clean_log(str(tables.folder / "orders"))
     assert merge_key(tables) == KEY
+
+
+@pytest.mark.parametrize("other", [("key",), ("topic",), ("key", "topic", "partition")])
+def test_a_table_is_merged_by_the_columns_that_it_remembers(
+    tables: Tables, tmp_path: Path, other: tuple[str, ...]
+) -> None:
+    """In any order: the same rows have the same key."""
+    table = tables.open()
+    write(table, rows(("a", 1, 0)), key=("key", "topic"))
+    with pytest.raises(
+        TableError, match=r"latest row by key \(key, topic\), and merging by \(.*\) would leave other rows"
+    ):
+        write(table, rows(("a", 2, 1)), key=other)
+    assert table.find_orphans(0) == []
+    log = LogDirectory(write_values(tmp_path / "logs", [b"value"] * 30))["avro", 0]
+    with pytest.raises(TableError, match="would leave other rows of a key; merge by the same columns"):
+        missing_offsets(table, log, "read_committed", merge_key=other)
+    write(table, rows(("a", 3, 2)), key=("topic", "key"))
+    assert values(tables) == {"a": 3}
+
+
+def test_a_commit_without_rows_does_not_decide_whether_a_table_is_merged(tables: Tables) -> None:
+    """Micro-batches of nothing but rows that the table has; logs of nothing but markers."""
+    table = tables.open()
+    write(table, rows(), spans={("t", 0): ((0, 2),)}, mark=Mark(query="q", batch=0), key=KEY)
+    assert merge_key(tables) is None
+    write(table, rows(("a", 1, 2)), mark=Mark(query="q", batch=1), key=KEY)
+    write(table, rows(), spans={("t", 0): ((3, 5),)}, mark=Mark(query="q", batch=2), key=KEY)
+    write(table, rows(), spans={("t", 0): ((5, 6),)})
+    assert merge_key(tables) == KEY
+    assert values(tables) == {"a": 1}
 
 
 @pytest.mark.parametrize("start", [9, 10, 11])

@@ -26,11 +26,15 @@ OnKnownOffsets = Literal["fail", "skip", "append"]
 
 @dataclass(slots=True, kw_only=True)
 class KnownOffsets:
-    """Compares the rows of a task with the offsets that a table has. skipped: from the first to the last offset."""
+    """Compares the rows of a task with the offsets that a table has.
+
+    is_merged: rows replace others by key. skipped: from the first to the last offset.
+    """
 
     known: Spans
     mode: OnKnownOffsets
     table: str
+    is_merged: bool = False
     skipped: Spans = field(default_factory=dict)
 
     def new_rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -58,11 +62,11 @@ class KnownOffsets:
         return batch
 
     def _error(self, key: TopicPartition, rows: Ranges) -> TableError:
+        write_again = "" if self.is_merged else ", or to append to write them again"  # merged, it would be an error too
         return TableError(
             f"the rows have offsets {text_of(rows)} of {key[0]}-{key[1]}, and the table has {text_of(self.known[key])} "
             "already, from another query or command; start the query with option startingOffsets as 'kwire lake "
-            "offsets --format spark' prints it, or set option onKnownOffsets to skip these rows, or to append to write "
-            "them again",
+            f"offsets --format spark' prints it, or set option onKnownOffsets to skip these rows{write_again}",
             self.table,
         )
 

@@ -65,7 +65,7 @@ class Change:
     remove all earlier rows. known: the table's offsets when its rows were compared with them; offsets of `spans` that
     the table has got since are an error. None: they are not compared. merged: offsets of rows that are merged by key,
     below the table's last ones an error: they would replace later rows. topic_ids: of topics of `spans`, where they are
-    known. merge_key: set by LakeTable.commit.
+    known. merge_key: as of TableState, None for a commit without rows; set by LakeTable.commit.
     """
 
     id: str
@@ -75,7 +75,7 @@ class Change:
     known: Spans | None = None
     merged: Spans = field(default_factory=dict)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
-    merge_key: tuple[str, ...] = ()
+    merge_key: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,16 +84,15 @@ class TableState:
 
     batches: the last one by query, the most recent query last. writers: the query that has committed a partition's last
     offset, NO_QUERY for others. rolled_back: queries whose later batches the table had and has no more, until they
-    commit again. merge_key:
-    columns that rows were merged by, () for a table of all rows. topic_ids: of the topics that the offsets are of, as
-    Kafka's tools print them, where a log had one.
+    commit again. merge_key: columns that rows were merged by, () if rows were appended, None before the first row of
+    kwire. topic_ids: of the topics that the offsets are of, as Kafka's tools print them, where a log had one.
     """
 
     spans: Spans = field(default_factory=dict)
     batches: Mapping[str, int] = field(default_factory=dict)
     writers: Mapping[TopicPartition, str] = field(default_factory=dict)
     rolled_back: frozenset[str] = frozenset()
-    merge_key: tuple[str, ...] = ()
+    merge_key: tuple[str, ...] | None = None
     topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -137,7 +136,7 @@ class TableState:
             writers=writers,
             rolled_back=self.rolled_back - {query},
             topic_ids={**({} if change.overwrite else self.topic_ids), **change.topic_ids},
-            merge_key=change.merge_key or (() if change.overwrite else self.merge_key),
+            merge_key=self.merge_key if change.merge_key is None and not change.overwrite else change.merge_key,
         )
 
     def without_later(self, later: Mapping[str, int]) -> TableState:
@@ -151,7 +150,7 @@ class TableState:
         for (topic, partition), query in sorted(self.writers.items()):
             writers.setdefault(query, {}).setdefault(topic, []).append(partition)
         state = {"offsets": json.loads(render_spans(self.spans)), "batches": dict(self.batches), "writers": writers}
-        if self.merge_key:
+        if self.merge_key is not None:
             state["mergeKey"] = self.merge_key
         if self.topic_ids:
             state["topicIds"] = dict(self.topic_ids)
@@ -172,14 +171,14 @@ class TableState:
                 for partition in partitions
             }
             spans = parse_spans(json.dumps(found["offsets"]), table)
-            merge_key = tuple(str(name) for name in found.get("mergeKey", ()))
+            merge_key = found.get("mergeKey")
             topic_ids = {str(topic): str(topic_id) for topic, topic_id in found.get("topicIds", {}).items()}
             return cls(
                 spans=spans,
                 batches=batches,
                 writers=writers,
                 rolled_back=frozenset(str(query) for query in found.get("rolledBack", ())),
-                merge_key=merge_key,
+                merge_key=None if merge_key is None else tuple(str(name) for name in merge_key),
                 topic_ids=topic_ids,
             )
         except (ValueError, KeyError, TypeError, AttributeError):

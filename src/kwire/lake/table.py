@@ -161,7 +161,7 @@ class LakeTable(ABC):
         Raises TableError. The files are then deleted if the catalog refused the commit or could not be asked before it.
         They stay after a failure such as a timeout: the commit may have succeeded, or still succeed.
         """
-        change = replace(change, merge_key=tuple(key))
+        change = replace(change, merge_key=tuple(key) if files else None)
         wait_s = FIRST_WAIT_S
         latest: tuple[pa.Table, pa.Table] | None = None
         for attempt in range(ATTEMPTS):
@@ -181,7 +181,7 @@ class LakeTable(ABC):
                 return False
             self._check(files, change, plan)
             try:
-                if key:
+                if key and files:
                     latest = latest or self._latest(files, plan, key)
                     self.merge(latest[0], key, latest[1], change, plan)
                 else:
@@ -200,7 +200,7 @@ class LakeTable(ABC):
                 break
         else:
             raise TableError(f"other writers have committed first {ATTEMPTS} times; try again", self.name)
-        if key:
+        if key:  # they were read and merged
             self.discard(files, plan)
         return True
 
@@ -250,7 +250,7 @@ class LakeTable(ABC):
 
     def _check_merged(self, state: TableState, change: Change) -> None:
         """Raise TableError if the rows would replace later rows of a key, or be second ones."""
-        check_merge_key(state, change.merge_key, self.name)
+        check_merge_key(state, change.merge_key or (), self.name)
         for key, ranges in change.merged.items():
             end = state.spans[key][-1][1] if key in state.spans else 0
             if ranges[0][0] < end:
@@ -342,13 +342,26 @@ def check_topic_ids(state: TableState, topic_ids: Mapping[str, str], table: str)
 
 
 def check_merge_key(state: TableState, key: Sequence[str], table: str) -> None:
-    """Raise TableError for rows without a key to merge by, of a table that has one row of each key."""
-    if state.merge_key and not key:
+    """Raise TableError for rows that are merged by another key than those of a table, or only one of them by a key."""
+    if state.merge_key is None or set(key) == set(state.merge_key):
+        return
+    if not state.merge_key:
         raise TableError(
-            f"it has the latest row by key ({', '.join(state.merge_key)}), and appended rows would be second ones; "
-            "merge them with jobs.table(merge_key=...) or option mergeKey of the sinks, or append to another table",
+            "rows were appended to it without a key, so it may have several rows of one, which merging "
+            f"({', '.join(key)}) would not remove; merge into another table",
             table,
         )
+    if key:
+        raise TableError(
+            f"it has the latest row by key ({', '.join(state.merge_key)}), and merging by ({', '.join(key)}) would "
+            "leave other rows of a key; merge by the same columns, or into another table",
+            table,
+        )
+    raise TableError(
+        f"it has the latest row by key ({', '.join(state.merge_key)}), and appended rows would be second ones; "
+        "merge them with jobs.table(merge_key=...) or option mergeKey of the sinks, or append to another table",
+        table,
+    )
 
 
 def check_key(key: Sequence[str], schema: pa.Schema) -> None:

@@ -3,7 +3,8 @@
     txn       appId: the query's id, version: its micro-batch                                       its Mark
               appId: kwire/TOPIC/PARTITION, version: the offset after the last one in the table
               appId: kwire/TOPIC/PARTITION/0, /1, ..., versions: the first offset, then end and start of each hole
-              appId: kwire/merge-key/["COLUMN", ...], version: 1 while the rows are merged by these columns
+              appId: kwire/merge-key/["COLUMN", ...], version: 1 while the rows are merged by these columns, [] for
+              rows that were appended
               appId: kwire/topic-id/TOPIC/ID, version: 1 while the offsets are those of this topic id
     commitInfo  kwire.commit-id, kwire.offsets, kwire.state
 
@@ -265,7 +266,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         merge_keys = {name for name in names if name.startswith(f"{MERGE_KEY}[")}
         of_topics = [match for name in names if (match := TOPIC_ID.fullmatch(name))]
         names -= merge_keys | {match[0] for match in of_topics}
-        merge_key = next((name for name in merge_keys if table.transaction_version(name)), f"{MERGE_KEY}[]")
+        merge_key = next((name for name in merge_keys if table.transaction_version(name)), None)
         keys = {name: _partition_of(name) for name in sorted(names)}
         ends = {key: table.transaction_version(_app_id(key)) for key in keys.values() if key is not None}
         found = {key: [*(_bounds(table, key) or [0]), end] for key, end in ends.items() if end}
@@ -273,7 +274,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         return TableState(
             spans={key: _ranges(bounds) for key, bounds in found.items()},
             batches={query: batch for query, batch in batches.items() if batch is not None and batch >= 0},
-            merge_key=tuple(json.loads(merge_key.removeprefix(MERGE_KEY))),
+            merge_key=None if merge_key is None else tuple(json.loads(merge_key.removeprefix(MERGE_KEY))),
             topic_ids={match[1]: match[2] for match in of_topics if table.transaction_version(match[0])},
         )
 
@@ -392,7 +393,9 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
                 marks += [Transaction(_app_id(key, number), bound) for number, bound in enumerate(bounds)]
         if recorded.merge_key != state.merge_key:
             merge_keys = ((recorded.merge_key, 0), (state.merge_key, 1))
-            marks += [Transaction(MERGE_KEY + json.dumps(key), version) for key, version in merge_keys if key]
+            marks += [
+                Transaction(MERGE_KEY + json.dumps(key), version) for key, version in merge_keys if key is not None
+            ]
         for topic, topic_id in recorded.topic_ids.items() ^ state.topic_ids.items():
             version = int(state.topic_ids.get(topic) == topic_id)
             marks.append(Transaction(f"kwire/topic-id/{topic}/{topic_id}", version))

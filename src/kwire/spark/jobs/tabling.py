@@ -314,7 +314,7 @@ class TableJob:
                 merged=spans if self.merge_key else {},
                 topic_ids={topic: topic_id for topic, topic_id in self.topic_ids.items() if topic in topics},
             )
-            self.lake.commit(files, change, plan, key=self.merge_key if files else ())
+            self.lake.commit(files, change, plan, key=self.merge_key)
         for key, partition in found.items():
             if key in spans:
                 partition.done = spans[key][-1][1]

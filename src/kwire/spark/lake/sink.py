@@ -68,7 +68,8 @@ class _Writing(SentToWorkers):
         if mark is not None and mark.is_done(self.state.batches.get(mark.query), self.plan.table):
             return TaskWritten(TaskFiles(), mark)
         known = {} if self.overwrite else self.state.foreign(query)
-        new = KnownOffsets(known=known, mode=self.options.on_known_offsets, table=self.plan.table)
+        is_merged = bool(self.options.merge_key)
+        new = KnownOffsets(known=known, mode=self.options.on_known_offsets, table=self.plan.table, is_merged=is_merged)
         files = write_files(new.new_rows(rows), self.plan, task=task_number())
         return TaskWritten(files, mark, new.skipped)
 
@@ -94,7 +95,7 @@ class _Writing(SentToWorkers):
                 *(self.plan.table, topic, partition, text_of(ranges)),
             )
         with self.options.open() as table:
-            is_new = table.commit(files, change, self.plan, key=self.options.merge_key if files else ())
+            is_new = table.commit(files, change, self.plan, key=self.options.merge_key)
         if is_new and not self.overwrite:
             self._warn_of_holes(change)
 
