@@ -24,8 +24,10 @@ from kwire.messages import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
+from kwire.protocol.error_codes import ErrorCode
 from kwire.records import ColumnWriter, read_batches
 from tests.broker.still import StillBroker
+from tests.rewriting_proxy import RewritingProxy
 
 SMALL = {"max.partition.fetch.bytes": 300, "default.api.timeout.ms": 5_000}
 """A few batches in each Fetch response, so that a read takes many of them."""
@@ -214,6 +216,35 @@ def test_records_that_retention_deletes_during_a_read_are_skipped_and_noted(brok
         "shrinks-0",
         f"retention deleted offsets {skipped[0]} to 699 before they were read",
     )
+
+
+@pytest.mark.parametrize("first", [499, 500, 501])
+def test_an_offset_after_the_end_is_not_taken_for_retention_when_the_log_begins_there_later(
+    broker: Broker, first: int
+) -> None:
+    """A new leader ended below the read's offset, then got other records, before it is asked for its range."""
+    topic = f"begins-{first}"
+    cluster, _ = opened(broker, topic)
+    with RewritingProxy(("127.0.0.1", broker.port)) as proxy:
+        logs = ClusterLogs(f"kafka://{proxy.address}", **SMALL)
+        pinned = logs[topic, 0].pin(500)
+
+        def refuse(response: Any) -> None:
+            proxy.rewrite.clear()
+            (data,) = response.responses[0].partitions
+            data.records, data.error_code = None, ErrorCode.OFFSET_OUT_OF_RANGE
+            delete_records(cluster.client, topic, first)
+
+        proxy.rewrite["FetchResponse"] = refuse
+        if first > 500:
+            assert sum(1 for _ in pinned.runs) > 1
+            assert [each.reason for each in logs.ignored] == [
+                "retention deleted offsets 500 to 500 before they were read"
+            ]
+            return
+        with pytest.raises(LogError, match=r"the log ends at offset 1000; .* it was truncated, or the topic was"):
+            list(pinned.runs)
+        assert logs.ignored == []
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["deleted", "created again"])

@@ -13,10 +13,11 @@ from kwire.client.fetch_requests import FETCH
 from kwire.client.follower import Follower
 from kwire.errors import LogError
 from kwire.identifiers import TopicPartition
-from kwire.messages import FetchRequest
+from kwire.messages import FetchRequest, ListOffsetsRequest
 from kwire.messages.base import Message
 from kwire.records import read_batches
 from tests.client.test_cluster_logs import create, delete_records, delete_topic, write
+from tests.rewriting_proxy import RewritingProxy
 from tests.waiting import until
 
 SETTINGS = {"default.api.timeout.ms": 20_000, "retry.backoff.ms": 10}
@@ -107,9 +108,36 @@ def test_a_position_beyond_the_log_is_an_error(client: Client) -> None:
     write(client, "ends", 1)
     with (
         following(client, {("ends", 0): 500}) as follower,
-        pytest.raises(LogError, match="ends-0: the log ends at offset 10, below offset 500"),
+        pytest.raises(LogError, match=r"ends-0: the log ended below offset 500, .* ends at offset 10 now"),
     ):
         list(follower.poll())
+
+
+@pytest.mark.parametrize("first", [19, 20, 21])
+def test_a_log_that_was_written_again_after_it_had_ended_is_not_taken_for_retention(first: int) -> None:
+    """The range of the log is asked for after the fetch: by then, it may begin where the position is."""
+    with (
+        Broker() as broker,
+        RewritingProxy(("127.0.0.1", broker.port)) as proxy,
+        Client(broker.bootstrap_servers, **SETTINGS) as writer,
+    ):
+        create(writer, "again")
+        write(writer, "again", 1)
+
+        def write_on(request: ListOffsetsRequest) -> None:
+            proxy.observe.clear()
+            write(writer, "again", 2)
+            delete_records(writer, "again", first)
+
+        proxy.observe["ListOffsetsRequest"] = write_on
+        with Client(proxy.address, **SETTINGS) as client, following(client, {("again", 0): 20}) as follower:
+            if first <= 20:
+                with pytest.raises(LogError, match=r"again-0: the log ended below offset 20, .* at offset 30 now"):
+                    list(follower.poll())
+                assert follower.lost == []
+            else:  # no one can tell
+                list(follower.poll())
+                assert follower.lost == [(("again", 0), 20, 21)]
 
 
 def test_a_partition_is_followed_up_to_its_end(client: Client) -> None:

@@ -100,8 +100,8 @@ class Follower:
             self._client.list_offsets({key: each})[key].offset for each in (EARLIEST_TIMESTAMP, LATEST_TIMESTAMP)
         )
         if first <= position.offset:
-            what = f"the log ends at offset {last}, below offset {position.offset}, up to which it was read"
-            what += ": it was truncated, or the topic was created again"
+            what = f"the log ended below offset {position.offset}, up to which it was read, and ends at offset {last}"
+            what += " now: it was truncated, or the topic was created again"
             raise LogError(what, f"{key[0]}-{key[1]}") from error
         self.lost.append((key, position.offset, first))
         self._fetcher.seek(key, Position(first))
