@@ -10,7 +10,7 @@ import pytest
 
 from kwire import native
 from kwire.errors import OptionError
-from kwire.records.partitioner import key_hashes, partitions_of_keys
+from kwire.records.partitioner import hash_plain, key_hashes, partitions_of_keys
 
 # org.apache.kafka.common.utils.UtilsTest.testMurmur2, as Java's signed ints
 CASES = [
@@ -42,9 +42,11 @@ def test_hashes_equal_javas_utils() -> None:
     assert hashes.view(np.int32).tolist() == [value for _, value in CASES]
 
 
-def test_every_length_hashes_as_in_the_algorithm() -> None:
+def test_every_length_hashes_as_in_the_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(7)
     keys = [rng.bytes(n % 41) for n in range(2000)]
+    assert key_hashes(pa.array(keys, pa.binary())).tolist() == [murmur2_by_hand(key) for key in keys]
+    monkeypatch.setattr(native, "LEVEL", None)
     assert key_hashes(pa.array(keys, pa.binary())).tolist() == [murmur2_by_hand(key) for key in keys]
 
 
@@ -76,4 +78,5 @@ def test_columns_that_cannot_be_keys_are_rejected() -> None:
 def test_the_kernel_stays_within_the_column() -> None:
     data, hashes = np.frombuffer(b"abcdef", np.uint8), np.zeros(2, np.uint32)
     for ends in ([0, 3, 7], [-1, 3, 6], [0, 3, 2], [2**31 - 1, 3, 6]):
-        assert native.hash_keys(np.array(ends, np.int32), data, hashes) < 2
+        for hash_keys in (native.hash_keys, hash_plain):
+            assert hash_keys(np.array(ends, np.int32), data, hashes) < 2

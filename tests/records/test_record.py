@@ -125,7 +125,7 @@ def test_a_buffer_that_another_thread_writes_to_is_read_within_its_bounds(tmp_pa
 
 
 def test_wrong_arguments_are_errors() -> None:
-    header = (0,) * 7
+    header = (0,) * 8
     assert native.read_records(factory(), b"", None, 0, 0, 0, *header) == ([], 0, 0, 0)
     with pytest.raises(TypeError, match="takes"):
         native.read_records(factory(), b"")  # type: ignore[call-arg]

@@ -26,9 +26,6 @@ __all__ = ["EXPORTS", "HAS_CRC32C", "LEVEL"]
 
 VARIABLE = "KWIRE_KERNEL"
 EXPORTS = {
-    "locate_records": "kwire.records.kernels.locate",
-    "locate_messages": "kwire.records.kernels.legacy_messages",
-    "hash_keys": "kwire.records.kernels.murmur2",
     "put_key": "kwire.log.cleaner.slots",
     "get_offset": "kwire.log.cleaner.slots",
     "move_slots": "kwire.log.cleaner.slots",

@@ -54,6 +54,7 @@ C_FILES = (
     "checksums.c",
     "default_columns.c",
     "legacy_columns.c",
+    "key_hashes.c",
     "section_scan.c",
     "message_columns.c",
     "encoding.c",
@@ -460,13 +461,11 @@ def compile_level(bitcode: list[bytes], target: Target, index: int) -> bytes:
 def exports_header(of_numba: list[Export], of_c: list[Export], target: Target, digest: str) -> str:
     """Return exports.h for module.c: the table of exports. Kernels in C are the same code at every level."""
     exports = [*of_numba, *of_c]
-    names = [export.name for export in exports]
     functions = {each.name: [f"kwire_{each.name}_{i}" for i in range(len(target.levels))] for each in of_numba}
     functions |= {each.name: [f"kwire_{each.name}"] * len(target.levels) for each in of_c}
     levels = range(len(target.levels))
     level_names = "".join(f'"{level.name}", ' for level in target.levels)
-    indices = {f"{name.upper()}": names.index(name) for name in ("locate_records", "locate_messages")}
-    lines = [f"enum {{ {name} = {value} }};" for name, value in (indices | {"EXPORT_COUNT": len(names)}).items()]
+    lines = [f"enum {{ EXPORT_COUNT = {len(exports)} }};"]
     lines += [f'#define SOURCES "{digest}"', f"static const char *const level_names[] = {{{level_names}0}};"]
     lines += [
         f"void {code}(const int64_t *, int64_t *);" for codes in functions.values() for code in dict.fromkeys(codes)

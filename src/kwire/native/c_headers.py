@@ -12,8 +12,8 @@ __all__ = ["headers"]
 
 def headers() -> dict[str, str]:
     """Return the text of each header by its name."""
-    made = {"plan.h": plan_header, "locate.h": locate_header, "record_layout.h": record_layout_header}
-    made |= {"values.h": values_header, "checksum_tables.h": checksum_tables, "encoder_layout.h": encoder_layout_header}
+    made = {"plan.h": plan_header, "record_layout.h": record_layout_header, "values.h": values_header}
+    made |= {"checksum_tables.h": checksum_tables, "encoder_layout.h": encoder_layout_header}
     return {name: "#pragma once\n#include <stdint.h>\n" + make() for name, make in made.items()}
 
 
@@ -54,18 +54,8 @@ def plan_header() -> str:
     return enums(constants) + struct("Level", rows.LEVEL)
 
 
-def locate_header() -> str:
-    """Return locate.h for records.c: limits, the columns of what kernels find of records, the state of a batch."""
-    locate = importlib.import_module("kwire.records.kernels.locate")
-    constants = {name: getattr(locate, name) for name in ("MOST_RECORDS", "HEADER_FIELDS")}
-    constants |= {f"ROW_{column}": getattr(locate, column) for column in locate.ROW}
-    states = importlib.import_module("kwire.records.builder").STATE
-    constants |= {f"STATE_{name}": index for index, name in enumerate(states)}
-    return enums(constants)
-
-
 def record_layout_header() -> str:
-    """Return record_layout.h for the kernels of records: faults, limits, positions of fields, rows of tables."""
+    """Return record_layout.h for the C code of records: faults, limits, positions of fields, rows of tables."""
     faults = importlib.import_module("kwire.records.faults")
     constants = {f"FAULT_{fault.name}": int(fault) for fault in faults.Fault}
     for module, names in RECORD_NAMES.items():
@@ -74,6 +64,7 @@ def record_layout_header() -> str:
     constants |= {f"SCAN_{name}": getattr(table, name) for name in ("WHOLE", "CUT", "UNBELIEVABLE", "FULL")}
     columns = importlib.import_module("kwire.records.column_layout")
     structs = {"Batch": table.TABLE, "ColumnAddresses": columns.ADDRESSES, "ColumnState": columns.STATE}
+    structs |= {"BuilderState": importlib.import_module("kwire.records.builder").STATE}
     return enums(constants) + "".join(struct(name, fields) for name, fields in structs.items())
 
 

@@ -16,7 +16,7 @@ def checksum_tables() -> str:
     crc32_table[k][b]: the CRC-32 of byte b followed by k zero bytes, without the inversion of the bits.
     ..._run_table[k][b]: for byte k of a CRC-32C that is b, its contribution to the sum after a run of zero bytes.
     """
-    slices = [products(0, power_of_x(8 * (k + 1), CRC32), CRC32) for k in range(8)]
+    slices = [products(0, power_of_x(8 * (k + 1), CRC32), CRC32) for k in range(16)]
     words = {"LONG_RUN_WORDS": LONG_RUN // 8, "SHORT_RUN_WORDS": SHORT_RUN // 8}
     tables = {"long_run_table": after_zeros(LONG_RUN), "short_run_table": after_zeros(SHORT_RUN)}
     return "".join(

@@ -77,14 +77,17 @@ WITH_INSTRUCTION static uint32_t crc32c_of(const uint8_t *bytes, int64_t size) {
     return (uint32_t)sum ^ 0xFFFFFFFF;
 }
 
+/* The sum of the eight bytes of a word, followed by as many zero bytes as the table begins with. */
+static inline uint64_t sum_word(const uint32_t table[8][256], uint64_t word) {
+    return table[7][word & 0xFF] ^ table[6][word >> 8 & 0xFF] ^ table[5][word >> 16 & 0xFF] ^ table[4][word >> 24 & 0xFF] ^
+           table[3][word >> 32 & 0xFF] ^ table[2][word >> 40 & 0xFF] ^ table[1][word >> 48 & 0xFF] ^ table[0][word >> 56];
+}
+
 uint32_t crc32_of(const uint8_t *bytes, int64_t size) {
     uint64_t sum = 0xFFFFFFFF;
-    for (; size >= 8; bytes += 8, size -= 8) {
-        const uint64_t word = word_at(bytes) ^ sum;
-        sum = crc32_table[7][word & 0xFF] ^ crc32_table[6][word >> 8 & 0xFF] ^ crc32_table[5][word >> 16 & 0xFF] ^
-              crc32_table[4][word >> 24 & 0xFF] ^ crc32_table[3][word >> 32 & 0xFF] ^ crc32_table[2][word >> 40 & 0xFF] ^
-              crc32_table[1][word >> 48 & 0xFF] ^ crc32_table[0][word >> 56];
-    }
+    for (; size >= 16; bytes += 16, size -= 16)
+        sum = sum_word(crc32_table + 8, word_at(bytes) ^ sum) ^ sum_word(crc32_table, word_at(bytes + 8));
+    for (; size >= 8; bytes += 8, size -= 8) sum = sum_word(crc32_table, word_at(bytes) ^ sum);
     for (; size > 0; bytes++, size--) sum = crc32_table[0][(sum ^ *bytes) & 0xFF] ^ sum >> 8;
     return (uint32_t)sum ^ 0xFFFFFFFF;
 }

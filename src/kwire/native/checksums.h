@@ -2,7 +2,7 @@
 #pragma once
 #include "message.h"
 
-/* CRC-32 (ISO 3309): eight table look-ups for eight bytes, on any processor. */
+/* CRC-32 (ISO 3309): a table look-up for each byte, sixteen side by side. */
 uint32_t crc32_of(const uint8_t *bytes, int64_t size);
 
 static inline int has_right_crc(const Message *message) {

@@ -19,8 +19,7 @@ typedef struct {
 } Export;
 
 /* static Export exports[]: the kernels. static const char *const level_names[]: ends with 0. SOURCES: a digest.
- * EXPORT_COUNT; LOCATE_RECORDS, LOCATE_MESSAGES: indices in exports. MOST_WORDS, MOST_ARRAYS and
- * MOST_RESULTS: of one kernel. */
+ * EXPORT_COUNT. MOST_WORDS, MOST_ARRAYS and MOST_RESULTS: of one kernel. */
 #include "exports.h"
 
 _Static_assert((int)MOST_WORDS <= (int)MAX_WORDS && (int)MOST_ARRAYS <= (int)MAX_ARRAYS, "a kernel has more parameters");
@@ -159,9 +158,6 @@ PyObject *pair(PyObject *first, PyObject *second) {
     return NULL;
 }
 
-Kernel locate_records_kernel(void) { return exports[LOCATE_RECORDS].levels[level]; }
-Kernel locate_messages_kernel(void) { return exports[LOCATE_MESSAGES].levels[level]; }
-
 /* The module */
 
 static PyObject *use_level(PyObject *self, PyObject *const *objects, Py_ssize_t count) {
@@ -180,7 +176,7 @@ static PyObject *level_in_use(PyObject *self, PyObject *const *objects, Py_ssize
 }
 
 #define READING_DOC \
-    "(factory, section, leader epoch, timestamp type, position, count, HEADER_FIELDS numbers ...) -> " \
+    "(factory, section, leader epoch, timestamp type, position, count, 8 numbers ...) -> " \
     "(records, records read, position after them, Fault or 0)"
 
 static PyMethodDef methods[] = {

@@ -160,8 +160,6 @@ void Py_DecRef(PyObject *);
 
 typedef void (*Kernel)(const int64_t *arguments, int64_t *results);
 
-Kernel locate_records_kernel(void);
-Kernel locate_messages_kernel(void);
 int read_integers(PyObject *const *objects, Py_ssize_t count, Py_ssize_t wanted, int64_t *numbers);
 PyObject *pair(PyObject *first, PyObject *second); /* takes both references; null if one is null */
 PyObject *none(void);

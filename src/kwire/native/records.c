@@ -1,14 +1,15 @@
-/* Records as objects. Reading: a kernel finds the fields of some records, and this code creates the objects. Writing:
- * this code encodes records of magic 2 at the end of a bytearray, and leaves those with unusual fields to Python.
+/* Records as objects. Reading: records of magic 2, and inner messages of magic 0 and 1. Writing: records of magic 2 are
+ * encoded at the end of a bytearray; those with unusual fields are left to Python.
  *
  * The class and the offsets of its fields in an object are those of a factory. The collector does not track records:
  * see kwire.records.record.
  */
 #include "native.h"
-#include "locate.h"
-#include "record_layout.h"
+#include "checksums.h"
+#include "record.h"
 
 enum { RECORD_FIELDS = 8, TIMESTAMP_TYPES = 3, KNOWN_KEYS = 8 };
+enum { MOST_RECORDS = 256, MOST_BYTES = 1 << 20 }; /* of one call; bytes: beyond the first record */
 enum { R_OFFSET, R_TIMESTAMP, R_TIMESTAMP_TYPE, R_KEY, R_VALUE, R_HEADERS, R_SEQUENCE, R_LEADER_EPOCH };
 
 typedef struct {
@@ -21,26 +22,39 @@ typedef struct {
 
 /* A header key that was decoded before; most records of a batch have the same ones. */
 typedef struct {
-    const char *at;
+    const uint8_t *at;
     int64_t size;
     PyObject *text;
 } KnownKey;
 
+/* What a caller says of the batch. is_checked: verify the checksums of messages. */
+typedef struct {
+    int64_t type, position, count; /* position: of the next record in the section; count: records from there on */
+    int64_t base_offset, base_timestamp, is_append_time, max_timestamp, base_sequence, is_checked;
+    int64_t lowest_offset, highest_offset; /* others are skipped */
+} BatchFields;
+
+enum { BATCH_FIELDS = sizeof(BatchFields) / sizeof(int64_t) };
+
+/* The next record of a section, or inner message. */
+typedef struct {
+    int64_t offset, timestamp, sequence;
+    Record record;
+} Row;
+
+typedef struct {
+    const Factory *factory;
+    const BatchFields *batch;
+    PyObject *leader_epoch;
+    Cursor section;
+    int64_t timestamp, sequence; /* of the record before */
+    PyObject *before;            /* it, or null */
+    KnownKey known[KNOWN_KEYS];
+} Reader;
+
 static PyObject *held(PyObject *object) {
     Py_IncRef(object);
     return object;
-}
-
-static PyObject *numbers_tuple(const int64_t *numbers, int count) {
-    PyObject *tuple = PyTuple_New(count);
-    for (int i = 0; tuple && i < count; i++) {
-        PyObject *item = PyLong_FromLongLong(numbers[i]);
-        if (!item || PyTuple_SetItem(tuple, i, item) < 0) {
-            Py_DecRef(tuple);
-            return NULL;
-        }
-    }
-    return tuple;
 }
 
 static void free_factory(Factory *factory) {
@@ -79,18 +93,7 @@ PyObject *record_factory(PyObject *module, PyObject *const *objects, Py_ssize_t 
     return capsule;
 }
 
-/* Read a number that the kernel has checked, and not past the end. */
-static int64_t read_number(const char **at, const char *end) {
-    uint32_t bits = 0;
-    for (int shift = 0; *at < end && shift < 35; shift += 7) {
-        uint8_t byte = (uint8_t)*(*at)++;
-        bits |= (uint32_t)(byte & 0x7F) << shift;
-        if (byte < 0x80) break;
-    }
-    return (int32_t)(bits >> 1 ^ -(bits & 1));
-}
-
-static int equal(const char *a, const char *b, int64_t size) {
+static int equal(const uint8_t *a, const uint8_t *b, int64_t size) {
     for (; size >= 8; a += 8, b += 8, size -= 8) {
         uint64_t x, y;
         memcpy(&x, a, 8);
@@ -102,12 +105,12 @@ static int equal(const char *a, const char *b, int64_t size) {
     return 1;
 }
 
-static PyObject *header_key(const Factory *factory, const char *at, int64_t size, KnownKey *known) {
+static PyObject *header_key(const Factory *factory, const uint8_t *at, int64_t size, KnownKey *known) {
     if (known->text && known->size == size && equal(known->at, at, size)) return held(known->text);
-    PyObject *text = PyUnicode_DecodeUTF8(at, size, NULL);
+    PyObject *text = PyUnicode_DecodeUTF8((const char *)at, size, NULL);
     if (!text) { /* not UTF-8: as Java decodes it */
         PyErr_Clear();
-        PyObject *raw = PyBytes_FromStringAndSize(at, size);
+        PyObject *raw = PyBytes_FromStringAndSize((const char *)at, size);
         text = raw ? PyObject_CallFunctionObjArgs(factory->decode_key, raw, NULL) : NULL;
         if (raw) Py_DecRef(raw);
     }
@@ -118,143 +121,202 @@ static PyObject *header_key(const Factory *factory, const char *at, int64_t size
     return text;
 }
 
-static PyObject *bytes_or_none(const char *at, int64_t size) {
-    return size < 0 ? none() : PyBytes_FromStringAndSize(at, size);
+static PyObject *bytes_or_none(const uint8_t *at, int64_t size) {
+    return size < 0 ? none() : PyBytes_FromStringAndSize((const char *)at, size);
 }
 
-/* The error when bytes are not those that the kernel has checked: another thread writes to the buffer. */
-static PyObject *changed(void) {
-    return PyErr_Format(PyExc_BufferError, "the buffer was changed while its records were read");
+static PyObject *header_pair(const Factory *factory, const Header *header, KnownKey *known) {
+    PyObject *key = header_key(factory, header->key, header->key_bytes, known);
+    PyObject *made = pair(key, key ? bytes_or_none(header->value, header->value_bytes) : NULL);
+    if (made) PyObject_GC_UnTrack(made); /* as the collector does with tuples like this one */
+    return made;
 }
 
-static PyObject *header(const Factory *factory, const char **at, const char *end, KnownKey *known) {
-    PyObject *pair = PyTuple_New(2);
-    if (!pair) return NULL;
-    PyObject *part = NULL;
-    for (int i = 0; i < 2; i++) {
-        int64_t size = read_number(at, end);
-        if (size > end - *at || (i == 0 && size < 0)) {
-            part = changed();
-        } else {
-            part = i ? bytes_or_none(*at, size) : header_key(factory, *at, size, known);
-            *at += size > 0 ? size : 0;
-        }
-        if (!part || PyTuple_SetItem(pair, i, part) < 0) {
-            Py_DecRef(pair);
-            return NULL;
-        }
-    }
-    PyObject_GC_UnTrack(pair); /* as the collector does with tuples like this one */
-    return pair;
-}
-
-static PyObject *header_list(const Factory *factory, const char *at, const char *end, KnownKey *known) {
-    int64_t count = at ? read_number(&at, end) : 0;
-    if (at && (count < 0 || count > end - at)) return changed();
-    PyObject *list = PyList_New(count);
+/* Make the headers of a record, which check_headers has checked. */
+static PyObject *header_list(Reader *reader, const Record *record) {
+    Cursor headers = record->headers;
+    Header header;
+    int64_t count = 0;
+    int fault = record->has_headers ? take_header_count(&headers, &count, &(int){0}) : 0;
+    PyObject *list = fault ? NULL : PyList_New(count);
     for (int64_t i = 0; list && i < count; i++) {
-        PyObject *pair = header(factory, &at, end, &known[i % KNOWN_KEYS]);
-        if (!pair || PyList_SetItem(list, i, pair) < 0) {
+        fault = take_header(&headers, &header, &(int){0});
+        PyObject *made = fault ? NULL : header_pair(reader->factory, &header, &reader->known[i % KNOWN_KEYS]);
+        if (!made || PyList_SetItem(list, i, made) < 0) {
             Py_DecRef(list);
-            return NULL;
+            list = NULL;
         }
     }
+    if (fault) PyErr_Format(PyExc_BufferError, "the buffer was changed while its records were read");
     if (list) PyObject_GC_UnTrack(list); /* a third of the time of a program that keeps records goes to tracked lists */
     return list;
-}
-
-/* Return the object of a number: that of the row before if it is the same. */
-static PyObject *number(int64_t value, int64_t before, PyObject *last) {
-    return last && value == before ? held(last) : PyLong_FromLongLong(value);
 }
 
 static PyObject **field(const Factory *factory, PyObject *record, int index) {
     return (PyObject **)((char *)record + factory->offsets[index]);
 }
 
-/* Make the record of a row; last: the record of the row before, or NULL. */
-static PyObject *make_record(const Factory *factory, const int64_t *row, PyObject *last, PyObject *type,
-                             PyObject *leader_epoch, KnownKey *known) {
-    const int64_t *before = row - (last ? ROW_COLUMNS : 0);
+/* Return the object of a number: that of the record before if it is the same. */
+static PyObject *number(const Reader *reader, int index, int64_t value, int64_t before) {
+    return reader->before && value == before ? held(*field(reader->factory, reader->before, index))
+                                             : PyLong_FromLongLong(value);
+}
+
+static PyObject *make_record(Reader *reader, const Row *row) {
+    const Factory *factory = reader->factory;
+    const Record *from = &row->record;
     PyObject *fields[RECORD_FIELDS] = {
-        [R_OFFSET] = PyLong_FromLongLong(row[ROW_OFFSET]),
-        [R_TIMESTAMP] =
-            number(row[ROW_TIMESTAMP], before[ROW_TIMESTAMP], last ? *field(factory, last, R_TIMESTAMP) : NULL),
-        [R_TIMESTAMP_TYPE] = held(type),
-        [R_KEY] = bytes_or_none((const char *)row[ROW_KEY], row[ROW_KEY_BYTES]),
-        [R_VALUE] = bytes_or_none((const char *)row[ROW_VALUE], row[ROW_VALUE_BYTES]),
-        [R_HEADERS] = header_list(factory, (const char *)row[ROW_HEADERS], (const char *)row[ROW_END], known),
-        [R_SEQUENCE] =
-            number(row[ROW_SEQUENCE], before[ROW_SEQUENCE], last ? *field(factory, last, R_SEQUENCE) : NULL),
-        [R_LEADER_EPOCH] = held(leader_epoch),
+        [R_OFFSET] = PyLong_FromLongLong(row->offset),
+        [R_TIMESTAMP] = number(reader, R_TIMESTAMP, row->timestamp, reader->timestamp),
+        [R_TIMESTAMP_TYPE] = held(factory->timestamp_types[reader->batch->type + 1]),
+        [R_KEY] = bytes_or_none(from->key, from->key_bytes),
+        [R_VALUE] = bytes_or_none(from->value, from->value_bytes),
+        [R_HEADERS] = header_list(reader, from),
+        [R_SEQUENCE] = number(reader, R_SEQUENCE, row->sequence, reader->sequence),
+        [R_LEADER_EPOCH] = held(reader->leader_epoch),
     };
-    PyObject *record = PyErr_Occurred() ? NULL : factory->allocate(factory->type, 0);
+    PyObject *made = PyErr_Occurred() ? NULL : factory->allocate(factory->type, 0);
     for (int i = 0; i < RECORD_FIELDS; i++) {
-        if (record)
-            *field(factory, record, i) = fields[i];
+        if (made)
+            *field(factory, made, i) = fields[i];
         else if (fields[i])
             Py_DecRef(fields[i]);
     }
-    return record;
-}
-
-static PyObject *make_records(const Factory *factory, const int64_t *rows, int64_t count, PyObject *type,
-                              PyObject *leader_epoch) {
-    KnownKey known[KNOWN_KEYS] = {0};
-    PyObject *list = PyList_New(count), *record = NULL;
-    for (int64_t i = 0; list && i < count; i++) {
-        record = make_record(factory, &rows[i * ROW_COLUMNS], record, type, leader_epoch, known);
-        if (!record || PyList_SetItem(list, i, record) < 0) {
-            Py_DecRef(list);
-            list = NULL;
-        }
-    }
-    for (int i = 0; i < KNOWN_KEYS; i++)
-        if (known[i].text) Py_DecRef(known[i].text);
-    return list;
-}
-
-/* For the numbers of the batch see the kernel locate_records. */
-static PyObject *read_with(Kernel kernel, PyObject *const *objects, Py_ssize_t count) {
-    enum { TYPE, POSITION, COUNT, HEADER, NUMBERS = HEADER + HEADER_FIELDS };
-    int64_t numbers[NUMBERS], rows[MOST_RECORDS * ROW_COLUMNS], found[4];
-    if (count < 3) return PyErr_Format(PyExc_TypeError, "takes %d arguments, got %zd", 3 + NUMBERS, count);
-    const Factory *factory = PyCapsule_GetPointer(objects[0], NULL);
-    Py_buffer view;
-    if (!factory || !read_integers(objects + 2, count - 2, NUMBERS, numbers)) return NULL;
-    if (numbers[TYPE] < -1 || numbers[TYPE] >= TIMESTAMP_TYPES - 1)
-        return PyErr_Format(PyExc_ValueError, "no such timestamp type");
-    if (PyObject_GetBuffer(objects[1], &view, PyBUF_SIMPLE) < 0) return NULL;
-    PyObject *made = NULL;
-    if (numbers[POSITION] < 0 || numbers[POSITION] > view.len) {
-        PyErr_Format(PyExc_ValueError, "the position is outside the buffer");
-    } else {
-        int64_t arguments[] = {(int64_t)view.buf, (int64_t)view.buf + view.len, numbers[POSITION], numbers[COUNT],
-                               (int64_t)&numbers[HEADER], (int64_t)rows};
-        kernel(arguments, found);
-        PyObject *type = factory->timestamp_types[numbers[TYPE] + 1];
-        PyObject *records = make_records(factory, rows, found[0], type, objects[2]);
-        made = records ? numbers_tuple(found, 4) : NULL;
-        if (made)
-            PyTuple_SetItem(made, 0, records);
-        else if (records)
-            Py_DecRef(records);
-    }
-    PyBuffer_Release(&view);
+    reader->before = made;
+    reader->timestamp = row->timestamp;
+    reader->sequence = row->sequence;
     return made;
 }
 
+/* wrapping.add_to_sequence; none without a base sequence. */
+static int64_t sequence_at(int64_t base, int64_t delta) {
+    if (base < 0) return NO_SEQUENCE;
+    return base > (int32_t)(INT32_MAX - delta) ? (int32_t)(delta - (INT32_MAX - base) - 1) : (int32_t)(base + delta);
+}
+
+/* Read the next record: a fault or 0. */
+static int next_record(Reader *reader, Row *row) {
+    const BatchFields *batch = reader->batch;
+    Record *record = &row->record;
+    int fault = take_record(&reader->section, record);
+    if (!fault && record->has_headers) fault = check_headers(record);
+    if (fault) return fault;
+    row->offset = wrapping_sum(batch->base_offset, record->offset_delta);
+    row->timestamp = batch->is_append_time ? batch->max_timestamp
+                                           : wrapping_sum(batch->base_timestamp, record->timestamp_delta);
+    row->sequence = sequence_at(batch->base_sequence, record->offset_delta);
+    return 0;
+}
+
+/* Read the next inner message: a fault or 0. The base offset is what its offset is relative to. */
+static int next_message(Reader *reader, Row *row) {
+    const BatchFields *batch = reader->batch;
+    Message message;
+    int fault = take_message(&reader->section, &message);
+    if (fault) return fault == NO_MESSAGE ? FAULT_INNER_SIZE : fault;
+    if (message.attributes & CODEC_MASK) return FAULT_INNER_COMPRESSED;
+    if (batch->is_checked && !has_right_crc(&message)) return FAULT_INNER_CRC;
+    if ((fault = take_key_and_value(&message))) return fault;
+    row->offset = wrapping_sum(batch->base_offset, message.offset);
+    row->timestamp = batch->is_append_time && message.magic == 1 ? batch->max_timestamp : message.timestamp;
+    row->sequence = NO_SEQUENCE;
+    row->record.key = message.key;
+    row->record.key_bytes = message.key_bytes;
+    row->record.value = message.value;
+    row->record.value_bytes = message.value_bytes;
+    row->record.has_headers = 0;
+    return 0;
+}
+
+/* Move records to a list; null if there is an exception. */
+static PyObject *list_of(PyObject **records, int64_t count) {
+    PyObject *list = PyErr_Occurred() ? NULL : PyList_New(count);
+    for (int64_t i = 0; i < count; i++) {
+        if (list)
+            PyList_SetItem(list, i, records[i]);
+        else
+            Py_DecRef(records[i]);
+    }
+    return list;
+}
+
+/* Read some records: (list, records read, position after them, fault). With a fault, the records before it are read. That
+ * bytes are left is a fault of the last record. */
+static PyObject *read_some(Reader *reader, int (*next)(Reader *, Row *)) {
+    const uint8_t *start = reader->section.at;
+    const int64_t most = reader->batch->count < MOST_RECORDS ? reader->batch->count : MOST_RECORDS;
+    PyObject *records[MOST_RECORDS];
+    int64_t made = 0, count = 0;
+    int fault = 0;
+    while (count < most && reader->section.at - start <= MOST_BYTES) {
+        const uint8_t *at = reader->section.at;
+        Row row;
+        fault = next(reader, &row);
+        if (!fault && next == next_record && count + 1 == reader->batch->count && bytes_left(&reader->section))
+            fault = FAULT_BYTES_LEFT;
+        if (fault) {
+            reader->section.at = at;
+            break;
+        }
+        count++;
+        if (row.offset < reader->batch->lowest_offset || row.offset > reader->batch->highest_offset) continue;
+        records[made] = make_record(reader, &row);
+        if (!records[made]) break;
+        made++;
+    }
+    for (int i = 0; i < KNOWN_KEYS; i++)
+        if (reader->known[i].text) Py_DecRef(reader->known[i].text);
+    PyObject *list = list_of(records, made);
+    const int64_t numbers[] = {count, reader->batch->position + (reader->section.at - start), fault};
+    PyObject *result = list ? PyTuple_New(4) : NULL;
+    if (!result) {
+        if (list) Py_DecRef(list);
+        return NULL;
+    }
+    PyTuple_SetItem(result, 0, list);
+    for (int i = 0; i < 3; i++) {
+        PyObject *item = PyLong_FromLongLong(numbers[i]);
+        if (!item || PyTuple_SetItem(result, i + 1, item) < 0) {
+            Py_DecRef(result);
+            return NULL;
+        }
+    }
+    return result;
+}
+
+static PyObject *read_with(int (*next)(Reader *, Row *), PyObject *const *objects, Py_ssize_t count) {
+    BatchFields batch;
+    if (count < 3) return PyErr_Format(PyExc_TypeError, "takes %d arguments, got %zd", 3 + BATCH_FIELDS, count);
+    const Factory *factory = PyCapsule_GetPointer(objects[0], NULL);
+    Py_buffer view;
+    if (!factory || !read_integers(objects + 2, count - 2, BATCH_FIELDS, (int64_t *)&batch)) return NULL;
+    if (batch.type < -1 || batch.type >= TIMESTAMP_TYPES - 1)
+        return PyErr_Format(PyExc_ValueError, "no such timestamp type");
+    if (PyObject_GetBuffer(objects[1], &view, PyBUF_SIMPLE) < 0) return NULL;
+    PyObject *result = NULL;
+    if (batch.position < 0 || batch.position > view.len) {
+        PyErr_Format(PyExc_ValueError, "the position is outside the buffer");
+    } else {
+        const uint8_t *start = view.buf;
+        Reader reader = {.factory = factory, .batch = &batch, .leader_epoch = objects[2],
+                         .section = {start + batch.position, start + view.len}};
+        result = read_some(&reader, next);
+    }
+    PyBuffer_Release(&view);
+    return result;
+}
+
 PyObject *read_records(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
-    return read_with(locate_records_kernel(), objects, count);
+    return read_with(next_record, objects, count);
 }
 
 PyObject *read_messages(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
-    return read_with(locate_messages_kernel(), objects, count);
+    return read_with(next_message, objects, count);
 }
 
 /* Writing */
 
-enum { MOST_HEADERS = 32, VARINT_MAX = 10, FIRST_BYTES = 4096 };
+enum { MOST_HEADERS = 32, FIRST_BYTES = 4096 };
 
 #define LARGEST_ESTIMATE 0x1p62 /* of the bytes of a batch; larger ones, and NaN, are left to Python */
 
@@ -316,26 +378,13 @@ static int get_headers(PyObject *headers, Fields *fields) {
     return 1;
 }
 
-static uint64_t zigzag(int64_t value) { return (uint64_t)value << 1 ^ (uint64_t)(value >> 63); }
-
-static int64_t varint_bytes(int64_t value) {
-    int64_t n = 1;
-    for (uint64_t bits = zigzag(value); bits >= 0x80; bits >>= 7) n++;
-    return n;
-}
-
-static char *put_varint(char *out, int64_t value) {
-    uint64_t bits = zigzag(value);
-    for (; bits >= 0x80; bits >>= 7) *out++ = (char)(bits | 0x80);
-    *out++ = (char)bits;
-    return out;
-}
+static int64_t varint_bytes(int64_t value) { return uvarint_bytes(zigzag(value)); }
 
 static int64_t field_bytes(const Bytes *field) {
     return varint_bytes(field->size) + (field->size > 0 ? field->size : 0);
 }
 
-static char *put_field(char *out, const Bytes *field) {
+static uint8_t *put_field(uint8_t *out, const Bytes *field) {
     out = put_varint(out, field->size);
     if (field->size > 0) {
         memcpy(out, field->at, (size_t)field->size);
@@ -360,9 +409,9 @@ static int64_t put_record(Output *output, const Fields *fields) {
                    field_bytes(&fields->key) + field_bytes(&fields->value) + varint_bytes(fields->header_count);
     for (int64_t i = 0; i < 2 * fields->header_count; i++) body += field_bytes(&fields->headers[i]);
     if (body > LARGEST_RECORD) return 0;
-    if (!reserve(output, body + VARINT_MAX)) return -1;
-    char *start = PyByteArray_AsString(output->array) + output->used;
-    char *out = put_varint(start, body);
+    if (!reserve(output, body + VARLONG_BYTES)) return -1;
+    uint8_t *start = (uint8_t *)PyByteArray_AsString(output->array) + output->used;
+    uint8_t *out = put_varint(start, body);
     *out++ = 0; /* attributes */
     out = put_varint(out, fields->timestamp_delta);
     out = put_varint(out, fields->offset_delta);
@@ -375,45 +424,45 @@ static int64_t put_record(Output *output, const Fields *fields) {
 }
 
 /* Append a record to a batch, whose state is that of a BatchBuilder. Returns 1, 0 if it is left to Python, or -1. */
-static int add(int64_t *state, Output *output, Fields *fields, int64_t timestamp, int64_t offset) {
-    const int64_t count = state[STATE_COUNT], base_offset = state[STATE_BASE_OFFSET];
-    if (timestamp < -1 || (count ? offset <= state[STATE_LAST_OFFSET] : offset < base_offset)) return 0;
+static int add(BuilderState *state, Output *output, Fields *fields, int64_t timestamp, int64_t offset) {
+    const int64_t count = state->count, base_offset = state->base_offset;
+    if (timestamp < -1 || (count ? offset <= state->last_offset : offset < base_offset)) return 0;
     if (offset - base_offset > INT32_MAX) return 0;
-    const int64_t base = state[STATE_HAS_BASE_TIMESTAMP] ? state[STATE_BASE_TIMESTAMP] : timestamp;
+    const int64_t base = state->has_base_timestamp ? state->base_timestamp : timestamp;
     fields->offset_delta = offset - base_offset;
     fields->timestamp_delta = (int64_t)((uint64_t)timestamp - (uint64_t)base); /* wraps, as in Java */
     const Py_ssize_t before = output->used;
     const int64_t written = put_record(output, fields);
     if (written <= 0) return (int)written;
     double ratio;
-    memcpy(&ratio, &state[STATE_RATIO], sizeof ratio);
+    memcpy(&ratio, &state->ratio, sizeof ratio);
     const double estimate = (double)before * ratio;
     if (count && (!(estimate >= 0 && estimate < LARGEST_ESTIMATE) ||
-                  state[STATE_FIXED_BYTES] + (int64_t)estimate + written > state[STATE_MAX_BYTES])) {
+                  state->fixed_bytes + (int64_t)estimate + written > state->max_bytes)) {
         output->used = before;
         return 0;
     }
-    state[STATE_HAS_BASE_TIMESTAMP] = 1;
-    state[STATE_BASE_TIMESTAMP] = base;
-    state[STATE_LAST_OFFSET] = offset;
-    state[STATE_COUNT] = count + 1;
-    if (timestamp > state[STATE_MAX_TIMESTAMP]) {
-        state[STATE_MAX_TIMESTAMP] = timestamp;
-        state[STATE_OFFSET_OF_MAX] = offset;
+    state->has_base_timestamp = 1;
+    state->base_timestamp = base;
+    state->last_offset = offset;
+    state->count = count + 1;
+    if (timestamp > state->max_timestamp) {
+        state->max_timestamp = timestamp;
+        state->offset_of_max = offset;
     }
     return 1;
 }
 
 /* The next offset of a batch; -1 after the last one there is. */
-static int64_t next_offset(const int64_t *state) {
-    if (!state[STATE_COUNT]) return state[STATE_BASE_OFFSET];
-    return state[STATE_LAST_OFFSET] == INT64_MAX ? -1 : state[STATE_LAST_OFFSET] + 1;
+static int64_t next_offset(const BuilderState *state) {
+    if (!state->count) return state->base_offset;
+    return state->last_offset == INT64_MAX ? -1 : state->last_offset + 1;
 }
 
 /* Read the state and the output of a batch from the first two arguments; null with an exception. Both are valid until
  * other code runs. */
-static int64_t *get_batch(PyObject *const *objects, Output *output) {
-    int64_t *state = (int64_t *)PyLong_AsLongLong(objects[0]);
+static BuilderState *get_batch(PyObject *const *objects, Output *output) {
+    BuilderState *state = (BuilderState *)PyLong_AsLongLong(objects[0]);
     if (!PyErr_Occurred() && !is(objects[1], &PyByteArray_Type)) PyErr_Format(PyExc_TypeError, "not a bytearray");
     if (PyErr_Occurred()) return NULL;
     const Py_ssize_t size = PyByteArray_Size(objects[1]);
@@ -434,7 +483,7 @@ PyObject *append_record(PyObject *module, PyObject *const *objects, Py_ssize_t c
         PyErr_Clear();
         return truth(0);
     }
-    int64_t *state = get_batch(objects, &output);
+    BuilderState *state = get_batch(objects, &output);
     if (!state) return NULL;
     const int added = add(state, &output, &fields, timestamp, is_next ? next_offset(state) : offset);
     if (added < 0 || PyByteArray_Resize(objects[OUTPUT], output.used) < 0) return NULL;
@@ -458,7 +507,7 @@ PyObject *append_records(PyObject *module, PyObject *const *objects, Py_ssize_t 
     const int keep_offsets = factory && !PyErr_Occurred() ? PyObject_IsTrue(objects[KEEP_OFFSETS]) : 0;
     const Py_ssize_t records = PyErr_Occurred() ? -1 : PyList_Size(objects[RECORDS]);
     Output output;
-    int64_t *state = records < 0 ? NULL : get_batch(objects, &output);
+    BuilderState *state = records < 0 ? NULL : get_batch(objects, &output);
     if (!state || !reserve(&output, FIRST_BYTES)) return NULL;
     Fields fields;
     int added = 1;

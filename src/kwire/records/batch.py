@@ -124,7 +124,7 @@ class Batch(abc.ABC):
     ) -> Iterator[list[Record]]:
         """Decode `count` records of a decompressed section with compiled code, as record_lists.
 
-        read: of `native`. header: the first fields of what it wants to know of the batch, see `kernels.locate`.
+        read: of `native`. header: the first fields of the batch that it wants, see BatchFields in native/records.c.
         """
         maker = factory()
         limits = max(start_offset, MIN_INT64), min(end_offset - 1, MAX_INT64)

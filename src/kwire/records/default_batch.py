@@ -118,6 +118,7 @@ class DefaultBatch(Batch):
             self.is_append_time,
             self.max_timestamp,
             self.base_sequence,
+            False,
         )
         yield from self.built_lists(native.read_records, section, count, header, start_offset, end_offset)
 

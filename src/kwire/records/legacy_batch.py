@@ -142,7 +142,7 @@ class LegacyBatch(Batch):
             records = self.inner_records(payload, base, check_crc)
             yield from ([record] for record in records if record.offset in wanted)
             return
-        header = (base, check_crc, self.is_append_time, self.max_timestamp, NO_SEQUENCE)
+        header = (base, NO_TIMESTAMP, self.is_append_time, self.max_timestamp, NO_SEQUENCE, check_crc)
         yield from self.built_lists(native.read_messages, payload, count, header, start_offset, end_offset)
 
     def record_of(self, buf: memoryview, offset: int, timestamp: int, index: int | None = None) -> Record:

@@ -7,6 +7,7 @@ Source: BuiltInPartitioner.partitionForKey, Utils.murmur2, Utils.toPositive.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from kwire import native
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-__all__ = ["key_hashes", "partitions_of_keys"]
+__all__ = ["hash_plain", "key_hashes", "partitions_of_keys"]
+
+SEED, MULTIPLIER, MASK = 0x9747B28C, 0x5BD1E995, 0xFFFFFFFF
 
 
 def key_hashes(keys: pa.Array) -> npt.NDArray[np.uint32]:
@@ -43,10 +46,36 @@ def key_hashes(keys: pa.Array) -> npt.NDArray[np.uint32]:
         return hashes
     offsets = np.frombuffer(ends, np.int32, len(keys) + 1, 4 * keys.offset)
     text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
-    done = native.hash_keys(offsets, text, hashes)
+    hash_keys = hash_plain if native.LEVEL is None else native.hash_keys
+    done = hash_keys(offsets, text, hashes)
     if done < len(keys):
         raise EncodeError(f"row {done}: the key lies outside of its column")
     return hashes
+
+
+def hash_plain(ends: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], hashes: npt.NDArray[np.uint32]) -> int:
+    """Hash in Python key i, which is data[ends[i]:ends[i + 1]].
+
+    Returns the number of keys hashed: fewer than there are where an entry of ends points outside of data.
+    """
+    for index, (start, end) in enumerate(itertools.pairwise(ends.tolist())):
+        if not 0 <= start <= end <= len(data):
+            return index
+        hashes[index] = murmur2(data[start:end].tobytes())
+    return len(hashes)
+
+
+def murmur2(key: bytes) -> int:
+    """Compute the hash of a key."""
+    whole = len(key) // 4 * 4
+    value = SEED ^ len(key)
+    for at in range(0, whole, 4):
+        word = int.from_bytes(key[at : at + 4], "little") * MULTIPLIER & MASK
+        value = value * MULTIPLIER & MASK ^ (word ^ word >> 24) * MULTIPLIER & MASK
+    if whole < len(key):
+        value = (value ^ int.from_bytes(key[whole:], "little")) * MULTIPLIER & MASK
+    value = (value ^ value >> 13) * MULTIPLIER & MASK
+    return value ^ value >> 15
 
 
 def partitions_of_keys(keys: pa.Array, partitions: int) -> npt.NDArray[np.int32]:

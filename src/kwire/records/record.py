@@ -75,6 +75,15 @@ def _is_right() -> bool:
         sequence=9,
         leader_epoch=4,
     )
-    header = 1000, 2000, False, -1, 7, 0, 5000  # offset, timestamp and sequence are relative to those of the batch
+    header = (
+        1000,
+        2000,
+        False,
+        -1,
+        7,
+        False,
+        0,
+        5000,
+    )  # offset, timestamp and sequence are relative to them
     (made,), *_ = native.read_records(_factory(), section, 4, wanted.timestamp_type, 0, 1, *header)
     return type(made) is Record and made == wanted and msgspec.structs.asdict(made) == msgspec.structs.asdict(wanted)
