@@ -156,7 +156,7 @@ class ColumnDecoder:
             first = last
 
     def decode_objects(self, table: Table) -> Iterator[Decoded]:
-        """Decode rows by objects, where there is no compiled code."""
+        """Decode rows as objects, in groups, where there is no compiled code."""
         lowest_offset, highest_offset = self.kept_offsets
         waiting: list[Record] = []
         n_bytes = 0
@@ -172,12 +172,14 @@ class ColumnDecoder:
                 records += itertools.chain.from_iterable(lists)
             except CorruptBatch as corrupt:
                 error, records = corrupt, []
-            if row[t.SHIFT] == 0:
-                waiting += records
-                n_bytes += sum(map(record_bytes, records))
-            if error or len(waiting) >= self.max_rows or n_bytes >= self.max_bytes:
+            if row[t.SHIFT]:
+                records = []
+            more = sum(map(record_bytes, records))
+            if error or len(waiting) + len(records) > self.max_rows or n_bytes + more > self.max_bytes:
                 yield from self.record_batches(waiting)
                 waiting, n_bytes = [], 0
+            waiting += records
+            n_bytes += more
             if error:
                 yield error
         yield from self.record_batches(waiting)
