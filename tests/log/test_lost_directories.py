@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from kwire.maintenance.cut import AtOffsets, AtTime, CutPoint, cut_directory
 
 from kwire.cli.main import run
 from kwire.errors import LogError
@@ -20,6 +19,7 @@ from kwire.log.log_config import LogConfig
 from kwire.log.log_manager import LogManager
 from kwire.maintenance.pull.manifest import MANIFEST
 from kwire.maintenance.repair import repair_in_place, repair_into
+from kwire.maintenance.restore import AtOffsets, AtTime, RestorePoint, restore_directory
 from kwire.storage.checkpoints import parse_offset_checkpoint, render_offset_checkpoint
 from tests.log.damaging import plan_for
 from tests.log.test_missing_segments import make
@@ -74,7 +74,7 @@ def test_a_marked_directory_is_not_lost(mark: str, tmp_path: Path) -> None:
     claim(data, {name: {("t", 1): 5} for name in CHECKPOINTS})
     (data / "t-1").rename(data / f"t-1.{MARK}-{mark}")
     assert lost(data) == []
-    cut_directory(str(data), str(tmp_path / "new"), AtTime(time_ms=NOW + END), now_ms=NOW)
+    restore_directory(str(data), str(tmp_path / "new"), AtTime(time_ms=NOW + END), now_ms=NOW)
     (data / f"t-1.{MARK}-{mark}").rename(data / f"t-2.{MARK}-{mark}")
     assert [each.severity for each in lost(data)] == [Severity.LOSES_RECORDS]
 
@@ -98,16 +98,18 @@ def test_a_marked_name_is_of_one_partition() -> None:
 @pytest.mark.parametrize("checkpoint", CHECKPOINTS)
 @pytest.mark.parametrize("point", [AtTime(time_ms=NOW + 150), AtOffsets(offsets={("t", 0): 100})])
 @pytest.mark.parametrize("offset", [0, 1])
-def test_a_source_without_a_directory_is_refused(checkpoint: str, point: CutPoint, offset: int, tmp_path: Path) -> None:
+def test_a_source_without_a_directory_is_refused(
+    checkpoint: str, point: RestorePoint, offset: int, tmp_path: Path
+) -> None:
     data = two(tmp_path / "data")
     claim(data, {checkpoint: {("t", 1): offset}})
     shutil.rmtree(data / "t-1")
     if not offset:
-        cut_directory(str(data), str(tmp_path / "new"), point, now_ms=NOW)
+        restore_directory(str(data), str(tmp_path / "new"), point, now_ms=NOW)
         return
     expected = f"data: t-1: no such directory, but the {WORDS[checkpoint]} checkpoint has 1: records are lost; restore"
     with pytest.raises(LogError, match=expected):
-        cut_directory(str(data), str(tmp_path / "new"), point, now_ms=NOW)
+        restore_directory(str(data), str(tmp_path / "new"), point, now_ms=NOW)
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
@@ -116,7 +118,7 @@ def test_of_several_checkpoints_the_highest_is_named(tmp_path: Path) -> None:
     claim(data, {"recovery-point": {("t", 1): 7}, "replication": {("t", 1): 9}, "log-start": {("t", 1): 8}})
     shutil.rmtree(data / "t-1")
     with pytest.raises(LogError, match="the high watermark checkpoint has 9"):
-        cut_directory(str(data), str(tmp_path / "new"), AtTime(time_ms=NOW + END), now_ms=NOW)
+        restore_directory(str(data), str(tmp_path / "new"), AtTime(time_ms=NOW + END), now_ms=NOW)
 
 
 @pytest.mark.parametrize("in_place", [True, False])
@@ -135,7 +137,7 @@ def test_repair_accepts_the_loss(in_place: bool, tmp_path: Path) -> None:
         assert (repaired / f"{name}-offset-checkpoint").read_bytes() == render_offset_checkpoint({("t", 0): 0})
     assert lost(repaired) == []
     assert plan_for(repaired).is_empty
-    cut_directory(str(repaired), str(tmp_path / "new"), AtTime(time_ms=NOW + END), now_ms=NOW)
+    restore_directory(str(repaired), str(tmp_path / "new"), AtTime(time_ms=NOW + END), now_ms=NOW)
 
 
 def test_a_copy_has_the_partitions_of_its_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,7 +151,7 @@ def test_a_copy_has_the_partitions_of_its_manifest(tmp_path: Path, capsys: pytes
     (data / MANIFEST).write_text(json.dumps(manifest | {"topics": {"t": topic}}))
     shutil.rmtree(data / "t-1")
     with pytest.raises(LogError, match="t-1: no such directory, but the manifest has its segments; pull it again"):
-        cut_directory(str(data), str(tmp_path / "new"), AtTime(time_ms=NOW + END), now_ms=NOW)
+        restore_directory(str(data), str(tmp_path / "new"), AtTime(time_ms=NOW + END), now_ms=NOW)
     assert run(["log", "verify", str(data)]) == 1
     assert f"t-1/{0:020}.log" in capsys.readouterr().out
 
