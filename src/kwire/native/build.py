@@ -71,10 +71,8 @@ C_FILES = (
 SIGNATURES = PACKAGE / "native" / "_kernels.pyi"
 COVERAGE = PACKAGE / "native" / "coverage.c"
 C_SOURCES = tuple(PACKAGE / "native" / name for name in C_FILES)
-GROUPS = tuple(
-    tuple(module for module in KERNEL_MODULES if module.startswith(part)) for part in ("kwire.records.", "kwire.log.")
-)
-"""Compiled side by side; they share little."""
+GROUPS = (KERNEL_MODULES,)
+"""Compiled side by side."""
 
 X86_CRC = """
 declare i64 @llvm.x86.sse42.crc32.64.64(i64, i64)
