@@ -18,7 +18,7 @@ from kwire.log import LogDirectory, PartitionLog, open_tiered, plan_splits, read
 from kwire.records.columns import COLUMNS
 from kwire.storage.open_store import open_store
 from kwire.storage.tiered.encryption import unwrap
-from kwire.storage.tiered.manifest import Manifest, decode_sizes, parse_manifest
+from kwire.storage.tiered.manifest import MAX_CHUNKS, Manifest, decode_sizes, parse_manifest
 from tests import golden
 from tests.log.expected import ISOLATIONS, read_arrow, read_objects, rows_of
 
@@ -301,6 +301,62 @@ def test_an_inconsistent_manifest_is_rejected_and_reported(
     with pytest.raises(LogError, match=said) as refused:
         list(open_tiered(root)["txn", 0].read())
     assert str(path) in str(refused.value)
+
+
+@pytest.mark.parametrize("folder", ["plain", "zstd/tiered", "encrypted"])
+@pytest.mark.parametrize(
+    ("kind", "more", "is_refused"),
+    [
+        ("log", -1, True),
+        ("log", 0, False),
+        ("log", 1, True),
+        ("indexes", -1, True),
+        ("indexes", 0, False),
+        ("indexes", 1, False),  # what no index refers to is not read
+    ],
+)
+def test_an_object_has_the_size_of_its_manifest(
+    kind: str, more: int, is_refused: bool, folder: str, objects: Path, copy: Callable[[str], Path]
+) -> None:
+    """A log of another size is not that of the manifest, although each of its chunks can be read."""
+    root = copy(folder.partition("/")[0])
+    path = sorted(root.rglob(f"txn-*/0/*.{kind}"))[1]
+    data = path.read_bytes()
+    path.write_bytes(data[:more] if more < 0 else data + bytes(more))
+    target = root / folder.partition("/")[2] if "/" in folder else root
+    log = open_tiered(target, private_keys=keys(objects))["txn", 0]
+    if not is_refused:
+        assert len(list(log.read())) == 626
+        return
+    with pytest.raises(LogError) as refused:
+        list(log.read())
+    said = f"{kind} object has {len(data) + more} bytes, expected {len(data)} according to this manifest"
+    assert (refused.value.what, refused.value.file) == (said, str(path.with_suffix(".rsm-manifest")))
+
+
+@pytest.mark.parametrize(
+    ("count", "is_refused"), [(MAX_CHUNKS - 1, False), (MAX_CHUNKS, False), (MAX_CHUNKS + 1, True)]
+)
+@pytest.mark.parametrize("last_bytes", [1, 2047, 2048])
+def test_a_segment_has_a_million_chunks_at_most(count: int, is_refused: bool, last_bytes: int, objects: Path) -> None:
+    """2 KiB each: a segment of 2 GiB, the largest, has as many as are accepted."""
+    (path, *_) = sorted((objects / "plain").glob("txn-*/0/*.rsm-manifest"))
+    manifest = json.loads(path.read_text())
+    size = min((count - 1) * 2048 + last_bytes, (1 << 31) - 1) if count <= MAX_CHUNKS else count
+    manifest["chunkIndex"] = {
+        "type": "fixed",
+        "originalChunkSize": 2048 if count <= MAX_CHUNKS else 1,
+        "originalFileSize": size,
+        "transformedChunkSize": 2048,
+        "finalTransformedChunkSize": last_bytes,
+    }
+    text = json.dumps(manifest).encode()
+    if is_refused:
+        with pytest.raises(LogError, match=f"{count} chunks, expected at most {MAX_CHUNKS}"):
+            parse_manifest(text, "m")
+        return
+    chunks = parse_manifest(text, "m").chunks
+    assert (len(chunks.ends), chunks.ends[-1], chunks.file_bytes) == (count, (count - 1) * 2048 + last_bytes, size)
 
 
 def test_chunk_sizes_are_cross_checked(objects: Path) -> None:
