@@ -175,7 +175,7 @@ static inline Outcome read_struct(Reader *r) {
     Frame *top = push(r, layout ? STRUCT_OF : PAIR, made);
     top->at.layout = layout;
     if (layout) top->at.slot = layout->slots;
-    top->is_flexible = r->row->c != 0;
+    top->is_flexible = r->row->b != 0;
     top->is_marked = r->marked;
     r->marked = 0;
     r->row++;
@@ -333,9 +333,9 @@ static Outcome read_nullable(Reader *r) {
 
 static inline Outcome put_absent(Reader *r) {
     const Row *row = r->row;
-    if (put_defaults(r->top, row->f)) return FAILED;
-    if (row->g && !r->top->is_flexible) close_struct(r);
-    r->row += row->f;
+    if (put_defaults(r->top, row->b)) return FAILED;
+    if (row->c && !r->top->is_flexible) close_struct(r);
+    r->row += row->b;
     return DONE;
 }
 

@@ -330,7 +330,7 @@ static Outcome write_struct(Writer *w) {
         top->object = value;
         top->at.layout = layout;
         top->at.slot = layout->slots;
-        top->is_flexible = w->row->c != 0;
+        top->is_flexible = w->row->b != 0;
         top->is_marked = w->marked;
         w->marked = 0;
     }
@@ -494,11 +494,11 @@ static Outcome write_nullable(Writer *w) {
 
 /* Fields that this version lacks have to be at their defaults (W-31), unless they are ignorable. */
 static inline Outcome skip_absent(Writer *w) {
-    const Row *first = w->row, *end = first + first->f;
+    const Row *first = w->row, *end = first + first->b;
     Frame *top = w->top;
     for (const Row *row = first; row < end; row++, top->at.slot++)
-        if (!row->c && compare_default(w->job, *place(top->object, top->at.slot), top->at.slot) != IS_DEFAULT) return REJECTED;
-    if (first->g && !top->is_flexible) close_struct(w);
+        if (!row->a && compare_default(w->job, *place(top->object, top->at.slot), top->at.slot) != IS_DEFAULT) return REJECTED;
+    if (first->c && !top->is_flexible) close_struct(w);
     w->row = end;
     return DONE;
 }
@@ -531,7 +531,7 @@ static inline Outcome open_tags(Writer *w) {
     if (reserve(w, VARINT_BYTES)) return FAILED;
     for (int64_t i = 0; i < tags->a; i++) {
         const Slot *slot = top->at.slot + i;
-        if (entries[i].b == ELSEWHERE || (entries[i].b == LACKING && entries[i].g)) continue;
+        if (entries[i].b == ELSEWHERE || (entries[i].b == LACKING && entries[i].d)) continue;
         const Comparison found = compare_default(w->job, *place(top->object, slot), slot);
         if (found == IS_UNKNOWN || (found == IS_OTHER && entries[i].b == LACKING)) return REJECTED;
         count += found == IS_OTHER;

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import msgspec
-
 from kwire.errors import UnsupportedVersion
 from kwire.plan import rows as r
 from kwire.plan.rows import Plan, Row
-from kwire.schema.model import Field, Message, Struct, default_row, default_value
+from kwire.schema.model import Field, Message, Struct
 from kwire.schema.wire_size import smallest_element
-
-_pack = msgspec.msgpack.Encoder(uuid_format="bytes").encode
-EMPTY_ARRAY = _pack([])
 
 
 def compile_message(message: Message, version: int) -> Plan:
@@ -30,7 +25,7 @@ def compile_frame(header: Message, header_version: int, message: Message, versio
     """
     compiler = _Compiler(Plan(message=message.name, version=version))
     compiler.emit(r.LENGTH)
-    compiler.emit(r.STRUCT, 2, 2)
+    compiler.emit(r.STRUCT, 2)
     compiler.body(header, header_version)
     compiler.body(message, version)
     return compiler.finish()
@@ -42,13 +37,11 @@ class _Compiler:
     message: Message = field(init=False)
     version: int = field(init=False)
     flexible: bool = field(init=False)
-    pool: bytearray = field(default_factory=bytearray)
-    offsets: dict[bytes, int] = field(default_factory=dict)
     path: tuple[str, ...] = ()
     depth: int = 0
     # Adjacent fields, which become one row, or one run of rows, before any other row.
     run: list[tuple[int, Field]] = field(default_factory=list)
-    absent_fields: list[tuple[Field | None, bytes]] = field(default_factory=list)
+    absent_fields: list[Field | None] = field(default_factory=list)
 
     def body(self, message: Message, version: int) -> None:
         if version not in message.valid:
@@ -58,7 +51,6 @@ class _Compiler:
 
     def finish(self) -> Plan:
         self.emit(r.END)
-        self.plan.pool = bytes(self.pool)
         return self.plan
 
     # Rows
@@ -85,12 +77,6 @@ class _Compiler:
         row[operand] = value
         self.plan.rows[number] = _row(*row)
 
-    def constant(self, data: bytes) -> int:
-        if data not in self.offsets:
-            self.offsets[data] = len(self.pool)
-            self.pool += data
-        return self.offsets[data]
-
     def flush_run(self) -> None:
         run, self.run = self.run, []
         for start in range(0, len(run), r.MAX_CODES):
@@ -102,26 +88,13 @@ class _Compiler:
             else:
                 self.append(r.FIXED, codes, len(part), sum(r.WIDTHS[code] for code, _ in part), fields=fields)
 
-    def flush_absent(self, trailing: bool = False) -> tuple[int, bytes]:
-        """Emit the pending ABSENT rows as one run. Returns their number and their constants, joined."""
+    def flush_absent(self, trailing: bool = False) -> int:
+        """Emit the pending ABSENT rows as one run. Returns their number."""
         run, self.absent_fields = self.absent_fields, []
-        together = b"".join(data for _, data in run)
-        offset = self.constant(together)
-        floats = any(absent is not None and has_floats(absent) for absent, _ in run)
-        for i, (absent, data) in enumerate(run):
-            self.append(
-                r.ABSENT,
-                offset,
-                len(data),
-                int(absent is not None and absent.ignorable),
-                int(floats),
-                len(together) if i == 0 else 0,
-                len(run) if i == 0 else 0,
-                int(trailing and i == 0),
-                fields=(absent,) if absent is not None else (),
-            )
-            offset += len(data)
-        return len(run), together
+        for i, f in enumerate(run):
+            is_ignorable, rows = f is not None and f.ignorable, len(run) if i == 0 else 0
+            self.append(r.ABSENT, int(is_ignorable), rows, int(trailing and i == 0), fields=() if f is None else (f,))
+        return len(run)
 
     def push(self) -> None:
         self.depth += 1
@@ -148,7 +121,7 @@ class _Compiler:
             self.emit(r.MARK)
             self.push()
         count = len(fields) + 1
-        head = self.emit(r.STRUCT, count, count, int(self.flexible), fields=owner)
+        head = self.emit(r.STRUCT, count, int(self.flexible), fields=owner)
         self.plan.structs[head] = struct.name
         if self.flexible:
             self.push()
@@ -169,31 +142,28 @@ class _Compiler:
         rest = [fields.index(f) for f in tagged if f not in elsewhere]
         if self.flexible:
             self.flush_run()
-            self.tags(struct, tagged, head, trim=not elsewhere)
+            self.tags(tagged, trim=not elsewhere)
             self.pop()
         else:
             for f in tagged:
                 self.absent(f, elsewhere=f in elsewhere)
             self.flush_run()
-            self.absent_fields.append((None, EMPTY_ARRAY))
-            trailing, _ = self.flush_absent(trailing=not elsewhere)
-            if not elsewhere:
-                self.patch(head, 2, count - trailing)
+            self.absent_fields.append(None)
+            self.flush_absent(trailing=not elsewhere)
         if elsewhere:
             self.permute(written + rest + [count - 1])
             self.pop()
 
     def permute(self, written: list[int]) -> None:
-        """Emit PERMUTE: the value with class index i is the inverse[i]-th that a decoder writes."""
-        inverse = bytes(written.index(i) for i in range(len(written)))
-        self.emit(r.PERMUTE, len(written), self.constant(inverse))
+        """Emit PERMUTE. written: the class indexes in the order in which the walker reads the values."""
+        self.plan.orders[self.emit(r.PERMUTE)] = tuple(written.index(i) for i in range(len(written)))
 
     def absent(self, f: Field, elsewhere: bool = False) -> None:
         self.flush_run()
         if elsewhere:
             self.emit(r.SKIP, fields=(f,))
             return
-        self.absent_fields.append((f, _pack(default_value(f))))
+        self.absent_fields.append(f)
 
     def value(self, f: Field) -> None:
         flags = r.COMPACT if f.is_flexible(self.message, self.version) else 0
@@ -247,22 +217,16 @@ class _Compiler:
         if nullable:
             self.patch(head, 1, self.next_row())
 
-    def tags(self, struct: Struct, tagged: tuple[Field, ...], head: int, trim: bool) -> None:
+    def tags(self, tagged: tuple[Field, ...], trim: bool) -> None:
         """Emit TAGS, TAG_STEP, an ENTRY per field tagged in any version, and the rows of those tagged in this one."""
-        trailing, prefix = self.flush_absent(trailing=trim)
-        constants = [_pack(default_value(f)) for f in tagged]
-        together = b"".join(constants) + EMPTY_ARRAY
-        count = len(struct.fields) + 1
-        present = count - 1 - len(tagged) - trailing if trim else -1
-        floats = int(any(has_floats(f) for f in tagged))
-        at = self.emit(r.TAGS, len(tagged), 0, present, self.constant(together), len(together), floats)
-        step = self.append(r.TAG_STEP, len(tagged), 0, self.constant(prefix), len(prefix) if trim else 0)
+        trailing = self.flush_absent(trailing=trim)
+        at = self.emit(r.TAGS, len(tagged), 0, trailing if trim else -1)
+        step = self.append(r.TAG_STEP, len(tagged))
         entries = []
-        for f, data in zip(tagged, constants, strict=True):
+        for f in tagged:
             assert f.tag is not None
             state = r.LIVE if self.version in f.tagged else r.ELSEWHERE if self.version in f.versions else r.LACKING
-            constant = self.constant(data), len(data), int(has_floats(f))
-            entries.append(self.append(r.ENTRY, f.tag, state, 0, *constant, int(f.ignorable), fields=(f,)))
+            entries.append(self.append(r.ENTRY, f.tag, state, 0, int(f.ignorable), fields=(f,)))
         for f, entry in zip(tagged, entries, strict=True):
             if self.version in f.tagged:
                 self.patch(entry, 3, self.next_row())
@@ -280,15 +244,6 @@ class _Compiler:
         if encoding is None:
             return r.CODES[f.type]
         return r.PACKED[encoding] if encoding in r.PACKED else r.FIXED_ENCODINGS[encoding]
-
-
-def has_floats(f: Field) -> bool:
-    """Whether the field's default holds a float64."""
-    return _any_float(default_row(f.struct) if f.struct is not None and not f.is_array else f.default)
-
-
-def _any_float(value: object) -> bool:
-    return any(_any_float(x) for x in value) if isinstance(value, list) else isinstance(value, float)
 
 
 def _row(*words: int) -> Row:

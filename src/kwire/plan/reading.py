@@ -111,7 +111,7 @@ class Reader:
             return self._struct(number)
         if row[0] == r.MARK:
             return self._permuted(number)
-        after = number + row[6] if row[0] == r.ABSENT else self.plan.row_after(number)
+        after = number + row[2] if row[0] == r.ABSENT else self.plan.row_after(number)
         return self._makers[row[0]](number), after
 
     def _struct(self, number: int) -> tuple[Step, int]:
@@ -153,13 +153,12 @@ class Reader:
     def _permuted(self, number: int) -> tuple[Step, int]:
         """Read a struct with fields that are tagged in other versions, and put its values into class order."""
         read_struct, number = self._value(number + 1)
-        _, count, offset, *_ = self.plan.rows[number]
-        inverse = self.plan.pool[offset : offset + count]
+        order = self.plan.orders[number]
 
         def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
             pos = read_struct(buf, pos, end, values)
             mine = values[-1]
-            values[-1] = [mine[i] for i in inverse]
+            values[-1] = [mine[i] for i in order]
             return pos
 
         return read, number + 1
@@ -411,9 +410,8 @@ class Reader:
         return read
 
     def _absent(self, number: int) -> Step:
-        row = self.plan.rows[number]
-        run = self.plan.rows[number : number + row[6]]
-        defaults = [] if row[7] else [self._constant(offset, length) for _, offset, length, *_ in run]
+        _, _, rows, trailing, *_ = self.plan.rows[number]
+        defaults = [] if trailing else [self._default(number + i) for i in range(rows)]
 
         def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
             values += defaults
@@ -422,24 +420,24 @@ class Reader:
         return read
 
     def _tags(self, number: int) -> Step:
-        _, count, _, present, *_ = self.plan.rows[number]
-        prefix = self._prefix(number)
+        _, count, _, trimmed, *_ = self.plan.rows[number]
+        prefix = [self._default(number - i) for i in range(trimmed, 0, -1)]
         defaults: Values = []
         known: dict[int, tuple[int, str, Step]] = {}
         refused: dict[int, str] = {}
         for entry in range(number + 2, number + 2 + count):
-            _, tag, state, sub, offset, length, *_ = self.plan.rows[entry]
+            _, tag, state, sub, *_ = self.plan.rows[entry]
             name = self.plan.attribute(entry)
             if state == r.LIVE:
                 known[tag] = len(defaults), name, self._value(sub)[0]
             else:
                 refused.setdefault(tag, name)
             if state != r.ELSEWHERE:
-                defaults.append(self._constant(offset, length))
+                defaults.append(self._default(entry))
         lenient, recorder = self.lenient, self.recorder
 
         def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
-            if pos < end and buf[pos] == 0 and present >= 0:
+            if pos < end and buf[pos] == 0 and trimmed >= 0:
                 if recorder:
                     recorder.note(pos, pos + 1, "count of tagged fields", 0)
                 return pos + 1
@@ -491,19 +489,8 @@ class Reader:
 
         return read
 
-    def _constant(self, offset: int, length: int) -> object:
-        return _unpack(self.plan.pool[offset : offset + length])
-
-    def _prefix(self, number: int) -> Values:
-        """Return the defaults of the trailing run before a TAGS row, needed if the section is not empty."""
-        left = self.plan.rows[number + 1][4]
-        prefix: Values = []
-        while left:
-            number -= 1
-            _, offset, length, *_ = self.plan.rows[number]
-            prefix.insert(0, self._constant(offset, length))
-            left -= length
-        return prefix
+    def _default(self, number: int) -> object:
+        return _unpack(self.plan.default(number))
 
 
 def values_of(rows: list[r.Row], number: int) -> int:
@@ -512,7 +499,7 @@ def values_of(rows: list[r.Row], number: int) -> int:
     if row[0] in (r.FIXED, r.VARINTS):
         return row[2]
     if row[0] == r.ABSENT:
-        return row[6]
+        return row[2]
     if row[0] == r.TAGS:
         entries = rows[number + 2 : number + 2 + row[1]]
         return 1 + sum(entry[2] != r.ELSEWHERE for entry in entries)

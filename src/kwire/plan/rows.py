@@ -1,37 +1,39 @@
 """The rows of a plan: operations and their operands.
 
 A plan describes the bytes of one version of one message. It is a list of rows of eight int64: the operation and seven
-operands. The same rows drive the compiled kernels (`kernels`), the plain-Python walker (`reading`, `writing`) and the
-column readers (`columns`, `nested_columns`, with a projection for each row). Each direction ignores the operands that
-only the other one needs.
+operands. The same rows drive compiled code (`native/messages.c`, `messages_writing.c`), the plain-Python walker
+(`reading`, `writing`) and the column readers (`nested_columns`, `native/message_columns.c`). Each direction ignores the
+operands that only the other one needs.
 
 Interpreters read and write objects in *class order*: a struct is an array of its class's attributes. It differs from
 the wire order in three cases, which have their own rows: fields missing in this version (ABSENT), tagged fields (TAGS),
 and fields that are positional here and tagged in other versions (MARK, SEEK, BACK, SKIP, PERMUTE).
 
-    operation  a         b        c           d         e          f         g
-    END                                                                                  the message is complete
-    LENGTH                                                                               int32: bytes after it (frames)
-    STRUCT     count     present  flexible                                               a struct of `count` values
-    FIXED      codes     count    bytes                                                  values of fixed width
-    STRING     flags                                                                     length, UTF-8
-    BYTES      flags                                                                     length, bytes
-    LIST       flags     code     width                                                  array of values of fixed width
-    ARRAY      flags     end      min_bytes                                              array; elements up to its NEXT
-    NEXT       body                                                                      the end of an element
-    NULLABLE   end       tagged                                                          a marker: null, or what follows
-    ABSENT     offset    length   ignorable   floats    run_bytes  run_rows  trailing    a field this version lacks
-    TAGS       entries   end      present     offset    length     floats                the tag section
-    TAG_STEP   entries   end      offset      length                                     the next tagged field
-    ENTRY      tag       state    sub         offset    length     floats     ignorable
-    TAG_END    step                                                                      the end of a tagged value
-    MARK                                                                                 a struct out of class order
-    SEEK       index                                                                     to the value with that index
-    BACK                                                                                 to where the SEEK left
-    SKIP                                                                                 that value has been written
-    PERMUTE    count     offset                                                          the end of that struct
-    VARINTS    codes     count                                                           integers packed as in KIP-625
-    VARLIST    flags     code                                                            array of such integers
+    operation  a          b         c          d
+    END                                                    the message is complete
+    LENGTH                                                 int32: bytes after it (frames)
+    STRUCT     count      flexible                         a struct of `count` values
+    FIXED      codes      count     bytes                  values of fixed width
+    STRING     flags                                       length, UTF-8
+    BYTES      flags                                       length, bytes
+    LIST       flags      code      width                  array of values of fixed width
+    ARRAY      flags      end       min_bytes              array; elements up to its NEXT
+    NEXT       body                                        the end of an element
+    NULLABLE   end        tagged                           a marker: null, or what follows
+    ABSENT     ignorable  rows      trailing               a field this version lacks
+    TAGS       entries    end       trimmed                the tag section
+    TAG_STEP   entries    end                              the next tagged field
+    ENTRY      tag        state     sub        ignorable
+    TAG_END    step                                        the end of a tagged value
+    MARK                                                   a struct out of class order
+    SEEK       index                                       to the value with that index
+    BACK                                                   to where the SEEK left
+    SKIP                                                   that value has been written
+    PERMUTE                                                the end of that struct
+    VARINTS    codes      count                            integers packed as in KIP-625
+    VARLIST    flags      code                             array of such integers
+
+The operands e to g are for those who run the rows: `layouts` and `nested_columns` put addresses and columns there.
 
 codes       one nibble a value, first value lowest: the codes of WIDTHS, of VARINTS those of PACKED; at most 15 a row.
             A fixed encoding that is narrower than its field is FIXED with the narrower code: values have no width.
@@ -39,13 +41,11 @@ codes       one nibble a value, first value lowest: the codes of WIDTHS, of VARI
 flags       COMPACT: the length is an unsigned varint of n + 1; else int16 for strings and int32 for the rest.
             MAY_BE_NULL: in this version
 end, body, step, sub    row numbers
-offset, length          a constant in the plan's pool: defaults as msgspec encodes them (MessagePack)
-floats      the constant (of ABSENT: one of its run) holds a float: compare as IEEE 754 does, not byte by byte
-present     how many values a decoder writes if the rest of the struct has the defaults of its class
-run_*       of the first row of a run of ABSENT rows: all its constants together, and how many rows it has
-trailing    the run ends the struct (or its positional part, when a TAGS row follows)
+rows        of the first row of a run of ABSENT rows: how many it has
+trailing    the run ends the struct (or its positional part, when a TAGS row follows): the walker leaves these values
+            out, because the class has the same defaults
+trimmed     how many such values are before the section; -1: the walker writes all values, because they get permuted
 state       LIVE: may be in the section; ELSEWHERE: positional in this version; LACKING: not in this version
-TAG_STEP's offset, length    the constants of the trailing run before the section, written when the section is not empty
 """
 
 from __future__ import annotations
@@ -53,8 +53,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kwire.schema.model import Field, own_encoding
+import msgspec
+
+from kwire.schema.model import Field, default_value, own_encoding
 from kwire.wire.tagged_fields import MAX_TAG as MAX_TAG
+
+_pack = msgspec.msgpack.Encoder(uuid_format="bytes").encode
 
 END, LENGTH, STRUCT, FIXED, STRING, BYTES, LIST, ARRAY, NEXT, NULLABLE = range(10)
 ABSENT, TAGS, TAG_STEP, ENTRY, TAG_END, MARK, SEEK, BACK, SKIP, PERMUTE = range(10, 20)
@@ -128,19 +132,21 @@ Row = tuple[int, int, int, int, int, int, int, int]
 class Plan:
     """The rows of one (message, version), or of a frame (header and body).
 
-    pool: the constants. fields: for each row, its fields (several of FIXED and VARINTS, none of rows for structure).
-    paths: for each row, the attributes down to its struct, those of arrays with `[]`. structs: struct names by STRUCT
-    row. depth: maximum number of frames of an interpreter. has_empty_elements: whether the elements of an array take no
-    bytes.
+    fields: for each row, its fields (several of FIXED and VARINTS, none of rows for structure).
+    paths: for each row, the attributes down to its struct, those of arrays with `[]`.
+    structs: struct names by STRUCT row.
+    orders: by PERMUTE row, for each value in class order: its place in the order of reading.
+    depth: maximum number of frames of an interpreter.
+    has_empty_elements: whether the elements of an array take no bytes.
     """
 
     message: str
     version: int
     rows: list[Row] = field(default_factory=list)
-    pool: bytes = b""
     fields: list[tuple[Field, ...]] = field(default_factory=list)
     paths: list[tuple[str, ...]] = field(default_factory=list)
     structs: dict[int, str] = field(default_factory=dict)
+    orders: dict[int, tuple[int, ...]] = field(default_factory=dict)
     depth: int = 0
     has_empty_elements: bool = False
 
@@ -150,6 +156,11 @@ class Plan:
         if operation in (ARRAY, TAGS):
             return b
         return a if operation == NULLABLE else number + 1
+
+    def default(self, number: int) -> bytes:
+        """Return the default of a row's field as msgspec encodes it; without one, that of unknown tagged fields."""
+        fields = self.fields[number]
+        return _pack(default_value(fields[0]) if fields else [])
 
     def attribute(self, number: int) -> str:
         """Return the attribute that a row reads or writes; "" for elements of arrays, which have an index instead."""

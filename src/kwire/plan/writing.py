@@ -257,8 +257,8 @@ class Writer:
         return write
 
     def _absent(self, number: int, index: int) -> Step:
-        _, offset, length, ignorable, floats, *_ = self.plan.rows[number]
-        name, equal = self.plan.attribute(number) or r.UNKNOWN, self._equals(offset, length, floats)
+        ignorable = self.plan.rows[number][1]
+        name, equal = self.plan.attribute(number) or r.UNKNOWN, equals(self.plan.default(number))
 
         def write(out: bytearray, values: Values) -> None:
             if not ignorable and not equal(values[index]):
@@ -271,14 +271,13 @@ class Writer:
         tags: set[int] = set()
         fields: list[tuple[int, int, str, Callable[[object], bool], Step | None]] = []
         for i in range(count):
-            _, tag, state, sub, offset, length, floats, ignorable = self.plan.rows[number + 2 + i]
+            _, tag, state, sub, ignorable, *_ = self.plan.rows[number + 2 + i]
             tags.add(tag)
             if state == r.ELSEWHERE or (state == r.LACKING and ignorable):
                 continue
             step = self._value(sub, index + i)[0] if state == r.LIVE else None
-            fields.append(
-                (tag, index + i, self.plan.attribute(number + 2 + i), self._equals(offset, length, floats), step)
-            )
+            equal = equals(self.plan.default(number + 2 + i))
+            fields.append((tag, index + i, self.plan.attribute(number + 2 + i), equal, step))
 
         def write(out: bytearray, values: Values) -> None:
             section: list[tuple[int, bytes]] = []
@@ -295,21 +294,27 @@ class Writer:
 
         return write
 
-    def _equals(self, offset: int, length: int, floats: int) -> Callable[[object], bool]:
-        """Whether a value is the default (W-21)."""
-        constant = self.plan.pool[offset : offset + length]
-        default = _unpack(constant)
 
-        def equal(value: object) -> bool:
-            if type(value) is type(default) and not isinstance(default, (list, float)):
-                return value == default
-            try:
-                packed = _pack(value)
-            except Exception:  # a value that msgspec cannot write is not the default
-                return False
-            return equal_with_floats(_unpack(packed), default) if floats else packed == constant
+def equals(constant: bytes) -> Callable[[object], bool]:
+    """Make a function that tells whether a value is the default, which is packed in `constant` (W-21)."""
+    default = _unpack(constant)
+    floats = any_float(default)
 
-        return equal
+    def equal(value: object) -> bool:
+        if type(value) is type(default) and not isinstance(default, (list, float)):
+            return value == default
+        try:
+            packed = _pack(value)
+        except Exception:  # a value that msgspec cannot write is not the default
+            return False
+        return equal_with_floats(_unpack(packed), default) if floats else packed == constant
+
+    return equal
+
+
+def any_float(value: object) -> bool:
+    """Whether a default holds a float: it is compared as IEEE 754 does, not byte by byte."""
+    return any(any_float(x) for x in value) if isinstance(value, list) else isinstance(value, float)
 
 
 def attributes(value: object, count: int) -> Values:
