@@ -25,15 +25,7 @@ from kwire.errors import OptionError
 __all__ = ["EXPORTS", "HAS_CRC32C", "LEVEL"]
 
 VARIABLE = "KWIRE_KERNEL"
-EXPORTS = {
-    "put_key": "kwire.log.cleaner.slots",
-    "get_offset": "kwire.log.cleaner.slots",
-    "move_slots": "kwire.log.cleaner.slots",
-    "map_batches": "kwire.log.cleaner.kernels",
-    "weigh_batches": "kwire.log.cleaner.kernels",
-    "write_kept": "kwire.log.cleaner.kernels",
-    "write_batches": "kwire.log.cleaner.kernels",
-}
+EXPORTS: dict[str, str] = {}
 """The kernels that Python calls, and the modules that define them."""
 
 BUFFERS = (bytes, bytearray, memoryview)

@@ -58,6 +58,7 @@ C_FILES = (
     "section_scan.c",
     "message_columns.c",
     "encoding.c",
+    "cleaning.c",
     "messages.c",
     "messages_writing.c",
     "codec.c",
@@ -71,8 +72,6 @@ C_FILES = (
 SIGNATURES = PACKAGE / "native" / "_kernels.pyi"
 COVERAGE = PACKAGE / "native" / "coverage.c"
 C_SOURCES = tuple(PACKAGE / "native" / name for name in C_FILES)
-GROUPS = (KERNEL_MODULES,)
-"""Compiled side by side."""
 
 X86_CRC = """
 declare i64 @llvm.x86.sse42.crc32.64.64(i64, i64)
@@ -228,12 +227,14 @@ def build(folders: Mapping[str, Path], sanitize: bool = False) -> list[Path]:
         tempfile.TemporaryDirectory(prefix="kwire-kernels-") as scratch,
         ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn"), max_tasks_per_child=1) as pool,
     ):
-        parts = list(pool.map(translate, GROUPS))
+        parts = list(pool.map(translate, [KERNEL_MODULES] if KERNEL_MODULES else []))
         exports = [export for _, exports in parts for export in exports]
         of_numba = {export.name for export in exports}
         bitcode = [part for part, _ in parts]
         compiled = {
-            name: [pool.submit(compile_level, bitcode, target, index) for index in range(len(target.levels))]
+            name: [
+                pool.submit(compile_level, bitcode, target, index) for index in range(len(target.levels) * len(parts))
+            ]
             for name, target in stale.items()
         }
         for name, target in stale.items():

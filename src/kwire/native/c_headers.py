@@ -14,6 +14,7 @@ def headers() -> dict[str, str]:
     """Return the text of each header by its name."""
     made = {"plan.h": plan_header, "record_layout.h": record_layout_header, "values.h": values_header}
     made |= {"checksum_tables.h": checksum_tables, "encoder_layout.h": encoder_layout_header}
+    made |= {"cleaner_layout.h": cleaner_layout_header}
     return {name: "#pragma once\n#include <stdint.h>\n" + make() for name, make in made.items()}
 
 
@@ -23,7 +24,10 @@ PLAN_NAMES = (
 )
 RECORD_NAMES = {
     "kwire.records.faults": ("MAX_HEADERS",),
-    "kwire.records.attributes": ("CODEC_MASK", "LOG_APPEND_TIME_FLAG", "NO_PRODUCER_ID", "NO_SEQUENCE", "NO_TIMESTAMP"),
+    "kwire.records.attributes": (
+        *("CODEC_MASK", "DELETE_HORIZON_FLAG", "LOG_APPEND_TIME_FLAG"),
+        *("NO_PRODUCER_ID", "NO_SEQUENCE", "NO_TIMESTAMP"),
+    ),
     "kwire.records.batch_table": ("BAD_CRC",),
     "kwire.records.batch_header": (
         *("FRAME_BYTES", "PREFIX_BYTES", "SIZE_POSITION", "MAGIC_POSITION", "DEFAULT_HEADER_BYTES", "CRC_POSITION"),
@@ -40,9 +44,9 @@ def enums(constants: Mapping[str, int]) -> str:
     return "".join(f"enum {{ {name} = {value} }};\n" for name, value in constants.items())
 
 
-def struct(name: str, fields: Iterable[str]) -> str:
-    """Return the struct of a row of int64."""
-    return f"typedef struct {{\n    int64_t {', '.join(field.lower() for field in fields)};\n}} {name};\n"
+def struct(name: str, fields: Iterable[str], word: str = "int64_t") -> str:
+    """Return the struct of a row of words of 8 bytes."""
+    return f"typedef struct {{\n    {word} {', '.join(field.lower() for field in fields)};\n}} {name};\n"
 
 
 def plan_header() -> str:
@@ -76,6 +80,17 @@ def encoder_layout_header() -> str:
     constants["COLUMN_COUNT"] = len(layout.Column)
     rows = "".join(struct(row.__name__, row.__members__) for row in (layout.NewBatch, layout.State))
     return enums(constants) + rows
+
+
+def cleaner_layout_header() -> str:
+    """Return cleaner_layout.h for cleaning.c."""
+    layout = importlib.import_module("kwire.log.cleaner.layout")
+    constants = {f"PUT_{put.name}": int(put) for put in layout.Put}
+    constants |= {f"VERDICT_{verdict.name}": int(verdict) for verdict in layout.Verdict}
+    constants["KNOWN_FLAGS"] = layout.KNOWN_FLAGS
+    unsigned = [struct(row.__name__, row.__members__, "uint64_t") for row in (layout.Slot, layout.Mark)]
+    signed = [struct(row.__name__, row.__members__) for row in (layout.MapState, layout.Outcome, layout.Weights)]
+    return enums(constants) + "".join(unsigned + signed)
 
 
 def values_header() -> str:

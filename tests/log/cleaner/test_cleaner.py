@@ -23,6 +23,7 @@ from tests.log.cleaner.compared import log_content, segment_files
 from tests.log.writing import NOW, record
 from tests.storage.faults import Stopped, StoppingFileSystem
 
+pytestmark = pytest.mark.usefixtures("path")
 EXPECTED = json.loads(kafka_cleaned.EXPECTED.read_text())
 CONFIG = LogConfig(
     cleanup_policy=frozenset({"compact"}),

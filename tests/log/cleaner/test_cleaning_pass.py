@@ -16,6 +16,7 @@ from kwire.log.cleaner.offset_map import SLOT_BYTES, OffsetMap
 from kwire.records import read_batches
 from tests.log.cleaner.compared import segment_files
 
+pytestmark = pytest.mark.usefixtures("path")
 NOW_MS = 1_800_000_000_000
 CONFIG = LogConfig(cleanup_policy=frozenset({"compact"}), segment_bytes=300_000)
 Copied = Callable[[str, str], Path]

@@ -8,7 +8,9 @@ retention         retention of batches; transactions and producers
 offset_map        the newest offset of each key
 rewriting         batches without some of their records
 log_state         state of a log, open or read-only
-kernels, key_hash, sections                 compiled loops and their tables
+sections          table of the batches of a chunk
+layout            arrays that the kernels (native/cleaning.c) share
+plain_cleaning    what they do, without compiled code
 cleaner_stats     statistics of a pass
 """
 

@@ -16,11 +16,12 @@ import numpy.typing as npt
 from kwire import native
 from kwire.errors import CorruptBatch
 from kwire.log.chunks import Chunks
-from kwire.log.cleaner import kernels as k
 from kwire.log.cleaner.cleaner_stats import CleanerStats
 from kwire.log.cleaner.cleaning_plan import CleaningPlan, group_segments
+from kwire.log.cleaner.layout import Outcome, Put
 from kwire.log.cleaner.log_state import LogState, SourceSegment
 from kwire.log.cleaner.offset_map import OffsetMap
+from kwire.log.cleaner.plain_cleaning import map_records
 from kwire.log.cleaner.record_filter import RecordFilter
 from kwire.log.cleaner.retention import CleanedTransactions
 from kwire.log.cleaner.sections import Sections
@@ -77,7 +78,7 @@ class CleaningPass:
         transactions.add(entry for each in dirty for entry in each.aborted)
         transactions.add(entry for each in self._behind(plan.end_offset) for entry in each.aborted)
         sections = Sections(self._max_decompressed_bytes)
-        outcome: npt.NDArray[np.int64] = np.zeros(k.OUTCOME_COUNT, np.int64)
+        outcome: npt.NDArray[np.int64] = np.zeros(len(Outcome), np.int64)
         is_full = False
         for i, segment in enumerate(dirty):
             for piece in self._pieces(segment, segment.position_of(plan.first_dirty_offset)):
@@ -140,6 +141,9 @@ class CleaningPass:
 
     def _put(self, sections: Sections, first: int, last: int, outcome: npt.NDArray[np.int64]) -> bool:
         offset_map = self._map
+        if native.LEVEL is None:
+            lowest = self.plan.first_dirty_offset
+            return all(map_records(sections.batch(row), offset_map, lowest) for row in range(first, last))
         marks = offset_map.marks_for(sections.table[first:last])
         while True:
             first = native.map_batches(
@@ -155,10 +159,10 @@ class CleaningPass:
             )
             if first == last:
                 return True
-            if outcome[k.FAULT_NUMBER] == k.MAP_FULL:
+            if outcome[Outcome.FAULT] == Put.FULL:
                 return False
-            if outcome[k.FAULT_NUMBER] != k.MAP_MUST_GROW:
-                raise sections.fault(int(first), int(outcome[k.FAULT_NUMBER]), int(outcome[k.FAULT_INDEX]))
+            if outcome[Outcome.FAULT] != Put.MUST_GROW:
+                raise sections.fault(int(first), int(outcome[Outcome.FAULT]), int(outcome[Outcome.RECORD]))
             offset_map.grow()
 
     # ---- the segments

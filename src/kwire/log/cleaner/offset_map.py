@@ -1,6 +1,6 @@
 """The newest offset of each key in the dirty part of a log, in memory of a fixed size.
 
-    uint64[slots, 3]    a row: first and second half of the key's hash, offset + 1; a free slot is all zeros
+    uint64[slots, 3]    a Slot each: first and second half of the key's hash, offset + 1; a free slot is all zeros
 
 A slot takes 24 bytes, as in Kafka, so that the same settings take the same number of keys: there are
 log.cleaner.dedupe.buffer.size / 24 slots, of which log.cleaner.io.buffer.load.factor may be used. The table starts
@@ -14,12 +14,14 @@ Source: rules X-10 to X-12; org.apache.kafka.storage.internals.log.SkimpyOffsetM
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import numpy.typing as npt
 
 from kwire import native
 from kwire.errors import OptionError
-from kwire.log.cleaner.slots import ADDED, KEYS, LATEST_OFFSET, LIMIT, MUST_GROW, ROOM, STATE_COUNT
+from kwire.log.cleaner.layout import MapState, Mark, Put, Slot
 from kwire.records import batch_table as t
 
 __all__ = [
@@ -40,8 +42,8 @@ class OffsetMap:
     """Maps the hash of a key to its newest offset.
 
     memory_bytes, load_factor: capacity. secret: 16 random bytes, new for each map.
-    slots, state, secret: for kernels, which must stop when `put` returns MUST_GROW. state: int64[KEYS, LIMIT,
-    LATEST_OFFSET, ROOM]; ROOM is the number of keys at which the table must grow.
+    slots, state, secret: for kernels, which must stop when `put` returns MUST_GROW. Without compiled code a dict takes
+    the place of the slots.
     Raises OptionError if the capacity is below two keys.
     """
 
@@ -64,25 +66,26 @@ class OffsetMap:
         if len(secret) != 16:
             raise OptionError(f"the secret has {len(secret)} bytes, expected 16")
         self.max_slots = count
-        self.slots: npt.NDArray[np.uint64] = np.zeros((min(count, FIRST_SLOTS), 3), np.uint64)
-        self.state: npt.NDArray[np.int64] = np.zeros(STATE_COUNT, np.int64)
-        self.state[LIMIT] = min(int(count * load_factor), count - 1)  # a search ends at a free slot
-        self.state[LATEST_OFFSET] = -1
+        self.slots: npt.NDArray[np.uint64] = np.zeros((min(count, FIRST_SLOTS), len(Slot)), np.uint64)
+        self.state: npt.NDArray[np.int64] = np.zeros(len(MapState), np.int64)
+        self.state[MapState.LIMIT] = min(int(count * load_factor), count - 1)  # a search ends at a free slot
+        self.state[MapState.LATEST_OFFSET] = -1
         self._set_room()
-        self._marks: npt.NDArray[np.uint64] = np.empty((1, 3), np.uint64)
+        self._marks: npt.NDArray[np.uint64] = np.empty((1, len(Mark)), np.uint64)
         self.secret: npt.NDArray[np.uint64] = np.frombuffer(secret, "<u8").astype(np.uint64)
+        self._offsets: dict[bytes, int] = {}
 
     def __len__(self) -> int:
-        return int(self.state[KEYS])
+        return int(self.state[MapState.KEYS])
 
     @property
     def latest_offset(self) -> int:
         """Offset up to which the map is complete; -1 if empty."""
-        return int(self.state[LATEST_OFFSET])
+        return int(self.state[MapState.LATEST_OFFSET])
 
     def advance(self, offset: int) -> None:
         """Mark the map complete up to offset: no record with a key is in between (X-12)."""
-        self.state[LATEST_OFFSET] = offset
+        self.state[MapState.LATEST_OFFSET] = offset
 
     @property
     def utilization(self) -> float:
@@ -95,32 +98,47 @@ class OffsetMap:
         Both tables exist during the copy, which takes at most one and a half times the memory.
         """
         count = 2 * len(self.slots) if 4 * len(self.slots) <= self.max_slots else self.max_slots
-        slots: npt.NDArray[np.uint64] = np.zeros((count, 3), np.uint64)
+        slots: npt.NDArray[np.uint64] = np.zeros((count, len(Slot)), np.uint64)
         native.move_slots(self.slots, slots)
         self.slots = slots
         self._set_room()
 
     def marks_for(self, table: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-        """Return scratch space for hashes and offsets of the largest batch of a table: uint64[records, 3]."""
+        """Return scratch space for the largest batch of a table: a Mark for each record."""
         records = int(table[:, t.COUNT].max(initial=0))
         if len(self._marks) < records:
-            self._marks = np.empty((2 * records, 3), np.uint64)
+            self._marks = np.empty((2 * records, len(Mark)), np.uint64)
         return self._marks
 
     def _set_room(self) -> None:
         is_largest = len(self.slots) == self.max_slots
-        self.state[ROOM] = self.max_slots if is_largest else len(self.slots) // 2
+        self.state[MapState.ROOM] = self.max_slots if is_largest else len(self.slots) // 2
 
     def put(self, key: bytes, offset: int) -> bool:
         """Set the newest offset of a key. Return False, without a change, if the map is full."""
+        if native.LEVEL is None:
+            return self._put_plain(key, offset)
         array = np.frombuffer(key, np.uint8)
         while (
             result := native.put_key(self.slots, self.state, self.secret, array.ctypes.data, len(key), offset)
-        ) == MUST_GROW:
+        ) == Put.MUST_GROW:
             self.grow()
-        return bool(result == ADDED)
+        return bool(result == Put.ADDED)
 
     def get(self, key: bytes) -> int:
         """Return the newest offset of a key, -1 if it is not in the map."""
+        if native.LEVEL is None:
+            return self._offsets.get(self._hashed(key), -1)
         array = np.frombuffer(key, np.uint8)
         return int(native.get_offset(self.slots, self.secret, array.ctypes.data, len(key)))
+
+    def _put_plain(self, key: bytes, offset: int) -> bool:
+        if len(self) >= self.state[MapState.LIMIT]:
+            return False
+        self._offsets[self._hashed(key)] = offset
+        self.state[MapState.KEYS], self.state[MapState.LATEST_OFFSET] = len(self._offsets), offset
+        return True
+
+    def _hashed(self, key: bytes) -> bytes:
+        """Hash a key to as many bits as compiled code, so that the memory of the map does not depend on keys."""
+        return hashlib.blake2b(key, digest_size=16, key=self.secret.tobytes()).digest()

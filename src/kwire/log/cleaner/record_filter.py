@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kwire import native
-from kwire.log.cleaner import kernels as k
+from kwire.log.cleaner import plain_cleaning
 from kwire.log.cleaner.cleaner_stats import CleanerStats
+from kwire.log.cleaner.layout import KNOWN_FLAGS, LONGEST_NUMBERS, Outcome, Verdict, Weights
 from kwire.log.cleaner.offset_map import OffsetMap
 from kwire.log.cleaner.retention import CleanedTransactions, LastRecord, Retention, choose_batch
 from kwire.log.cleaner.rewriting import empty_batch, rebuild_batch
@@ -69,8 +70,8 @@ class RecordFilter:
             [each.last_data_offset for each in last_records.values() if each.last_data_offset is not None], np.int64
         )
         self._keeps: npt.NDArray[np.uint8] = np.empty(SPARE_BYTES, np.uint8)
-        self._weights: npt.NDArray[np.int64] = np.empty((0, k.WEIGHT_COLUMNS), np.int64)
-        self._outcome: npt.NDArray[np.int64] = np.zeros(k.OUTCOME_COUNT, np.int64)
+        self._weights: npt.NDArray[np.int64] = np.empty((0, len(Weights)), np.int64)
+        self._outcome: npt.NDArray[np.int64] = np.zeros(len(Outcome), np.int64)
         self._room: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
         self._payload: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
         self._used = 0
@@ -89,14 +90,14 @@ class RecordFilter:
         self._keeps_old_tombstones, self._used = keeps_old_tombstones, 0
         self._make_room(used + SPARE_BYTES)
         if len(self._weights) < len(table):
-            self._weights = np.empty((len(table), k.WEIGHT_COLUMNS), np.int64)
+            self._weights = np.empty((len(table), len(Weights)), np.int64)
         is_removable = self._follow_transactions(table)
         kinds = self._kinds(table, is_removable)
         borders = [0, *(np.flatnonzero(kinds[1:] != kinds[:-1]) + 1).tolist(), len(table)] if len(table) else []
         for first, last in pairwise(borders):
-            if kinds[first] == PLAIN:
+            if kinds[first] == PLAIN and native.LEVEL is not None:
                 self._clean_together(first, last)
-            elif kinds[first] == COMPRESSED:
+            elif kinds[first] != SPECIAL:
                 for row in range(first, last):
                     self._clean_records(row, Retention.DELETE)
             else:
@@ -137,18 +138,18 @@ class RecordFilter:
         """Filter plain batches, whose records alone decide."""
         self._weigh(first, last)
         rows, weights = self._sections.table[first:last], self._weights[first:last]
-        counts, kept, tombstones = rows[:, t.COUNT], weights[:, k.KEPT], weights[:, k.TOMBSTONES]
+        counts, kept, tombstones = rows[:, t.COUNT], weights[:, Weights.KEPT], weights[:, Weights.TOMBSTONES]
         has_horizon = (rows[:, t.MAGIC] < 2) | (rows[:, t.ATTRIBUTES] & DELETE_HORIZON_FLAG != 0)
         is_copy = (kept == counts) & ((tombstones == 0) | has_horizon)
-        anew = np.where(weights[:, k.IS_CANONICAL] != 0, k.REBUILD, k.LOOK)
-        verdicts = np.where(kept == 0, k.DROP, np.where(is_copy, k.COPY, anew))
+        anew = np.where(weights[:, Weights.IS_CANONICAL] != 0, Verdict.REBUILD, Verdict.LOOK)
+        verdicts = np.where(kept == 0, Verdict.DROP, np.where(is_copy, Verdict.COPY, anew))
         self._count(int(counts.sum()), weights.sum(axis=0))
         starts = np.concatenate(([0], np.cumsum(counts)))
         places: Table = np.empty((len(rows), len(NewBatch)), np.int64)
         row = 0
         while True:
-            stays = verdicts[row:] != k.DROP
-            growth = k.LONGEST_NUMBERS * counts[row:][verdicts[row:] == k.REBUILD].sum()
+            stays = verdicts[row:] != Verdict.DROP
+            growth = LONGEST_NUMBERS * counts[row:][verdicts[row:] == Verdict.REBUILD].sum()
             self._make_room(int(rows[row:, t.SIZE][stays].sum() + growth) + WIDE)
             room = self._room.ctypes.data + self._used
             row, written, count = native.write_batches(
@@ -202,11 +203,11 @@ class RecordFilter:
         self._count(count, weights)
         is_old = entry[t.MAGIC] < 2
         has_horizon = is_old or entry[t.ATTRIBUTES] & DELETE_HORIZON_FLAG != 0
-        has_new_horizon = bool(weights[k.TOMBSTONES] > 0 and not has_horizon)
-        if not weights[k.KEPT]:
+        has_new_horizon = bool(weights[Weights.TOMBSTONES] > 0 and not has_horizon)
+        if not weights[Weights.KEPT]:
             if when_empty is Retention.RETAIN_EMPTY:
                 self._end(self._sections.batch(row), when_empty)
-        elif weights[k.KEPT] == count and not has_new_horizon and (not is_old or weights[k.IS_CANONICAL]):
+        elif weights[Weights.KEPT] == count and not has_new_horizon and (not is_old or weights[Weights.IS_CANONICAL]):
             self._emit(self._sections.bytes_of(row))
         else:
             self._rebuild(row, self._keeps[:count], has_new_horizon=has_new_horizon)
@@ -223,6 +224,17 @@ class RecordFilter:
         records = int(table[first:last, t.COUNT].sum())
         if len(self._keeps) < records:
             self._keeps = np.empty(2 * records, np.uint8)
+        if native.LEVEL is None:
+            plain_cleaning.weigh_records(  # the caller weighs one batch at a time
+                self._sections,
+                first,
+                offset_map,
+                now_ms=self._now_ms,
+                keeps_old_tombstones=self._keeps_old_tombstones,
+                keeps=self._keeps,
+                weights=self._weights[first],
+            )
+            return
         done = native.weigh_batches(
             table,
             first,
@@ -238,7 +250,7 @@ class RecordFilter:
             self._outcome,
         )
         if done < last:
-            raise self._sections.fault(int(done), int(self._outcome[k.FAULT_NUMBER]), int(self._outcome[k.FAULT_INDEX]))
+            raise self._sections.fault(int(done), int(self._outcome[Outcome.FAULT]), int(self._outcome[Outcome.RECORD]))
 
     # ---- output
 
@@ -261,17 +273,18 @@ class RecordFilter:
         horizon = self._new_horizon_ms if has_new_horizon else None
         if entry[t.MAGIC] == 2 and entry[t.ATTRIBUTES] & DELETE_HORIZON_FLAG:
             horizon = int(entry[t.BASE_TIMESTAMP])  # once set, it stays (X-32)
-        if entry[t.MAGIC] < 2 or not self._weights[row, k.IS_CANONICAL]:
+        if entry[t.MAGIC] < 2 or not self._weights[row, Weights.IS_CANONICAL]:
             batch = self._sections.batch(row)
             self._emit(rebuild_batch(batch, compress(batch.records(), keeps), horizon))
             return
         codec = Compression(int(entry[t.ATTRIBUTES]) & CODEC_MASK)
-        most = int(entry[t.END] - entry[t.START]) + k.LONGEST_NUMBERS * len(keeps) + WIDE
+        most = int(entry[t.END] - entry[t.START]) + LONGEST_NUMBERS * len(keeps) + WIDE
         at = self._used
+        write_kept = plain_cleaning.write_kept if native.LEVEL is None else native.write_kept
         if codec:
             if len(self._payload) < most:
                 self._payload = np.empty(2 * most, np.uint8)
-            n_bytes, base, largest = native.write_kept(
+            n_bytes, base, largest = write_kept(
                 entry, keeps, -1 if horizon is None else horizon, self._payload.ctypes.data
             )
             self._make_room(DEFAULT_HEADER.size + largest_compressed(codec, n_bytes))
@@ -282,7 +295,7 @@ class RecordFilter:
         else:
             self._make_room(DEFAULT_HEADER.size + most)
             room = self._room.data
-            n_bytes, base, largest = native.write_kept(
+            n_bytes, base, largest = write_kept(
                 entry, keeps, -1 if horizon is None else horizon, self._room.ctypes.data + at + DEFAULT_HEADER.size
             )
             size = DEFAULT_HEADER.size + int(n_bytes)
@@ -299,7 +312,7 @@ class RecordFilter:
             leader_epoch,
             2,
             0,
-            attributes & k.KNOWN_FLAGS | (0 if horizon is None else DELETE_HORIZON_FLAG),
+            attributes & KNOWN_FLAGS | (0 if horizon is None else DELETE_HORIZON_FLAG),
             delta,
             int(base),
             largest_before if append_time else int(largest),
@@ -313,9 +326,9 @@ class RecordFilter:
 
     def _count(self, records: int, weights: npt.NDArray[np.int64]) -> None:
         self._stats.records_read += int(records)
-        self._stats.records_written += int(weights[k.KEPT])
-        self._stats.tombstones_dropped += int(weights[k.DROPPED_TOMBSTONES])
-        self._stats.keyless_records += int(weights[k.KEYLESS])
+        self._stats.records_written += int(weights[Weights.KEPT])
+        self._stats.tombstones_dropped += int(weights[Weights.DROPPED_TOMBSTONES])
+        self._stats.keyless_records += int(weights[Weights.KEYLESS])
 
     def _count_dropped(self, batch: Batch) -> None:
         self._stats.records_read += batch.count or 0

@@ -1,1 +1,0 @@
-"""What the kernels of the cleaner, which numba compiles, know of the fields of records and messages."""
