@@ -8,7 +8,7 @@
 
 /* last_shift, last_byte: of the last byte that a number of the type may have, and its largest value. */
 static inline int read_varint(Run *run, int64_t *value, int last_shift, uint64_t last_byte, int fault) {
-    const uint8_t *pos = run->pos, *end = run->end;
+    const uint8_t *pos = run->in.at, *end = run->in.end;
     uint64_t bits = 0;
     if (UNLIKELY(pos >= end)) return FAULT_TRUNCATED;
     if (LIKELY(*pos < 0x80)) {
@@ -23,8 +23,8 @@ static inline int read_varint(Run *run, int64_t *value, int last_shift, uint64_t
             if (byte < 0x80) break;
         }
     }
-    run->pos = pos;
-    *value = (int64_t)(bits >> 1) ^ -(int64_t)(bits & 1);
+    run->in.at = pos;
+    *value = unzigzag(bits);
     return 0;
 }
 
@@ -37,38 +37,38 @@ static inline int read_int(Run *run, int64_t *value) {
 }
 
 static inline int read_length(Run *run, int64_t *size) {
-    const uint8_t *start = run->pos;
+    const uint8_t *start = run->in.at;
     TRY(read_long(run, size));
-    if (LIKELY((uint64_t)*size <= (uint64_t)(run->end - run->pos))) return 0;
-    run->pos = start;
+    if (LIKELY((uint64_t)*size <= (uint64_t)bytes_left(&run->in))) return 0;
+    run->in.at = start;
     return *size < 0 ? FAULT_NEGATIVE_LENGTH : FAULT_LENGTH_TOO_LARGE;
 }
 
 static inline int read_bytes(Run *run, int64_t *column, int is_text) {
-    const uint8_t *start = run->pos;
+    const uint8_t *start = run->in.at;
     int64_t size;
     TRY(read_length(run, &size));
-    if (is_text && UNLIKELY(!is_utf8(run->pos, run->pos + size))) {
-        run->pos = start;
+    if (is_text && UNLIKELY(!is_utf8(run->in.at, run->in.at + size))) {
+        run->in.at = start;
         return FAULT_BAD_UTF8;
     }
-    TRY(append_bytes(run, column, run->pos, size));
-    run->pos += size;
+    TRY(append_bytes(run, column, run->in.at, size));
+    run->in.at += size;
     return 0;
 }
 
 /* Read an index below count. */
 static inline int read_index(Run *run, int64_t count, int64_t *index, int fault) {
-    const uint8_t *start = run->pos;
+    const uint8_t *start = run->in.at;
     TRY(read_int(run, index));
     if (LIKELY((uint64_t)*index < (uint64_t)count)) return 0;
-    run->pos = start;
+    run->in.at = start;
     return fault;
 }
 
 static int read_number(Run *run, const int64_t *row, int64_t *column) {
     const int64_t source = row[2], target = row[3], factor = row[5];
-    const uint8_t *start = run->pos;
+    const uint8_t *start = run->in.at;
     int64_t whole = 0;
     double real = 0;
     float single;
@@ -77,14 +77,14 @@ static int read_number(Run *run, const int64_t *row, int64_t *column) {
     } else if (source == NUMBER_INT64) {
         TRY(read_long(run, &whole));
     } else {
-        if (run->end - run->pos < 4) return FAULT_TRUNCATED;
-        memcpy(&single, run->pos, 4);
-        run->pos += 4;
+        const uint8_t *bytes = take(&run->in, sizeof single);
+        if (!bytes) return FAULT_TRUNCATED;
+        memcpy(&single, bytes, sizeof single);
         real = single;
     }
     if (target == NUMBER_INT64) {
         if (LIKELY(whole >= row[6] && whole <= row[7])) return append8(run, column, (uint64_t)(whole * factor));
-        run->pos = start;
+        run->in.at = start;
         return FAULT_OUT_OF_RANGE;
     }
     if (target == NUMBER_FLOAT32) {
@@ -115,27 +115,27 @@ static int is_below(const uint8_t *number, const uint8_t *limit, int64_t width) 
 }
 
 static int read_decimal(Run *run, const int64_t *row, int64_t *column) {
-    const uint8_t *start = run->pos;
+    const uint8_t *start = run->in.at;
     const int64_t width = column[COLUMN_WIDTH];
     int64_t size = row[2];
     uint8_t number[32];
     if (size < 0) {
         TRY(read_length(run, &size));
-    } else if (run->end - run->pos < size) {
+    } else if (bytes_left(&run->in) < size) {
         return FAULT_TRUNCATED;
     }
-    const uint8_t *bytes = run->pos;
+    const uint8_t *bytes = run->in.at;
     const uint8_t sign = size && bytes[0] >> 7 ? 0xFF : 0;
     for (int64_t i = 0; i < width; i++) number[i] = i < size ? bytes[size - 1 - i] : sign;
     int fits = size && is_below(number, run->constants + row[3], width) && number[width - 1] >> 7 == (sign & 1);
     for (int64_t i = 0; fits && i < size - width; i++) fits = bytes[i] == sign;
     if (!fits) {
-        run->pos = start;
+        run->in.at = start;
         return FAULT_BAD_DECIMAL;
     }
     PLACE(column);
     memcpy((uint8_t *)column[COLUMN_DATA] + at * width, number, (size_t)width);
-    run->pos += size;
+    run->in.at += size;
     return 0;
 }
 
@@ -145,29 +145,29 @@ static int read_value(Run *run, int64_t number);
 
 /* Read the count of a block's items, 0 at the end, and the end of the block if it has a size. */
 static int read_block(Run *run, int64_t *count, const uint8_t **block_end) {
-    const uint8_t *start = run->pos;
+    const uint8_t *start = run->in.at;
     int64_t size;
     *block_end = NULL;
     TRY(read_long(run, count));
     if (LIKELY(*count >= 0)) return 0;
     if (*count == INT64_MIN) {
-        run->pos = start;
+        run->in.at = start;
         return FAULT_TOO_MANY_ITEMS;
     }
     *count = -*count;
     TRY(read_length(run, &size));
-    *block_end = run->pos + size;
+    *block_end = run->in.at + size;
     return 0;
 }
 
 /* Check the number of items of a block before any is read. */
 static int check_items(Run *run, const uint8_t *start, int64_t count, int64_t min_bytes) {
-    if (LIKELY(min_bytes && count <= (run->end - run->pos) / min_bytes)) return 0;
+    if (LIKELY(min_bytes && count <= bytes_left(&run->in) / min_bytes)) return 0;
     if (!min_bytes && count <= run->spare_items) {
         run->spare_items -= count;
         return 0;
     }
-    run->pos = start;
+    run->in.at = start;
     return min_bytes ? FAULT_TOO_MANY_ITEMS : FAULT_TOO_MANY_EMPTY;
 }
 
@@ -176,7 +176,7 @@ static int read_list(Run *run, const int64_t *row, int is_map) {
     int64_t *child = run->columns[run->operands[column[COLUMN_CHILDREN]]];
     const int64_t item = row[2], key = row[5];
     for (;;) {
-        const uint8_t *block_end, *start = run->pos;
+        const uint8_t *block_end, *start = run->in.at;
         TRY(read_block(run, &count, &block_end));
         if (!count) break;
         TRY(check_items(run, start, count, row[4]));
@@ -189,8 +189,8 @@ static int read_list(Run *run, const int64_t *row, int is_map) {
                 TRY(read_value(run, item));
             }
         }
-        if (block_end && block_end != run->pos) {
-            run->pos = start;
+        if (block_end && block_end != run->in.at) {
+            run->in.at = start;
             return FAULT_BAD_BLOCK;
         }
     }
@@ -202,22 +202,22 @@ static int read_list(Run *run, const int64_t *row, int is_map) {
 static int skip_length(Run *run) {
     int64_t size;
     TRY(read_length(run, &size));
-    run->pos += size;
+    run->in.at += size;
     return 0;
 }
 
 static int skip_list(Run *run, const int64_t *row, int is_map) {
     const int64_t item = row[2], item_bytes = row[3];
     for (;;) {
-        const uint8_t *block_end, *start = run->pos;
+        const uint8_t *block_end, *start = run->in.at;
         int64_t count;
         TRY(read_block(run, &count, &block_end));
         if (!count) return 0;
         TRY(check_items(run, start, count, row[4]));
         if (block_end) {
-            run->pos = block_end;
+            run->in.at = block_end;
         } else if (item_bytes >= 0) { /* count * item_bytes is at most the remaining bytes: check_items */
-            run->pos += count * item_bytes;
+            run->in.at += count * item_bytes;
         } else {
             for (int64_t i = 0; i < count; i++) {
                 if (is_map) TRY(skip_length(run));
@@ -239,25 +239,24 @@ static int read_member(Run *run, const int64_t *row) {
 }
 
 static int read_constant(Run *run, const int64_t *row) {
-    const uint8_t *pos = run->pos, *end = run->end;
+    const Cursor outer = run->in;
     const int64_t spare_items = run->spare_items;
-    run->pos = run->constants + row[3];
-    run->end = run->pos + row[4];
+    const uint8_t *constant = run->constants + row[3];
+    run->in = (Cursor){constant, constant + row[4]};
     run->spare_items = INT64_MAX;
     const int fault = read_value(run, row[2]);
-    run->pos = pos;
-    run->end = end;
+    run->in = outer;
     run->spare_items = spare_items;
     return fault;
 }
 
 static int read_symbol(Run *run, const int64_t *row, int64_t *column) {
-    const uint8_t *start = run->pos;
+    const uint8_t *start = run->in.at;
     int64_t index;
     TRY(read_index(run, row[3], &index, FAULT_BAD_SYMBOL));
     const int64_t *symbol = run->operands + row[2] + 2 * index;
     if (UNLIKELY(symbol[0] < 0)) {
-        run->pos = start;
+        run->in.at = start;
         return FAULT_NO_SYMBOL;
     }
     return append_bytes(run, column, run->constants + symbol[0], symbol[1]);
@@ -270,7 +269,7 @@ static inline int read_steps(Run *run, const int64_t *row) {
 }
 
 static int read_nested(Run *run, const int64_t *row) {
-    const uint8_t *start = run->pos;
+    const uint8_t *start = run->in.at;
     int64_t index;
     switch (row[0]) {
     case OP_RECORD: {
@@ -297,7 +296,7 @@ static int read_nested(Run *run, const int64_t *row) {
     default: /* OP_UNION, OP_SKIP_UNION */
         TRY(read_index(run, row[3], &index, FAULT_BAD_BRANCH));
         const int64_t branch = run->operands[row[2] + index];
-        if (UNLIKELY(run->rows[branch * ROW_WORDS] == OP_UNRESOLVED)) run->pos = start;
+        if (UNLIKELY(run->rows[branch * ROW_WORDS] == OP_UNRESOLVED)) run->in.at = start;
         return read_value(run, branch);
     }
 }
@@ -309,55 +308,52 @@ static inline int read_leaf(Run *run, const int64_t *row, int64_t *column) {
     case OP_NULL:
         return append_null(run, column);
     case OP_BOOLEAN: {
-        if (UNLIKELY(run->pos >= run->end)) return FAULT_TRUNCATED;
-        if (UNLIKELY(*run->pos > 1)) return FAULT_BAD_BOOLEAN;
+        if (UNLIKELY(run->in.at >= run->in.end)) return FAULT_TRUNCATED;
+        if (UNLIKELY(*run->in.at > 1)) return FAULT_BAD_BOOLEAN;
         PLACE(column);
-        set_bit((uint8_t *)column[COLUMN_DATA], at, *run->pos++);
+        set_bit((uint8_t *)column[COLUMN_DATA], at, *run->in.at++);
         return 0;
     }
     case OP_INT:
         TRY(read_int(run, &number));
         return append4(run, column, (uint32_t)number);
     case OP_LONG: {
-        const uint8_t *start = run->pos;
+        const uint8_t *start = run->in.at;
         TRY(read_long(run, &number));
         if (UNLIKELY(number < row[3] || number > row[4])) {
-            run->pos = start;
+            run->in.at = start;
             return FAULT_OUT_OF_RANGE;
         }
         return append8(run, column, (uint64_t)number * (uint64_t)row[2]);
     }
     case OP_FLOAT: {
         uint32_t bits;
-        if (UNLIKELY(run->end - run->pos < 4)) return FAULT_TRUNCATED;
-        memcpy(&bits, run->pos, 4);
-        run->pos += 4;
+        const uint8_t *bytes = take(&run->in, sizeof bits);
+        if (UNLIKELY(!bytes)) return FAULT_TRUNCATED;
+        memcpy(&bits, bytes, sizeof bits);
         return append4(run, column, bits);
     }
     case OP_DOUBLE: {
         uint64_t bits;
-        if (UNLIKELY(run->end - run->pos < 8)) return FAULT_TRUNCATED;
-        memcpy(&bits, run->pos, 8);
-        run->pos += 8;
+        const uint8_t *bytes = take(&run->in, sizeof bits);
+        if (UNLIKELY(!bytes)) return FAULT_TRUNCATED;
+        memcpy(&bits, bytes, sizeof bits);
         return append8(run, column, bits);
     }
     case OP_NUMBER:
         return read_number(run, row, column);
     case OP_BYTES:
         return read_bytes(run, column, (int)row[2]);
-    case OP_FIXED:
-        if (UNLIKELY(run->end - run->pos < row[2])) return FAULT_TRUNCATED;
-        TRY(append_bytes(run, column, run->pos, row[2]));
-        run->pos += row[2];
-        return 0;
+    case OP_FIXED: {
+        const uint8_t *bytes = take(&run->in, row[2]);
+        return LIKELY(bytes) ? append_bytes(run, column, bytes, row[2]) : FAULT_TRUNCATED;
+    }
     case OP_ENUM:
         return read_symbol(run, row, column);
     case OP_DECIMAL:
         return read_decimal(run, row, column);
     case OP_SKIP_FIXED:
-        if (UNLIKELY(run->end - run->pos < row[2])) return FAULT_TRUNCATED;
-        run->pos += row[2];
-        return 0;
+        return LIKELY(take(&run->in, row[2])) ? 0 : FAULT_TRUNCATED;
     case OP_SKIP_NUMBER:
         return row[2] == 5 ? read_int(run, &number) : read_long(run, &number);
     case OP_SKIP_BYTES:
@@ -391,13 +387,13 @@ static int read_value(Run *run, int64_t number) {
 
 /* Read an input row. */
 static int read_row(Run *run, int64_t root, const uint8_t *start, int64_t size) {
-    run->pos = start;
-    run->end = start + size;
+    run->in.at = start;
+    run->in.end = start + size;
     run->spare_items = SPARE_ITEMS + size;
     run->depth = 0;
     run->failed = -1;
     TRY(read_value(run, root));
-    if (LIKELY(run->pos == run->end || run->job[JOB_ALLOW_TRAILING])) return 0;
+    if (LIKELY(run->in.at == run->in.end || run->job[JOB_ALLOW_TRAILING])) return 0;
     run->failed = root;
     return FAULT_TRAILING;
 }

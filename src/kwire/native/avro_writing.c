@@ -6,8 +6,6 @@
  */
 #include "columns.h"
 
-enum { MOST_VARINT = 10 };
-
 typedef struct {
     const int64_t *rows, *operands;
     const uint8_t *constants;
@@ -25,12 +23,8 @@ static inline int is_valid(const int64_t *source, int64_t at) {
 static inline int has_room(const Writer *writer, int64_t bytes) { return writer->end - writer->out >= bytes; }
 
 static inline int write_number(Writer *writer, int64_t value) {
-    uint64_t bits = (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
-    if (UNLIKELY(!has_room(writer, MOST_VARINT))) return WRITE_ROOM;
-    uint8_t *out = writer->out;
-    for (; bits >= 0x80; bits >>= 7) *out++ = (uint8_t)(bits | 0x80);
-    *out++ = (uint8_t)bits;
-    writer->out = out;
+    if (UNLIKELY(!has_room(writer, VARLONG_BYTES))) return WRITE_ROOM;
+    writer->out = put_varint(writer->out, value);
     return 0;
 }
 

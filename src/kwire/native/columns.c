@@ -137,7 +137,7 @@ int64_t decode_rows(int64_t *job, int (*read)(Run *run, int64_t root, const uint
             int64_t *line = (int64_t *)job[JOB_FAULTS] + 4 * job[JOB_FAULT_COUNT];
             line[0] = *i;
             line[1] = fault;
-            line[2] = run.pos - start;
+            line[2] = run.in.at - start;
             line[3] = run.failed;
             fault = append_null(&run, column);
             if (!fault) {

@@ -5,6 +5,7 @@
  * in the table of faults. build.py writes values.h: the layout of columns and of jobs, and the rows of plans.
  */
 #pragma once
+#include "cursor.h"
 #include "native.h"
 #include "utf8.h"
 
@@ -12,7 +13,8 @@
 
 typedef struct {
     const int64_t *rows, *operands;
-    const uint8_t *constants, *pos, *end;
+    const uint8_t *constants;
+    Cursor in;
     int64_t (*columns)[COLUMN_WORDS];
     int64_t *job;
     int64_t spare_items; /* items without bytes that this value may still have */
@@ -20,8 +22,6 @@ typedef struct {
     int64_t failed; /* the row of the fault */
 } Run;
 
-#define LIKELY(x) __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TRY(expression)                      \
     do {                                     \
         int fault_ = (expression);           \

@@ -14,12 +14,12 @@ enum { MOST_DEPTH = 200, MOST_DIGITS = 19, MOST_TEXT_KEYS = 8, MOST_EXACT_POWER 
 /* Bytes */
 
 static inline void skip_space(Run *run) {
-    while (run->pos < run->end && (*run->pos == ' ' || *run->pos == '\n' || *run->pos == '\r' || *run->pos == '\t'))
-        run->pos++;
+    while (run->in.at < run->in.end && (*run->in.at == ' ' || *run->in.at == '\n' || *run->in.at == '\r' || *run->in.at == '\t'))
+        run->in.at++;
 }
 
 /* The next byte, 0 at the end. */
-static inline uint8_t peek(const Run *run) { return LIKELY(run->pos < run->end) ? *run->pos : 0; }
+static inline uint8_t peek(const Run *run) { return LIKELY(run->in.at < run->in.end) ? *run->in.at : 0; }
 
 /* Step over spaces and a byte. */
 static inline int expect(Run *run, uint8_t byte) {
@@ -27,13 +27,13 @@ static inline int expect(Run *run, uint8_t byte) {
         skip_space(run);
         if (peek(run) != byte) return FAULT_LEFT;
     }
-    run->pos++;
+    run->in.at++;
     return 0;
 }
 
 static inline int expect_word(Run *run, const char *word, int64_t size) {
-    if (run->end - run->pos < size || memcmp(run->pos, word, (size_t)size)) return FAULT_LEFT;
-    run->pos += size;
+    if (bytes_left(&run->in) < size || memcmp(run->in.at, word, (size_t)size)) return FAULT_LEFT;
+    run->in.at += size;
     return 0;
 }
 
@@ -42,7 +42,7 @@ static inline int next_item(Run *run, uint8_t close, int *more) {
     skip_space(run);
     const uint8_t byte = peek(run);
     if (UNLIKELY(byte != ',' && byte != close)) return FAULT_LEFT;
-    run->pos++;
+    run->in.at++;
     *more = byte == ',';
     return 0;
 }
@@ -51,7 +51,7 @@ static inline int next_item(Run *run, uint8_t close, int *more) {
 static inline int first_item(Run *run, uint8_t close, int *more) {
     skip_space(run);
     *more = peek(run) != close;
-    run->pos += !*more;
+    run->in.at += !*more;
     return 0;
 }
 
@@ -71,19 +71,19 @@ static inline int64_t has_stop(uint64_t word) { /* a quote, a backslash, or a co
 
 static inline int read_string(Run *run, String *found) {
     TRY(expect(run, '"'));
-    const uint8_t *pos = run->pos;
+    const uint8_t *pos = run->in.at;
     uint64_t bits = 0, word;
     found->start = pos;
     found->has_escapes = 0;
     for (;;) {
-        while (run->end - pos >= 8) {
+        while (run->in.end - pos >= 8) {
             memcpy(&word, pos, 8);
             if (has_stop(word)) break;
             bits |= word;
             pos += 8;
         }
-        while (pos < run->end && *pos != '"' && *pos != '\\' && *pos >= 0x20) bits |= *pos++;
-        if (UNLIKELY(run->end - pos < 2 && (pos == run->end || *pos == '\\'))) return FAULT_LEFT;
+        while (pos < run->in.end && *pos != '"' && *pos != '\\' && *pos >= 0x20) bits |= *pos++;
+        if (UNLIKELY(run->in.end - pos < 2 && (pos == run->in.end || *pos == '\\'))) return FAULT_LEFT;
         if (LIKELY(*pos == '"')) break;
         if (UNLIKELY(*pos < 0x20)) return FAULT_LEFT;
         found->has_escapes = 1;
@@ -91,7 +91,7 @@ static inline int read_string(Run *run, String *found) {
         pos += 2;
     }
     found->end = pos;
-    run->pos = pos + 1;
+    run->in.at = pos + 1;
     if (UNLIKELY(bits & HIGH_BITS) && !is_utf8(found->start, pos)) return FAULT_LEFT;
     return 0;
 }
@@ -165,12 +165,12 @@ typedef struct {
     int power, is_negative, is_integer;
 } Number;
 
-static inline int is_digit(const Run *run) { return run->pos < run->end && *run->pos >= '0' && *run->pos <= '9'; }
+static inline int is_digit(const Run *run) { return run->in.at < run->in.end && *run->in.at >= '0' && *run->in.at <= '9'; }
 
 static inline int read_digits(Run *run, Number *found, int *count) {
     if (UNLIKELY(!is_digit(run))) return FAULT_LEFT;
     do {
-        found->digits = found->digits * 10 + (uint64_t)(*run->pos++ - '0');
+        found->digits = found->digits * 10 + (uint64_t)(*run->in.at++ - '0');
         *count += *count || found->digits;
     } while (is_digit(run));
     return *count > MOST_DIGITS ? FAULT_LEFT : 0;
@@ -178,11 +178,11 @@ static inline int read_digits(Run *run, Number *found, int *count) {
 
 static int read_power(Run *run, Number *found) {
     const int is_negative = peek(run) == '-';
-    run->pos += is_negative || peek(run) == '+';
+    run->in.at += is_negative || peek(run) == '+';
     if (!is_digit(run)) return FAULT_LEFT;
     int power = 0;
-    for (; is_digit(run); run->pos++) {
-        power = power * 10 + (*run->pos - '0');
+    for (; is_digit(run); run->in.at++) {
+        power = power * 10 + (*run->in.at - '0');
         if (power > 99) return FAULT_LEFT;
     }
     found->power += is_negative ? -power : power;
@@ -192,20 +192,20 @@ static int read_power(Run *run, Number *found) {
 static inline int read_decimal(Run *run, Number *found) {
     int count = 0;
     *found = (Number){.is_negative = peek(run) == '-', .is_integer = 1};
-    run->pos += found->is_negative;
-    const uint8_t *start = run->pos;
+    run->in.at += found->is_negative;
+    const uint8_t *start = run->in.at;
     TRY(read_digits(run, found, &count));
-    if (UNLIKELY(*start == '0' && run->pos - start > 1)) return FAULT_LEFT; /* 01 */
+    if (UNLIKELY(*start == '0' && run->in.at - start > 1)) return FAULT_LEFT; /* 01 */
     if (peek(run) == '.') {
         found->is_integer = 0;
-        start = ++run->pos;
+        start = ++run->in.at;
         TRY(read_digits(run, found, &count));
-        if (UNLIKELY(run->pos - start > INT16_MAX)) return FAULT_LEFT;
-        found->power = -(int)(run->pos - start);
+        if (UNLIKELY(run->in.at - start > INT16_MAX)) return FAULT_LEFT;
+        found->power = -(int)(run->in.at - start);
     }
     if (UNLIKELY((peek(run) | 0x20) == 'e')) {
         found->is_integer = 0;
-        run->pos++;
+        run->in.at++;
         return read_power(run, found);
     }
     /* Python has no integer -0, and a float of it is 0.0. */
@@ -298,11 +298,11 @@ static int scan_string(Run *run, uint8_t **out, String *found) {
 }
 
 static int scan_number(Run *run, uint8_t **out) {
-    const uint8_t *start = run->pos;
+    const uint8_t *start = run->in.at;
     Number number;
     TRY(read_decimal(run, &number));
     if (out && (!number.is_integer || number.digits > INT64_MAX)) return FAULT_LEFT;
-    copy(out, start, run->pos);
+    copy(out, start, run->in.at);
     return 0;
 }
 
@@ -321,10 +321,10 @@ static int scan_object(Run *run, uint8_t **out, int depth) {
                 !memcmp(names[i].start, name->start, (size_t)(name->end - name->start)))
                 return FAULT_LEFT;
         TRY(expect(run, ':'));
-        copy(out, run->pos - 1, run->pos);
+        copy(out, run->in.at - 1, run->in.at);
         TRY(scan_value(run, out, depth));
         TRY(next_item(run, '}', &more));
-        copy(out, run->pos - 1, run->pos - !more);
+        copy(out, run->in.at - 1, run->in.at - !more);
     }
     return 0;
 }
@@ -335,7 +335,7 @@ static int scan_array(Run *run, uint8_t **out, int depth) {
     while (more) {
         TRY(scan_value(run, out, depth));
         TRY(next_item(run, ']', &more));
-        copy(out, run->pos - 1, run->pos - !more);
+        copy(out, run->in.at - 1, run->in.at - !more);
     }
     return 0;
 }
@@ -343,17 +343,17 @@ static int scan_array(Run *run, uint8_t **out, int depth) {
 static int scan_value(Run *run, uint8_t **out, int depth) {
     String string;
     skip_space(run);
-    const uint8_t *start = run->pos;
+    const uint8_t *start = run->in.at;
     switch (peek(run)) {
     case '"':
         return scan_string(run, out, &string);
     case '{':
     case '[':
         if (UNLIKELY(depth == MOST_DEPTH)) return FAULT_LEFT;
-        run->pos++;
-        copy(out, start, run->pos);
+        run->in.at++;
+        copy(out, start, run->in.at);
         TRY((*start == '{' ? scan_object : scan_array)(run, out, depth + 1));
-        copy(out, run->pos - 1, run->pos);
+        copy(out, run->in.at - 1, run->in.at);
         return 0;
     case 't':
         TRY(expect_word(run, "true", 4));
@@ -367,12 +367,12 @@ static int scan_value(Run *run, uint8_t **out, int depth) {
     default:
         return scan_number(run, out);
     }
-    copy(out, start, run->pos);
+    copy(out, start, run->in.at);
     return 0;
 }
 
 static int read_text(Run *run, int64_t *column) {
-    const int64_t used = column[COLUMN_DATA_BYTES], most = run->end - run->pos;
+    const int64_t used = column[COLUMN_DATA_BYTES], most = bytes_left(&run->in);
     if (UNLIKELY(most > column[COLUMN_DATA_CAPACITY] - used)) return no_room(run, column, used + most, 1);
     uint8_t *data = (uint8_t *)column[COLUMN_DATA], *end = data + used;
     TRY(scan_value(run, &end, 0));
@@ -503,11 +503,11 @@ static int read_value(Run *run, const int64_t *row) {
 }
 
 static int read_row(Run *run, int64_t root, const uint8_t *start, int64_t size) {
-    run->pos = start;
-    run->end = start + size;
+    run->in.at = start;
+    run->in.end = start + size;
     TRY(read_value(run, run->rows + root * ROW_WORDS));
     skip_space(run);
-    return run->pos == run->end ? 0 : FAULT_LEFT;
+    return run->in.at == run->in.end ? 0 : FAULT_LEFT;
 }
 
 static int64_t decode(int64_t *job) { return decode_rows(job, read_row); }

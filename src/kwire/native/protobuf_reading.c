@@ -9,38 +9,19 @@
 #include "columns.h"
 
 enum { VARINT, I64, LEN, GROUP, END_GROUP, I32 };
-enum { MOST_TAG = 5, MOST_VARINT = 10 };
+enum { MOST_TAG = 5 };
 
 /* Bytes */
 
-static int read_long_varint(Run *run, uint64_t *value) {
-    const uint8_t *pos = run->pos;
-    uint64_t bits = 0;
-    for (int shift = 0; shift < 7 * MOST_VARINT; shift += 7) {
-        if (UNLIKELY(pos >= run->end)) return FAULT_LEFT;
-        const uint64_t byte = *pos++;
-        bits |= (byte & 0x7F) << shift;
-        if (byte < 0x80) {
-            run->pos = pos;
-            *value = bits;
-            return 0;
-        }
-    }
-    return FAULT_LEFT;
-}
-
 static inline int read_varint(Run *run, uint64_t *value) {
-    if (UNLIKELY(run->pos >= run->end)) return FAULT_LEFT;
-    if (UNLIKELY(*run->pos >= 0x80)) return read_long_varint(run, value);
-    *value = *run->pos++;
-    return 0;
+    return LIKELY(take_uvarint(&run->in, VARLONG_BYTES, value)) ? 0 : FAULT_LEFT;
 }
 
 static inline int read_tag(Run *run, uint32_t *tag) {
-    const uint8_t *start = run->pos;
+    const uint8_t *start = run->in.at;
     uint64_t bits;
     TRY(read_varint(run, &bits));
-    if (UNLIKELY(bits > UINT32_MAX || bits >> 3 == 0 || (bits & 7) > I32 || run->pos - start > MOST_TAG))
+    if (UNLIKELY(bits > UINT32_MAX || bits >> 3 == 0 || (bits & 7) > I32 || run->in.at - start > MOST_TAG))
         return FAULT_LEFT;
     *tag = (uint32_t)bits;
     return 0;
@@ -49,17 +30,9 @@ static inline int read_tag(Run *run, uint32_t *tag) {
 static inline int read_length(Run *run, int64_t *size) {
     uint64_t bits;
     TRY(read_varint(run, &bits));
-    if (UNLIKELY(bits > (uint64_t)(run->end - run->pos))) return FAULT_LEFT;
+    if (UNLIKELY(bits > (uint64_t)bytes_left(&run->in))) return FAULT_LEFT;
     *size = (int64_t)bits;
     return 0;
-}
-
-/* Step over bytes; returns their place, or null if there are fewer. */
-static inline const uint8_t *take(Run *run, int64_t size) {
-    const uint8_t *bytes = run->pos;
-    if (UNLIKELY(run->end - bytes < size)) return NULL;
-    run->pos += size;
-    return bytes;
 }
 
 /* Skip a value that is not a group. */
@@ -70,12 +43,12 @@ static inline int skip_simple(Run *run, uint32_t wire_type) {
     case VARINT:
         return read_varint(run, &bits);
     case I64:
-        return take(run, 8) ? 0 : FAULT_LEFT;
+        return take(&run->in, 8) ? 0 : FAULT_LEFT;
     case I32:
-        return take(run, 4) ? 0 : FAULT_LEFT;
+        return take(&run->in, 4) ? 0 : FAULT_LEFT;
     case LEN:
         TRY(read_length(run, &size));
-        run->pos += size;
+        run->in.at += size;
         return 0;
     default:
         return FAULT_LEFT;
@@ -90,7 +63,7 @@ static int skip_group(Run *run, uint32_t number, const uint8_t **last) {
         if (UNLIKELY(run->depth + count >= MAX_NESTED)) return FAULT_LEFT;
         open[count++] = number;
         do {
-            *last = run->pos;
+            *last = run->in.at;
             TRY(read_tag(run, &tag));
             if ((tag & 7) == END_GROUP) {
                 if (UNLIKELY(tag >> 3 != open[--count])) return FAULT_LEFT;
@@ -116,25 +89,25 @@ typedef struct {
 
 /* Make the message or group at the position all there is; leave() continues after it. */
 static inline int enter(Run *run, const int64_t *field, Outer *outer) {
-    outer->end = run->end;
+    outer->end = run->in.end;
     if (LIKELY(field[FIELD_WIRE_TYPE] == LEN)) {
         int64_t size;
         TRY(read_length(run, &size));
-        outer->next = run->end = run->pos + size;
+        outer->next = run->in.end = run->in.at + size;
     } else {
-        const uint8_t *start = run->pos, *last;
+        const uint8_t *start = run->in.at, *last;
         TRY(skip_group(run, (uint32_t)field[FIELD_NUMBER], &last));
-        outer->next = run->pos;
-        run->pos = start;
-        run->end = last;
+        outer->next = run->in.at;
+        run->in.at = start;
+        run->in.end = last;
     }
     if (UNLIKELY(++run->depth > MAX_NESTED)) return FAULT_LEFT;
     return 0;
 }
 
 static inline void leave(Run *run, const Outer *outer) {
-    run->pos = outer->next;
-    run->end = outer->end;
+    run->in.at = outer->next;
+    run->in.end = outer->end;
     run->depth--;
 }
 
@@ -270,13 +243,13 @@ static int read_raw(Run *run, const int64_t *field, int64_t at) {
     int64_t *column = run->columns[field[FIELD_COLUMN]];
     Outer outer;
     TRY(enter(run, field, &outer));
-    const int64_t size = run->end - run->pos;
+    const int64_t size = bytes_left(&run->in);
     if (!has_value(run, column, at)) {
-        TRY(append_bytes(run, column, run->pos, size));
+        TRY(append_bytes(run, column, run->in.at, size));
     } else { /* bytes of messages that follow each other are one message */
         const int64_t used = column[COLUMN_DATA_BYTES];
         if (UNLIKELY(size > column[COLUMN_DATA_CAPACITY] - used)) return no_room(run, column, used + size, 1);
-        memcpy((uint8_t *)column[COLUMN_DATA] + used, run->pos, (size_t)size);
+        memcpy((uint8_t *)column[COLUMN_DATA] + used, run->in.at, (size_t)size);
         column[COLUMN_DATA_BYTES] = used + size;
         ((int32_t *)column[COLUMN_OFFSETS])[at + 1] = (int32_t)(used + size);
     }
@@ -290,7 +263,7 @@ static int read_time(Run *run, const int64_t *field, int64_t at) {
     TRY(enter(run, field, &outer));
     if (!has_value(run, column, at)) column[COLUMN_SECONDS] = column[COLUMN_NANOS] = 0;
     column[COLUMN_LENGTH] = at;
-    while (run->pos < run->end) {
+    while (run->in.at < run->in.end) {
         uint32_t tag;
         uint64_t bits;
         TRY(read_tag(run, &tag));
@@ -321,7 +294,7 @@ static int read_boxed(Run *run, const int64_t *field, int64_t at) {
     Outer outer;
     TRY(enter(run, field, &outer));
     if (!has_value(run, run->columns[field[FIELD_COLUMN]], at)) TRY(append_absent(run, value));
-    while (run->pos < run->end) {
+    while (run->in.at < run->in.end) {
         uint32_t tag;
         TRY(read_tag(run, &tag));
         TRY(tag == wanted ? read_value(run, value, at) : skip_value(run, tag));
@@ -374,20 +347,20 @@ static int read_value(Run *run, const int64_t *field, int64_t at) {
     case PB_STRING:
     case PB_BYTES:
         TRY(read_length(run, &size));
-        bytes = run->pos;
-        run->pos += size;
-        if (field[FIELD_OPERATION] == PB_STRING && UNLIKELY(!is_utf8(bytes, run->pos))) return FAULT_LEFT;
+        bytes = run->in.at;
+        run->in.at += size;
+        if (field[FIELD_OPERATION] == PB_STRING && UNLIKELY(!is_utf8(bytes, run->in.at))) return FAULT_LEFT;
         remove_value(column, at);
         return append_bytes(run, column, bytes, size);
     case PB_FIXED32:
     case PB_COPY4:
-        if (UNLIKELY(!(bytes = take(run, 4)))) return FAULT_LEFT;
+        if (UNLIKELY(!(bytes = take(&run->in, 4)))) return FAULT_LEFT;
         memcpy(&four, bytes, 4);
         remove_value(column, at);
         return field[FIELD_OPERATION] == PB_COPY4 ? append4(run, column, four) : append8(run, column, four);
     case PB_FIXED64:
     case PB_COPY8:
-        if (UNLIKELY(!(bytes = take(run, 8)))) return FAULT_LEFT;
+        if (UNLIKELY(!(bytes = take(&run->in, 8)))) return FAULT_LEFT;
         memcpy(&eight, bytes, 8);
         remove_value(column, at);
         return field[FIELD_OPERATION] == PB_COPY8 ? append8(run, column, eight) : append16(run, column, eight);
@@ -413,12 +386,12 @@ static int read_list(Run *run, const int64_t *field, int64_t at, int is_packed) 
     int64_t *column = run->columns[field[FIELD_COLUMN]], *items;
     TRY(open_list(run, column, at, &items));
     if (is_packed) {
-        const uint8_t *outer_end = run->end;
+        const uint8_t *outer_end = run->in.end;
         int64_t size;
         TRY(read_length(run, &size));
-        run->end = run->pos + size;
-        while (run->pos < run->end) TRY(read_value(run, item, items[COLUMN_LENGTH]));
-        run->end = outer_end;
+        run->in.end = run->in.at + size;
+        while (run->in.at < run->in.end) TRY(read_value(run, item, items[COLUMN_LENGTH]));
+        run->in.end = outer_end;
     } else {
         TRY(read_value(run, item, items[COLUMN_LENGTH]));
     }
@@ -473,7 +446,7 @@ static inline const int64_t *find_field(const Run *run, const int64_t *message, 
 
 /* Read fields up to the end into the columns of a struct at an index. */
 static int read_fields(Run *run, const int64_t *message, int64_t at) {
-    while (run->pos < run->end) {
+    while (run->in.at < run->in.end) {
         uint32_t tag;
         TRY(read_tag(run, &tag));
         const int64_t *field = find_field(run, message, tag >> 3);
@@ -495,8 +468,8 @@ static int read_row(Run *run, int64_t root, const uint8_t *start, int64_t size) 
     const int64_t *message = run->rows + root * ROW_WORDS;
     int64_t *column = run->columns[message[FIELD_COLUMN]];
     const int64_t at = column[COLUMN_LENGTH];
-    run->pos = start;
-    run->end = start + size;
+    run->in.at = start;
+    run->in.end = start + size;
     run->depth = 0;
     TRY(open_struct(run, column, at));
     return read_fields(run, message, at);
