@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from kwire.broker import Broker
 from kwire.broker.security import Quotas
 from kwire.errors import BrokerError
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.metadata_records import metadata_record
 from kwire.messages import AlterClientQuotasRequest, DescribeClientQuotasRequest
 from kwire.protocol.error_codes import ErrorCode
+from tests.broker.wire import RawClient
 
 EXACT, DEFAULT, SPECIFIED = range(3)
 ALICE, APP, ANYONE = ("user", "alice"), ("client-id", "app"), ("user", None)
@@ -111,3 +113,20 @@ def test_invalid_filters_are_rejected(quotas: Quotas, components: Any, code: Err
     with pytest.raises(BrokerError) as caught:
         find(quotas, *components)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_responses_have_the_order_of_kafkas_hash_maps(turn: int) -> None:
+    """The Node client @platformatic/kafka compares whole responses with those of Kafka 4.4.0."""
+    entity = [
+        AlterClientQuotasRequest.EntityData(entity_type=kind, entity_name=name)
+        for kind, name in (("user", "ada"), ("client-id", None))[::turn]
+    ]
+    keys = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")[::turn]
+    entry = AlterClientQuotasRequest.EntryData(entity=entity, ops=[op(key) for key in keys])
+    with Broker() as broker, RawClient(broker) as client:
+        (altered,) = client.ask(AlterClientQuotasRequest(entries=[entry]), 1).entries
+        (described,) = client.ask(DescribeClientQuotasRequest(), 1).entries
+    for each in (altered, described):
+        assert [(part.entity_type, part.entity_name) for part in each.entity] == [("client-id", None), ("user", "ada")]
+    assert [each.key for each in described.values] == ["consumer_byte_rate", "request_percentage", "producer_byte_rate"]

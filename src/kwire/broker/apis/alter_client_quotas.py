@@ -38,13 +38,13 @@ def alter(quotas: Quotas, entry: EntryData, validate_only: bool) -> EntryResult:
 
 
 def result(entry: EntryData, code: ErrorCode, what: str | None) -> EntryResult:
-    """Build the result of one entity."""
+    """Build the result of one entity, with the client id before the user as in Kafka's hash maps."""
     return EntryResult(
         error_code=code,
         error_message=what,
         entity=[
             AlterClientQuotasResponse.EntityData(entity_type=part.entity_type, entity_name=part.entity_name)
-            for part in entry.entity
+            for part in sorted(entry.entity, key=lambda part: part.entity_type)
         ],
     )
 
