@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 from tests.log.damaging import flip
-from tests.log.test_missing_segments import batch
-from tests.log.writing import NOW
+from tests.log.writing import NOW, record
 
 from kwire.cli.main import run
 from kwire.errors import OptionError
 from kwire.log import LogDirectory
 from kwire.maintenance.new_directory import NewDirectory
+from kwire.records import write_batch
 from kwire.storage.file_system import FileSystem
 from kwire.target_paths import write_whole
 
@@ -55,8 +55,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for segment in range(0, RECORDS, 100):
         log.begin_segment(segment)
         for base in range(segment, segment + 100, 10):
-            values = (os.urandom(500).hex().encode() for _ in range(10))
-            log.append(batch(*values, timestamp=NOW + base, base_offset=base))
+            keyed = [record(os.urandom(500).hex().encode(), NOW + base, b"%d" % n) for n in range(base, base + 10)]
+            log.append(write_batch(keyed, base_offset=base))
     new.finish(("t", 0), RECORDS)
     new.publish()
     return path
@@ -155,6 +155,33 @@ def test_in_place(command: str, left_bytes: int, source: Path, disk: Path, capsy
     assert [(each.base_offset, each.crc) for _, each in LogDirectory(data)["t", 0].batches()] == batches
     (disk / "filler").unlink()
     assert run([word.format(data) for word in IN_PLACE[command].split()]) in (0, 1)
+    assert run(["log", "verify", str(data)]) == 0
+
+
+@pytest.mark.parametrize(("more", "said"), [(40_000, FULL[0]), (120_000, FULL[1]), (200_000, FULL[0])])
+def test_a_copy_that_is_compacted_needs_more_than_the_copy(
+    more: int, said: str, source: Path, disk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No room for the copy; for the copy, not for a segment more; not for the cleaned one beside the two."""
+    fill(disk, LogDirectory(source)["t", 0].directory_bytes + more)
+    assert run(["log", "compact", str(source), "--all", "-o", str(disk / "new")]) == 2
+    assert said in capsys.readouterr().err
+    assert [each.name for each in disk.iterdir()] == ["filler"]
+
+
+@pytest.mark.parametrize("left_bytes", [110_000, 140_000, 180_000])
+def test_compaction_in_place_needs_room_for_a_cleaned_segment(
+    left_bytes: int, source: Path, disk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = shutil.copytree(source, disk / "data")
+    fill(disk, left_bytes)
+    assert run(["log", "compact", str(data), "--all", "--apply"]) == 2
+    error = capsys.readouterr().err
+    assert f"{disk}/data/t-0/" in error
+    assert FULL[0] in error
+    assert len(list(LogDirectory(data)["t", 0].read())) == RECORDS
+    (disk / "filler").unlink()
+    assert run(["log", "compact", str(data), "--all", "--apply"]) == 0
     assert run(["log", "verify", str(data)]) == 0
 
 

@@ -29,7 +29,7 @@ from typer.core import TyperCommand, TyperGroup
 from kwire.cli import terminal
 from kwire.errors import DirectoryInUse, KwireError, OptionError
 from kwire.pages.escaping import printable
-from kwire.storage.driver_errors import is_unusable
+from kwire.storage.driver_errors import NO_ROOM, system_error
 
 __all__ = [
     "FINE",
@@ -199,7 +199,8 @@ def _report_error(error: KwireError) -> int:
         terminal.warn(printable(str(error)))
     except OSError as failed:
         return output_failed(failed)
-    return USAGE if isinstance(error, (OptionError, DirectoryInUse)) or is_unusable(error) else FOUND
+    is_refused = isinstance(error.__cause__, PermissionError) or system_error(error) in NO_ROOM
+    return USAGE if is_refused or isinstance(error, (OptionError, DirectoryInUse)) else FOUND
 
 
 def output_failed(error: OSError) -> int:
@@ -208,7 +209,7 @@ def output_failed(error: OSError) -> int:
     Nothing more is printed: the reader (`head`, a pager) is gone, or the disk is full, and Python must not flush what
     is left at exit.
     """
-    if error.filename is not None or not (isinstance(error, BrokenPipeError) or is_unusable(error)):
+    if error.filename is not None or not (isinstance(error, BrokenPipeError) or error.errno in NO_ROOM):
         raise error
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):

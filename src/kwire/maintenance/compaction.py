@@ -27,6 +27,7 @@ from kwire.log.log_directory import LogDirectory
 from kwire.log.log_manager import LogManager
 from kwire.maintenance.new_directory import without_others
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
+from kwire.storage.driver_errors import NO_ROOM, system_error
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space
 from kwire.storage.staged_directory import check_empty
@@ -200,6 +201,8 @@ def compact(
                 if plan.is_due(log.config):
                     stats = cleaner.clean_fully(log, now_ms, progress.reached)
             except (CorruptBatch, LogError) as error:
+                if system_error(error) in NO_ROOM:
+                    raise  # a full disk is no damage of this partition
                 problem = error
             progress.finish()
             log.delete_due_files(now_ms)

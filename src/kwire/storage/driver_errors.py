@@ -12,7 +12,7 @@ import re
 
 from kwire.errors import did_you_mean
 
-__all__ = ["cause", "explain", "is_unusable"]
+__all__ = ["NO_ROOM", "cause", "explain", "system_error"]
 
 CREDENTIALS = frozenset(
     {
@@ -37,7 +37,7 @@ CONNECTION = frozenset(
         "gaierror",
     }
 )
-UNUSABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM})
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})  # on a disk, for this user or file
 OF_RUST = re.compile(r"\(os error (\d{1,3})\)")  # how Rust's libraries show the number
 UNKNOWN_ARGUMENT = re.compile(r"unexpected keyword argument '(\w+)'")
 
@@ -49,16 +49,15 @@ def cause(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def is_unusable(error: BaseException | None) -> bool:
-    """Return whether an error, or one behind it, is a full disk, a quota, or a file that this user may not use."""
+def system_error(error: BaseException | None) -> int | None:
+    """Return the errno of an error, or of one behind it; None if the operating system did not raise any of them."""
     while error is not None:
-        number = error.errno if isinstance(error, OSError) else None
-        if number is None and (said := OF_RUST.search(str(error))):
-            number = int(said[1])
-        if number in UNUSABLE or isinstance(error, PermissionError):
-            return True
+        if isinstance(error, OSError) and error.errno is not None:
+            return error.errno
+        if said := OF_RUST.search(str(error)):
+            return int(said[1])
         error = error.__cause__
-    return False
+    return None
 
 
 def explain(error: Exception, driver: type | None = None) -> str:

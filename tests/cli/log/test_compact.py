@@ -160,7 +160,8 @@ def test_an_interrupt_reports_the_state_on_disk_and_how_to_continue(
     assert run_kwire(["log", "compact", str(directory), *TXN, "--apply"]) == 130
     assert "run the command again for the rest" in capsys.readouterr().err
     assert run_kwire(["log", "compact", str(directory), *TXN, "-o", str(tmp_path / "copy")]) == 130
-    assert "is incomplete: delete it" in capsys.readouterr().err
+    assert f"{tmp_path / 'copy'} was not written" in capsys.readouterr().err
+    assert not list(tmp_path.glob("copy*"))
 
 
 def test_a_locked_directory_is_rejected(directory: Path, run: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,6 +18,8 @@ from kwire.cli.rows import TOPIC, Column, Format, Row, write_rows
 from kwire.errors import DecodeError, LogError, OptionError
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import bytes_text, count_text
+from kwire.storage.file_system import FileSystem
+from kwire.storage.staged_directory import StagedDirectory, check_target
 
 if TYPE_CHECKING:
     from kwire.log import LogDirectory
@@ -61,22 +64,42 @@ def compact(
     logs = [log for log in selected(directory, chosen) if log.topic != METADATA_TOPIC]
     if stored and "cleanup.policy" not in given:
         _warn_of_policies(stored, {log.topic for log in logs})
-    state = f"{path} is unchanged"
+    state = unfinished(path) if apply else f"{path} is unchanged"
     if output is not None:
-        state = f"{output} is incomplete: delete it and run the command again; {path} is unchanged"
-    elif apply:
-        state = unfinished(path)
+        state = f"{output} was not written"
     work = offline.preview if output is None and not apply else offline.compact
     report = _Report()
     size = sum(log.size_bytes for log in logs)
-    with terminal.progress("Compacting", size, beside_rows=True) as bar, if_interrupted(state):
-        if output is not None:
-            offline.copy_logs(path, output, chosen.takes_partition)
-        results = work(output or path, chosen.takes_partition, settings, now_ms, bar.advance)
+    with (
+        terminal.progress("Compacting", size, beside_rows=True) as bar,
+        if_interrupted(state),
+        nullcontext(path) if output is None else _copy(path, output, chosen) as place,
+    ):
+        results = work(place, chosen.takes_partition, settings, now_ms, bar.advance)
         write_rows(report.rows(_usable(results)), COLUMNS, format)
     if format is Format.TABLE and not apply and output is None:
         terminal.warn("dry run, nothing was changed: --apply compacts in place, -o DIR writes a compacted copy")
     return FOUND if report.found else FINE
+
+
+@contextmanager
+def _copy(path: str, output: str, chosen: Selection) -> Iterator[str]:
+    """Copy logs to a directory that gets the name `output` at the end; yield its path until then."""
+    from kwire.maintenance.compaction import copy_logs
+
+    check_target(output)
+    files = FileSystem()
+    staged = StagedDirectory(files, output)
+    if staged.exists:
+        raise OptionError(f"{staged.part}: left by an interrupted run; remove it")
+    try:
+        copy_logs(path, staged.part, chosen.takes_partition)
+        yield staged.part
+        staged.publish()
+    except BaseException:  # Ctrl-C too: the same command can be repeated
+        if files.exists(staged.part):
+            staged.discard()
+        raise
 
 
 def _warn_of_policies(stored: dict[str, dict[str, str]], topics: set[str]) -> None:
