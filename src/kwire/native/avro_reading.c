@@ -345,15 +345,15 @@ static inline int read_leaf(Run *run, const int64_t *row, int64_t *column) {
     case OP_BYTES:
         return read_bytes(run, column, (int)row[2]);
     case OP_FIXED: {
-        const uint8_t *bytes = take(&run->in, row[2]);
-        return LIKELY(bytes) ? append_bytes(run, column, bytes, row[2]) : FAULT_TRUNCATED;
+        const uint8_t *bytes = run->in.at;
+        return LIKELY(skip(&run->in, row[2])) ? append_bytes(run, column, bytes, row[2]) : FAULT_TRUNCATED;
     }
     case OP_ENUM:
         return read_symbol(run, row, column);
     case OP_DECIMAL:
         return read_decimal(run, row, column);
     case OP_SKIP_FIXED:
-        return LIKELY(take(&run->in, row[2])) ? 0 : FAULT_TRUNCATED;
+        return LIKELY(skip(&run->in, row[2])) ? 0 : FAULT_TRUNCATED;
     case OP_SKIP_NUMBER:
         return row[2] == 5 ? read_int(run, &number) : read_long(run, &number);
     case OP_SKIP_BYTES:

@@ -18,12 +18,17 @@ typedef struct {
 
 static inline int64_t bytes_left(const Cursor *cursor) { return cursor->end - cursor->at; }
 
+/* Step over the next `size` bytes. */
+static inline int skip(Cursor *cursor, int64_t size) {
+    if (UNLIKELY((uint64_t)size > (uint64_t)bytes_left(cursor))) return 0; /* a negative one is large */
+    cursor->at += size;
+    return 1;
+}
+
 /* Take the next `size` bytes: where they start. */
 static inline const uint8_t *take(Cursor *cursor, int64_t size) {
-    if (UNLIKELY(size < 0 || size > bytes_left(cursor))) return NULL;
     const uint8_t *start = cursor->at;
-    cursor->at += size;
-    return start;
+    return skip(cursor, size) ? start : NULL;
 }
 
 /* Big-endian numbers at an address whose bytes the caller has taken. */
@@ -64,11 +69,16 @@ static inline void put_big64(uint8_t *at, int64_t value) {
 static inline int take_bits(Cursor *cursor, int longest, uint64_t *bits, int *is_shortest) {
     const uint8_t *at = cursor->at, *end = cursor->end;
     if (UNLIKELY(at >= end)) return 0;
-    uint64_t byte = *at++, value = byte & 0x7F; /* most numbers have one byte */
-    for (int shift = 7; byte >= 0x80; shift += 7) {
-        if (UNLIKELY(at >= end || shift == 7 * longest)) return 0;
+    uint64_t byte = *at++, value = byte; /* most numbers have one byte, most others two */
+    if (byte >= 0x80) {
+        if (UNLIKELY(at >= end)) return 0;
         byte = *at++;
-        value |= (byte & 0x7F) << shift;
+        value = (value & 0x7F) | (byte & 0x7F) << 7;
+        for (int shift = 14; byte >= 0x80; shift += 7) {
+            if (UNLIKELY(at >= end || shift == 7 * longest)) return 0;
+            byte = *at++;
+            value |= (byte & 0x7F) << shift;
+        }
         if (byte == 0) *is_shortest = 0;
     }
     cursor->at = at;

@@ -56,8 +56,8 @@ static inline int take_field(Cursor *cursor, const uint8_t **bytes, int64_t *siz
     const uint8_t *length = take(cursor, LENGTH_BYTES);
     if (UNLIKELY(!length)) return 0;
     *size = big32(length);
-    *bytes = take(cursor, *size > 0 ? *size : 0);
-    return *bytes != NULL;
+    *bytes = cursor->at;
+    return skip(cursor, *size > 0 ? *size : 0);
 }
 
 /* Find the key and the value of a message: a fault or 0. */

@@ -43,9 +43,9 @@ static inline int skip_simple(Run *run, uint32_t wire_type) {
     case VARINT:
         return read_varint(run, &bits);
     case I64:
-        return take(&run->in, 8) ? 0 : FAULT_LEFT;
+        return skip(&run->in, 8) ? 0 : FAULT_LEFT;
     case I32:
-        return take(&run->in, 4) ? 0 : FAULT_LEFT;
+        return skip(&run->in, 4) ? 0 : FAULT_LEFT;
     case LEN:
         TRY(read_length(run, &size));
         run->in.at += size;

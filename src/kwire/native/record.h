@@ -28,8 +28,8 @@ typedef struct {
 
 /* Take a key or value; null has a negative size. */
 static inline int take_nullable(Cursor *cursor, int64_t size, const uint8_t **bytes) {
-    *bytes = take(cursor, size > 0 ? size : 0);
-    return *bytes != NULL;
+    *bytes = cursor->at;
+    return skip(cursor, size > 0 ? size : 0);
 }
 
 /* Take the number of headers: a fault or 0. */
@@ -42,8 +42,8 @@ static inline int take_header_count(Cursor *headers, int64_t *count, int *is_can
 /* Take a header: a fault or 0. */
 static inline int take_header(Cursor *headers, Header *header, int *is_canonical) {
     if (UNLIKELY(!take_varint(headers, &header->key_bytes, is_canonical))) return FAULT_HEADER_KEY;
-    header->key = take(headers, header->key_bytes);
-    if (UNLIKELY(!header->key)) return FAULT_HEADER_KEY;
+    header->key = headers->at;
+    if (UNLIKELY(!skip(headers, header->key_bytes))) return FAULT_HEADER_KEY;
     if (UNLIKELY(!take_varint(headers, &header->value_bytes, is_canonical))) return FAULT_HEADER_VALUE;
     if (UNLIKELY(!take_nullable(headers, header->value_bytes, &header->value))) return FAULT_HEADER_VALUE;
     if (header->value_bytes < -1) *is_canonical = 0;
@@ -65,11 +65,10 @@ static inline int take_record(Cursor *section, Record *record) {
     int64_t size;
     int is_shortest = 1;
     if (UNLIKELY(!take_varint(section, &size, &is_shortest))) return FAULT_RECORD_LENGTH;
-    const uint8_t *start = take(section, size);
-    if (UNLIKELY(!start)) return FAULT_RECORD_LENGTH;
-    Cursor fields = {start, start + size};
-    const uint8_t *attributes = take(&fields, 1);
-    if (UNLIKELY(!attributes || !take_varlong(&fields, &record->timestamp_delta, &is_shortest) ||
+    const uint8_t *attributes = section->at;
+    if (UNLIKELY(!skip(section, size))) return FAULT_RECORD_LENGTH;
+    Cursor fields = {attributes, section->at};
+    if (UNLIKELY(!skip(&fields, 1) || !take_varlong(&fields, &record->timestamp_delta, &is_shortest) ||
                  !take_varint(&fields, &record->offset_delta, &is_shortest) ||
                  !take_varint(&fields, &record->key_bytes, &is_shortest)))
         return FAULT_RECORD_FIELDS;

@@ -275,15 +275,16 @@ class ColumnDecoder:
         magic = int(row[t.MAGIC])
         if row[t.ATTRIBUTES] & CODEC_MASK == int(Compression.ZSTD):
             raise self.batch_of(row).corrupt(no_zstd(magic))
-        start, length, fault = native.wrapped_value(row[t.START], row[t.END])
+        message = self.view_of(row)
+        at, length, fault = native.wrapped_value(message)
         if fault:
             raise self.batch_error(row, fault)
-        at = start - self.address
-        return self.view[at : at + length]
+        return message[at : at + length]
 
     def find_inner_messages(self, row: Table, start: int, end: int) -> tuple[int, int]:
         """Return (number of inner messages, address after the last); sets COUNT, and SHIFT by R-23."""
-        count, last, end, fault = native.scan_inner_messages(start, end)
+        payload = self.scratch[start - self.scratch_address : end - self.scratch_address]
+        count, last, n_bytes, fault = native.measure_messages(payload)
         if fault:
             raise self.batch_error(row, fault, count)
         if not count:
@@ -294,7 +295,7 @@ class ColumnDecoder:
             if offset < last:
                 raise self.batch_error(row, int(Fault.WRAPPER_OFFSET))
             row[t.SHIFT] = to_int64(offset - last)
-        return count, end
+        return count, start + n_bytes
 
     def decode_group(self, group: Table) -> Iterator[Decoded]:
         """Decode rows with valid headers: yields record batches, and an error for each corrupt batch."""
@@ -328,9 +329,8 @@ class ColumnDecoder:
         if not self.parse(group, whole):
             yield self.batch_error(row, int(whole.state[o.STOPPED_BY]), int(whole.state[o.STOPPED_AT]))
             return
-        skip = native.skip_records if row[t.MAGIC] == 2 else native.skip_messages
         while start < end:
-            count, after = skip(start, end, self.max_rows, self.max_bytes)
+            count, after = native.skip_records(start, end, int(row[t.MAGIC]), self.max_rows, self.max_bytes)
             part = group.copy()
             part[0, t.START], part[0, t.END], part[0, t.COUNT] = start, after, count
             columns = ArrowColumns(self.columns, int(count), int(after - start))
@@ -341,22 +341,9 @@ class ColumnDecoder:
             start = int(after)
 
     def parse(self, table: Table, columns: ArrowColumns) -> int:
-        """Run the right kernel for each range of batches of one format. Returns the number of batches decoded."""
-        lowest_offset, highest_offset = self.kept_offsets
+        """Decode batches into columns. Returns the number of batches decoded."""
         addresses, state = columns.addresses, columns.state
-        default = table[:, t.MAGIC] == 2
-        borders = [0, *(np.flatnonzero(default[1:] != default[:-1]) + 1).tolist(), len(table)]
-        for first, last in itertools.pairwise(borders):
-            if default[first]:
-                done = native.parse_default_records(table, first, last, lowest_offset, highest_offset, addresses, state)
-            else:
-                check = int(self.check_crc)
-                done = native.parse_legacy_messages(
-                    table, first, last, lowest_offset, highest_offset, check, addresses, state
-                )
-            if done < last:
-                return int(done)
-        return len(table)
+        return int(native.decode_records(table, *self.kept_offsets, self.check_crc, addresses, state))
 
     def view_of(self, row: Table) -> memoryview:
         """Return the bytes of a batch."""

@@ -182,7 +182,7 @@ class LegacyBatch(Batch):
 
     def inner_base(self, payload: memoryview) -> tuple[int, int]:
         """Return (what to add to inner offsets, number of whole inner messages); a cut last one is ignored (R-26)."""
-        count, last, fault = measure_plain(payload) if factory() is None else native.measure_messages(payload)
+        count, last, _, fault = measure_plain(payload) if factory() is None else native.measure_messages(payload)
         if fault:
             raise self.corrupt(Fault(fault).text, count)
         if not count:
@@ -194,17 +194,17 @@ class LegacyBatch(Batch):
         return to_int64(self.last_offset - last), count
 
 
-def measure_plain(payload: memoryview) -> tuple[int, int, int]:
-    """Scan decompressed messages in Python: (messages, last offset, Fault or 0)."""
+def measure_plain(payload: memoryview) -> tuple[int, int, int, int]:
+    """Scan decompressed messages in Python: (messages, last offset, bytes of them, Fault or 0)."""
     last_start = end = count = 0
     for start, next_start in batch_spans(payload):
         if payload[start + MAGIC_POSITION] > 1:
-            return count, 0, Fault.INNER_MAGIC
+            return count, 0, end, Fault.INNER_MAGIC
         last_start, end = start, next_start
         count += 1
     if len(payload) - end >= FRAME_BYTES and batch_bytes(payload, end) < FRAME_BYTES + SMALLEST_SIZE:
-        return count, 0, Fault.INNER_SIZE
-    return count, OFFSET.unpack_from(payload, last_start)[0] if count else 0, 0
+        return count, 0, end, Fault.INNER_SIZE
+    return count, OFFSET.unpack_from(payload, last_start)[0] if count else 0, end, 0
 
 
 def no_zstd(magic: int) -> str:
