@@ -67,8 +67,6 @@ STRANGERS = {
 # Third-party packages that only their owners import.
 OWNERS = {
     "pyspark": {"spark"},
-    "numba": {"wire", "native"},
-    "llvmlite": {"wire", "native"},
     "cramjam": {"records"},
     "isal": {"records"},
     "fsspec": {"storage", "maintenance"},

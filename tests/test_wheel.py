@@ -59,7 +59,6 @@ with Broker() as broker, Client(broker.bootstrap_servers) as client, Producer(cl
 read = [row for batch in ColumnReader(["key", "value"]).read(fetched) for row in batch.to_pylist()]
 print(json.dumps({
     "level": native.LEVEL,
-    "numba": importlib.util.find_spec("numba") is not None,
     "message": FetchRequest.decode(request.encode(version=17), version=17) == request,
     "read": [[row[name] and row[name].decode() for name in ("key", "value")] for row in read],
 }))
@@ -96,8 +95,7 @@ def test_an_environment_with_what_it_asks_for_runs_all_of_it(wheel: Path, tmp_pa
         "kwire-delta": "kwire.spark.lake.source",
         "kwire-iceberg": "kwire.spark.lake.source",
     }
-    # pytest's plugin and what compiles kernels need more than the wheel asks for
-    assert told["missing"] == {"kwire.pytest_plugin": "pytest", "kwire.wire.kernels.intrinsics": "llvmlite"}
+    assert told["missing"] == {"kwire.pytest_plugin": "pytest"}  # needs more than the wheel asks for
     shown = installed.run([str(python.with_name("kwire")), "--version"], env=variables, cwd=tmp_path)
     assert shown.split()[1] in wheel.name
     assert "kernels: x86-64" in shown or "kernels: arm" in shown
@@ -109,7 +107,7 @@ def test_a_wheel_without_compiled_code_does_the_same_in_plain_python(tmp_path: P
     python = installed.make_environment(tmp_path / "environment", wheel, compiled=False)
     variables = installed.environment(python, tmp_path / "home")
     found = installed.results(installed.run([str(python), "-c", WITHOUT_CODE], env=variables, cwd=tmp_path))
-    assert found == {"level": None, "numba": False, "message": True, "read": [["a", "1"], ["b", None]]}
+    assert found == {"level": None, "message": True, "read": [["a", "1"], ["b", None]]}
     shown = installed.run([str(python.with_name("kwire")), "--version"], env=variables, cwd=tmp_path)
     assert shown.strip().endswith("(kernels: none, plain Python)")
     built = subprocess.run(
@@ -120,14 +118,14 @@ def test_a_wheel_without_compiled_code_does_the_same_in_plain_python(tmp_path: P
         text=True,
         check=False,
     )
-    assert (built.returncode, built.stderr) == (1, "numba, ziglang: not installed; pip install 'kwire[jit]'\n")
+    assert (built.returncode, built.stderr) == (1, "ziglang: not installed; pip install 'kwire[jit]'\n")
 
 
 def test_wheels_are_built_with_the_compilers_of_the_lock() -> None:
     """Equal versions give equal bytes, also with `python -m build`."""
     needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
     locked = (ROOT / "requirements.lock").read_text()
-    for name in ("numba", "llvmlite", "ziglang"):
+    for name in ("ziglang",):
         (pinned,) = (each for each in needed if each.startswith(f"{name}=="))
         assert f"\n{pinned} " in locked
 

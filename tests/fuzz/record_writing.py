@@ -50,11 +50,12 @@ corpus = functools.cache(seeds)
 
 
 def random_field(source: random.Random) -> bytes | None:
-    """Draw a value: null, empty, short, at the lengths where a varint grows, or long."""
+    """Draw a value: null, empty, short, at the lengths where a varint grows or a copy is another one, or long."""
     kind = source.randrange(6)
     if kind == 0:
         return None
-    size = (0, source.randrange(30), source.choice((63, 64, 65)), source.randrange(300), source.choice((8191, 8192)))
+    at_borders = source.choice((63, 64, 65)), source.choice((2048, 2049, 8191, 8192))
+    size = (0, source.randrange(30), at_borders[0], source.randrange(300), at_borders[1])
     return source.randbytes(size[kind - 1])
 
 

@@ -1,7 +1,7 @@
 """A copy of kwire whose C code checks every access to memory and every operation, for a process of its own.
 
 AddressSanitizer and UndefinedBehaviorSanitizer come with the system's compiler. Python's objects are allocated by
-malloc then, so that it sees accesses outside of them too. The kernels that numba compiles are not instrumented.
+malloc then, so that it sees accesses outside of them too.
 """
 
 from __future__ import annotations

@@ -239,7 +239,7 @@ import kwire.messages as package
 generated = {name for name in sys.modules if name.startswith("kwire.messages.")}
 print(sorted(generated))
 FetchRequest()
-print(sorted(name for name in sys.modules if name.partition(".")[0] in ("numba", "numpy", "pyarrow", "llvmlite")))
+print(sorted(name for name in sys.modules if name.partition(".")[0] in ("numpy", "pyarrow")))
 print(sorted(name for name in sys.modules if name.startswith(("kwire.plan", "kwire.schema."))))
 print("FetchResponse" in dir(package), hasattr(package, "Nonsense"))
 """

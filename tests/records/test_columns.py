@@ -220,7 +220,7 @@ def test_a_large_batch_grows_the_scratch_buffer() -> None:
 @pytest.mark.parametrize("on", [True, False])
 def test_checksums_are_verified_without_the_crc32_instruction(on: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if on and not native.HAS_CRC32C:
-        pytest.skip("this processor has no CRC-32C instruction that numba can use")
+        pytest.skip("this processor has no CRC-32C instruction")
     monkeypatch.setattr(native, "HAS_CRC32C", on)
     data = numbered(2) + numbered(2, 2, crc=0) + message(1, offset=4) + message(0, offset=5, crc=1) + numbered(2, 6)
     rows, errors = through_columns(data)
@@ -242,14 +242,14 @@ def test_a_reader_can_be_reused_and_abandoned(codec: Compression) -> None:
 def test_importing_records_loads_no_heavy_library() -> None:
     code = (
         "import sys, kwire.records, kwire.records.columns as c; c.COLUMNS;"
-        "heavy = {'numba', 'pyarrow', 'numpy', 'llvmlite'} & set(sys.modules); assert not heavy, heavy"
+        "heavy = {'pyarrow', 'numpy'} & set(sys.modules); assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_object_path_imports_neither_numba_nor_pyarrow() -> None:
+def test_the_object_path_does_not_import_pyarrow() -> None:
     code = (
-        "import sys; sys.modules['numba'] = sys.modules['pyarrow'] = sys.modules['numpy'] = None\n"
+        "import sys; sys.modules['pyarrow'] = sys.modules['numpy'] = None\n"
         "from kwire.records import read_batches\n"
         "from tests import golden\n"
         "for line in golden.record_sets():\n"

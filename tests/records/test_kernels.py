@@ -11,11 +11,8 @@ from pathlib import Path
 import google_crc32c
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from kwire import native
-from kwire.errors import DecodeError
 from kwire.records import batch_table as t
 from kwire.records.batch_header import (
     CRC,
@@ -26,9 +23,6 @@ from kwire.records.batch_header import (
     SIZE_POSITION,
     SMALLEST_SIZE,
 )
-from kwire.wire.kernels import memory, varints
-from kwire.wire.kernels.arrays import WIDE
-from kwire.wire.varint import read_varint, read_varlong
 
 ROOT = Path(__file__).parents[2]
 needs_instruction = pytest.mark.skipif(not native.HAS_CRC32C, reason="no CRC-32C instruction, or no compiled code")
@@ -56,32 +50,6 @@ def test_crc32_equals_zlibs(length: int) -> None:
 def test_crc32c_equals_googles(length: int) -> None:
     data = np.random.default_rng(length).integers(0, 256, length, np.uint8)
     assert native.sum_bytes(data) == google_crc32c.value(data.tobytes())
-
-
-@given(st.binary(max_size=12), st.booleans())
-@settings(deadline=None)
-def test_varints_are_read_as_by_the_object_path(data: bytes, long: bool) -> None:
-    raw = np.frombuffer(data + b"\0", np.uint8)
-    start = raw.ctypes.data
-    value, at, _ = varints.read_varint(
-        start, start + len(data), varints.VARLONG_BYTES if long else varints.VARINT_BYTES
-    )
-    try:
-        expected = (read_varlong if long else read_varint)(data, 0)
-    except DecodeError:
-        assert at == 0
-    else:
-        assert (value, at - start) == expected
-
-
-@pytest.mark.parametrize("n", [0, 1, 31, 32, 33, 100, 511, 512, 513, 5000])
-@pytest.mark.parametrize("left", [0, 1, 31, 32, 64])
-def test_copies_write_at_most_their_slack(n: int, left: int) -> None:
-    source = np.random.default_rng(n).integers(0, 256, n + left, np.uint8)
-    target = np.full(n + WIDE + 8, 0xEE, np.uint8)
-    memory.copy_bytes(target.ctypes.data, source.ctypes.data, n, source.ctypes.data + n + left)
-    assert target[:n].tobytes() == source[:n].tobytes()
-    assert (target[n + WIDE :] == 0xEE).all()
 
 
 @pytest.mark.parametrize(("kernel", "inputs"), [("1", "2000"), ("0", "40")])

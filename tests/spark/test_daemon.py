@@ -14,7 +14,7 @@ PROGRAM = """
 import gc, os, sys
 from kwire.spark.daemon import load
 load()
-assert {"pyarrow", "pyspark.worker"} <= set(sys.modules) and "numba" not in sys.modules
+assert {"pyarrow", "pyspark.worker"} <= set(sys.modules)
 assert "pandas" not in sys.modules and gc.get_freeze_count() > 1000
 loaded = set(sys.modules)
 if os.fork() == 0:

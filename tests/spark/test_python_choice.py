@@ -139,7 +139,7 @@ def test_importing_sets_pyspark_python_without_heavy_imports() -> None:
     program = """
 import os, sys
 import kwire.spark
-heavy = {"pyspark", "py4j", "numba", "numpy", "pyarrow"} & set(sys.modules)
+heavy = {"pyspark", "py4j", "numpy", "pyarrow"} & set(sys.modules)
 assert not heavy, heavy
 print(os.environ["PYSPARK_PYTHON"])
 """

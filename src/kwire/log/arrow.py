@@ -1,6 +1,6 @@
 """Read segments as Arrow batches: pread into one buffer, decode with kwire.records' columnar kernels, handle damage.
 
-Imports pyarrow and numba, so modules used for planning must not import it.
+Imports pyarrow, so modules used for planning must not import it.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ Messages get their codec from `kwire.plan.codec(spec, version, cls)` at the firs
     .encode(obj) -> bytes
     .encoded_size(obj) -> int
 
-so importing a message imports neither the codec nor numba. With `views`, bytes and records are memoryviews of `data`.
+so importing a message does not import the codec. With `views`, bytes and records are memoryviews of `data`.
 
 The garbage collector does not track objects of these classes (`gc=False`), which saves a third of the time to create
 them. An object that contains itself is never freed.

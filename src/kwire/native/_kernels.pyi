@@ -7,8 +7,7 @@ module.c converts their arguments from these signatures.
 from collections.abc import Callable
 from typing import Any
 
-from kwire.records.record import Record
-from kwire.wire.kernels.arrays import (
+from kwire.native.arrays import (
     Bytes,
     Int32s,
     Int64s,
@@ -22,12 +21,12 @@ from kwire.wire.kernels.arrays import (
     WritableUInt32s,
     WritableUInt64Table,
 )
+from kwire.records.record import Record
 
 SOURCES: str
+LEVEL: str
 HAS_CRC32C: bool
 
-def use_level(name: str, /) -> None: ...
-def level_in_use() -> str: ...
 def decoders(
     job: int, walk: Callable[..., tuple[object, int]], kept: object, /
 ) -> tuple[Callable[..., Any], Callable[..., tuple[Any, int]]]: ...

@@ -8,55 +8,27 @@
 
 /* Kernels */
 
-enum { MAX_WORDS = 32, MAX_ARRAYS = 8, MAX_RESULTS = 8, MAX_LEVELS = 2 };
+enum { MAX_WORDS = 32, MAX_ARRAYS = 8, MAX_RESULTS = 8 };
 
 /* parameters: i an int; b, w, q a buffer with elements of 1, 4 or 8 bytes, passed as address and length; t one with
  * elements of 8 bytes and two dimensions, passed as address, rows and columns; a capital letter if the kernel writes to
  * it. results: i an int, ? a bool. */
 typedef struct {
     const char *name, *parameters, *results;
-    Kernel levels[MAX_LEVELS];
+    Kernel run;
 } Export;
 
-/* static Export exports[]: the kernels. static const char *const level_names[]: ends with 0. SOURCES: a digest.
- * EXPORT_COUNT. MOST_WORDS, MOST_ARRAYS and MOST_RESULTS: of one kernel. */
+/* static Export exports[]: the kernels, EXPORT_COUNT of them. SOURCES: a digest. PROCESSORS: what the code is for.
+ * MOST_WORDS, MOST_ARRAYS and MOST_RESULTS: of one kernel. */
 #include "exports.h"
 
 _Static_assert((int)MOST_WORDS <= (int)MAX_WORDS && (int)MOST_ARRAYS <= (int)MAX_ARRAYS, "a kernel has more parameters");
 _Static_assert((int)MOST_RESULTS <= (int)MAX_RESULTS, "a kernel has more results");
-_Static_assert((int)MOST_LEVELS <= (int)MAX_LEVELS, "a target has more levels");
-
-static int level; /* the index of the code in use */
 
 PyObject *none(void) {
     Py_IncRef(&_Py_NoneStruct);
     return &_Py_NoneStruct;
 }
-
-/* Whether the processor can run the code of a level: index 0 is the most demanding one. x86-64-v2 and v3 are the lists
- * of the psABI. */
-#if defined(__x86_64__)
-#include <cpuid.h>
-
-static int can_run(int index) {
-    unsigned a, b, c, d, state;
-    if (!__get_cpuid(0x80000001, &a, &b, &c, &d) || !(c & bit_LAHF_LM)) return 0;
-    const unsigned lzcnt = c & bit_LZCNT;
-    if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;
-    const unsigned v2 = bit_SSE3 | bit_SSSE3 | bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT | bit_CMPXCHG16B;
-    if ((c & v2) != v2) return 0;
-    if (index == 1) return 1;
-    const unsigned v3 = bit_AVX | bit_F16C | bit_FMA | bit_MOVBE | bit_OSXSAVE;
-    if ((c & v3) != v3) return 0;
-    __asm__("xgetbv" : "=a"(state), "=d"(d) : "c"(0));
-    if ((state & 6) != 6) return 0; /* the system saves the registers of AVX */
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
-    const unsigned wide = bit_AVX2 | bit_BMI | bit_BMI2;
-    return (b & wide) == wide && lzcnt;
-}
-#else
-static int can_run(int index) { return index == 0; }
-#endif
 
 /* Read the arguments of a kernel: the number of buffers it holds, which the caller releases; *failed on an error. */
 static int read_arguments(const Export *export, PyObject *const *objects, Py_ssize_t count, int64_t *arguments,
@@ -114,7 +86,7 @@ static PyObject *call(PyObject *self, PyObject *const *objects, Py_ssize_t count
     int failed, held = read_arguments(export, objects, count, arguments, views, &failed);
     if (!failed) {
         PyThreadState *thread = PyEval_SaveThread();
-        export->levels[level](arguments, results);
+        export->run(arguments, results);
         PyEval_RestoreThread(thread);
     }
     while (held) PyBuffer_Release(&views[--held]);
@@ -160,21 +132,6 @@ PyObject *pair(PyObject *first, PyObject *second) {
 
 /* The module */
 
-static PyObject *use_level(PyObject *self, PyObject *const *objects, Py_ssize_t count) {
-    const char *name = count == 1 ? PyUnicode_AsUTF8AndSize(objects[0], NULL) : NULL;
-    for (int i = 0; name && level_names[i]; i++)
-        if (!strcmp(name, level_names[i]) && can_run(i)) {
-            level = i;
-            return none();
-        }
-    if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "no such level, or not one of this processor");
-    return NULL;
-}
-
-static PyObject *level_in_use(PyObject *self, PyObject *const *objects, Py_ssize_t count) {
-    return PyUnicode_FromString(level_names[level]);
-}
-
 #define READING_DOC \
     "(factory, section, leader epoch, timestamp type, position, count, 8 numbers ...) -> " \
     "(records, records read, position after them, Fault or 0)"
@@ -195,19 +152,12 @@ static PyMethodDef methods[] = {
     {"decode_protobuf", decode_protobuf, METH_FASTCALL, "decode_protobuf(job) -> status"},
     {"decode_json", decode_json, METH_FASTCALL, "decode_json(job) -> status"},
     {"encode_avro", encode_avro, METH_FASTCALL, "encode_avro(job) -> status"},
-    {"use_level", use_level, METH_FASTCALL, "use_level(name): run the code compiled for this level of processors"},
-    {"level_in_use", level_in_use, METH_FASTCALL, "level_in_use() -> name"},
     {0},
 };
 
 static PyMethodDef kernel_methods[EXPORT_COUNT];
 
 static int execute(PyObject *module) {
-    while (level_names[level] && !can_run(level)) level++;
-    if (!level_names[level]) {
-        PyErr_Format(PyExc_ImportError, "the compiled kernels need a processor of level %s", level_names[level - 1]);
-        return -1;
-    }
     for (int i = 0; i < EXPORT_COUNT; i++) {
         kernel_methods[i] = (PyMethodDef){exports[i].name, call, METH_FASTCALL, NULL};
         PyObject *self = PyCapsule_New(&exports[i], NULL, NULL);
@@ -218,6 +168,7 @@ static int execute(PyObject *module) {
         if (!is_added) return -1;
     }
     if (PyModule_AddObjectRef(module, "HAS_CRC32C", has_crc32c() ? &_Py_TrueStruct : &_Py_FalseStruct) < 0) return -1;
+    if (PyModule_AddStringConstant(module, "LEVEL", PROCESSORS) < 0) return -1;
     return PyModule_AddStringConstant(module, "SOURCES", SOURCES);
 }
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from kwire.native.arrays import WIDE
 from kwire.records import column_layout as o
 from kwire.records.default_batch import SMALLEST_RECORD_BYTES
 from kwire.records.record import decode_header_key
-from kwire.wire.kernels.arrays import WIDE
 
 __all__ = ["COLUMN_TYPES", "ArrowColumns", "ConstantColumns"]
 

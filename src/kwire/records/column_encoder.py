@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from kwire import native
 from kwire.errors import EncodeError, OptionError
+from kwire.native.arrays import WIDE
 from kwire.records import plain_encoder
 from kwire.records.attributes import NO_TIMESTAMP, Compression, TimestampType
 from kwire.records.batch_checksums import write_crcs
@@ -21,7 +22,6 @@ from kwire.records.compressor import compress_into, largest_compressed
 from kwire.records.default_writer import MAX_INT32, MAX_INT64
 from kwire.records.encoder_layout import Column, NewBatch, State, Stop
 from kwire.records.legacy_writer import append_message, legacy_attributes
-from kwire.wire.kernels.arrays import WIDE
 
 __all__ = ["ColumnEncoder"]
 

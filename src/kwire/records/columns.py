@@ -9,7 +9,7 @@
 Columns that are not selected are only skipped over. The object path (kwire.records.read_batches) returns the same
 records and raises the same errors.
 
-numba and pyarrow are imported when a reader is made, not with this module.
+pyarrow is imported when a reader is made, not with this module.
 """
 
 from __future__ import annotations

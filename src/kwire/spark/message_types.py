@@ -1,4 +1,4 @@
-"""Message definitions and their column types, for Spark's planner. Imports neither pyarrow nor numba.
+"""Message definitions and their column types, for Spark's planner. Does not import pyarrow.
 
 A message is specified in one of three forms:
 

@@ -22,6 +22,7 @@ from kwire.log.cleaner.offset_map import OffsetMap
 from kwire.log.cleaner.retention import CleanedTransactions, LastRecord, Retention, choose_batch
 from kwire.log.cleaner.rewriting import empty_batch, rebuild_batch
 from kwire.log.cleaner.sections import Sections, Table
+from kwire.native.arrays import WIDE
 from kwire.records import Batch
 from kwire.records import batch_table as t
 from kwire.records.attributes import (
@@ -36,7 +37,6 @@ from kwire.records.batch_checksums import write_crcs
 from kwire.records.batch_header import DEFAULT_HEADER, write_crc
 from kwire.records.compressor import compress_into, largest_compressed
 from kwire.records.encoder_layout import NewBatch
-from kwire.wire.kernels.arrays import WIDE
 
 __all__ = ["RecordFilter"]
 

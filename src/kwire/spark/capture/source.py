@@ -1,7 +1,7 @@
 """The data source `kafka-capture`: packet captures as a DataFrame, one row per request with its response.
 
 One task reads one file, since the packets of a connection can only be parsed in order. Reader and options pickle; the
-planner imports neither numba nor pyarrow. Options and columns: docs/capture.md.
+planner does not import pyarrow. Options and columns: docs/capture.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The data source `kafka-internal`: Kafka's internal topics as a DataFrame, as state or record by record.
 
 One task reads one partition of an internal topic, which holds a group, a transactional id or a share partition whole.
-Reader and options pickle; the planner imports neither numba nor pyarrow. Options and columns: docs/internal.md.
+Reader and options pickle; the planner does not import pyarrow. Options and columns: docs/internal.md.
 """
 
 from __future__ import annotations

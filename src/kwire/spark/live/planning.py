@@ -1,6 +1,6 @@
 """Plan the tasks of a query on a running cluster: its partitions and offsets, and the ranges of tasks.
 
-Imports neither numba nor pyarrow.
+Does not import pyarrow.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     with transactions       each task leaves a transaction open, and commit() on the driver commits all of them
 
 A transactional streaming query also stores marks in Kafka (batch_marks): after a partial commit, it continues with the
-missing tasks. Planning imports neither numba nor pyarrow. See docs/live.md.
+missing tasks. Planning does not import pyarrow. See docs/live.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The data source `kafka-live`: topics of a running cluster in batch and streaming queries, without a JAR.
 
 Option names, columns and offset semantics are those of Spark's Kafka source: a query with a checkpoint reads every
-record once, whatever fails. Planning imports neither numba nor pyarrow. See docs/live.md.
+record once, whatever fails. Planning does not import pyarrow. See docs/live.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A batch query is divided by bytes, unless minPartitions or maxRecordsPerPartition is set; a micro-batch, which can be
 planned again after its files have changed, by offsets only. Runs on the driver, in a new process for each query, so it
-imports neither numba nor pyarrow.
+does not import pyarrow.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     DIR                    renamed from it when everything is on disk
     DIR.old-<job>          with overwrite: the previous directory, until it is replaced
 
-DIR is never incomplete, and abort() removes all other files. Planning imports neither numba nor pyarrow. See
+DIR is never incomplete, and abort() removes all other files. Planning does not import pyarrow. See
 docs/spark.md.
 """
 

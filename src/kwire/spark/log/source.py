@@ -2,7 +2,7 @@
 
 Three kinds of processes run this module. Spark creates a KafkaLogSource in one to get the schema and a reader in
 another to plan the query, and sends the reader and one LogPartition each to the workers. The first two must start fast:
-they import neither numba nor pyarrow. Readers keep no state between calls, and everything pickles.
+they do not import pyarrow. Readers keep no state between calls, and everything pickles.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A query continues from the offsets of its checkpoint, picks up new partitions, and fails (or warns) on data loss. A
 source adds an OffsetSource, which looks up partitions and offsets, and turns ranges of offsets into tasks and rows.
-Planning imports neither numba nor pyarrow.
+Planning does not import pyarrow.
 Source: Spark's KafkaMicroBatchStream.
 """
 
