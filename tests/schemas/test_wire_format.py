@@ -5,13 +5,17 @@ from __future__ import annotations
 from uuid import UUID
 
 import pyarrow as pa
+import pytest
 
+from kwire import native
 from kwire.schemas.wire_format import last_header, payloads, schema_ids
 
 GUID = UUID("8f2b3a74-1d5e-4c5f-9b7a-0123456789ab")
 
 
-def test_the_prefix_is_split_into_schema_id_and_payload() -> None:
+@pytest.mark.parametrize("level", [native.LEVEL, None])
+def test_the_prefix_is_split_into_schema_id_and_payload(level: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "LEVEL", level)
     values = [
         b"\0\0\0\0\x2apayload",
         b"\1" + GUID.bytes + b"x",
