@@ -20,9 +20,9 @@ def listing(cls: object, version: int) -> list[list[str]]:
 
 def test_a_version_without_tags() -> None:
     assert listing(FooResponse, 8) == [
-        ["STRUCT", "3", "FooResponse"],
+        ["STRUCT", "0", "3", "FooResponse"],
         ["ARRAY", "0", "7", "2", "foos"],
-        ["STRUCT", "3", "foos[]", "Foo"],
+        ["STRUCT", "0", "3", "foos[]", "Foo"],
         ["FIXED", "0x3", "1", "2", "foos[].baz"],
         ["ABSENT", "0", "2", "1", "foos[].bar"],
         ["ABSENT", "0", "foos[]"],
@@ -59,7 +59,7 @@ def test_a_frame_is_a_length_and_a_pair() -> None:
     header, body = registry.get("RequestHeader").SPEC, registry.get("MetadataRequest").SPEC
     frame = compile_frame(header, 2, body, 9)
     assert [row[0] for row in frame.rows[:3]] == [r.LENGTH, r.STRUCT, r.STRUCT]
-    assert frame.rows[1][1] == 2
+    assert frame.rows[1][2] == 2
     with pytest.raises(UnsupportedVersion, match="RequestHeader"):
         compile_frame(header, 9, body, 9)
     with pytest.raises(UnsupportedVersion, match="MetadataRequest"):

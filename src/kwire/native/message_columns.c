@@ -1,11 +1,10 @@
 /* Columns of many messages, by the rows of a plan: each field in an array of its own, without an object for a value.
  *
  * A level is an array of the definition, its elements being its rows; the messages themselves are level 0. All elements
- * of one array are side by side, in the order of the arrays around them. Two operands of the plan's rows, which readers
- * do not need, say where values go:
+ * of one array are side by side, in the order of the arrays around them. Rows of the plan say where values go:
  *
- *     f    the column of the value, of the first one of FIXED and VARINTS; -1 if the field is not wanted
- *     g    of ARRAY: its level; -1 if it is not wanted
+ *     column    of the value, of the first one of FIXED and VARINTS; -1 if the field is not wanted
+ *     level     of ARRAY; -1 if it is not wanted
  *
  * Elements of columns (kwire.plan.nested_columns allocates them, and fills them with what a message may omit):
  *
@@ -69,8 +68,8 @@ static inline int64_t store_number(uint8_t *column, int64_t at, int64_t code, co
 }
 
 static inline void store_slice(const Reading *reading, const Row *row, int64_t at, const uint8_t *bytes, int64_t count) {
-    if (reading->is_filling && row->f >= 0)
-        ((Slice *)reading->columns[row->f])[at] = (Slice){bytes - reading->source, count};
+    if (reading->is_filling && row->column >= 0)
+        ((Slice *)reading->columns[row->column])[at] = (Slice){bytes - reading->source, count};
 }
 
 /* Read a message into row `at` of level 0; 0 if the plan does not accept it. */
@@ -82,11 +81,11 @@ static int read_one(Reading *reading, Cursor input, int64_t at) {
     for (;;) {
         switch (row->op) {
         case FIXED: {
-            const uint8_t *bytes = take(&input, row->c);
+            const uint8_t *bytes = take(&input, row->bytes);
             if (UNLIKELY(!bytes)) return 0;
-            if (reading->is_filling && row->f >= 0) {
-                uint64_t codes = (uint64_t)row->a;
-                for (uint8_t *const *column = columns + row->f; codes; codes >>= 4, column++)
+            if (reading->is_filling && row->column >= 0) {
+                uint64_t codes = (uint64_t)row->codes;
+                for (uint8_t *const *column = columns + row->column; codes; codes >>= 4, column++)
                     bytes += store_number(*column, at, codes & 15, bytes);
             }
             row++;
@@ -97,7 +96,7 @@ static int read_one(Reading *reading, Cursor input, int64_t at) {
         case LIST: {
             n = take_length(&input, row);
             if (UNLIKELY(n == -2 || (row->op == STRING && n > MAX_STRING_BYTES))) return 0;
-            const int64_t size = n < 0 ? 0 : row->op == LIST ? n * row->c : n;
+            const int64_t size = n < 0 ? 0 : row->op == LIST ? n * row->width : n;
             const uint8_t *bytes = take(&input, size);
             if (UNLIKELY(!bytes || (row->op == STRING && !is_utf8(bytes, bytes + size)))) return 0;
             store_slice(reading, row, at, bytes, n);
@@ -107,7 +106,7 @@ static int read_one(Reading *reading, Cursor input, int64_t at) {
         case NEXT:
             if (--top->left > 0) {
                 at += top->step;
-                row = plan + row->a;
+                row = plan + row->target;
             } else {
                 at = top->outer_row;
                 top--;
@@ -117,7 +116,7 @@ static int read_one(Reading *reading, Cursor input, int64_t at) {
         case TAGS:
             if (UNLIKELY(!take_tag_count(&input, &n))) return 0;
             if (n == 0) {
-                row = plan + row->b;
+                row = plan + row->end;
                 break;
             }
             top++;
@@ -129,32 +128,32 @@ static int read_one(Reading *reading, Cursor input, int64_t at) {
         case TAG_STEP: {
             if (top->left-- == 0) {
                 top--;
-                row = plan + row->b;
+                row = plan + row->end;
                 break;
             }
             if (UNLIKELY(!take_tag(&input, top->last_tag, &top->last_tag, &n))) return 0;
-            const int64_t entry = find_entry(row + 1, row->a, top->last_tag);
+            const int64_t entry = find_entry(row + 1, row->entries, top->last_tag);
             if (UNLIKELY(entry < 0)) return 0;
-            if (entry == row->a) { /* unknown */
+            if (entry == row->entries) { /* unknown */
                 input.at += n;
                 break;
             }
             input.end = input.at + n;
-            row = plan + row[1 + entry].c;
+            row = plan + row[1 + entry].sub;
             break;
         }
         case TAG_END:
             if (UNLIKELY(input.at != input.end)) return 0;
             input.end = top->outer_end;
-            row = plan + row->a;
+            row = plan + row->target;
             break;
         case ARRAY: {
             n = take_length(&input, row);
-            if (UNLIKELY(n == -2 || (n > 0 && n * row->c > bytes_left(&input)))) return 0;
-            const int is_wanted = row->g >= 0;
-            if (is_wanted && reading->is_filling) ((int64_t *)columns[row->f])[at] = n;
+            if (UNLIKELY(n == -2 || (n > 0 && n * row->min_bytes > bytes_left(&input)))) return 0;
+            const int is_wanted = row->level >= 0;
+            if (is_wanted && reading->is_filling) ((int64_t *)columns[row->column])[at] = n;
             if (n <= 0) {
-                row = plan + row->b;
+                row = plan + row->end;
                 break;
             }
             top++;
@@ -162,7 +161,7 @@ static int read_one(Reading *reading, Cursor input, int64_t at) {
             top->outer_row = at;
             top->step = is_wanted;
             if (is_wanted) {
-                Level *level = &reading->levels[row->g];
+                Level *level = &reading->levels[row->level];
                 at = level->rows;
                 level->rows += n;
                 if (UNLIKELY(level->rows > level->room)) reading->is_filling = 0;
@@ -173,16 +172,16 @@ static int read_one(Reading *reading, Cursor input, int64_t at) {
         case NULLABLE: {
             int is_present;
             if (UNLIKELY(!take_presence(&input, row, &is_present))) return 0;
-            if (reading->is_filling && row->f >= 0) columns[row->f][at] = (uint8_t)is_present;
-            row = is_present ? row + 1 : plan + row->a;
+            if (reading->is_filling && row->column >= 0) columns[row->column][at] = (uint8_t)is_present;
+            row = is_present ? row + 1 : plan + row->end;
             break;
         }
         case VARINTS: {
-            uint64_t codes = (uint64_t)row->a;
-            for (int64_t i = 0; i < row->b; i++, codes >>= 4) {
+            uint64_t codes = (uint64_t)row->codes;
+            for (int64_t i = 0; i < row->count; i++, codes >>= 4) {
                 if (UNLIKELY(!take_packed(&input, codes & 15, &value))) return 0;
-                if (!reading->is_filling || row->f < 0 || !columns[row->f + i]) continue;
-                ((int64_t *)columns[row->f + i])[at] = value;
+                if (!reading->is_filling || row->column < 0 || !columns[row->column + i]) continue;
+                ((int64_t *)columns[row->column + i])[at] = value;
             }
             row++;
             break;
@@ -192,7 +191,7 @@ static int read_one(Reading *reading, Cursor input, int64_t at) {
             if (UNLIKELY(n == -2 || n > bytes_left(&input))) return 0; /* each takes a byte at least */
             store_slice(reading, row, at, input.at, n);
             for (int64_t i = 0; i < n; i++)
-                if (UNLIKELY(!take_packed(&input, row->b, &value))) return 0;
+                if (UNLIKELY(!take_packed(&input, row->code, &value))) return 0;
             row++;
             break;
         }

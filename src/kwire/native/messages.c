@@ -169,13 +169,13 @@ static inline void close_struct(Reader *r) {
 /* Rows: each function does what a row says, and sets the next one. */
 
 static inline Outcome read_struct(Reader *r) {
-    const Layout *layout = (const Layout *)r->row->g;
-    PyObject *made = layout ? layout->allocate(layout->type, 0) : PyTuple_New(r->row->a);
+    const Layout *layout = (const Layout *)r->row->layout;
+    PyObject *made = layout ? layout->allocate(layout->type, 0) : PyTuple_New(r->row->count);
     if (put(r, made)) return FAILED;
     Frame *top = push(r, layout ? STRUCT_OF : PAIR, made);
     top->at.layout = layout;
     if (layout) top->at.slot = layout->slots;
-    top->is_flexible = r->row->b != 0;
+    top->is_flexible = r->row->flexible != 0;
     top->is_marked = r->marked;
     r->marked = 0;
     r->row++;
@@ -184,12 +184,12 @@ static inline Outcome read_struct(Reader *r) {
 
 static inline Outcome read_fixed(Reader *r) {
     const Row *row = r->row;
-    const uint8_t *bytes = take(&r->input, row->c);
+    const uint8_t *bytes = take(&r->input, row->bytes);
     if (!bytes) return REJECTED;
-    uint64_t codes = (uint64_t)row->a;
+    uint64_t codes = (uint64_t)row->codes;
     PyObject *object = r->top->object;
     const Slot *slot = r->top->at.slot;
-    for (const Slot *last = slot + row->b; slot < last; slot++, codes >>= 4)
+    for (const Slot *last = slot + row->count; slot < last; slot++, codes >>= 4)
         if (!(*place(object, slot) = new_fixed(r, slot, codes & 15, &bytes))) return FAILED;
     r->top->at.slot = slot;
     r->row++;
@@ -197,8 +197,8 @@ static inline Outcome read_fixed(Reader *r) {
 }
 
 static Outcome read_packed_run(Reader *r) {
-    uint64_t codes = (uint64_t)r->row->a;
-    for (int64_t n = r->row->b; n; n--, codes >>= 4) {
+    uint64_t codes = (uint64_t)r->row->codes;
+    for (int64_t n = r->row->count; n; n--, codes >>= 4) {
         int64_t number;
         if (!take_packed(&r->input, codes & 15, &number)) return REJECTED;
         if (put(r, PyLong_FromLongLong(number))) return FAILED;
@@ -253,7 +253,7 @@ static inline Outcome read_bytes(Reader *r) {
 
 /* Read an array of numbers. One that equals the last one, as in-sync replicas do, is copied from it. */
 static inline Outcome read_list(Reader *r) {
-    const int64_t n = take_length(&r->input, r->row), code = r->row->b, width = r->row->c;
+    const int64_t n = take_length(&r->input, r->row), code = r->row->code, width = r->row->width;
     if (n == -2) return REJECTED;
     r->row++;
     if (n < 0) return put(r, shared(&_Py_NoneStruct));
@@ -278,7 +278,7 @@ static inline Outcome read_list(Reader *r) {
 }
 
 static Outcome read_packed_list(Reader *r) {
-    const int64_t n = take_length(&r->input, r->row), code = r->row->b;
+    const int64_t n = take_length(&r->input, r->row), code = r->row->code;
     if (n == -2 || n > bytes_left(&r->input)) return REJECTED; /* each takes a byte at least */
     r->row++;
     if (n < 0) return put(r, shared(&_Py_NoneStruct));
@@ -298,9 +298,9 @@ static Outcome read_packed_list(Reader *r) {
 static inline Outcome read_array(Reader *r) {
     const Row *row = r->row;
     const int64_t n = take_length(&r->input, row);
-    if (n == -2 || (n > 0 && n * row->c > bytes_left(&r->input))) return REJECTED;
+    if (n == -2 || (n > 0 && n * row->min_bytes > bytes_left(&r->input))) return REJECTED;
     if (n <= 0) {
-        r->row = r->job->rows + row->b;
+        r->row = r->job->rows + row->end;
         return n ? put(r, shared(&_Py_NoneStruct)) : put(r, PyList_New(0));
     }
     PyObject *list = PyList_New(n);
@@ -312,7 +312,7 @@ static inline Outcome read_array(Reader *r) {
 
 static inline Outcome next_element(Reader *r) {
     if (r->top->index < r->top->count) {
-        r->row = r->job->rows + r->row->a;
+        r->row = r->job->rows + r->row->target;
     } else {
         r->top--;
         r->row++;
@@ -327,15 +327,15 @@ static Outcome read_nullable(Reader *r) {
         r->row++;
         return DONE;
     }
-    r->row = r->job->rows + r->row->a;
+    r->row = r->job->rows + r->row->end;
     return put(r, shared(&_Py_NoneStruct));
 }
 
 static inline Outcome put_absent(Reader *r) {
     const Row *row = r->row;
-    if (put_defaults(r->top, row->b)) return FAILED;
-    if (row->c && !r->top->is_flexible) close_struct(r);
-    r->row += row->b;
+    if (put_defaults(r->top, row->rows)) return FAILED;
+    if (row->trailing && !r->top->is_flexible) close_struct(r);
+    r->row += row->rows;
     return DONE;
 }
 
@@ -346,7 +346,7 @@ static inline Outcome open_tags(Reader *r) {
     if (n == 0) {
         if (put_defaults(top, top->at.layout->slots + top->at.layout->count - top->at.slot)) return FAILED;
         close_struct(r);
-        r->row = r->job->rows + r->row->b;
+        r->row = r->job->rows + r->row->end;
         return DONE;
     }
     top->tags = top->tags_left = n;
@@ -382,11 +382,11 @@ static PyObject *unknown_fields(Reader *r, const Row *entries, int64_t count) {
 static Outcome close_tags(Reader *r) {
     const Row *step = r->row;
     Frame *top = r->top;
-    top->at.slot = top->at.layout->slots + top->at.layout->count - 1 - step->a;
-    if (put_defaults(top, step->a)) return FAILED;
-    if (top->unknown ? put(r, unknown_fields(r, step + 1, step->a)) : put_defaults(top, 1)) return FAILED;
+    top->at.slot = top->at.layout->slots + top->at.layout->count - 1 - step->entries;
+    if (put_defaults(top, step->entries)) return FAILED;
+    if (top->unknown ? put(r, unknown_fields(r, step + 1, step->entries)) : put_defaults(top, 1)) return FAILED;
     close_struct(r);
-    r->row = r->job->rows + step->b;
+    r->row = r->job->rows + step->end;
     return DONE;
 }
 
@@ -396,24 +396,24 @@ static Outcome next_tag(Reader *r) {
     int64_t n;
     if (top->tags_left-- == 0) return close_tags(r);
     if (!take_tag(&r->input, top->last_tag, &top->last_tag, &n)) return REJECTED;
-    const int64_t index = find_entry(entries, step->a, top->last_tag);
+    const int64_t index = find_entry(entries, step->entries, top->last_tag);
     if (index < 0) return REJECTED;
     const uint8_t *bytes = take(&r->input, n);
-    if (index == step->a) {
+    if (index == step->entries) {
         top->unknown++;
         return DONE;
     }
     top->outer_end = r->input.end;
     r->input = (Cursor){bytes, bytes + n};
-    top->at.slot = top->at.layout->slots + top->at.layout->count - 1 - step->a + index;
-    r->row = r->job->rows + entries[index].c;
+    top->at.slot = top->at.layout->slots + top->at.layout->count - 1 - step->entries + index;
+    r->row = r->job->rows + entries[index].sub;
     return DONE;
 }
 
 static Outcome end_tag(Reader *r) {
     if (r->input.at != r->input.end) return REJECTED;
     r->input.end = r->top->outer_end;
-    r->row = r->job->rows + r->row->a;
+    r->row = r->job->rows + r->row->target;
     return DONE;
 }
 

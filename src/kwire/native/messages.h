@@ -21,7 +21,7 @@ struct Layout {
     Slot slots[];
 };
 
-/* What message_codec keeps of a plan: rows, in which operand g of STRUCT is the address of a Layout, 0 for the pair of
+/* What message_codec keeps of a plan: rows, in which `layout` of STRUCT is the address of a Layout, 0 for the pair of
  * a frame; the layout of uuid.UUID. */
 typedef struct {
     const Row *rows;
@@ -54,7 +54,7 @@ typedef struct {
         case MARK: (walker)->marked = 1; break;                  \
         case SEEK:                                               \
             at_->kept = at_->slot;                               \
-            at_->slot = at_->layout->slots + (walker)->row->a;   \
+            at_->slot = at_->layout->slots + (walker)->row->index;   \
             break;                                               \
         case BACK: at_->slot = at_->kept; break;                 \
         case SKIP: at_->slot++; break;                           \

@@ -111,7 +111,7 @@ static inline void put_number(Writer *w, uint64_t value) { w->size = put_uvarint
 
 /* Write a length or count, -1 for null. */
 static inline void put_length(Writer *w, const Row *row, int64_t n) {
-    if (row->a & COMPACT)
+    if (row->flags & COMPACT)
         put_number(w, (uint64_t)(n + 1));
     else if (row->op == STRING)
         put16(w, n);
@@ -316,12 +316,12 @@ static inline void close_struct(Writer *w) {
 /* Rows: each function does what a row says, and sets the next one. */
 
 static Outcome write_struct(Writer *w) {
-    const Layout *layout = (const Layout *)w->row->g;
+    const Layout *layout = (const Layout *)w->row->layout;
     PyObject *value = next_value(w);
     if (!value) return REJECTED;
     if (!layout) { /* header and body of a frame */
         Sequence both;
-        if (!get_sequence(value, &both) || both.count != w->row->a) return REJECTED;
+        if (!get_sequence(value, &both) || both.count != w->row->count) return REJECTED;
         push_sequence(w, PAIR, &both);
     } else {
         if (!is_object_of(value, layout)) return REJECTED;
@@ -330,7 +330,7 @@ static Outcome write_struct(Writer *w) {
         top->object = value;
         top->at.layout = layout;
         top->at.slot = layout->slots;
-        top->is_flexible = w->row->b != 0;
+        top->is_flexible = w->row->flexible != 0;
         top->is_marked = w->marked;
         w->marked = 0;
     }
@@ -389,11 +389,11 @@ static int put_packed(Writer *w, PyObject *value, int64_t code) {
 
 static inline Outcome write_fixed(Writer *w) {
     const Row *row = w->row;
-    uint64_t codes = (uint64_t)row->a;
+    uint64_t codes = (uint64_t)row->codes;
     if (reserve(w, FIXED_ROW_BYTES)) return FAILED;
     PyObject *object = w->top->object;
     const Slot *slot = w->top->at.slot;
-    for (const Slot *last = slot + row->b; slot < last; slot++, codes >>= 4)
+    for (const Slot *last = slot + row->count; slot < last; slot++, codes >>= 4)
         if (!put_fixed(w, *place(object, slot), codes & 15)) return REJECTED;
     w->top->at.slot = slot;
     w->row++;
@@ -401,9 +401,9 @@ static inline Outcome write_fixed(Writer *w) {
 }
 
 static Outcome write_packed_run(Writer *w) {
-    uint64_t codes = (uint64_t)w->row->a;
+    uint64_t codes = (uint64_t)w->row->codes;
     if (reserve(w, MAX_CODES * VARLONG_BYTES)) return FAILED;
-    for (int64_t n = w->row->b; n; n--, codes >>= 4)
+    for (int64_t n = w->row->count; n; n--, codes >>= 4)
         if (!put_packed(w, next_value(w), codes & 15)) return REJECTED;
     w->row++;
     return DONE;
@@ -417,7 +417,7 @@ static inline Outcome write_octets(Writer *w) {
     w->row++;
     if (value == &_Py_NoneStruct) {
         put_length(w, row, -1);
-        return row->a & MAY_BE_NULL ? DONE : REJECTED;
+        return row->flags & MAY_BE_NULL ? DONE : REJECTED;
     }
     if (row->op == STRING ? !get_text(value, &octets) : !get_octets(value, &octets)) return REJECTED;
     if (octets.size > (row->op == STRING ? MAX_STRING_BYTES : MAX_LENGTH)) return REJECTED;
@@ -431,7 +431,7 @@ static inline Outcome put_count(Writer *w, int64_t width, Sequence *found) {
     PyObject *value = next_value(w);
     if (!value) return REJECTED;
     if (value == &_Py_NoneStruct) {
-        if (!(row->a & MAY_BE_NULL)) return REJECTED;
+        if (!(row->flags & MAY_BE_NULL)) return REJECTED;
         *found = (Sequence){.count = 0};
     } else if (!get_sequence(value, found) || found->count > MAX_LENGTH) {
         return REJECTED;
@@ -446,10 +446,10 @@ static inline Outcome write_list(Writer *w) {
     const Row *row = w->row;
     const int is_packed = row->op == VARLIST;
     Sequence list;
-    const Outcome outcome = put_count(w, is_packed ? VARLONG_BYTES : row->c, &list);
+    const Outcome outcome = put_count(w, is_packed ? VARLONG_BYTES : row->width, &list);
     if (outcome) return outcome;
     for (int64_t i = 0; i < list.count; i++)
-        if (is_packed ? !put_packed(w, element(&list, i), row->b) : !put_fixed(w, element(&list, i), row->b))
+        if (is_packed ? !put_packed(w, element(&list, i), row->code) : !put_fixed(w, element(&list, i), row->code))
             return REJECTED;
     w->row++;
     return DONE;
@@ -463,14 +463,14 @@ static inline Outcome write_array(Writer *w) {
         push_sequence(w, ARRAY_OF, &array);
         w->row++;
     } else {
-        w->row = w->job->rows + w->row->b;
+        w->row = w->job->rows + w->row->end;
     }
     return DONE;
 }
 
 static inline Outcome next_element(Writer *w) {
     if (w->top->index < w->top->sequence.count) {
-        w->row = w->job->rows + w->row->a;
+        w->row = w->job->rows + w->row->target;
     } else {
         w->top--;
         w->row++;
@@ -479,7 +479,7 @@ static inline Outcome next_element(Writer *w) {
 }
 
 static Outcome write_nullable(Writer *w) {
-    const int is_tagged = w->row->b != 0;
+    const int is_tagged = w->row->tagged != 0;
     if (reserve(w, 1)) return FAILED;
     if (peek(w) != &_Py_NoneStruct) {
         put_byte(w, 1);
@@ -488,17 +488,17 @@ static Outcome write_nullable(Writer *w) {
     }
     put_byte(w, is_tagged ? 0 : 0xFF); /* W-15, W-16 */
     advance(w);
-    w->row = w->job->rows + w->row->a;
+    w->row = w->job->rows + w->row->end;
     return DONE;
 }
 
 /* Fields that this version lacks have to be at their defaults (W-31), unless they are ignorable. */
 static inline Outcome skip_absent(Writer *w) {
-    const Row *first = w->row, *end = first + first->b;
+    const Row *first = w->row, *end = first + first->rows;
     Frame *top = w->top;
     for (const Row *row = first; row < end; row++, top->at.slot++)
-        if (!row->a && compare_default(w->job, *place(top->object, top->at.slot), top->at.slot) != IS_DEFAULT) return REJECTED;
-    if (first->c && !top->is_flexible) close_struct(w);
+        if (!row->ignorable && compare_default(w->job, *place(top->object, top->at.slot), top->at.slot) != IS_DEFAULT) return REJECTED;
+    if (first->trailing && !top->is_flexible) close_struct(w);
     w->row = end;
     return DONE;
 }
@@ -518,7 +518,7 @@ static int check_unknown(PyObject *value, const Row *entries, int64_t entry_coun
     for (int64_t i = 0; i < unknown->count; i++) {
         if (!get_unknown(unknown, i, &tag, &octets) || tag <= previous || tag > MAX_TAG) return 0;
         for (int64_t j = 0; j < entry_count; j++)
-            if (entries[j].a == tag) return 0;
+            if (entries[j].tag == tag) return 0;
         previous = tag;
     }
     return 1;
@@ -529,19 +529,19 @@ static inline Outcome open_tags(Writer *w) {
     Frame *top = w->top;
     int64_t count = 0;
     if (reserve(w, VARINT_BYTES)) return FAILED;
-    for (int64_t i = 0; i < tags->a; i++) {
+    for (int64_t i = 0; i < tags->entries; i++) {
         const Slot *slot = top->at.slot + i;
-        if (entries[i].b == ELSEWHERE || (entries[i].b == LACKING && entries[i].d)) continue;
+        if (entries[i].state == ELSEWHERE || (entries[i].state == LACKING && entries[i].ignorable)) continue;
         const Comparison found = compare_default(w->job, *place(top->object, slot), slot);
-        if (found == IS_UNKNOWN || (found == IS_OTHER && entries[i].b == LACKING)) return REJECTED;
+        if (found == IS_UNKNOWN || (found == IS_OTHER && entries[i].state == LACKING)) return REJECTED;
         count += found == IS_OTHER;
     }
-    if (!check_unknown(*place(top->object, top->at.slot + tags->a), entries, tags->a, &top->unknown)) return REJECTED;
+    if (!check_unknown(*place(top->object, top->at.slot + tags->entries), entries, tags->entries, &top->unknown)) return REJECTED;
     count += top->unknown.count;
     put_number(w, (uint64_t)count);
     if (!count) {
         close_struct(w);
-        w->row = w->job->rows + tags->b;
+        w->row = w->job->rows + tags->end;
         return DONE;
     }
     top->next_entry = top->next_unknown = 0;
@@ -568,24 +568,24 @@ static Outcome put_unknown_below(Writer *w, int64_t limit) {
 static Outcome next_tag(Writer *w) {
     const Row *step = w->row, *entries = step + 1;
     Frame *top = w->top;
-    const Slot *tagged = top->at.layout->slots + top->at.layout->count - 1 - step->a;
+    const Slot *tagged = top->at.layout->slots + top->at.layout->count - 1 - step->entries;
     int64_t i = top->next_entry;
-    while (i < step->a && (entries[i].b != LIVE || compare_default(w->job, *place(top->object, tagged + i), tagged + i)))
+    while (i < step->entries && (entries[i].state != LIVE || compare_default(w->job, *place(top->object, tagged + i), tagged + i)))
         i++;
-    const Outcome outcome = put_unknown_below(w, i < step->a ? entries[i].a : (int64_t)MAX_TAG);
+    const Outcome outcome = put_unknown_below(w, i < step->entries ? entries[i].tag : (int64_t)MAX_TAG);
     if (outcome) return outcome;
-    if (i == step->a) {
+    if (i == step->entries) {
         close_struct(w);
-        w->row = w->job->rows + step->b;
+        w->row = w->job->rows + step->end;
         return DONE;
     }
     if (reserve(w, VARINT_BYTES + 1)) return FAILED;
-    put_number(w, (uint64_t)entries[i].a);
+    put_number(w, (uint64_t)entries[i].tag);
     top->next_entry = i + 1;
     top->size_at = w->size++; /* of one byte, as nearly all are */
     top->outside_before = w->outside;
     top->at.slot = tagged + i;
-    w->row = w->job->rows + entries[i].c;
+    w->row = w->job->rows + entries[i].sub;
     return DONE;
 }
 
@@ -605,7 +605,7 @@ static Outcome end_tag(Writer *w) {
     w->size = at;
     put_number(w, (uint64_t)size);
     w->size = end;
-    w->row = w->job->rows + w->row->a;
+    w->row = w->job->rows + w->row->target;
     return DONE;
 }
 

@@ -4,14 +4,10 @@
 #include "cursor.h"
 #include "plan.h"
 
-typedef struct {
-    int64_t op, a, b, c, d, e, f, g;
-} Row;
-
 /* Take a length or count: -1 for null, -2 on failure. */
 static inline int64_t take_length(Cursor *cursor, const Row *row) {
     int64_t n;
-    if (row->a & COMPACT) {
+    if (row->flags & COMPACT) {
         uint64_t bits;
         if (UNLIKELY(!take_uvarint(cursor, VARINT_BYTES, &bits))) return -2;
         n = (int64_t)bits - 1;
@@ -24,7 +20,7 @@ static inline int64_t take_length(Cursor *cursor, const Row *row) {
         if (UNLIKELY(!bytes)) return -2;
         n = big32(bytes);
     }
-    if (n < 0) return row->a & MAY_BE_NULL ? -1 : -2; /* W-14: any negative length is null */
+    if (n < 0) return row->flags & MAY_BE_NULL ? -1 : -2; /* W-14: any negative length is null */
     return n;
 }
 
@@ -43,7 +39,7 @@ static inline int take_packed(Cursor *cursor, int64_t code, int64_t *value) {
 
 /* Take the marker before a struct that may be null. */
 static inline int take_presence(Cursor *cursor, const Row *nullable, int *is_present) {
-    if (nullable->b) { /* in a tag section: a varint, 0 is null (W-16) */
+    if (nullable->tagged) { /* in a tag section: a varint, 0 is null (W-16) */
         uint64_t marker;
         if (UNLIKELY(!take_uvarint(cursor, VARINT_BYTES, &marker))) return 0;
         *is_present = marker != 0;
@@ -75,8 +71,8 @@ static inline int take_tag(Cursor *cursor, int64_t last_tag, int64_t *tag, int64
 /* Find the entry of a tag: its index, `count` if there is none, -1 if the tag is misplaced (W-27). */
 static inline int64_t find_entry(const Row *entries, int64_t count, int64_t tag) {
     for (int64_t i = 0; i < count; i++)
-        if (entries[i].a == tag && entries[i].b == LIVE) return i;
+        if (entries[i].tag == tag && entries[i].state == LIVE) return i;
     for (int64_t i = 0; i < count; i++)
-        if (entries[i].a == tag) return -1;
+        if (entries[i].tag == tag) return -1;
     return count;
 }

@@ -25,7 +25,7 @@ def compile_frame(header: Message, header_version: int, message: Message, versio
     """
     compiler = _Compiler(Plan(message=message.name, version=version))
     compiler.emit(r.LENGTH)
-    compiler.emit(r.STRUCT, 2)
+    compiler.emit(r.STRUCT, 0, 2)
     compiler.body(header, header_version)
     compiler.body(message, version)
     return compiler.finish()
@@ -92,8 +92,9 @@ class _Compiler:
         """Emit the pending ABSENT rows as one run. Returns their number."""
         run, self.absent_fields = self.absent_fields, []
         for i, f in enumerate(run):
-            is_ignorable, rows = f is not None and f.ignorable, len(run) if i == 0 else 0
-            self.append(r.ABSENT, int(is_ignorable), rows, int(trailing and i == 0), fields=() if f is None else (f,))
+            rows, is_ignorable = len(run) if i == 0 else 0, f is not None and f.ignorable
+            fields = () if f is None else (f,)
+            self.append(r.ABSENT, 0, rows, int(trailing and i == 0), int(is_ignorable), fields=fields)
         return len(run)
 
     def push(self) -> None:
@@ -121,7 +122,7 @@ class _Compiler:
             self.emit(r.MARK)
             self.push()
         count = len(fields) + 1
-        head = self.emit(r.STRUCT, count, int(self.flexible), fields=owner)
+        head = self.emit(r.STRUCT, int(self.flexible), count, fields=owner)
         self.plan.structs[head] = struct.name
         if self.flexible:
             self.push()
@@ -209,13 +210,13 @@ class _Compiler:
     def nested(self, f: Field, tagged: bool) -> None:
         assert f.struct is not None
         nullable = self.version in f.nullable
-        head = self.emit(r.NULLABLE, 0, int(tagged), fields=(f,)) if nullable else -1
+        head = self.emit(r.NULLABLE, int(tagged), fields=(f,)) if nullable else -1
         self.next_row()  # pending fields belong to the enclosing struct
         outer, self.path = self.path, (*self.path, f.attr)
         self.struct(f.struct, (f,))
         self.path = outer
         if nullable:
-            self.patch(head, 1, self.next_row())
+            self.patch(head, 2, self.next_row())
 
     def tags(self, tagged: tuple[Field, ...], trim: bool) -> None:
         """Emit TAGS, TAG_STEP, an ENTRY per field tagged in any version, and the rows of those tagged in this one."""
@@ -247,5 +248,5 @@ class _Compiler:
 
 
 def _row(*words: int) -> Row:
-    a, b, c, d, e, f, g, h = (*words, *[0] * (r.OPERANDS - len(words)))
+    a, b, c, d, e, f, g, h = (*words, *[0] * (len(r.ROW) - len(words)))
     return a, b, c, d, e, f, g, h

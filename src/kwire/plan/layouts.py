@@ -1,7 +1,7 @@
 """What compiled code needs to know of a plan and of the classes of its objects, as arrays of int64.
 
 job       the addresses of the rows and of the layout of uuid.UUID
-rows      those of the plan; the last operand of STRUCT is the address of a layout, 0 for the pair of a frame
+rows      those of the plan; the operand `layout` of STRUCT is the address of a layout, 0 for the pair of a frame
 layout    class, its allocator, number of fields; then for each field: its offset in an object, and its default: the
           address of a value that cannot be changed, or 0 and the layout of a struct, or twice 0 for a list
 
@@ -17,11 +17,9 @@ from uuid import UUID, SafeUUID
 import msgspec
 
 from kwire.native.objects import layout_of
-from kwire.plan.rows import OPERANDS, Plan
+from kwire.plan.rows import WORD, Plan
 
 __all__ = ["Job", "frame_count"]
-
-LAST_OPERAND = OPERANDS - 1
 
 
 class Job:
@@ -38,7 +36,7 @@ class Job:
                 cls = message = next(messages)
             else:
                 cls = getattr(message, name)
-            rows[number][LAST_OPERAND] = self._layout(cls)
+            rows[number][WORD["layout"]] = self._layout(cls)
         self._rows = array("q", [word for row in rows for word in row])
         self._words = array("q", (self._rows.buffer_info()[0], self._uuid_layout()))
         self.address = self._words.buffer_info()[0]

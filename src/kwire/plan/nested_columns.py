@@ -61,7 +61,7 @@ ARROW: Types = {
 COUNT, PRESENCE, SLICE = np.dtype(np.int64), np.dtype(np.uint8), np.dtype((np.int64, 2))
 NUMBERS = (r.FIXED, r.VARINTS)
 OF_VALUES = (*NUMBERS, r.STRING, r.BYTES, r.LIST, r.VARLIST, r.ARRAY, r.NULLABLE)
-COLUMN, LEVEL = 6, 7  # the operands f and g of a row for message_columns.c, after the operation
+COLUMN, LEVEL = r.WORD["column"], r.WORD["level"]
 ALIGNMENT = 64
 SAMPLE, SPARE = 128, 64
 """Rows are estimated from this many messages; SPARE: rows beyond that."""

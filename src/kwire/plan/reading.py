@@ -118,7 +118,7 @@ class Reader:
         rows, recorder = self.plan.rows, self.recorder
         name = self.plan.attribute(number)
         steps: list[Step] = []
-        left = rows[number][1]
+        left = rows[number][2]
         number += 1
         while left:
             while rows[number][0] in (r.SEEK, r.BACK, r.SKIP):  # for writers
@@ -387,7 +387,7 @@ class Reader:
         return read
 
     def _nullable(self, number: int) -> Step:
-        tagged, name, recorder = self.plan.rows[number][2], self.plan.attribute(number), self.recorder
+        tagged, name, recorder = self.plan.rows[number][1], self.plan.attribute(number), self.recorder
         present, _ = self._value(number + 1)
 
         def read(buf: Buffer, pos: int, end: int, values: Values) -> int:

@@ -9,38 +9,38 @@ Interpreters read and write objects in *class order*: a struct is an array of it
 the wire order in three cases, which have their own rows: fields missing in this version (ABSENT), tagged fields (TAGS),
 and fields that are positional here and tagged in other versions (MARK, SEEK, BACK, SKIP, PERMUTE).
 
-    operation  a          b         c          d
-    END                                                    the message is complete
-    LENGTH                                                 int32: bytes after it (frames)
-    STRUCT     count      flexible                         a struct of `count` values
-    FIXED      codes      count     bytes                  values of fixed width
-    STRING     flags                                       length, UTF-8
-    BYTES      flags                                       length, bytes
-    LIST       flags      code      width                  array of values of fixed width
-    ARRAY      flags      end       min_bytes              array; elements up to its NEXT
-    NEXT       body                                        the end of an element
-    NULLABLE   end        tagged                           a marker: null, or what follows
-    ABSENT     ignorable  rows      trailing               a field this version lacks
-    TAGS       entries    end       trimmed                the tag section
-    TAG_STEP   entries    end                              the next tagged field
-    ENTRY      tag        state     sub        ignorable
-    TAG_END    step                                        the end of a tagged value
-    MARK                                                   a struct out of class order
-    SEEK       index                                       to the value with that index
-    BACK                                                   to where the SEEK left
-    SKIP                                                   that value has been written
-    PERMUTE                                                the end of that struct
-    VARINTS    codes      count                            integers packed as in KIP-625
-    VARLIST    flags      code                             array of such integers
+    operation  a          b      c          d
+    END                                                the message is complete
+    LENGTH                                             int32: bytes after it (frames)
+    STRUCT     flexible   count                        a struct of `count` values
+    FIXED      codes      count  bytes                 values of fixed width
+    STRING     flags                                   length, UTF-8
+    BYTES      flags                                   length, bytes
+    LIST       flags      code   width                 array of values of fixed width
+    ARRAY      flags      end    min_bytes             array; elements up to its NEXT
+    NEXT       target                                  the end of an element; target: the first row of an element
+    NULLABLE   tagged     end                          a marker: null, or what follows
+    ABSENT                rows   trailing   ignorable  a field this version lacks
+    TAGS       entries    end    trimmed               the tag section
+    TAG_STEP   entries    end                          the next tagged field
+    ENTRY      tag        state  sub        ignorable
+    TAG_END    target                                  the end of a tagged value; target: TAG_STEP
+    MARK                                               a struct out of class order
+    SEEK       index                                   to the value with that index
+    BACK                                               to where the SEEK left
+    SKIP                                               that value has been written
+    PERMUTE                                            the end of that struct
+    VARINTS    codes      count                        integers packed as in KIP-625
+    VARLIST    flags      code                         array of such integers
 
-The operands e to g are for those who run the rows: `layouts` and `nested_columns` put addresses and columns there.
+The other operands are for those who run the rows: `nested_columns` writes `column` and `level`, `layouts` `layout`.
 
 codes       one nibble a value, first value lowest: the codes of WIDTHS, of VARINTS those of PACKED; at most 15 a row.
             A fixed encoding that is narrower than its field is FIXED with the narrower code: values have no width.
             The same goes for the one code of LIST and of VARLIST
 flags       COMPACT: the length is an unsigned varint of n + 1; else int16 for strings and int32 for the rest.
             MAY_BE_NULL: in this version
-end, body, step, sub    row numbers
+end, target, sub    row numbers
 rows        of the first row of a run of ABSENT rows: how many it has
 trailing    the run ends the struct (or its positional part, when a TAGS row follows): the walker leaves these values
             out, because the class has the same defaults
@@ -113,7 +113,15 @@ FIXED_ENCODINGS = {"fixed16": INT16, "fixed32": INT32, "fixed64": INT64}
 COMPACT, MAY_BE_NULL = 1, 2
 LIVE, ELSEWHERE, LACKING = 0, 1, 2
 
-OPERANDS = 8
+ROW = (
+    ("op",),
+    ("codes", "flags", "flexible", "tagged", "entries", "tag", "index", "target"),
+    ("count", "code", "rows", "end", "state"),
+    ("bytes", "width", "min_bytes", "trailing", "trimmed", "sub"),
+    *(("ignorable",), ("column",), ("level",), ("layout",)),
+)
+"""The names of each int64 of a row."""
+WORD = {name: i for i, names in enumerate(ROW) for name in names}
 MAX_STRING_BYTES = 32767
 UUID_BYTES = 16
 MAX_FRAMES = 224
@@ -152,10 +160,8 @@ class Plan:
 
     def row_after(self, number: int) -> int:
         """Return the number of the row after the value that starts at this row; of a struct, after its STRUCT row."""
-        operation, a, b, *_ = self.rows[number]
-        if operation in (ARRAY, TAGS):
-            return b
-        return a if operation == NULLABLE else number + 1
+        operation, _, end, *_ = self.rows[number]
+        return end if operation in (ARRAY, TAGS, NULLABLE) else number + 1
 
     def default(self, number: int) -> bytes:
         """Return the default of a row's field as msgspec encodes it; without one, that of unknown tagged fields."""

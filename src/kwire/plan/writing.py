@@ -75,7 +75,7 @@ class Writer:
 
     def _struct(self, number: int, index: int) -> tuple[Step, int]:
         rows = self.plan.rows
-        count, name = rows[number][1], self.plan.attribute(number)
+        count, name = rows[number][2], self.plan.attribute(number)
         steps: list[Step] = []
         number += 1
         at = 0
@@ -244,7 +244,7 @@ class Writer:
         return write
 
     def _nullable(self, number: int, index: int) -> Step:
-        tagged = self.plan.rows[number][2]
+        tagged = self.plan.rows[number][1]
         step, _ = self._value(number + 1, index)
 
         def write(out: bytearray, values: Values) -> None:
@@ -257,7 +257,7 @@ class Writer:
         return write
 
     def _absent(self, number: int, index: int) -> Step:
-        ignorable = self.plan.rows[number][1]
+        ignorable = self.plan.rows[number][4]
         name, equal = self.plan.attribute(number) or r.UNKNOWN, equals(self.plan.default(number))
 
         def write(out: bytearray, values: Values) -> None:
