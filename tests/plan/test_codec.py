@@ -18,9 +18,10 @@ from tests.plan.conftest import CodecOf
 from tests.plan.definitions import Everything, FooResponse, Probe, compiled, field
 from tests.waiting import HANG_S
 
-from kwire import plan
+from kwire import native, plan
 from kwire.errors import DecodeError, EncodeError, SchemaError
 from kwire.messages import registry
+from kwire.plan.nested_columns import NestedReader
 
 Fetch: Any = registry.get("FetchResponse")
 SIZES = (0, 1, 15, 16, 17, 100, 4095, 4096, 4097, 40_000)
@@ -296,6 +297,12 @@ def test_definitions_as_deep_as_the_language_allows_are_compiled(inner: dict[str
                 codec.decode(wires[0][:-1])
             errors.append(str(caught.value))
         assert errors[0] == errors[1]
+        reader, wires = NestedReader(cls.SPEC, version), [wires[0], wires[0][:-1], wires[0]]
+        structs = reader.read(wires, permissive=True)
+        assert structs.is_valid().to_pylist() == [True, False, True]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(native, "LEVEL", None)
+            assert reader.read(wires, permissive=True).equals(structs)
 
 
 @pytest.mark.parametrize("inner", NESTING.values(), ids=NESTING)

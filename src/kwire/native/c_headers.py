@@ -56,7 +56,7 @@ def plan_header() -> str:
     constants |= {name.upper(): code for name, code in (rows.CODES | rows.PACKED).items()}
     constants |= {name: getattr(rows, name) for name in PLAN_NAMES}
     words = "".join(f"    union {{ int64_t {', '.join(names)}; }};\n" for names in rows.ROW)
-    return enums(constants) + struct("Level", rows.LEVEL) + f"typedef struct {{\n{words}}} Row;\n"
+    return enums(constants) + struct("Level", rows.LEVEL_FIELDS) + f"typedef struct {{\n{words}}} Row;\n"
 
 
 def record_layout_header() -> str:

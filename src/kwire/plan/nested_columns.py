@@ -224,7 +224,7 @@ class NestedReader:
         return struct_array(found, self.spec.struct, self.type)
 
     def _level_table(self, room: Sequence[int]) -> Int64Array:
-        table = np.zeros((len(self._levels), len(r.LEVEL)), np.int64)
+        table = np.zeros((len(self._levels), len(r.LEVEL_FIELDS)), np.int64)
         table[:, 1] = room
         return table
 
