@@ -29,6 +29,8 @@ FUZZERS = {
     "protobuf": ("protobuf", (), 500_000),
     "protobuf-guarded": ("protobuf", (True,), 100_000),
     "record-writing-guarded": ("record_writing", (True,), 20_000),
+    "cleaning": ("cleaning", (), 200_000),
+    "cleaning-guarded": ("cleaning", (True,), 100_000),
 }
 SANITIZED = {"guided": ("guided", (), 1_000_000)}
 """Only with --sanitize: it counts the steps through the code."""

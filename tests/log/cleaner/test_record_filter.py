@@ -3,6 +3,8 @@ known."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from tests.log.cleaner.generated_logs import NOW_MS, generated_log
 from tests.log.cleaner.oracle import filter_batches, newest_offsets
 from tests.log.cleaner.transactions import aborted_entries
 from tests.records.both_paths import without_compiled_code
+from tests.waiting import HANG_S
 
 pytestmark = pytest.mark.usefixtures("path")
 SECRET = bytes(range(16))
@@ -276,3 +279,10 @@ def test_any_changed_byte_gives_batches_or_an_error(magic: int, codec: str) -> N
             found = outcome(valid, {b"a": 102, b"b": 101})
             with without_compiled_code():
                 assert outcome(valid, {b"a": 102, b"b": 101}) == found
+
+
+def test_mutated_logs_give_the_same_with_and_without_compiled_code() -> None:
+    """In a separate process, since an access past the end of the log kills it."""
+    command = [sys.executable, "-m", "tests.fuzz.cleaning", "guarded", "1000"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
+    assert (done.returncode, done.stdout) == (0, "1000\n"), done.stderr[-3000:]

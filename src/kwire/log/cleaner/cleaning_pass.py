@@ -11,17 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from kwire import native
 from kwire.errors import CorruptBatch
 from kwire.log.chunks import Chunks
 from kwire.log.cleaner.cleaner_stats import CleanerStats
 from kwire.log.cleaner.cleaning_plan import CleaningPlan, group_segments
-from kwire.log.cleaner.layout import Outcome, Put
 from kwire.log.cleaner.log_state import LogState, SourceSegment
 from kwire.log.cleaner.offset_map import OffsetMap
-from kwire.log.cleaner.plain_cleaning import map_records
 from kwire.log.cleaner.record_filter import RecordFilter
 from kwire.log.cleaner.retention import CleanedTransactions
 from kwire.log.cleaner.sections import Sections
@@ -78,12 +74,11 @@ class CleaningPass:
         transactions.add(entry for each in dirty for entry in each.aborted)
         transactions.add(entry for each in self._behind(plan.end_offset) for entry in each.aborted)
         sections = Sections(self._max_decompressed_bytes)
-        outcome: npt.NDArray[np.int64] = np.zeros(len(Outcome), np.int64)
         is_full = False
         for i, segment in enumerate(dirty):
             for piece in self._pieces(segment, segment.position_of(plan.first_dirty_offset)):
                 piece.used = sections.load(piece.data, piece.position, piece.file)
-                is_full = self._map_table(sections, transactions, outcome)
+                is_full = self._map_table(sections, transactions)
                 self.stats.map_bytes_read += piece.used
                 yield
                 if is_full:
@@ -99,7 +94,7 @@ class CleaningPass:
         """Return the segments from offset on, whose indexes have the aborted transactions that began before it."""
         return [each for each in self.log.segments if each.base_offset >= offset]
 
-    def _map_table(self, sections: Sections, transactions: CleanedTransactions, outcome: npt.NDArray[np.int64]) -> bool:
+    def _map_table(self, sections: Sections, transactions: CleanedTransactions) -> bool:
         """Put the keys of a chunk into the map; return True if the map is full."""
         table = sections.table
         attributes, is_default = table[:, t.ATTRIBUTES], table[:, t.MAGIC] == 2
@@ -107,18 +102,16 @@ class CleaningPass:
         borders = np.flatnonzero(alone).tolist()
         done = 0
         for row in [*borders, len(table)]:
-            if done < row and not self._put(sections, done, row, outcome):
+            if done < row and not self._map.put_batches(sections, done, row, self.plan.first_dirty_offset):
                 return True
             done = row + 1
             if row == len(table):
                 return False
-            if not self._map_one(sections, row, transactions, outcome):
+            if not self._map_one(sections, row, transactions):
                 return True
         return False
 
-    def _map_one(
-        self, sections: Sections, row: int, transactions: CleanedTransactions, outcome: npt.NDArray[np.int64]
-    ) -> bool:
+    def _map_one(self, sections: Sections, row: int, transactions: CleanedTransactions) -> bool:
         """Put the keys of one compressed or transactional batch into the map; return False if the map is full."""
         entry = sections.table[row]
         attributes, last_offset = int(entry[t.ATTRIBUTES]), int(entry[t.LAST_OFFSET])
@@ -134,36 +127,10 @@ class CleaningPass:
         else:
             if attributes & CODEC_MASK and entry[t.COUNT]:
                 sections.expand(row)
-            return self._put(sections, row, row + 1, outcome)
+            return self._map.put_batches(sections, row, row + 1, self.plan.first_dirty_offset)
         if last_offset >= self.plan.first_dirty_offset:
             self._map.advance(last_offset)
         return True
-
-    def _put(self, sections: Sections, first: int, last: int, outcome: npt.NDArray[np.int64]) -> bool:
-        offset_map = self._map
-        if native.LEVEL is None:
-            lowest = self.plan.first_dirty_offset
-            return all(map_records(sections.batch(row), offset_map, lowest) for row in range(first, last))
-        marks = offset_map.marks_for(sections.table[first:last])
-        while True:
-            first = native.map_batches(
-                sections.table,
-                first,
-                last,
-                self.plan.first_dirty_offset,
-                offset_map.slots,
-                offset_map.state,
-                offset_map.secret,
-                marks,
-                outcome,
-            )
-            if first == last:
-                return True
-            if outcome[Outcome.FAULT] == Put.FULL:
-                return False
-            if outcome[Outcome.FAULT] != Put.MUST_GROW:
-                raise sections.fault(int(first), int(outcome[Outcome.FAULT]), int(outcome[Outcome.RECORD]))
-            offset_map.grow()
 
     # ---- the segments
 

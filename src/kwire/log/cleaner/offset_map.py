@@ -15,14 +15,19 @@ Source: rules X-10 to X-12; org.apache.kafka.storage.internals.log.SkimpyOffsetM
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from kwire import native
 from kwire.errors import OptionError
-from kwire.log.cleaner.layout import MapState, Mark, Put, Slot
+from kwire.log.cleaner.layout import MapState, Mark, Outcome, Put, Slot
+from kwire.log.cleaner.plain_cleaning import map_records
 from kwire.records import batch_table as t
+
+if TYPE_CHECKING:
+    from kwire.log.cleaner.sections import Sections
 
 __all__ = [
     "DEFAULT_LOAD_FACTOR",
@@ -73,6 +78,7 @@ class OffsetMap:
         self._set_room()
         self._marks: npt.NDArray[np.uint64] = np.empty((1, len(Mark)), np.uint64)
         self.secret: npt.NDArray[np.uint64] = np.frombuffer(secret, "<u8").astype(np.uint64)
+        self._outcome: npt.NDArray[np.int64] = np.zeros(len(Outcome), np.int64)
         self._offsets: dict[bytes, int] = {}
 
     def __len__(self) -> int:
@@ -109,6 +115,35 @@ class OffsetMap:
         if len(self._marks) < records:
             self._marks = np.empty((2 * records, len(Mark)), np.uint64)
         return self._marks
+
+    def put_batches(self, sections: Sections, first: int, last: int, lowest_offset: int) -> bool:
+        """Put the keys of batches [first, last), except below lowest_offset; return False if the map is full.
+
+        Raises CorruptBatch for a batch that does not decode, of which no key is put.
+        """
+        if native.LEVEL is None:
+            return all(map_records(sections.batch(row), self, lowest_offset) for row in range(first, last))
+        marks = self.marks_for(sections.table[first:last])
+        while True:
+            first = native.map_batches(
+                sections.table,
+                first,
+                last,
+                lowest_offset,
+                self.slots,
+                self.state,
+                self.secret,
+                marks,
+                self._outcome,
+            )
+            if first == last:
+                return True
+            fault, record = self._outcome.tolist()
+            if fault == Put.FULL:
+                return False
+            if fault != Put.MUST_GROW:
+                raise sections.fault(first, fault, record)
+            self.grow()
 
     def _set_room(self) -> None:
         is_largest = len(self.slots) == self.max_slots

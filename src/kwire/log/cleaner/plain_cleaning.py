@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from ctypes import memmove, string_at
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from kwire.log.cleaner.layout import Weights
-from kwire.log.cleaner.offset_map import OffsetMap
 from kwire.records import Batch, Record
 from kwire.records import batch_table as t
 from kwire.records.attributes import LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
@@ -21,6 +21,7 @@ from kwire.records.wrapping import to_int64
 from kwire.wire.varint import read_varint, read_varlong
 
 if TYPE_CHECKING:
+    from kwire.log.cleaner.offset_map import OffsetMap
     from kwire.log.cleaner.sections import Sections
 
 __all__ = ["map_records", "weigh_records", "write_kept"]
@@ -31,7 +32,7 @@ def map_records(batch: Batch, offset_map: OffsetMap, lowest_offset: int) -> bool
 
     Raises CorruptBatch, before any record is put.
     """
-    for record in list(batch.records(check_crc=False)):
+    for record in list(records_of(batch)):
         if record.key is not None and record.offset >= lowest_offset and not offset_map.put(record.key, record.offset):
             return False
     if batch.last_offset >= lowest_offset:
@@ -58,7 +59,7 @@ def weigh_records(
     if batch.magic == 2:
         keeps_tombstones = batch.delete_horizon_ms is None or now_ms < batch.delete_horizon_ms
     weights[:] = 0
-    for index, record in enumerate(batch.records(check_crc=False)):
+    for index, record in enumerate(records_of(batch)):
         stays = is_retained(record, offset_map, keeps_tombstones)
         keeps[index] = stays
         weights[Weights.KEPT] += stays
@@ -71,6 +72,11 @@ def weigh_records(
         entry = sections.table[row]
         canonical = scan_section(section_of(entry), int(entry[t.COUNT]), 0).is_canonical
     weights[Weights.IS_CANONICAL] = canonical
+
+
+def records_of(batch: Batch) -> Iterable[Record]:
+    """Return the records. Of an empty batch nothing is read, as in Kafka (DefaultRecordBatch.iterator)."""
+    return () if batch.count == 0 else batch.records(check_crc=False)
 
 
 def is_retained(record: Record, offset_map: OffsetMap, keeps_tombstones: bool) -> bool:

@@ -196,7 +196,7 @@ class RecordFilter:
     def _clean_records(self, row: int, when_empty: Retention) -> None:
         """Filter a data batch by its records."""
         entry = self._sections.table[row]
-        if entry[t.ATTRIBUTES] & CODEC_MASK:
+        if entry[t.ATTRIBUTES] & CODEC_MASK and entry[t.COUNT]:
             self._sections.expand(row)
         self._weigh(row, row + 1)
         count, weights = int(entry[t.COUNT]), self._weights[row]

@@ -126,4 +126,6 @@ class Sections:
 
     def fault(self, row: int, number: int, record: int = -1) -> CorruptBatch:
         """Return the error for a fault found by a kernel in a row. record: its index, -1 if unknown."""
-        return self.batch(row).corrupt(Fault(number).text, None if record < 0 else record)
+        batch = self.batch(row)
+        is_alone = batch.magic < 2 and not batch.compression
+        return batch.corrupt(Fault(number).text, None if record < 0 or is_alone else record)
