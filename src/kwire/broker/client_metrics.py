@@ -12,9 +12,10 @@ from __future__ import annotations
 import zlib
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
+
+import msgspec
 
 from kwire.broker.config_checks import parse_match
 from kwire.broker.config_definitions import Resource, definitions
@@ -37,8 +38,7 @@ LARGEST_CODEC = 4
 Subscriptions = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
 
-@dataclass(slots=True, kw_only=True)
-class ClientInstance:
+class ClientInstance(msgspec.Struct, kw_only=True):
     """A client and its metrics. attributes: matched by patterns; subscriptions: the source of its metrics."""
 
     attributes: Mapping[str, str]

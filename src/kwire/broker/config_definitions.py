@@ -13,10 +13,11 @@ import functools
 import gzip
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import TypeAlias
+
+import msgspec
 
 from kwire.errors import OptionError
 
@@ -65,8 +66,7 @@ class Resource:
     BROKER, TOPIC, CLIENT_METRICS, GROUP = "broker", "topic", "client-metrics", "group"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigDefinition:
+class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """Definition of a config. default: None for null. limits: valid values, in Kafka's notation.
 
     scope: how a broker config can be changed dynamically: read-only, cluster-wide (one broker or all), per-broker.

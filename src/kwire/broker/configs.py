@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from kwire.broker.config_definitions import ConfigDefinition, ConfigType, Resource, definitions
 from kwire.broker.secret_values import Secret, Users
@@ -71,8 +72,7 @@ class ConfigOperation(IntEnum):
 Synonym = tuple[str, str | None, ConfigSource]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A config. synonyms: (name, value, source) in order of precedence; the first one is in effect."""
 
     name: str

@@ -22,8 +22,9 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from kwire.broker.apis import SERVED
 from kwire.broker.context import ANONYMOUS, Peer
@@ -64,8 +65,7 @@ EXEMPT_APIS = frozenset({17, 27, 36})
 """SaslHandshake, WriteTxnMarkers, SaslAuthenticate: their time does not count towards the request_percentage quota."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shared:
+class Shared(msgspec.Struct, frozen=True, kw_only=True):
     """State shared by all connections of a broker. scratch: the buffer that they receive into in turn."""
 
     node: Node

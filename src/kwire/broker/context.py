@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from kwire.broker.security.sessions import SaslSession
@@ -15,8 +16,7 @@ ANONYMOUS = "User:ANONYMOUS"
 """The principal of an unauthenticated connection."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Peer:
+class Peer(msgspec.Struct, kw_only=True):
     """The client of a connection, for as long as the connection lasts. Handlers may change it.
 
     connection_id: Kafka's format, local address-remote address-number. listener: name of the listener.
@@ -40,8 +40,7 @@ class Peer:
     work_share: Share | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class RequestContext:
+class RequestContext(msgspec.Struct, kw_only=True):
     """A request's header fields, its sender and its use of resources.
 
     request_bytes: size of the frame. thread_ns: handling time. throttle_ms: throttle time set by the handler.

@@ -12,9 +12,10 @@ match a request, the one added first applies.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from kwire.broker.responses import Response, SplicedResponse
 from kwire.errors import OptionError, did_you_mean
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Fault", "Faults"]
 
 
-@dataclass(slots=True, kw_only=True)
-class Fault:
+class Fault(msgspec.Struct, kw_only=True):
     """An injected fault. api_key: None for any API. times: how many more requests it applies to, None for all."""
 
     api_key: int | None

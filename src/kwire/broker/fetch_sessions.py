@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
+
+import msgspec
 
 from kwire.broker.clock import Clock
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -40,8 +41,7 @@ EVICTION_MS = 120_000
 Key = tuple[str | UUID, int]
 
 
-@dataclass(slots=True)
-class SessionPartition:
+class SessionPartition(msgspec.Struct):
     """A partition that a client fetches. topic: name, or id from version 13 on.
 
     request: the client's last request for it. sent_*: values of the last response, -1 for none.

@@ -14,13 +14,13 @@ Source: org.apache.kafka.common.metrics.stats.SampledStat, Rate, TokenBucket; se
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+import msgspec
 
 __all__ = ["SampledRate", "TokenBucket", "round_half_up"]
 
 
-@dataclass(slots=True)
-class Sample:
+class Sample(msgspec.Struct):
     """The sum of values in one window. start_ms: start of the window; last_ms: time of its last value."""
 
     start_ms: int

@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -31,8 +30,7 @@ MAX_BYTES = 64 << 20
 """Maximum size of the kept requests."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedRequest:
+class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request with its response.
 
     time_ms: time of the response, by the broker's clock. api: name of the API, such as `Produce`.

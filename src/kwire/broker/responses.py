@@ -8,8 +8,9 @@ copies the records from their files to the socket.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
 
 from kwire.messages import FetchResponse
 from kwire.messages.base import Message
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["RECORDS_ELSEWHERE", "Response", "SplicedResponse", "piece_bytes"]
 
 
-@dataclass(slots=True, kw_only=True)
-class SplicedResponse:
+class SplicedResponse(msgspec.Struct, kw_only=True):
     """A Fetch response whose records are sent from where they are stored.
 
     body: the response with RECORDS_ELSEWHERE in place of records. payloads: the records of each such place, in order.

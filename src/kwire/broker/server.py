@@ -16,7 +16,9 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+import msgspec
 
 from kwire.broker.connection import ClientConnection, Shared
 from kwire.broker.context import Peer
@@ -46,8 +48,7 @@ STALLED_S = 30
 request.timeout.ms."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundListeners:
+class BoundListeners(msgspec.Struct, frozen=True, kw_only=True):
     """Sockets bound to the addresses of `listeners`, not listening yet.
 
     endpoints: advertised (host, port) by listener name. tls: for listeners that use it.

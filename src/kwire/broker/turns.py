@@ -19,8 +19,9 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
+
+import msgspec
 
 __all__ = ["TURN_REQUESTS", "FairQueue", "Share", "TakesTurns", "Turns"]
 
@@ -40,8 +41,7 @@ CREDIT_S = 0.25
 Item = TypeVar("Item")
 
 
-@dataclass(slots=True)
-class Share:
+class Share(msgspec.Struct):
     """A client's share of a resource. start_s: start of its next use in seconds of virtual time."""
 
     start_s: float

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
+import msgspec
+
 from kwire.internal_topics.enums import Operation, PatternType, Permission, ResourceType
 from kwire.protocol import HIDDEN
 
@@ -27,8 +29,7 @@ __all__ = [
 NO_LEADER = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """A listener's name and address. security_protocol: as a word, None where the record has none."""
 
     name: str
@@ -37,8 +38,7 @@ class Endpoint:
     security_protocol: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class Node(msgspec.Struct, frozen=True, kw_only=True):
     """A registered broker or controller.
 
     epoch: of the registration, -1 for a controller. features: name -> (lowest, highest) supported version.
@@ -60,8 +60,7 @@ class Node:
     zk_migration_ready: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Partition:
+class Partition(msgspec.Struct, frozen=True, kw_only=True):
     """A partition's replicas (node ids) and leader, which is NO_LEADER while it is offline.
 
     elr: eligible leader replicas outside the ISR (KIP-966). recovering: after an unclean leader election, until the
@@ -91,8 +90,7 @@ class Topic:
     partitions: dict[int, Partition] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScramCredential:
+class ScramCredential(msgspec.Struct, frozen=True, kw_only=True):
     """A user's salted password for one SCRAM mechanism. salt, stored_key and server_key are secrets."""
 
     salt: bytes
@@ -119,8 +117,7 @@ class Acl(NamedTuple):
     permission_type: Permission | int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DelegationToken:
+class DelegationToken(msgspec.Struct, frozen=True, kw_only=True):
     """A delegation token (KIP-48). owner, requester, renewers: principals as Type:Name. Timestamps in ms.
 
     token_id is half of what a client needs to log in with the token.

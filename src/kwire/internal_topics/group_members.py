@@ -17,6 +17,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, cast
 from uuid import UUID
 
+import msgspec
+
 from kwire.errors import DecodeError
 from kwire.internal_topics.consumer_protocol import PROTOCOL_TYPE, read_assignment, read_subscription
 from kwire.internal_topics.enums import StateNumber, label
@@ -80,8 +82,7 @@ STABLE = MemberState.STABLE
 Tasks = dict[str, tuple[int, ...]]  # subtopology -> partitions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AssignedPartitions:
+class AssignedPartitions(msgspec.Struct, frozen=True, kw_only=True):
     """Partitions of one topic, which classic groups identify by name and other groups by id."""
 
     topic: str | None = None

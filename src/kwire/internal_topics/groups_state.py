@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
+import msgspec
+
 from kwire.identifiers import TopicPartition
 from kwire.internal_topics.group_members import AssignedPartitions, Member, changed_member, classic_member
 from kwire.internal_topics.typed_record import Problems, TypedRecord
@@ -49,8 +51,7 @@ class MemberKey(Protocol):
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommittedOffset:
+class CommittedOffset(msgspec.Struct, frozen=True, kw_only=True):
     """The committed offset of a group in one partition.
 
     offset: of the next record that the group reads. leader_epoch: -1 if unknown. commit_timestamp, expire_timestamp:
@@ -71,8 +72,7 @@ class CommittedOffset:
     producer_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicMetadata:
+class TopicMetadata(msgspec.Struct, frozen=True, kw_only=True):
     """A topic that a consumer group reads, as its coordinator last saw it. rack: of the replicas, None without one."""
 
     topic_id: UUID
@@ -81,8 +81,7 @@ class TopicMetadata:
     rack: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResolvedRegex:
+class ResolvedRegex(msgspec.Struct, frozen=True, kw_only=True):
     """The topics that match a regular expression. version: of the metadata that was searched, at timestamp_ms."""
 
     topics: frozenset[str]

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, cast
 from uuid import UUID
 
+import msgspec
+
 from kwire.internal_topics.enums import StateNumber, label
 from kwire.internal_topics.typed_record import Problems, TypedRecord
 
@@ -57,8 +59,7 @@ class DeliveredRange(NamedTuple):
         return label(DeliveryState.of(self.delivery_state))
 
 
-@dataclass(slots=True, kw_only=True)
-class SharePartition:
+class SharePartition(msgspec.Struct, kw_only=True):
     """The progress of a share group in one partition.
 
     partition: of the topic. state_partition: of `__share_group_state`. start_offset: lower records are not delivered

@@ -18,6 +18,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from kwire.errors import OptionError
 from kwire.identifiers import MAX_OFFSET
 
@@ -90,8 +92,7 @@ def plain_segments(names: Iterable[str]) -> list[tuple[int, str]] | None:
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ignored:
+class Ignored(msgspec.Struct, frozen=True, kw_only=True):
     """A file or directory that is not read. name: as listed."""
 
     name: str
@@ -128,8 +129,7 @@ class SegmentFiles:
     names: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(slots=True, kw_only=True)
-class PartitionFiles:
+class PartitionFiles(msgspec.Struct, kw_only=True):
     """Valid files of a partition directory (segments and snapshots, in offset order), and ignored ones."""
 
     segments: list[SegmentFiles]
@@ -137,8 +137,7 @@ class PartitionFiles:
     ignored: list[Ignored]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Swaps:
+class Swaps(msgspec.Struct, frozen=True, kw_only=True):
     """Segment files by the state of swaps: plain names, complete `.swap` files, and files to remove in this order."""
 
     plain: list[tuple[int, str, str]]

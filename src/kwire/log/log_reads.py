@@ -8,8 +8,9 @@ Source: kafka.log.LocalLog.read, collectAbortedTransactions; UnifiedLog.fetchOff
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from kwire.errors import LogError
 from kwire.log.segment_list import SegmentList
@@ -36,8 +37,7 @@ class FilePart(NamedTuple):
         return data
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(msgspec.Struct, frozen=True):
     """Result of a fetch: parts of files, in order; empty if no batch is available.
 
     offset: the fetch offset. next_offset_bound: above every offset in parts.

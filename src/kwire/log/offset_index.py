@@ -15,7 +15,8 @@ from __future__ import annotations
 import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from kwire.storage.store import StoredFile
 
@@ -43,8 +44,7 @@ def used_bytes(file: StoredFile, entry_bytes: int) -> int:
     return (low + bisect_left(range(low, high), True, key=unused)) * entry_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetIndex:
+class OffsetIndex(msgspec.Struct, frozen=True):
     """The used entries of one `.index` file. base_offset: of its segment."""
 
     base_offset: int

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
+
 from kwire.errors import CorruptBatch, Malformed
 from kwire.identifiers import MAX_OFFSET
 from kwire.log.chunks import BatchWalk
@@ -208,8 +210,7 @@ class Loaded(NamedTuple):
     recovery_point: int
 
 
-@dataclass(slots=True, kw_only=True)
-class Loader:
+class Loader(msgspec.Struct, kw_only=True):
     """Opens one partition's directory. remove_later: called with segments and snapshots renamed to `.deleted`."""
 
     file_system: FileSystem

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+import msgspec
 
 from kwire.errors import CorruptBatch, LogError
 from kwire.log.file_names import SegmentFiles
@@ -25,8 +26,7 @@ from kwire.storage.store import Store, StoredFile
 INDEX_TRIES = 8  # wrong entries after which the index is no longer used
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class End:
+class End(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a segment's batches.
 
     next_offset: after the last whole batch, or the base offset if there is none. magic: of that batch, or None.

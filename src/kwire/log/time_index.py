@@ -13,7 +13,8 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from kwire.log.offset_index import used_bytes
 from kwire.storage.store import StoredFile
@@ -24,8 +25,7 @@ assert ENTRY.size == 12
 NO_TIMESTAMP = -1
 
 
-@dataclass(frozen=True, slots=True)
-class TimeIndex:
+class TimeIndex(msgspec.Struct, frozen=True):
     """The used entries of one `.timeindex` file. base_offset: of its segment."""
 
     base_offset: int

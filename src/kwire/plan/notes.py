@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from kwire.errors import DecodeError, Path
 
 __all__ = ["Annotation", "FieldBytes", "Note", "Recorder", "bytes_by_field"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class Note(msgspec.Struct, frozen=True, kw_only=True):
     """The bytes [start, end) belong to the field at path. type: of the field, or of a part of it, such as "count"."""
 
     start: int
@@ -22,8 +23,7 @@ class Note:
     value: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Annotation:
+class Annotation(msgspec.Struct, frozen=True, kw_only=True):
     """A decoded message with notes. value: the object, or None if an error ended the decoding.
 
     The notes are in byte order, do not overlap, and have no gaps up to the end or the error.

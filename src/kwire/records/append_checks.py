@@ -6,7 +6,8 @@ Source: kafka.log.UnifiedLog.analyzeAndValidateRecords, append 3.9.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kwire.errors import CorruptBatch
 from kwire.records.append_error import AppendErrorCode, RejectedRecords
@@ -19,8 +20,7 @@ from kwire.records.record_set import read_batches
 __all__ = ["AppendInfo", "analyze_append", "check_given_offsets"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AppendInfo:
+class AppendInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Summary of the headers of records to append.
 
     first_offset: of the first batch in magic 2; of a wrapper of magic 0 or 1 only its last offset is in the header.

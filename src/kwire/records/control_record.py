@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import enum
 import struct
-from dataclasses import dataclass
+
+import msgspec
 
 from kwire.errors import Malformed
 from kwire.records.record import Record
@@ -35,8 +36,7 @@ class ControlRecordType(enum.IntEnum):
     KRAFT_VOTERS = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlRecord:
+class ControlRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A decoded control record.
 
     type_id: the number as stored. version: of the key for ABORT and COMMIT's value, else of the key.

@@ -22,6 +22,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kwire import native
 from kwire.errors import EncodeError, OptionError
 from kwire.records.append_error import AppendErrorCode, RejectedRecords
@@ -211,16 +213,14 @@ def up_convert_objects(out: bytearray, view: memoryview, to_magic: int, position
     return converted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments of these names of up_convert."""
 
     max_batch_bytes: int
     max_decompressed_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """A new batch that collects uncompressed messages as long as they fit in one batch."""
 
     builder: BatchBuilder

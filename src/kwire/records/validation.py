@@ -16,8 +16,9 @@ Source: KIP-31, KIP-32, KIP-467; org.apache.kafka.storage.internals.log.LogValid
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, NoReturn, Unpack
+
+import msgspec
 
 from kwire import native
 from kwire.errors import CorruptBatch, EncodeError, OptionError
@@ -93,8 +94,7 @@ class ValidatedRecords(NamedTuple):
         )
 
 
-@dataclass(slots=True)
-class CheckedBatch:
+class CheckedBatch(msgspec.Struct):
     """A batch whose records are valid. section and scan: of magic 2; entries: of magic 0 and 1."""
 
     batch: Batch

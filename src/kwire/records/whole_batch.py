@@ -8,8 +8,9 @@ Source: rules A-01 to A-26; Kafka's LogValidator.assignOffsetsNonCompressed, val
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from kwire.records.append_error import RejectedRecords
 from kwire.records.append_settings import UNLIMITED_MS
@@ -34,8 +35,7 @@ MAX_LEADER_EPOCH = (1 << 31) - 1
 WANTED_FLAGS = CODEC_MASK | TRANSACTIONAL_FLAG
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WholeBatchConfig:
+class WholeBatchConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The topic configs that the fast path needs; codec: None for "producer".
 
     The fast path is for topics with magic 2 and CreateTime.

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 MAX_DEPTH = 100
 """Maximum nesting; the deepest real definition has 11 levels."""
@@ -35,16 +36,14 @@ class JsonTextError(ValueError):
         self.line, self.repeated = line, repeated
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(msgspec.Struct, frozen=True):
     """A JSON value and its line. value: dict, list, str (a string), bool, None; a number is a Number."""
 
     value: dict[str, Node] | list[Node] | str | bool | Number | None
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(msgspec.Struct, frozen=True):
     """A JSON number as written in the file."""
 
     text: str

@@ -7,13 +7,13 @@ Source: org.apache.kafka.message.Versions.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 MAX_VERSION = 32767
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
+class Versions(msgspec.Struct, frozen=True):
     """The versions from lowest to highest, both included; highest < lowest is the empty range."""
 
     lowest: int

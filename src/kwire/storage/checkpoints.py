@@ -19,7 +19,8 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kwire.errors import Malformed
 from kwire.identifiers import TopicPartition, parse_uuid, render_uuid
@@ -38,8 +39,7 @@ PROPERTY = re.compile(r"((?:[^\\=:\s]|\\.)*)\s*[=:]?\s*(.*)", re.DOTALL)
 PROPERTY_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderEpoch:
+class LeaderEpoch(msgspec.Struct, frozen=True, kw_only=True):
     """An entry of leader-epoch-checkpoint: records of this leader epoch begin at start_offset."""
 
     leader_epoch: int

@@ -14,8 +14,9 @@ Source: KIP-625; docs/spec/messages.md part 6.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from kwire.errors import EncodeError, Malformed, Truncated
 from kwire.wire.varint import append_groups, read_unsigned_varint, read_unsigned_varlong
@@ -26,8 +27,7 @@ FORMS: Final = ("fixed", "packed", "upacked")
 WIDTHS: Final = (16, 32, 64)
 
 
-@dataclass(frozen=True, slots=True)
-class IntegerEncoding:
+class IntegerEncoding(msgspec.Struct, frozen=True):
     """An encoding. form: one of FORMS; bits: one of WIDTHS."""
 
     form: str

@@ -17,8 +17,10 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import UUID
+
+import msgspec
 
 from kwire.broker.context import RequestContext
 from kwire.broker.groups import assignors, records
@@ -63,8 +65,7 @@ CLIENT_MADE_MEMBER_ID_VERSION = 1
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True, kw_only=True)
-class Step:
+class Step(msgspec.Struct, kw_only=True):
     """A member's change in progress: the member before and after it, and the records to write.
 
     replaces: the member id that the member replaces: its own, or the former one of an instance with a new id. moved:

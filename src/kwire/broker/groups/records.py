@@ -22,7 +22,8 @@ groupMetadataValueVersion and offsetCommitValueVersion.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from kwire.broker.groups.classic_group import ClassicGroup
 from kwire.broker.groups.consumer_group import Assignment
@@ -82,8 +83,7 @@ GROUP_METADATA_VERSION = 3
 OFFSET_COMMIT_VERSION, EXPIRING_OFFSET_COMMIT_VERSION = 3, 1
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRecord:
+class GroupRecord(msgspec.Struct, frozen=True):
     """A key, and its value in a version; a value of None is a tombstone."""
 
     key: Message

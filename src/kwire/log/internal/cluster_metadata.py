@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
+
+import msgspec
 
 from kwire.errors import CorruptBatch, LogError
 from kwire.internal_topics.cluster_state import ClusterState
@@ -37,8 +38,7 @@ SNAPSHOT_FILE = re.compile(r"(?P<offset>\d{20})-(?P<epoch>\d{10})\.checkpoint")
 IN_SNAPSHOT = -1  # the partition of records in a snapshot: they are not of the log
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot file: the state below end_offset, written in a leader epoch."""
 
     name: str

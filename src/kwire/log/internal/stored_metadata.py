@@ -15,6 +15,8 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from kwire.errors import CorruptBatch, LogError
 from kwire.internal_topics.cluster_state import NO_LEADER, RECORD_KINDS, ClusterState
 from kwire.internal_topics.metadata_records import decode_metadata
@@ -28,8 +30,7 @@ QUORUM_STATE = "quorum-state"
 NO_DIRECTORY = "A" * 22  # a zero UUID
 
 
-@dataclass(slots=True, kw_only=True)
-class QuorumState:
+class QuorumState(msgspec.Struct, kw_only=True):
     """The file quorum-state. data_version: 0 with fixed voters, 1 with voters in the log (KIP-853)."""
 
     leader_epoch: int = 0

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from uuid import UUID
+
+import msgspec
 
 from kwire.broker.groups.consumer_group import Assignment
 
 __all__ = ["Assignor", "GroupToAssign", "MemberToAssign"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberToAssign:
+class MemberToAssign(msgspec.Struct, frozen=True, kw_only=True):
     """A member. topic_ids: of existing topics it subscribes to, by topic name. target: its present target."""
 
     instance_id: str | None
@@ -20,8 +20,7 @@ class MemberToAssign:
     target: Assignment
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupToAssign:
+class GroupToAssign(msgspec.Struct, frozen=True, kw_only=True):
     """A group. members: by member id. partition_counts: of every topic that a member subscribes to."""
 
     members: Mapping[str, MemberToAssign]
