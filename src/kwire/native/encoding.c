@@ -125,10 +125,10 @@ ALWAYS_INLINE int find_headers(const Columns *columns, int64_t source, Headers *
     uint64_t total = 0; /* two billion headers may give the same bytes */
     for (int64_t i = first; i < last; i++) {
         Field key, value;
-        if (!find_field(&columns->header_key, i, &key)) return STOP_BAD_ARROW;
-        if (key.size < 0) return STOP_NULL_HEADER_KEY;
-        if (!find_field(&columns->header_value, i, &value)) return STOP_BAD_ARROW;
-        total += varint_bytes(key.size) + key.size + varint_bytes(value.size) + bytes_of(&value);
+        if (UNLIKELY(!find_field(&columns->header_key, i, &key))) return STOP_BAD_ARROW;
+        if (UNLIKELY(key.size < 0)) return STOP_NULL_HEADER_KEY;
+        if (UNLIKELY(!find_field(&columns->header_value, i, &value))) return STOP_BAD_ARROW;
+        total += (uint64_t)(varint_bytes(key.size) + key.size + varint_bytes(value.size) + bytes_of(&value));
     }
     if (total > LARGEST_RECORD) return STOP_TOO_LARGE;
     *headers = (Headers){first, last, (int64_t)total};
@@ -205,8 +205,7 @@ ALWAYS_INLINE void put_message(uint8_t *start, const Columns *columns, const Row
 /* The arguments of both kernels */
 enum { COLUMNS, COLUMNS_LENGTH, FIRST_ROW, ROWS, BASE_OFFSET, BATCH_SIZE, OTHERS };
 
-ALWAYS_INLINE void encode(const int64_t *arguments, const int64_t *outputs,
-                                                         const Format format) {
+ALWAYS_INLINE void encode(const int64_t *arguments, const int64_t *outputs, const Format format) {
     const Columns columns = *(const Columns *)arguments[COLUMNS];
     const int64_t rows = arguments[ROWS], base_offset = arguments[BASE_OFFSET], batch_size = arguments[BATCH_SIZE];
     uint8_t *const room = (uint8_t *)outputs[0];
@@ -225,10 +224,13 @@ ALWAYS_INLINE void encode(const int64_t *arguments, const int64_t *outputs,
         if (format.magic == 2) used += DEFAULT_HEADER_BYTES;
         for (; row < rows; row++) {
             const int64_t source = columns.order ? int64_at(columns.order, row) : row;
-            const int64_t offset = columns.offsets ? int64_at(columns.offsets, source) : base_offset + row;
-            if (UNLIKELY(offset < 0 || (row > first && offset <= batch.last_offset))) {
-                stop = STOP_BAD_OFFSET;
-                break;
+            int64_t offset = base_offset + row;
+            if (columns.offsets) {
+                offset = int64_at(columns.offsets, source);
+                if (offset < 0 || (row > first && offset <= batch.last_offset)) {
+                    stop = STOP_BAD_OFFSET;
+                    break;
+                }
             }
             if (row == first) batch.base_offset = offset;
             const int64_t offset_delta = offset - batch.base_offset;
