@@ -41,6 +41,17 @@ CASES: dict[str, list[tuple[Message, ErrorCode | None]]] = {
     "list_transactions": [(m.ListTransactionsRequest(), None)],
     "get_telemetry_subscriptions": [(m.GetTelemetrySubscriptionsRequest(), None)],  # a client's own metrics
     "push_telemetry": [(m.PushTelemetryRequest(), None)],
+    "update_features": [
+        (
+            m.UpdateFeaturesRequest(
+                feature_updates=[
+                    m.UpdateFeaturesRequest.FeatureUpdateKey(feature="transaction.version", max_version_level=1)
+                ]
+            ),
+            CLUSTER,
+        )
+    ],
+    "unregister_broker": [(m.UnregisterBrokerRequest(broker_id=9), CLUSTER)],
     "elect_leaders": [
         (
             m.ElectLeadersRequest(topic_partitions=[m.ElectLeadersRequest.TopicPartitions(topic="t", partitions=[0])]),
