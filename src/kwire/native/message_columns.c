@@ -235,10 +235,13 @@ KERNEL(read_columns) {
     results[1] = !reading.is_filling;
 }
 
-enum { SHORT = 16 }; /* bytes that are copied without a loop */
+enum { WORD = 8, SHORT = 32 }; /* bytes that are copied at once, where nothing behind them ends */
 
 static inline void copy_bytes(uint8_t *to, const uint8_t *from, int64_t size, int64_t room, int64_t readable) {
-    if (LIKELY(size <= SHORT && room >= SHORT && readable >= SHORT))
+    const int64_t most = room < readable ? room : readable;
+    if (LIKELY(size <= WORD && most >= WORD))
+        memcpy(to, from, WORD);
+    else if (LIKELY(size <= SHORT && most >= SHORT))
         memcpy(to, from, SHORT);
     else
         memcpy(to, from, (size_t)size);
