@@ -12,6 +12,8 @@ from kwire import native
 from kwire.records.faults import Fault
 from kwire.records.section_scan import SectionScan, scan_plain, scan_section
 
+pytestmark = pytest.mark.skipif(native.LEVEL is None, reason="both scanners are compared")
+
 
 def both(section: bytes, count: int, base_timestamp: int = 1000) -> SectionScan:
     """Return the result of both scanners, which must be equal."""
