@@ -102,13 +102,13 @@ class ColumnBuffers:
                 column.kind, int(words[WORD["DATA_BYTES"]])
             ),
         }
-        found: Buffers = []
+        trimmed: Buffers = []
         for part in parts(column):
             buffer = buffers.get(part)
             if buffer is not None:
                 buffer = self.shrunk(buffer, sizes[part])
-            found.append(buffer)
-        return length, found
+            trimmed.append(buffer)
+        return length, trimmed
 
     def shrunk(self, buffer: pa.Buffer, n_bytes: int) -> pa.Buffer:
         """Return the buffer without its unused end."""
@@ -118,11 +118,11 @@ class ColumnBuffers:
 
 def groups(columns: Sequence[Column]) -> list[int]:
     """Return for each column the number of the list around it, 0 without one: columns of a group have equal lengths."""
-    found = [0] * len(columns)
+    list_numbers = [0] * len(columns)
     for column in columns:  # a column comes before those inside
         for child in column.children:
-            found[child.number] = column.number + 1 if column.kind == "LIST" else found[column.number]
-    return found
+            list_numbers[child.number] = column.number + 1 if column.kind == "LIST" else list_numbers[column.number]
+    return list_numbers
 
 
 def parts(column: Column) -> Iterator[str]:

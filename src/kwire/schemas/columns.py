@@ -85,20 +85,20 @@ class Target:
         if subject is not None and topic is not None:
             raise OptionError("subject and topic are mutually exclusive")
         name = subject_name(topic, key=key) if topic is not None else subject
-        found: RegisteredSchema | None = None
+        registered: RegisteredSchema | None = None
         if isinstance(schema, RegisteredSchema):
-            found = schema
+            registered = schema
         elif isinstance(schema, int):
-            found = registry.schema(schema)
+            registered = registry.schema(schema)
         elif schema is None or schema == LATEST:
             if name is not None:
-                found = registry.latest(name)
+                registered = registry.latest(name)
             elif schema == LATEST:
                 raise OptionError("schema: 'latest' requires subject or topic")
         elif schema != UNION:
-            found = RegisteredSchema(text=schema, type=_type_of(schema, registry, name))
-        _check_names(names, found)
-        return cls(schema=found, subject=name, message=message, key=key, names=names)
+            registered = RegisteredSchema(text=schema, type=_type_of(schema, registry, name))
+        _check_names(names, registered)
+        return cls(schema=registered, subject=name, message=message, key=key, names=names)
 
     def value_schema(self, registry: Registry) -> ValueSchema:
         """Parse the schema. Raises InvalidSchema, RegistryError."""
@@ -110,10 +110,10 @@ class Target:
         if self.subject is None:
             raise OptionError("one of subject, topic and schema is required")
         writers = WriterSchemas(registry)
-        found = [registry.version(self.subject, each) for each in registry.versions(self.subject)]
-        if all(each.id is not None for each in found):
-            return union_of(registry, [cast("int", each.id) for each in found], self.message)
-        parsed: list[ParsedSchema] = [parse_schema(writers.registry, each) for each in found]
+        versions = [registry.version(self.subject, each) for each in registry.versions(self.subject)]
+        if all(each.id is not None for each in versions):
+            return union_of(registry, [cast("int", each.id) for each in versions], self.message)
+        parsed: list[ParsedSchema] = [parse_schema(writers.registry, each) for each in versions]
         from kwire.schemas.unions import merge_types
 
         return merge_types(each.named(self.message).arrow_type() for each in parsed)
@@ -263,8 +263,8 @@ def encoding_target(
     target = Target.resolve(registry, subject=subject, schema=schema, topic=topic, key=key, message=message)
     if target.schema is not None and target.schema.id is None and target.subject is not None:
         given = target.schema
-        found = registry.find(target.subject, given.text, given.type, given.references)
-        return replace(target, schema=found)
+        registered = registry.find(target.subject, given.text, given.type, given.references)
+        return replace(target, schema=registered)
     return target
 
 
@@ -337,8 +337,8 @@ def encode(value: Any, registry: Registry | str | os.PathLike[str], **options: A
         array = pa.array([value], kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise EncodeError(f"not a value of the schema: {error}") from None
-    found: bytes | None = encoder.encode(array)[0].as_py()
-    return found
+    encoded: bytes | None = encoder.encode(array)[0].as_py()
+    return encoded
 
 
 def schema_type(

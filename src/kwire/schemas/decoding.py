@@ -32,16 +32,16 @@ class WriterSchemas:
 
     def get(self, schema_id: SchemaId) -> ParsedSchema:
         """Return a schema. Raises UnknownSchema, InvalidSchema, and RegistryError if the registry cannot be used."""
-        found = self._parsed.get(schema_id)
-        if found is None:
+        parsed = self._parsed.get(schema_id)
+        if parsed is None:
             try:
-                found = parse_schema(self.registry, self.registry.schema(schema_id))
+                parsed = parse_schema(self.registry, self.registry.schema(schema_id))
             except InvalidSchema as error:
-                found = error
-            self._parsed[schema_id] = found
-        if isinstance(found, InvalidSchema):
-            raise InvalidSchema(*found.args)
-        return found
+                parsed = error
+            self._parsed[schema_id] = parsed
+        if isinstance(parsed, InvalidSchema):
+            raise InvalidSchema(*parsed.args)
+        return parsed
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class _ValueReader:
     def locate(self, values: pa.Array, headers: pa.Array | None) -> _Located:
         """Return the schema of each value. Raises OptionError if it is not binary, RegistryError."""
         prefixes = read_prefixes(values, headers, self._header)
-        found = _Located(
+        located = _Located(
             schemas=[],
             index=np.full(len(values), -1, np.int32),
             skip=prefixes.skip,
@@ -93,9 +93,9 @@ class _ValueReader:
                 faults[number] = str(error)
         is_faulty = np.array([number in faults for number in range(len(prefixes.ids))] + [False])
         for row in np.flatnonzero(is_faulty[prefixes.index]).tolist():  # one pass: there may be an id for each value
-            found.errors.append(RowError(row, 0, faults[int(prefixes.index[row])]))
-        self._add_messages(prefixes, parsed, found)
-        return found
+            located.errors.append(RowError(row, 0, faults[int(prefixes.index[row])]))
+        self._add_messages(prefixes, parsed, located)
+        return located
 
     def _add_messages(self, prefixes: Prefixes, parsed: list[ParsedSchema | None], found: _Located) -> None:
         is_protobuf = np.array([each is not None and each.type == "PROTOBUF" for each in parsed] + [False])
@@ -166,17 +166,17 @@ class ReaderDecoder:
 
         Raises OptionError if values are not binary, and RegistryError if the registry cannot be used.
         """
-        found = self._values.locate(values, headers)
-        self._add(found.schemas)
-        numbers = np.full(len(found.schemas) + 1, -1, np.int32)
-        for number, schema in enumerate(found.schemas):
+        located = self._values.locate(values, headers)
+        self._add(located.schemas)
+        numbers = np.full(len(located.schemas) + 1, -1, np.int32)
+        for number, schema in enumerate(located.schemas):
             if schema in self._known:
                 numbers[number] = self._known[schema]
             else:
-                rows = np.flatnonzero(found.index == number).tolist()
-                found.errors += found.with_ids(RowError(row, 0, self._faults[schema]) for row in rows)
-        decoded = self._decoder.decode(values, found.skip, numbers[found.index])
-        return Decoded(decoded.array, sorted([*found.errors, *found.with_ids(decoded.errors)]))
+                rows = np.flatnonzero(located.index == number).tolist()
+                located.errors += located.with_ids(RowError(row, 0, self._faults[schema]) for row in rows)
+        decoded = self._decoder.decode(values, located.skip, numbers[located.index])
+        return Decoded(decoded.array, sorted([*located.errors, *located.with_ids(decoded.errors)]))
 
     def _add(self, schemas: Iterable[ValueSchema]) -> None:
         """Compile the decoder again if there are new schemas: once for all of them."""
@@ -204,26 +204,26 @@ class UnionDecoder:
 
     def decode(self, values: pa.Array, headers: pa.Array | None = None) -> Decoded:
         """Decode an array of binary; see ReaderDecoder. Raises InvalidSchema if schemas have no common type."""
-        found = self._values.locate(values, headers)
-        decoders = [self._decoder(each) for each in found.schemas]
+        located = self._values.locate(values, headers)
+        decoders = [self._decoder(each) for each in located.schemas]
         kind = self._type
         if kind is None:
             kind = merge_types([each.type for each in decoders if not isinstance(each, str)] or [pa.null()])
         parts, places = [pa.nulls(1, kind)], np.zeros(len(values), np.int64)
         size = 1
         for number, decoder in enumerate(decoders):
-            rows = np.flatnonzero(found.index == number)
+            rows = np.flatnonzero(located.index == number)
             fault = decoder if isinstance(decoder, str) else self._fault(decoder.type, kind)
             if fault is not None or isinstance(decoder, str):
-                found.errors += found.with_ids(RowError(row, 0, str(fault)) for row in rows.tolist())
+                located.errors += located.with_ids(RowError(row, 0, str(fault)) for row in rows.tolist())
                 continue
-            decoded = decoder.decode(values.take(pa.array(rows)), found.skip[rows], np.zeros(len(rows), np.int32))
+            decoded = decoder.decode(values.take(pa.array(rows)), located.skip[rows], np.zeros(len(rows), np.int32))
             parts.append(conform(decoded.array, kind))
             places[rows] = np.arange(size, size + len(rows))
             size += len(rows)
-            found.errors += found.with_ids(e._replace(row=int(rows[e.row])) for e in decoded.errors)
+            located.errors += located.with_ids(e._replace(row=int(rows[e.row])) for e in decoded.errors)
         array = parts[1] if _is_whole(parts, places) else pa.concat_arrays(parts).take(pa.array(places))
-        return Decoded(array, sorted(found.errors))
+        return Decoded(array, sorted(located.errors))
 
     def _decoder(self, schema: ValueSchema) -> SchemaDecoder | str:
         if schema not in self._decoders:

@@ -69,13 +69,13 @@ class EntrySource:
     def by_version(self, subject: str, version: int) -> RegisteredSchema:
         """Return a version of a subject, or its latest one."""
         versions = self.versions(subject)
-        found = self._subjects[subject].get(versions[-1] if version == LATEST else version)
-        if found is None:
+        entry = self._subjects[subject].get(versions[-1] if version == LATEST else version)
+        if entry is None:
             known = ", ".join(map(str, versions))
             raise UnknownSchema(
                 f"subject '{subject}' has no version {version}; its versions are {known}", self.location
             )
-        return found
+        return entry
 
     def subjects(self) -> list[str]:
         """Return the names of all subjects."""
@@ -85,10 +85,10 @@ class EntrySource:
 
     def versions(self, subject: str) -> list[int]:
         """Return the versions of a subject, in ascending order."""
-        found = sorted(v for v, entry in self._subjects.get(subject, {}).items() if not entry.deleted)
-        if not found:
+        versions = sorted(v for v, entry in self._subjects.get(subject, {}).items() if not entry.deleted)
+        if not versions:
             raise UnknownSchema(f"unknown subject '{subject}'{did_you_mean(subject, self.subjects())}", self.location)
-        return found
+        return versions
 
     def find(self, subject: str, schema: RegisteredSchema) -> RegisteredSchema:
         """Return the registered form of a schema, with its id."""
@@ -120,10 +120,10 @@ def read_folder(folder: Path) -> EntrySource:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     if len(files) > MAX_FILES:
         raise RegistryError(f"has {len(files)} files, the limit is {MAX_FILES}", str(folder))
-    found = [entry for path in files for entry in _read_file(folder, path)]
-    if not found:
+    entries = [entry for path in files for entry in _read_file(folder, path)]
+    if not entries:
         raise RegistryError("no schemas; expected *.json, *.avsc, *.proto or *.schema.json", str(folder))
-    return EntrySource(str(folder), _with_versions(found, str(folder)))
+    return EntrySource(str(folder), _with_versions(entries, str(folder)))
 
 
 def _read_file(folder: Path, path: Path) -> Iterator[RegisteredSchema]:

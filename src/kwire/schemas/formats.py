@@ -66,22 +66,22 @@ class ParsedSchema:
 
     def _message(self, file: protobuf.File, path: tuple[int, ...]) -> protobuf.Message:
         messages = file.messages
-        found = None
+        message = None
         for index in path:
             if not 0 <= index < len(messages):
                 raise InvalidSchema(f"no message with the indexes {list(path)}", self.registered.label)
-            found = messages[index]
-            messages = found.nested
-        assert found is not None
-        return found
+            message = messages[index]
+            messages = message.nested
+        assert message is not None
+        return message
 
 
 def _paths(messages: Sequence[protobuf.Message], path: tuple[int, ...]) -> list[tuple[str, tuple[int, ...]]]:
-    found = list[tuple[str, tuple[int, ...]]]()
+    paths = list[tuple[str, tuple[int, ...]]]()
     for index, each in enumerate(messages):
-        found.append((each.name, (*path, index)))
-        found += _paths(each.nested, (*path, index))
-    return found
+        paths.append((each.name, (*path, index)))
+        paths += _paths(each.nested, (*path, index))
+    return paths
 
 
 def parse_schema(registry: Registry, registered: RegisteredSchema) -> ParsedSchema:

@@ -99,17 +99,17 @@ class HttpSource:
 
     def subjects(self) -> list[str]:
         """Return the names of all subjects."""
-        found = self._request("GET", "/subjects", "list of subjects")
-        if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        subjects = self._request("GET", "/subjects", "list of subjects")
+        if not isinstance(subjects, list) or not all(isinstance(each, str) for each in subjects):
             raise RegistryError("the list of subjects is not a list of strings", self.location)
-        return sorted(found)
+        return sorted(subjects)
 
     def versions(self, subject: str) -> list[int]:
         """Return the versions of a subject, in ascending order."""
-        found = self._request("GET", f"/subjects/{quote(subject, safe='')}/versions", f"subject '{subject}'")
-        if not isinstance(found, list) or not all(isinstance(each, int) for each in found):
+        versions = self._request("GET", f"/subjects/{quote(subject, safe='')}/versions", f"subject '{subject}'")
+        if not isinstance(versions, list) or not all(isinstance(each, int) for each in versions):
             raise RegistryError(f"the versions of subject '{subject}' are not a list of numbers", self.location)
-        return sorted(found)
+        return sorted(versions)
 
     def find(self, subject: str, schema: RegisteredSchema) -> RegisteredSchema:
         """Return the registered form of a schema, with its id."""
@@ -125,8 +125,8 @@ class HttpSource:
     def _schema(
         self, path: str, what: str, known: RegisteredSchema | None = None, body: dict[str, object] | None = None
     ) -> RegisteredSchema:
-        found = self._request("POST" if body else "GET", path, what, body)
-        return schema_from_json(found, self.location, known)
+        response = self._request("POST" if body else "GET", path, what, body)
+        return schema_from_json(response, self.location, known)
 
     def _request(self, method: str, path: str, what: str, body: dict[str, object] | None = None) -> object:
         """Return the JSON of a response. what: for the message if the registry does not know it."""
@@ -241,15 +241,15 @@ def _tls_context(settings: HttpSettings) -> ssl.SSLContext:
 
 def _parse_urls(urls: str) -> tuple[str, list[str], str | None]:
     """Return (location for messages, URLs without credentials, user:password or None)."""
-    found, user_info = list[str](), None
+    locations, user_info = list[str](), None
     for url in urls.split(","):
         parts = urlsplit(url.strip().rstrip("/"))
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             raise OptionError(f"'{_without_user(url)}': expected http://HOST[:PORT][/PATH] or https://")
         if parts.username is not None:
             user_info = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        found.append(_without_user(url.strip().rstrip("/")))
-    return ",".join(found), found, user_info
+        locations.append(_without_user(url.strip().rstrip("/")))
+    return ",".join(locations), locations, user_info
 
 
 def _without_user(url: str) -> str:

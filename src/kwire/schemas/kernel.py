@@ -105,14 +105,14 @@ def decode_column(
     if native.LEVEL is not None:
         array, left = plan.decode(kernel, data, starts, ends, np.where(wanted, ROOT, -1))
         rows = left[:, 0]
-    found, errors = list[Any](), list[RowError]()
+    reread, errors = list[Any](), list[RowError]()
     places, view = np.arange(len(array)), memoryview(data)
     for row in rows.tolist():
         try:
-            found.append(read(bytes(view[starts[row] : ends[row]])))
-            places[row] = len(array) + len(found) - 1
+            reread.append(read(bytes(view[starts[row] : ends[row]])))
+            places[row] = len(array) + len(reread) - 1
         except DecodeError as error:
             errors.append(row_error(row, error))
-    if found:
-        array = pa.concat_arrays([array, pa.array(found, type)]).take(pa.array(places))
+    if reread:
+        array = pa.concat_arrays([array, pa.array(reread, type)]).take(pa.array(places))
     return Decoded(array, errors)

@@ -136,14 +136,14 @@ def _references(value: object, fault: object) -> tuple[Reference, ...]:
     assert callable(fault)
     if not isinstance(value, list):
         raise fault("'references' is not a list")
-    found = list[Reference]()
+    references = list[Reference]()
     for each in value:
         match each:
             case {"name": str(name), "subject": str(subject), "version": int(version)}:
-                found.append(Reference(name, subject, version))
+                references.append(Reference(name, subject, version))
             case _:
                 raise fault("a reference lacks name, subject or version")
-    return tuple(found)
+    return tuple(references)
 
 
 def _guid_of_md5(value: object) -> str | None:

@@ -105,27 +105,27 @@ class Registry:
     def schema(self, schema_id: SchemaId) -> RegisteredSchema:
         """Return the schema with an id or GUID. Raises RegistryError."""
         key = schema_id.lower() if isinstance(schema_id, str) else schema_id
-        found = self._by_id.get(key)
-        if found is not None:
-            return found
+        schema = self._by_id.get(key)
+        if schema is not None:
+            return schema
         with self._lock:
             if key in self._by_id:
                 return self._by_id[key]
             when, error = self._unknown.get(key, (0.0, None))
             if error is not None and time.monotonic() - when < UNKNOWN_S:
                 raise UnknownSchema(*error.args)
-            found = self._read_cached(key)
-            if found is None:
+            schema = self._read_cached(key)
+            if schema is None:
                 try:
-                    found = self._source.by_id(key)
+                    schema = self._source.by_id(key)
                 except UnknownSchema as failure:
                     if len(self._unknown) >= MAX_UNKNOWN:
                         self._unknown.clear()
                     self._unknown[key] = time.monotonic(), failure
                     raise
-                self._write_cached(f"id-{key}", found)
-            self._by_id[key] = found
-            return found
+                self._write_cached(f"id-{key}", schema)
+            self._by_id[key] = schema
+            return schema
 
     def latest(self, subject: str) -> RegisteredSchema:
         """Return the latest version of a subject; asks the registry every time. Raises RegistryError."""
@@ -163,9 +163,9 @@ class Registry:
 
         Raises InvalidSchema for circular references, and RegistryError if one cannot be found.
         """
-        found: dict[str, str] = {}
-        self._add_references(schema, found, ())
-        return found
+        texts: dict[str, str] = {}
+        self._add_references(schema, texts, ())
+        return texts
 
     def _add_references(self, schema: RegisteredSchema, found: dict[str, str], path: tuple[Reference, ...]) -> None:
         for reference in schema.references:

@@ -25,10 +25,10 @@ def find_log(path_or_url: str) -> ReadableLog:
     import kwire
 
     logs = kwire.open(path_or_url)
-    found = [log for partition, log in logs.items() if partition[0] == TOPIC]
-    if len(found) != 1:
-        raise LogError(f"expected one partition of the topic {TOPIC}, found {len(found)}", path_or_url)
-    return found[0]
+    partitions = [log for partition, log in logs.items() if partition[0] == TOPIC]
+    if len(partitions) != 1:
+        raise LogError(f"expected one partition of the topic {TOPIC}, found {len(partitions)}", path_or_url)
+    return partitions[0]
 
 
 def read_topic(log: ReadableLog, location: str) -> EntrySource:

@@ -69,9 +69,9 @@ def missing_field(given: pa.DataType, wanted: pa.DataType, path: Path = ()) -> P
             here = (*path, field.name)
             if field.name not in types:
                 return here
-            found = missing_field(field.type, types[field.name], here)
-            if found is not None:
-                return found
+            missing = missing_field(field.type, types[field.name], here)
+            if missing is not None:
+                return missing
     elif pa.types.is_list(given) and pa.types.is_list(wanted):
         return missing_field(given.value_type, wanted.value_type, (*path, "element"))
     elif pa.types.is_map(given) and pa.types.is_map(wanted):

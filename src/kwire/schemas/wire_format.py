@@ -96,21 +96,21 @@ class Prefixes:
         Returns the distinct paths and for each row the index of its own; -1 for other rows and for invalid indexes.
         """
         paths: dict[bytes, int] = {}
-        found = np.full(len(self.index), -1, np.int32)
+        numbers = np.full(len(self.index), -1, np.int32)
         in_header = rows & (self.skip == 0)
         in_value = rows & ~in_header
         starts = self.bounds[:, 0] + self.skip
         after, valid = starts.copy(), in_value.copy()
         _skip_indexes(self.source, after, self.bounds[:, 1], valid)
-        _number_paths(self.source, starts, after, valid, paths, found)
+        _number_paths(self.source, starts, after, valid, paths, numbers)
         self.skip[valid] += (after - starts)[valid]
         if self.header_source is not None and self.header_bounds is not None and in_header.any():
             starts, ends = self.header_bounds[:, 0].copy(), self.header_bounds[:, 1]
             starts[in_header] += np.where(self.header_source[starts[in_header]] == ID, 5, 17)
             after, valid = starts.copy(), in_header.copy()
             _skip_indexes(self.header_source, after, ends, valid)
-            _number_paths(self.header_source, starts, after, valid, paths, found)
-        return [_decode_path(each) for each in paths], found
+            _number_paths(self.header_source, starts, after, valid, paths, numbers)
+        return [_decode_path(each) for each in paths], numbers
 
 
 def read_prefixes(data: pa.Array, headers: pa.Array | None = None, header: str = "") -> Prefixes:
@@ -197,10 +197,10 @@ def encode_path(path: tuple[int, ...]) -> bytes:
 def last_header(headers: pa.Array, name: str) -> pa.BinaryArray:
     """Return the value of the last header of that name in each row, or null."""
     structs = pc.list_flatten(headers)
-    found = pc.equal(structs.field(0), name).fill_null(False)
-    rows = pc.list_parent_indices(headers).filter(found).to_numpy()
+    has_name = pc.equal(structs.field(0), name).fill_null(False)
+    rows = pc.list_parent_indices(headers).filter(has_name).to_numpy()
     last = np.full(len(headers), -1, np.int64)
-    last[rows] = np.flatnonzero(found.to_numpy(zero_copy_only=False))  # the last assignment to a row wins
+    last[rows] = np.flatnonzero(has_name.to_numpy(zero_copy_only=False))  # the last assignment to a row wins
     return structs.field(1).take(pa.array(last, mask=last < 0))
 
 

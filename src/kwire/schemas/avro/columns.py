@@ -95,10 +95,10 @@ def storage_of(schema: Schema) -> tuple[pa.DataType, str, int]:
         if precision > MAX_DECIMAL128:
             return pa.decimal256(precision, scale), "WIDE", 32
         return pa.decimal128(precision, scale), "WIDE", 16
-    found = SIMPLE[schema.type]
+    arrow_type = SIMPLE[schema.type]
     if schema.logical is not None:
-        found = LOGICAL.get(schema.logical.name, found)
-    return found, *storage(found)
+        arrow_type = LOGICAL.get(schema.logical.name, arrow_type)
+    return arrow_type, *storage(arrow_type)
 
 
 def build_columns(schema: Schema, asked: Sequence[str] | None = None) -> list[Column]:

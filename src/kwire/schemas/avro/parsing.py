@@ -122,8 +122,8 @@ class _Parser:
         """Return the named type; a name without dots is in the namespace if it is defined there."""
         full = name if "." in name or not namespace else f"{namespace}.{name}"
         for each in (full, name):
-            if (found := self.lookup(each)) is not None:
-                return found
+            if (schema := self.lookup(each)) is not None:
+                return schema
         close = did_you_mean(name, [*PRIMITIVES, *self.known, *self.texts])
         raise fail(f"unknown type {_quoted(full)}{close}; pass schemas that are defined elsewhere as references", where)
 
@@ -188,21 +188,21 @@ class _Parser:
         listed = value.get("fields")
         if not isinstance(listed, list):
             raise fail("fields missing: expected an array", full)
-        found: dict[str, Field] = {}
+        by_name: dict[str, Field] = {}
         for each in listed:
             if not isinstance(each, dict) or not isinstance(each.get("name"), str) or not each["name"]:
                 raise fail(f"field without a name: {_quoted(each)}", full)
             name = _encodable(str(each["name"]))
             where = f"{full}.{name}"
-            if name in found:
+            if name in by_name:
                 raise fail("field defined twice", where)
             if "type" not in each:
                 raise fail("type of the field missing", where)
             schema = self.schema(each["type"], namespace, where, depth + 1)
             default = each.get("default", NO_DEFAULT)
             aliases = _texts(each, "aliases", where)
-            found[name] = Field(name=name, schema=schema, aliases=aliases, default=default)  # type: ignore[arg-type]
-        return tuple(found.values())
+            by_name[name] = Field(name=name, schema=schema, aliases=aliases, default=default)  # type: ignore[arg-type]
+        return tuple(by_name.values())
 
 
 def _full_name(name: str, namespace: str) -> str:
@@ -211,10 +211,10 @@ def _full_name(name: str, namespace: str) -> str:
 
 def _texts(value: dict[str, Json], key: str, where: str) -> tuple[str, ...]:
     """Return an attribute that is an array of strings; only symbols are required."""
-    found = value.get(key, [] if key == "aliases" else None)
-    if not isinstance(found, list) or not all(isinstance(each, str) and each for each in found):
-        raise fail(f"{key}: expected an array of names, got {_quoted(found)}", where)
-    return tuple(_encodable(str(each)) for each in found)
+    names = value.get(key, [] if key == "aliases" else None)
+    if not isinstance(names, list) or not all(isinstance(each, str) and each for each in names):
+        raise fail(f"{key}: expected an array of names, got {_quoted(names)}", where)
+    return tuple(_encodable(str(each)) for each in names)
 
 
 def _encodable(name: str) -> str:
@@ -247,10 +247,10 @@ def same_definition(one: Schema, other: Schema) -> bool:
     """Return whether two definitions of a name are equal; types inside are compared by name."""
 
     def outline(schema: Schema) -> list[object]:
-        found: list[object] = [replace_children(schema)]
+        parts: list[object] = [replace_children(schema)]
         for each in schema.fields:
-            found += [each.name, each.aliases, str(each.default), shape(each.schema)]
-        return found
+            parts += [each.name, each.aliases, str(each.default), shape(each.schema)]
+        return parts
 
     return outline(one) == outline(other)
 

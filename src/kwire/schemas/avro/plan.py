@@ -203,8 +203,8 @@ class _Compiler:
             table: list[int] = []
             known = set(reader.symbols)
             for symbol in writer.symbols:
-                found = symbol if symbol in known else reader.default
-                table += (-1, 0) if found is None else self.plan.add_constant(found.encode())
+                read_as = symbol if symbol in known else reader.default
+                table += (-1, 0) if read_as is None else self.plan.add_constant(read_as.encode())
             self.enums[writer, reader] = self.plan.add_operands(table)[0]
         return self.row("ENUM", path, writer, column, self.enums[writer, reader], len(writer.symbols))
 

@@ -132,9 +132,9 @@ class Branches:
         if not writer.name:
             promoted = (self._types[each] for each in PROMOTIONS.get(writer.type, ()) if each in self._types)
             return self._types[writer.type] if writer.type in self._types else min(promoted, default=None)
-        found = self._names.get((writer.type, writer.name))
-        if found is not None or self._is_strict:
-            return found
+        branch = self._names.get((writer.type, writer.name))
+        if branch is not None or self._is_strict:
+            return branch
         same_name = self._short_names.get((writer.type, writer.short_name), [])
         if writer.type != "record":
             return same_name[-1] if same_name else None
@@ -151,10 +151,10 @@ class Branches:
 def field_of(record: Schema, writer: Schema) -> dict[str, str]:
     """Return the writer's field that each of the reader's fields is read from, by name."""
     written = {each.name for each in writer.fields}
-    found = {}
+    writer_names = {}
     for each in record.fields:
         for name in (each.name, *each.aliases):
             if name in written:
-                found[each.name] = name
+                writer_names[each.name] = name
                 break
-    return found
+    return writer_names

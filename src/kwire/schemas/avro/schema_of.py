@@ -58,15 +58,18 @@ def _schema(kind: pa.DataType, name: str, namespace: str, path: str) -> Json:
         return {"type": "map", "values": _field(kind.item_field, name, namespace, f"{path}[]")}
     if is_list(kind):
         return {"type": "array", "items": _field(kind.value_field, name, namespace, f"{path}[]")}
-    found = family(kind)
-    if found in SIMPLE:
-        return SIMPLE[found]
-    if found == "integer":
+    kind_family = family(kind)
+    if kind_family in SIMPLE:
+        return SIMPLE[kind_family]
+    if kind_family == "integer":
         return "int" if kind.bit_width < 32 or kind == pa.int32() else "long"
-    if found == "floating":
+    if kind_family == "floating":
         return "double" if kind.bit_width == 64 else "float"
-    if found == "decimal":
+    if kind_family == "decimal":
         return {"type": "bytes", "logicalType": "decimal", "precision": kind.precision, "scale": kind.scale}
-    if found in TIMESTAMPS:
-        return {"type": "long", "logicalType": f"{TIMESTAMPS[found]}-{'nanos' if kind.unit == 'ns' else 'micros'}"}
+    if kind_family in TIMESTAMPS:
+        return {
+            "type": "long",
+            "logicalType": f"{TIMESTAMPS[kind_family]}-{'nanos' if kind.unit == 'ns' else 'micros'}",
+        }
     raise fail(f"Avro has no type for {kind}; cast the column", path)

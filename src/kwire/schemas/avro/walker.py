@@ -82,14 +82,14 @@ class Values:
     def buffers(self) -> Buffers:
         """Return the buffers of the column, as Arrow orders them."""
         kind, nullable = self.column.kind, self.column.nullable and self.column.kind != "NOTHING"
-        found: Buffers = [_bits(self.valid) if nullable else None]
+        buffers: Buffers = [_bits(self.valid) if nullable else None]
         if kind in ("BINARY", "LIST"):
-            found.append(pa.py_buffer(self.ends))
+            buffers.append(pa.py_buffer(self.ends))
         if kind in ("WIDE", "BINARY"):
-            found.append(pa.py_buffer(bytes(self.data)))
+            buffers.append(pa.py_buffer(bytes(self.data)))
         elif kind == "BITS":
-            found.append(_bits(self.data))
-        return found
+            buffers.append(_bits(self.data))
+        return buffers
 
 
 def _bits(flags: bytearray) -> pa.Buffer:

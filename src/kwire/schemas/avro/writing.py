@@ -108,16 +108,16 @@ class PlainWriter:
 
     def members(self, row: list[int], at: int) -> None:
         """Write the member of a union that is not null."""
-        found = []
+        present = []
         for i in range(row[2], row[2] + 3 * row[3], 3):
             index, number, source = self.plan.operands[i : i + 3]
             if self.sources[row[1]].valid[at] and self.sources[source].valid[at]:
-                found.append((index, number))
-        if len(found) > 1:
+                present.append((index, number))
+        if len(present) > 1:
             raise WriteFault("WRITE_MANY_MEMBERS")
-        if found:
-            self.out += zigzag(found[0][0])
-            self.value(found[0][1], at)
+        if present:
+            self.out += zigzag(present[0][0])
+            self.value(present[0][1], at)
         elif row[4] < 0:
             raise WriteFault("WRITE_NO_MEMBER")
         else:

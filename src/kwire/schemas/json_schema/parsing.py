@@ -195,13 +195,13 @@ class _Builder:
         url = _url(base, name) if name else base
         where = f"#{fragment}" if fragment and not fragment.startswith("/") else ""
         candidates = (f"{url}{where}", f"{name}{where}") if name else (f"{url}{where}",)
-        found = next((self.places[each] for each in candidates if each in self.places), None) or _dialect(url)
-        if found is None:
+        place = next((self.places[each] for each in candidates if each in self.places), None) or _dialect(url)
+        if place is None:
             missing = "nothing is there" if where or not name else "no reference has this name"
             raise InvalidSchema(f"$ref '{reference}': {missing}")
         if where:
-            return found
-        document, base = found
+            return place
+        document, base = place
         for step in unquote(fragment).split("/")[1:]:
             key = step.replace("~1", "/").replace("~0", "~")
             if isinstance(document, Mapping) and key in document:
@@ -259,8 +259,8 @@ def _url(base: str, relative: str) -> str:
 
 def _properties(schema: Any) -> Iterable[tuple[str, Any]]:
     """Return the properties of a schema, which is unchecked where only a reference leads."""
-    found = schema.get("properties")
-    return found.items() if isinstance(found, Mapping) else ()
+    properties = schema.get("properties")
+    return properties.items() if isinstance(properties, Mapping) else ()
 
 
 def _name(name: str) -> str:

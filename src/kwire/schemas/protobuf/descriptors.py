@@ -76,15 +76,15 @@ class DescriptorReader:
         from proto_schema_parser import ast
 
         try:
-            found = read_message(self._file, base64.b64decode(text))
-            elements: list[ast.FileElement] = [ast.Import(name=name) for name in found["dependency"]]
-            if found["package"]:
-                elements.insert(0, ast.Package(name=found["package"]))
-            elements += _features(found)
-            elements += [_enum(each) for each in found["enum_type"]]
-            edition = "2023" if (found["edition"] or 0) >= EDITION_2023 else None
-            self._syntax = "editions" if edition else found["syntax"] or "proto2"
-            elements += [self._convert(each, 0) for each in found["message_type"]]
+            descriptor = read_message(self._file, base64.b64decode(text))
+            elements: list[ast.FileElement] = [ast.Import(name=name) for name in descriptor["dependency"]]
+            if descriptor["package"]:
+                elements.insert(0, ast.Package(name=descriptor["package"]))
+            elements += _features(descriptor)
+            elements += [_enum(each) for each in descriptor["enum_type"]]
+            edition = "2023" if (descriptor["edition"] or 0) >= EDITION_2023 else None
+            self._syntax = "editions" if edition else descriptor["syntax"] or "proto2"
+            elements += [self._convert(each, 0) for each in descriptor["message_type"]]
         except (DecodeError, binascii.Error) as error:
             raise InvalidSchema(f"neither a .proto file nor a serialized descriptor: {error}") from None
         return ast.File(syntax=None if edition else self._syntax, edition=edition, file_elements=elements)

@@ -222,22 +222,22 @@ class _FileBuilder:
         if name in SCALARS:
             made.type = name
             return
-        found = self._find(name, scope)
-        if found is None:
+        definition = self._find(name, scope)
+        if definition is None:
             raise InvalidSchema(f"unknown type '{name}'", path=path)
-        if isinstance(found, Enum):
-            made.type, made.enum = "enum", found
+        if isinstance(definition, Enum):
+            made.type, made.enum = "enum", definition
         else:
-            made.type, made.message = "message", found
+            made.type, made.message = "message", definition
 
     def _find(self, name: str, scope: str) -> Message | Enum | None:
         """Look a type up in the scopes around it, from the innermost one."""
         if name.startswith("."):
             return self.types.get(name[1:])
         while True:
-            found = self.types.get(f"{scope}.{name}" if scope else name)
-            if found is not None or not scope:
-                return found
+            definition = self.types.get(f"{scope}.{name}" if scope else name)
+            if definition is not None or not scope:
+                return definition
             scope = scope.rpartition(".")[0]
 
 
@@ -260,14 +260,14 @@ def _features(options: list[Any]) -> dict[str, str]:
     """Return the features of editions that a file or field sets, one by one or as a message."""
     from proto_schema_parser import ast
 
-    found = dict[str, str]()
+    features = dict[str, str]()
     for each in options:
         if not isinstance(each, ast.Option):
             continue
         if each.name.startswith("features.") and isinstance(each.value, ast.Identifier):
-            found[each.name.removeprefix("features.")] = each.value.name
+            features[each.name.removeprefix("features.")] = each.value.name
         elif each.name == "features" and isinstance(each.value, ast.MessageLiteral):
             for part in each.value.elements:
                 if isinstance(part, ast.MessageLiteralField) and isinstance(part.value, ast.Identifier):
-                    found[part.name] = part.value.name
-    return found
+                    features[part.name] = part.value.name
+    return features

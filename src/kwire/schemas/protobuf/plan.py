@@ -37,8 +37,10 @@ class _Compiler:
 
     def column(self, type: pa.DataType, kind: str, path: Path, *, nullable: bool) -> Column:
         """Add a column; without kind, that of a type without types inside."""
-        found, width = (kind, 0) if kind else storage(type)
-        column = Column(type=type, kind=found, number=len(self.plan.columns), path=path, nullable=nullable, width=width)
+        column_kind, width = (kind, 0) if kind else storage(type)
+        column = Column(
+            type=type, kind=column_kind, number=len(self.plan.columns), path=path, nullable=nullable, width=width
+        )
         self.plan.columns.append(column)
         return column
 
@@ -60,22 +62,22 @@ class _Compiler:
     def message(self, column: Column, node: Node, wire_type: int, number: int) -> int:
         """Add the rows of a message, and the columns of its fields."""
         row = self.row("MESSAGE", column, number, wire_type)
-        found: dict[int, int] = {}
+        field_rows: dict[int, int] = {}
         oneofs: dict[str, dict[int, int]] = {}
         for field, part in zip(node.fields, node.type, strict=True):
-            child, found[field.number] = self.field(field, node, part.type, (*column.path, field.name))
+            child, field_rows[field.number] = self.field(field, node, part.type, (*column.path, field.name))
             column.add(field.name, child)
             if field.oneof is not None:
                 oneofs.setdefault(field.oneof, {})[field.number] = child.number
         for field in node.message.fields:
             if field.oneof in oneofs and field.oneof is not None:
-                if field.number not in found:
-                    found[field.number] = self.row("SKIP", None, field.number, _wire_type(field))
+                if field.number not in field_rows:
+                    field_rows[field.number] = self.row("SKIP", None, field.number, _wire_type(field))
                 others = [each for key, each in oneofs[field.oneof].items() if key != field.number]
-                self.set(found[field.number], OTHERS=self.counted(others))
-        dense = min(max(found, default=0) + 1, MAX_DENSE)
-        numbers = self.counted([found.get(each, -1) for each in range(dense)])
-        return self.set(row, A=numbers, B=self.counted([found[each] for each in sorted(found)]))
+                self.set(field_rows[field.number], OTHERS=self.counted(others))
+        dense = min(max(field_rows, default=0) + 1, MAX_DENSE)
+        numbers = self.counted([field_rows.get(each, -1) for each in range(dense)])
+        return self.set(row, A=numbers, B=self.counted([field_rows[each] for each in sorted(field_rows)]))
 
     def counted(self, numbers: Sequence[int]) -> int:
         """Add a count and numbers to the operands; returns their place."""

@@ -39,9 +39,9 @@ Found = dict[str, Any]
 
 def read_message(node: Node, data: bytes) -> Any:
     """Return a message as its node's type has it. Raises Truncated, Malformed, with position and path."""
-    found: Found = {}
-    _merge(node, found, (data, 0, len(data)), 0, ())
-    return _finish(node, found)
+    values: Found = {}
+    _merge(node, values, (data, 0, len(data)), 0, ())
+    return _finish(node, values)
 
 
 def _merge(node: Node, found: Found, span: Span, depth: int, path: tuple[str, ...]) -> None:

@@ -136,9 +136,9 @@ def _scalar(field: Field, value: Any, path: tuple[str, ...]) -> bytes:
 
 def _enum_number(field: Field, value: Any, path: tuple[str, ...]) -> int:
     assert field.enum is not None
-    found = field.enum.numbers.get(value)
-    if found is not None:
-        return found
+    known = field.enum.numbers.get(value)
+    if known is not None:
+        return known
     try:
         number = int(value)
     except ValueError:
