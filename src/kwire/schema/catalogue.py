@@ -51,8 +51,8 @@ def import_definitions(jar_or_dir: StrPath, into: StrPath) -> list[Path]:
     for file, text in _texts(Path(jar_or_dir)):
         if '"validVersions"' not in text:
             continue
-        message, found = check(text, file, dialect="kafka")
-        errors += found
+        message, faults = check(text, file, dialect="kafka")
+        errors += faults
         if message is None:
             continue
         if message.name in messages:
@@ -188,8 +188,8 @@ def read_catalogue(directory: StrPath) -> dict[str, Merged]:
         together: dict[str, list[Message]] = {}
         for name, path in release_files(folder).items():
             if path not in checked:
-                checked[path], found = check(path.read_text(encoding="utf-8"), str(path))
-                errors += found
+                checked[path], faults = check(path.read_text(encoding="utf-8"), str(path))
+                errors += faults
             message = checked[path]
             if message is None:
                 continue

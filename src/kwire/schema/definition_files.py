@@ -59,11 +59,11 @@ def check_files(paths: StrPath | Iterable[StrPath], *, dialect: Dialect = "stric
     given = [*map(Path, [paths] if isinstance(paths, str | PathLike) else paths)]
     for path in definition_files(given):
         try:
-            message, found = check(read_text(path), str(path), dialect=dialect)
+            message, faults = check(read_text(path), str(path), dialect=dialect)
         except SchemaError as error:
             errors.append(error)
             continue
-        errors += found
+        errors += faults
         if message is not None:
             directories.setdefault(path.parent, []).append(message)
             messages.append(message)

@@ -64,14 +64,14 @@ class IntegerCounts:
 
     def sizes(self, encoding: IntegerEncoding) -> dict[int, int]:
         """Count the integers by their bytes in an encoding that can hold them all."""
-        found: dict[int, int] = {}
+        by_size: dict[int, int] = {}
         for counts, sign in ((self.natural, 0), (self.negative, -1)):
             for bits, n in enumerate(counts):
                 if n:
                     # any number of this many bits represents them all
                     size = encoding.size(sign ^ (1 << bits >> 1))
-                    found[size] = found.get(size, 0) + n
-        return dict(sorted(found.items()))
+                    by_size[size] = by_size.get(size, 0) + n
+        return dict(sorted(by_size.items()))
 
     def bytes_as(self, encoding: IntegerEncoding) -> int | None:
         """Bytes of all of them; None when one does not fit."""

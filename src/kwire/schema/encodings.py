@@ -48,7 +48,7 @@ def read_ranges(o: Attributes, attribute: str) -> Ranges:
     assert isinstance(node.value, dict)
     if not node.value:
         o.problem("I-14", f"{attribute} must not be an empty object", node.line)
-    found: Ranges = []
+    ranges: Ranges = []
     for text, name in node.value.items():
         try:
             versions = Versions.parse(text)
@@ -60,18 +60,18 @@ def read_ranges(o: Attributes, attribute: str) -> Ranges:
         elif not isinstance(name.value, str):
             o.problem("I-14", f"{attribute}: the value for {versions} must be a string", name.line)
         else:
-            found.append((versions, name.value))
-    if len(found) < len(node.value):
+            ranges.append((versions, name.value))
+    if len(ranges) < len(node.value):
         return []
-    found.sort(key=lambda pair: (pair[0].lowest, pair[0].highest))
-    reach = found[0][0] if found else None
-    for versions, _ in found[1:]:
+    ranges.sort(key=lambda pair: (pair[0].lowest, pair[0].highest))
+    reach = ranges[0][0] if ranges else None
+    for versions, _ in ranges[1:]:
         assert reach is not None
         if versions.lowest <= reach.highest:
             o.problem("I-12", f"{attribute}: {reach} and {versions} overlap", node.line)
             return []
         reach = versions
-    return found
+    return ranges
 
 
 def widest_type(o: Attributes, types: Ranges) -> str | None:
@@ -104,39 +104,39 @@ def read_encodings(
     """
     unfit = field.type not in ENCODABLE
     notation = "type"
-    found: Ranges = []
+    ranges: Ranges = []
     if types is not None:
-        found = [(versions, ENCODING_OF.get(_split(text)[1], "")) for versions, text in types]
+        ranges = [(versions, ENCODING_OF.get(_split(text)[1], "")) for versions, text in types]
     elif (element := _split(o.text("type"))[1]) in VARINTS:
-        found = [(field.versions, ENCODING_OF[element])]
+        ranges = [(field.versions, ENCODING_OF[element])]
     if "encoding" in o.members:
-        if found:
+        if ranges:
             o.problem("I-34", "encoding is not allowed because type already names one", o.members["encoding"].line)
             return ()
-        notation, found = "encoding", _encoding_attribute(o, field, dialect)
-        if found and unfit:
+        notation, ranges = "encoding", _encoding_attribute(o, field, dialect)
+        if ranges and unfit:
             what = "encoding is allowed only for int16, int32, int64 and arrays of them"
             what += f", not to {field.type_text}"
             o.problem("I-10", what, o.members["encoding"].line)
             return ()
-    if not found or not _covers(o, field, notation, found) or unfit:
+    if not ranges or not _covers(o, field, notation, ranges) or unfit:
         return ()
-    return normal_encodings(field.type, found if field.versions else ())
+    return normal_encodings(field.type, ranges if field.versions else ())
 
 
 def _encoding_attribute(o: Attributes, field: Field, dialect: Dialect) -> Ranges:
     """Read `encoding`: its names exist (I-13) and are not wider than the type (I-15)."""
     node = o.members["encoding"]
     if isinstance(node.value, str):
-        found = [(field.versions, node.value)]
+        ranges = [(field.versions, node.value)]
     elif isinstance(node.value, dict):
-        found = read_ranges(o, "encoding")
+        ranges = read_ranges(o, "encoding")
     else:
         o.problem("I-14", "encoding must be a name or an object of names", node.line)
         return []
     if dialect == "kip":
-        found = [(versions, KIP_NAMES.get(name, name)) for versions, name in found]
-    wrong = [name for _, name in found if name not in ENCODINGS]
+        ranges = [(versions, KIP_NAMES.get(name, name)) for versions, name in ranges]
+    wrong = [name for _, name in ranges if name not in ENCODINGS]
     for name in dict.fromkeys(wrong):
         hint = f"; did you mean {KIP_NAMES[name]!r}?" if name in KIP_NAMES else ""
         o.problem(
@@ -147,11 +147,11 @@ def _encoding_attribute(o: Attributes, field: Field, dialect: Dialect) -> Ranges
     if wrong:
         return []
     if field.type in ENCODABLE:
-        for name in dict.fromkeys(name for _, name in found):
+        for name in dict.fromkeys(name for _, name in ranges):
             if ENCODINGS[name].bits > int(field.type.removeprefix("int")):
                 o.problem("I-15", f"encoding {name} is wider than {field.type}", node.line)
                 return []
-    return found
+    return ranges
 
 
 def _covers(o: Attributes, field: Field, notation: str, found: Ranges) -> bool:

@@ -19,15 +19,15 @@ _Renamed = tuple[str, str, str, int]  # struct, key, attribute, version
 
 def former_names(message: Message, others: Iterable[Message]) -> dict[str, tuple[FormerName, ...]]:
     """Find the former names of fields, by struct. others: the message in other releases."""
-    found: dict[_Renamed, None] = {}
+    renamed: dict[_Renamed, None] = {}
     for other in others:
         if (other.kind, other.api_key) != (message.kind, message.api_key):
             continue
         forms = WireForms()
         for version in other.valid.intersect(message.valid):
-            found |= dict.fromkeys(_renamed(forms, other, other.struct, message, message.struct, version))
+            renamed |= dict.fromkeys(_renamed(forms, other, other.struct, message, message.struct, version))
     names: dict[str, list[FormerName]] = {}
-    for struct, key, attr, version in sorted(found):
+    for struct, key, attr, version in sorted(renamed):
         known = names.setdefault(struct, [])
         if known and known[-1][:2] == (key, attr) and known[-1][3] + 1 == version:
             known[-1] = (key, attr, known[-1][2], version)

@@ -77,42 +77,42 @@ class _Scanner:
             match = _TOKEN.match(self.text, self.pos)
             if match is None:
                 raise JsonTextError(f"not JSON: {self.text[self.pos : self.pos + 20].splitlines()[0]!r}", self.line)
-            kind, found, line = match.lastgroup or "", match.group(), self.line
+            kind, text, line = match.lastgroup or "", match.group(), self.line
             self.pos = match.end()
-            self.line += found.count("\n")
+            self.line += text.count("\n")
             if kind not in ("blank", "comment"):
-                return kind, found, line
+                return kind, text, line
         return "", "", self.line
 
     def value(self, depth: int) -> Node:
-        kind, found, line = self.next()
+        kind, token, line = self.next()
         if depth > MAX_DEPTH:
             raise JsonTextError(f"nested deeper than {MAX_DEPTH} levels", line)
         if kind == "string":
-            return Node(json.loads(found), line)
+            return Node(json.loads(token), line)
         if kind == "number":
-            return Node(Number(found), line)
+            return Node(Number(token), line)
         if kind == "word":
-            return Node({"true": True, "false": False, "null": None}[found], line)
-        if found == "{":
+            return Node({"true": True, "false": False, "null": None}[token], line)
+        if token == "{":
             return Node(self.members(depth), line)
-        if found == "[":
+        if token == "[":
             return Node(self.elements(depth), line)
-        raise self.unexpected("a value", found, line)
+        raise self.unexpected("a value", token, line)
 
     def members(self, depth: int) -> dict[str, Node]:
         members: dict[str, Node] = {}
         if self.closes("}"):
             return members
         while True:
-            kind, found, line = self.next()
+            kind, token, line = self.next()
             if kind != "string":
-                raise self.unexpected("a name in double quotes", found, line)
-            name = json.loads(found)
+                raise self.unexpected("a name in double quotes", token, line)
+            name = json.loads(token)
             if self.next()[1] != ":":
-                raise JsonTextError(f"expected a colon after {found}", line)
+                raise JsonTextError(f"expected a colon after {token}", line)
             if name in members and not self.lenient:
-                raise JsonTextError(f"duplicate key {found}", line, repeated=name)
+                raise JsonTextError(f"duplicate key {token}", line, repeated=name)
             members[name] = self.value(depth + 1)
             if self.ends("}"):
                 return members
@@ -134,10 +134,10 @@ class _Scanner:
         return False
 
     def ends(self, mark: str) -> bool:
-        kind, found, line = self.next()
-        if kind == "mark" and found in (mark, ","):
-            return found == mark
-        raise self.unexpected(f"a comma or {mark!r}", found, line)
+        kind, token, line = self.next()
+        if kind == "mark" and token in (mark, ","):
+            return token == mark
+        raise self.unexpected(f"a comma or {mark!r}", token, line)
 
     def unexpected(self, wanted: str, found: str, line: int) -> JsonTextError:
         """Return the error for a token, or for the end of the text."""

@@ -212,8 +212,8 @@ class _Reader:
     def struct(self, o: Attributes, name: str, versions: Versions, around: Versions, within: tuple[str, ...]) -> Struct:
         if versions and not around:
             around = versions  # an error already reported; do not report it for each field inside
-        found = [self.field(node, name, around, within) for node in o.nodes("fields")]
-        fields = tuple(field for field in found if field is not None)
+        checked = [self.field(node, name, around, within) for node in o.nodes("fields")]
+        fields = tuple(field for field in checked if field is not None)
         self.check_names(fields, name)
         self.check_tags(fields, name)
         return Struct(name=name, versions=versions, fields=fields, is_common=within[-1:] == (name,))
@@ -473,7 +473,7 @@ def _header_versions(o: Attributes, kind: str, valid: Versions) -> tuple[tuple[V
     if kind not in RPC or not valid:
         o.problem("E-63", "headerVersions is allowed only in requests and responses with valid versions", node.line)
         return ()
-    found: list[tuple[Versions, int]] = []
+    ranges: list[tuple[Versions, int]] = []
     for text, header in node.value.items():
         try:
             versions = Versions.parse(text)
@@ -486,14 +486,14 @@ def _header_versions(o: Attributes, kind: str, valid: Versions) -> tuple[tuple[V
         elif not (number.isascii() and number.isdigit() and len(number) < 6 and int(number) <= MAX_VERSION):
             o.problem("E-64", f"headerVersions: invalid header version {number!r}", header.line)
         else:
-            found.append((versions, int(number)))
-    if len(found) < len(node.value):
+            ranges.append((versions, int(number)))
+    if len(ranges) < len(node.value):
         return ()
-    found.sort(key=lambda item: item[0].lowest)
-    _check_header_versions(o, [versions for versions, _ in found], valid, node.line)
-    if (o.integer("apiKey", 16), kind) == (18, "response") and any(header != 0 for _, header in found):
+    ranges.sort(key=lambda item: item[0].lowest)
+    _check_header_versions(o, [versions for versions, _ in ranges], valid, node.line)
+    if (o.integer("apiKey", 16), kind) == (18, "response") and any(header != 0 for _, header in ranges):
         o.problem("E-65", "headerVersions of an ApiVersions response must all be 0", node.line)
-    return tuple(found)
+    return tuple(ranges)
 
 
 def _check_header_versions(o: Attributes, ranges: list[Versions], valid: Versions, line: int) -> None:

@@ -202,17 +202,17 @@ def _layout(message: Message, struct: Struct, version: int, path: str) -> Iterat
 
 def _differences(source: _Source, merged: Message) -> Iterator[Conflict]:
     """Yield the differences between a release's versions and the merged ones, each with its versions."""
-    found: dict[tuple[str, str], list[int]] = {}
+    by_difference: dict[tuple[str, str], list[int]] = {}
     for version in source.message.valid:
         own = {path: (form, default) for path, form, default in layout(source.message, version)}
         new = {path: (form, default) for path, form, default in layout(merged, version)}
         for path in dict.fromkeys((*own, *new)):
             if own.get(path) != new.get(path):
                 what = f"{_form(own.get(path))}, later {_form(new.get(path))}"
-                found.setdefault((path, what), []).append(version)
+                by_difference.setdefault((path, what), []).append(version)
         if list(own) != list(new) and own.keys() == new.keys():
-            found.setdefault(("", "another order of fields"), []).append(version)
-    for (path, what), versions in found.items():
+            by_difference.setdefault(("", "another order of fields"), []).append(version)
+    for (path, what), versions in by_difference.items():
         text = f"version {versions[0]}" if len(versions) == 1 else f"versions {versions[0]}-{versions[-1]}"
         where = f"{merged.name}.{path}" if path else merged.name
         yield Conflict(merged.name, source.release, where, f"{what} ({text})")

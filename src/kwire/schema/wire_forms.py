@@ -52,14 +52,14 @@ class WireForms:
         Returns None if the bytes differ.
         """
         mine, other = positional(old, a, version)[::-1], positional(new, b, version)[::-1]
-        found: list[tuple[FieldPath, FieldPath]] = []
+        pairs: list[tuple[FieldPath, FieldPath]] = []
         while mine or other:
             if mine and other and self.form(old, mine[-1][-1], version) == self.form(new, other[-1][-1], version):
-                found.append((mine.pop(), other.pop()))
+                pairs.append((mine.pop(), other.pop()))
                 continue
             if not any([_expand(old, mine, version), _expand(new, other, version)]):
                 return None
-        return found
+        return pairs
 
     def form(self, message: Message, field: Field, version: int) -> Hashable:
         """Return the form of a positional field, with nullability and the width of its length."""

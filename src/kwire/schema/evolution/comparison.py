@@ -41,8 +41,8 @@ def compare(
         from kwire.schema.evolution.kafka_checker import kafka_violations
 
         return kafka_violations(old, new)
-    found = review(old, new, released=released, history=history)
-    return [finding for finding in found if isinstance(finding, Violation)]
+    findings = review(old, new, released=released, history=history)
+    return [finding for finding in findings if isinstance(finding, Violation)]
 
 
 def review(

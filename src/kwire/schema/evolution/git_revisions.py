@@ -22,12 +22,12 @@ def read_revision(source: str) -> tuple[list[tuple[str, str]], bool]:
     """
     rev, path = _split(source)
     commit = _commit(rev)
-    found = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}:{path}")
-    if found is None:
+    output = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}:{path}")
+    if output is None:
         raise OptionError(
             f"{source}: no such path in {rev}; paths are relative to the repository root, or start with ./"
         )
-    object_id = found.decode().strip()
+    object_id = output.decode().strip()
     if (_git("cat-file", "-t", object_id) or b"").strip() == b"blob":
         return [(source, text) for _, text in _texts([(object_id, source)])], True
     listed = _git("ls-tree", "-r", "-z", "--full-tree", object_id) or b""
@@ -76,10 +76,10 @@ def _split(source: str) -> tuple[str, str]:
 
 
 def _commit(rev: str) -> str:
-    found = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
-    if found is None:
+    output = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
+    if output is None:
         raise OptionError(f"unknown revision {rev!r} in this git repository")
-    return found.decode().strip()
+    return output.decode().strip()
 
 
 def _texts(blobs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:

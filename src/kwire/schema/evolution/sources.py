@@ -43,8 +43,8 @@ def read_source(source: str, *, dialect: Dialect = "strict") -> Source:
     for file, text in texts:
         if not is_file and '"validVersions"' not in text:
             continue
-        message, found = check(text, file, dialect="kafka" if is_jar else dialect)
-        errors += found
+        message, faults = check(text, file, dialect="kafka" if is_jar else dialect)
+        errors += faults
         if message is None:
             continue
         known = definitions.setdefault(message.name, Definition(message=message, file=file))
@@ -64,14 +64,14 @@ def read_history(sources: Iterable[str]) -> dict[str, list[Message]]:
     Of an invalid definition, the valid part counts, since history cannot be corrected.
     Raises OptionError if a source is missing.
     """
-    found: dict[str, list[Message]] = {}
+    history: dict[str, list[Message]] = {}
     for source in sources:
         texts = read_past_revisions(source) if _is_revision(source) else _texts(source)[0]
         for file, text in texts:
             message, _ = check(text, file, dialect="kafka")
             if message is not None:
-                found.setdefault(message.name, []).append(message)
-    return found
+                history.setdefault(message.name, []).append(message)
+    return history
 
 
 def _is_revision(source: str) -> bool:
