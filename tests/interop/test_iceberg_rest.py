@@ -78,11 +78,12 @@ def offsets_of(table: Any) -> list[int]:
 def test_a_table_is_made_written_evolved_and_merged(catalog: RestCatalog) -> None:
     table = opened(catalog, "whole")
     layout = Layout(partition_by=("days(timestamp)",), sort_by=("key",), properties={"owner": "sales"})
-    assert write(table, kafka_rows(0, 50), mark=Mark(query="q", batch=0), layout=layout)
-    assert not write(opened(catalog, "whole"), kafka_rows(0, 50), mark=Mark(query="q", batch=0))
+    key = ("key",)
+    assert write(table, kafka_rows(0, 50), mark=Mark(query="q", batch=0), layout=layout, key=key)
+    assert not write(opened(catalog, "whole"), kafka_rows(0, 50), mark=Mark(query="q", batch=0), key=key)
     wider = kafka_rows(50, 60).set_column(1, "value", pa.array(range(10), pa.int64()))
-    write(table, wider.append_column("note", pa.array(["new"] * 10)))
-    write(table, kafka_rows(60, 70, key=4), key=("key",))
+    write(table, wider.append_column("note", pa.array(["new"] * 10)), key=key)
+    write(table, kafka_rows(60, 70, key=4), key=key)
     found = rows_of(opened(catalog, "whole"))
     assert (len(found), found.column("note").null_count) == (60, 50)  # four keys were there
     fresh: Any = opened(catalog, "whole")

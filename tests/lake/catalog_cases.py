@@ -31,6 +31,7 @@ __all__ = [
     "written_elsewhere",
 ]
 
+KEY = ("key",)
 SPAN = {"topic": "orders", "partition": 0, "start_offset": 0, "end_offset": 7015}
 TASK = """
 import pickle, sys
@@ -110,10 +111,10 @@ def written_and_merged(settings: Mapping[str, str]) -> None:
     """Create, write, evolve, merge and clean a table."""
     table: Any = open_iceberg("sales.whole", settings)
     layout = Layout(partition_by=("days(timestamp)",), sort_by=("key",), properties={"owner": "sales"})
-    assert write(table, kafka_rows(0, 50), mark=Mark(query="q", batch=0), layout=layout)
-    assert not write(open_iceberg("sales.whole", settings), kafka_rows(0, 50), mark=Mark(query="q", batch=0))
-    write(table, kafka_rows(50, 60).append_column("note", pa.array(["new"] * 10)))
-    write(table, kafka_rows(60, 70, key=4), key=("key",))
+    assert write(table, kafka_rows(0, 50), mark=Mark(query="q", batch=0), layout=layout, key=KEY)
+    assert not write(open_iceberg("sales.whole", settings), kafka_rows(0, 50), mark=Mark(query="q", batch=0), key=KEY)
+    write(table, kafka_rows(50, 60).append_column("note", pa.array(["new"] * 10)), key=KEY)
+    write(table, kafka_rows(60, 70, key=4), key=KEY)
     rows = rows_of(table)
     assert (len(rows), rows.column("note").null_count) == (60, 50)  # four keys were there
     assert table.state().spans == {("orders", 0): ((0, 70),)}
