@@ -6,6 +6,7 @@ import json
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -213,11 +214,13 @@ def test_other_commits_of_a_table_without_offsets_are_its_own(delta: Tables) -> 
 def test_a_restore_to_a_time_is_refused_until_it_is_made_by_version(delta: Tables) -> None:
     """The time of a version is that of its file, which copies of a table change."""
     commit(delta, 0, 10, "q", 0)
-    time, point = datetime.now(UTC), point_of(delta)
+    sleep(0.05)  # the times of files are a few milliseconds coarse
+    now, point = datetime.now(UTC), point_of(delta)
+    sleep(0.05)
     commit(delta, 10, 20, "q", 1)
     table: Any = delta.open()
     table.refresh()
-    table.table.restore(time)
+    table.table.restore(now)
     with pytest.raises(
         TableError, match=r"version 3 is a RESTORE that does not name a version of it, so the offsets of"
     ):

@@ -208,7 +208,7 @@ def test_a_level_of_a_codec_without_levels_is_ignored(iceberg: Tables) -> None:
 
 def test_a_key_that_is_renamed_during_a_merge_is_an_error(iceberg: Tables) -> None:
     table: Any = iceberg.open()
-    write(table, kafka_rows(0, 5))
+    write(table, kafka_rows(0, 5), key=("key",))
     plan = table.prepare(KAFKA, Layout(), key=("key",))
     with iceberg.open().table.update_schema() as update:  # type: ignore[attr-defined]
         update.rename_column("key", "k")
