@@ -12,9 +12,15 @@ __all__ = ["headers"]
 
 def headers() -> dict[str, str]:
     """Return the text of each header by its name."""
-    made = {"plan.h": plan_header, "record_layout.h": record_layout_header, "values.h": values_header}
-    made |= {"checksum_tables.h": checksum_tables, "encoder_layout.h": encoder_layout_header}
-    made |= {"cleaner_layout.h": cleaner_layout_header}
+    made = {
+        "array_layout.h": array_layout_header,
+        "plan.h": plan_header,
+        "record_layout.h": record_layout_header,
+        "values.h": values_header,
+        "checksum_tables.h": checksum_tables,
+        "encoder_layout.h": encoder_layout_header,
+        "cleaner_layout.h": cleaner_layout_header,
+    }
     return {name: "#pragma once\n#include <stdint.h>\n" + make() for name, make in made.items()}
 
 
@@ -47,6 +53,11 @@ def enums(constants: Mapping[str, int]) -> str:
 def struct(name: str, fields: Iterable[str], word: str = "int64_t") -> str:
     """Return the struct of a row of words of 8 bytes."""
     return f"typedef struct {{\n    {word} {', '.join(field.lower() for field in fields)};\n}} {name};\n"
+
+
+def array_layout_header() -> str:
+    """Return array_layout.h for cursor.h: the room that copies need beyond the end of their output."""
+    return enums({"WIDE": importlib.import_module("kwire.native.arrays").WIDE})
 
 
 def plan_header() -> str:

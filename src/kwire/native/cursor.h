@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "array_layout.h"
+
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
@@ -130,10 +132,7 @@ static inline int64_t wrapping_difference(int64_t a, int64_t b) { return (int64_
 
 /* Copying */
 
-enum {
-    WIDE = 32,                /* bytes that copy_wide may write beyond the end of its output */
-    LONGEST_WIDE_COPY = 2048, /* beyond it memcpy wins (measured, 100 B to 4 KB values) */
-};
+enum { LONGEST_WIDE_COPY = 2048 }; /* beyond it memcpy wins (measured, 100 B to 4 KB values) */
 
 #ifdef __clang__
 #define NOT_UNROLLED _Pragma("clang loop unroll(disable)") /* for few rounds */
@@ -141,7 +140,7 @@ enum {
 #define NOT_UNROLLED
 #endif
 
-/* Copy `size` bytes to a target that has WIDE more; nothing at or after source_end is read. */
+/* Copy `size` bytes to a target that has WIDE more bytes (kwire.native.arrays); nothing at or after source_end is read. */
 static inline void copy_wide(uint8_t *target, const uint8_t *source, int64_t size, const uint8_t *source_end) {
     if (size <= LONGEST_WIDE_COPY && size + WIDE <= source_end - source) {
         NOT_UNROLLED
