@@ -95,49 +95,18 @@ class ColumnEncoder:
 
     def encode(self, columns: ColumnBuffers, row: int, rows: int, base_offset: int) -> None:
         """Encode rows from `row` on until the room is full."""
-        address = self.room.ctypes.data
+        source = columns.addresses, row, rows, base_offset, self.batch_size
+        room = self.room.ctypes.data, len(self.room)
         relative = self.like.magic == 1 and self.like.codec != Compression.NONE
         if native.LEVEL is None:
             encoded = plain_encoder.encode_batch(
-                columns.addresses,
-                row,
-                rows,
-                base_offset,
-                self.batch_size,
-                self.like.magic,
-                relative,
-                self.append_time,
-                self.table,
-                self.state,
+                *source, self.like.magic, relative, self.append_time, self.table, self.state
             )
             self.room = np.frombuffer(encoded, np.uint8)
         elif self.like.magic == 2:
-            native.encode_default_batches(
-                columns.addresses,
-                row,
-                rows,
-                base_offset,
-                self.batch_size,
-                address,
-                len(self.room),
-                self.table,
-                self.state,
-            )
+            native.encode_default_batches(*source, *room, self.table, self.state)
         else:
-            native.encode_messages(
-                columns.addresses,
-                row,
-                rows,
-                base_offset,
-                self.batch_size,
-                self.like.magic,
-                relative,
-                self.append_time,
-                address,
-                len(self.room),
-                self.table,
-                self.state,
-            )
+            native.encode_messages(*source, self.like.magic, relative, self.append_time, *room, self.table, self.state)
 
     def fault(self, stop: int, row: int) -> EncodeError:
         """Create the error for a row."""
