@@ -57,12 +57,7 @@ def to_node_id(text: str) -> int | None:
 def check_logger_resource(node: Node, context: RequestContext, name: str) -> None:
     """Raise BrokerError unless the sender may change this broker's loggers. name: of the resource, its id."""
     node.authorize(context, Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER)
-    node_id = to_node_id(name)
-    if node_id is None:
-        raise refusal(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
-    if node_id != node.node_id:
-        what = f"Unexpected node id. Expected {node.node_id}, but received {name}"
-        raise refusal(ErrorCode.INVALID_REQUEST, what)
+    _check_node_id(node, name, f"Unexpected node id. Expected {node.node_id}, but received {name}")
 
 
 def current(node: Node, kind: int, name: str) -> Mapping[str, str]:
@@ -103,14 +98,17 @@ def change(
 
 def check_broker_id(node: Node, name: str) -> None:
     """Raise BrokerError unless a resource name is this broker's id, or empty for all brokers."""
-    if not name:
-        return
+    if name:
+        _check_node_id(node, name, f"Unexpected broker id, expected {node.node_id}, but received {name}")
+
+
+def _check_node_id(node: Node, name: str, other: str) -> None:
+    """Raise BrokerError unless a resource name is this broker's id. other: the message for the id of another one."""
     node_id = to_node_id(name)
     if node_id is None:
         raise refusal(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
     if node_id != node.node_id:
-        what = f"Unexpected broker id, expected {node.node_id}, but received {name}"
-        raise refusal(ErrorCode.INVALID_REQUEST, what)
+        raise refusal(ErrorCode.INVALID_REQUEST, other)
 
 
 def apply_changes(configs: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
