@@ -1,4 +1,4 @@
-"""UpdateFeatures and UnregisterBroker: the answers of one Kafka 4.4.0 node whose features are those of Kafka 3.9.
+"""UpdateFeatures and UnregisterBroker: the responses of one Kafka 4.4.0 node whose features are those of Kafka 3.9.
 
 tests/interop/test_broker_admin.py sends the same requests to Kafka.
 """

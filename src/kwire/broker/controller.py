@@ -161,7 +161,7 @@ class Controller:
         self.commit([(UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch), 0), *changes])
 
     def update_features(self, levels: Mapping[str, int]) -> None:
-        """Write the levels of features; kraft.version has no record of this kind, and stays as it is."""
+        """Write the levels of features; kraft.version has no record of this kind, and is not changed."""
         self.commit(
             [
                 (FeatureLevelRecord(name=name, feature_level=level), 0)

@@ -1,7 +1,7 @@
 """The features of the cluster: a new one has those of Kafka 3.9, so a Kafka 3.9 broker can take over the directory.
 
     metadata.version      of the records that this broker writes; a directory of a newer Kafka keeps its own
-    kraft.version         0 for static voters, 1 for those in the log; stays as it is
+    kraft.version         0 for static voters, 1 for those in the log; is not changed
     transaction.version   that of the metadata log, or the setting while the log has none: Kafka 3.9 has no such feature
 
 UpdateFeatures writes a record for every feature it names, also if the level stays the same, as Kafka does.

@@ -393,7 +393,7 @@ class Client:
                 try:
                     received = self._receive_fetch(sent, key, position)
                 except (BrokerError, ConnectionFailed) as error:
-                    if not sent.is_leader:  # no error of a replica is believed before the leader has been asked
+                    if not sent.is_leader:  # only an error of the leader ends the read
                         self._leave_replica(key, error)
                         continue
                     if isinstance(error, BrokerError) and error.code == ErrorCode.OFFSET_OUT_OF_RANGE:

@@ -98,9 +98,9 @@ class ReadReplica:
     """The replica that a partition is read from, as its leader named it for the client's rack.
 
     A leader that names one sends no records. After metadata.max.age.ms it is asked again. When the replica fails, the
-    partition is read from the leader, with requests that name no rack: for PAUSE_S, and twice as long each time that
-    the replica fails again without a response. Java asks the leader again at once, which then goes back and forth
-    while a replica is in sync but cannot be reached from here.
+    partition is read from the leader, with requests that name no rack: for PAUSE_S, and doubled each time that
+    the replica fails again without a response. Java names the rack again immediately, and then alternates between the
+    leader and a replica that is in sync but cannot be reached from here.
 
     node_id: None for the leader. until: the end of either time; None before the replica's first response, so that each
     one that is named is read from at least once.
@@ -118,8 +118,8 @@ class ReadReplica:
     def obey(self, data: PartitionData, node_id: int, key: TopicPartition) -> bool:
         """Note the replica that a response of a broker names; return whether the records are to come from there.
 
-        Raises BrokerError if no rack was named, because a replica has failed, and there are no records even so: of a
-        replica selector that does not go by racks.
+        Raises BrokerError if the leader names a replica to a request without a rack, sent because a replica has failed:
+        its replica selector does not go by racks.
         """
         named = data.preferred_read_replica
         if named < 0 or named == node_id:

@@ -260,7 +260,7 @@ def missing_offsets(
         )
     holes, problems = holes_of(ranges), []
     left = intersection(holes, ((first, end),))
-    if fill:  # a table may begin where its first query did; that is no hole
+    if fill:  # a table may begin where its first query did: not a hole
         holes = union(holes, ((first, ranges[0][0]),))
     if holes and fill and merge_key:
         raise TableError(

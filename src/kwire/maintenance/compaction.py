@@ -202,7 +202,7 @@ def compact(
                     stats = cleaner.clean_fully(log, now_ms, progress.reached)
             except (CorruptBatch, LogError) as error:
                 if system_error(error) in NO_ROOM:
-                    raise  # a full disk is no damage of this partition
+                    raise  # a full disk does not mean that this partition is damaged
                 problem = error
             progress.finish()
             log.delete_due_files(now_ms)

@@ -156,7 +156,7 @@ class ColumnDecoder:
             first = last
 
     def decode_objects(self, table: Table) -> Iterator[Decoded]:
-        """Decode rows as objects, in groups, where there is no compiled code."""
+        """Decode rows as objects, in groups, without compiled code."""
         lowest_offset, highest_offset = self.kept_offsets
         waiting: list[Record] = []
         n_bytes = 0

@@ -1,4 +1,4 @@
-"""Arrow record batches from records as objects, where there is no compiled code."""
+"""Arrow record batches from records as objects, without compiled code."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def cause(error: Exception) -> str:
 
 
 def system_error(error: BaseException | None) -> int | None:
-    """Return the errno of an error, or of one behind it; None if the operating system did not raise any of them."""
+    """Return the errno of an error, or of one of its causes; None if the operating system did not raise any of them."""
     while error is not None:
         if isinstance(error, OSError) and error.errno is not None:
             return error.errno

@@ -47,7 +47,7 @@ def refuse_outside_links(directory: str) -> None:
 def linked_twice(roots: Iterable[str]) -> dict[str, str]:
     """Return the links in log directories that are one of these directories, or another directory in them, too.
 
-    Links with the path of the other directory: one that is no link, or of several links to one place, the first.
+    Links with the path of the other directory: a directory itself, or the first of several links to one place.
     """
     found: dict[tuple[int, int], str] = {}
     shared = {}

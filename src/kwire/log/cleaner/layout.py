@@ -42,7 +42,7 @@ class MapState(IntEnum):
 
 
 class Put(IntEnum):
-    """What became of a record; as an outcome, why map_batches stopped. Faults are above 0."""
+    """Result of putting a record; as an outcome, why map_batches stopped. Faults are above 0."""
 
     ADDED = 0
     FULL = -1

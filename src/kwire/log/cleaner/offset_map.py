@@ -175,5 +175,5 @@ class OffsetMap:
         return True
 
     def _hashed(self, key: bytes) -> bytes:
-        """Hash a key to as many bits as compiled code, so that the memory of the map does not depend on keys."""
+        """Hash a key to 128 bits, as compiled code does, so that the memory of the map does not depend on keys."""
         return hashlib.blake2b(key, digest_size=16, key=self.secret.tobytes()).digest()

@@ -1,4 +1,4 @@
-"""What the kernels of the cleaner do (native/cleaning.c), for where there is no compiled code."""
+"""The kernels of the cleaner (native/cleaning.c) in plain Python, for platforms without compiled code."""
 
 from __future__ import annotations
 

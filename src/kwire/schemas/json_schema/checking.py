@@ -1,7 +1,7 @@
 """Checks values against a whole JSON schema, in bounded time.
 
-A schema is a stranger's program: patterns and references can make a check of one short value endless. Patterns run in
-RE2, whose time is linear, and the keywords that are applied to a value are counted.
+A schema comes from outside and is run like a program: patterns and references can make a check of one short value
+endless. Patterns run in RE2, whose time is linear, and the keywords that are applied to a value are counted.
 """
 
 from __future__ import annotations

@@ -242,7 +242,7 @@ class _FileBuilder:
 
 
 def _repeated(values: list[Any]) -> Any:
-    """Return the first value that is there more than once, or None."""
+    """Return the first value that occurs more than once, or None."""
     return next((each for each, count in Counter(values).items() if count > 1), None)
 
 
