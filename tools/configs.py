@@ -1,4 +1,4 @@
-"""Kafka's config definitions as facts, from the classes of Kafka 4.4.0, beside kwire.broker.config_definitions.
+"""Kafka's config definitions as facts, from the classes of Kafka 4.4.0, beside kwire.broker.configs.definitions.
 
 python tools/configs.py     (needs a JDK and Maven)
 
@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))  # `python tools/configs.py` adds only tools/
 from tools import kafka  # noqa: E402
 
 RELEASE = "4.4.0"
-FACTS = ROOT / "src" / "kwire" / "broker" / "config_facts.tsv"
+FACTS = ROOT / "src" / "kwire" / "broker" / "configs" / "config_facts.tsv"
 DOCUMENTATION = FACTS.with_name("config_documentation.tsv.gz")
 
 

@@ -35,7 +35,7 @@ MODULES = {
     "Logs": (
         "kwire.log",
         "kwire.log.cleaner",
-        "kwire.log.internal",
+        "kwire.log.topics",
         "kwire.log.verify",
         "kwire.maintenance.adopt",
         "kwire.maintenance.convert",

@@ -36,7 +36,7 @@ from kwire.messages import (
     ProduceRequest,
 )
 from kwire.records.attributes import Compression
-from kwire.records.default_writer import BatchFields, join_batch
+from kwire.records.format.default_writer import BatchFields, join_batch
 
 SECONDS = 8
 PAUSE_S = 0.005

@@ -1,7 +1,7 @@
 """What does it cost to append a batch of 16 KB to an open log, and to find the records of a fetch?
 
-Batches of 140 records of 116 bytes, magic 2, uncompressed: they take the fast path (kwire.records.whole_batch). For
-comparison, validation and offset assignment of the slow path, without the log; both also for a batch of one record.
+Batches of 140 records of 116 bytes, magic 2, uncompressed: they take the fast path (kwire.records.append.whole_batch).
+For comparison, validation and offset assignment of the slow path, without the log; both also for a batch of one record.
 CPU time of this process, including the copy into the page cache; without fsync.
 """
 
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from kwire.log import FileSystem, LogConfig, PartitionWriter
 from kwire.records import Record, TimestampType, validate_and_assign_offsets, write_batch
-from kwire.records.append_checks import analyze_append
-from kwire.records.whole_batch import WholeBatchConfig, take_whole_batch
+from kwire.records.append.checks import analyze_append
+from kwire.records.append.whole_batch import WholeBatchConfig, take_whole_batch
 
 NOW = 1_760_000_000_000
 RECORDS = 140

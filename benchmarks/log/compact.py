@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.data import log_directory
 from kwire.log import FileSystem, LogConfig, LogDirectory, PartitionWriter
-from kwire.log.recovery import PartitionCheckpoints
+from kwire.log.writing.recovery import PartitionCheckpoints
 
 NOW_MS = 1_800_000_000_000
 SETTINGS = {"cleanup.policy": "compact", "segment.bytes": str(256 << 20), "retention.ms": "-1"}
@@ -27,8 +27,8 @@ RECORDS = 2_000_000
 
 def prepare(source: Path, target: Path, *, single: bool = False) -> Path:
     """Create a partition with the records of a segment directory. single: one record per batch."""
-    from kwire.records.column_writer import ColumnWriter
-    from kwire.records.columns import ColumnReader
+    from kwire.records.columns.reader import ColumnReader
+    from kwire.records.columns.writer import ColumnWriter
 
     directory = target / "bench-0"
     directory.mkdir(parents=True)
@@ -53,7 +53,7 @@ def clean(directory: str) -> None:
     import time
 
     from kwire.log.cleaner import Cleaner
-    from kwire.log.cleaner_checkpoints import CleanerCheckpoints
+    from kwire.log.files.cleaner_checkpoints import CleanerCheckpoints
 
     with tempfile.TemporaryDirectory() as folder:  # two passes over little data load the kernels
         warm = Path(folder) / "bench-0"

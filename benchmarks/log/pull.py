@@ -26,7 +26,7 @@ from benchmarks.log.mirror_maker import mirror
 from benchmarks.messages.timing import line
 from benchmarks.processes import Cost, costs_of
 from kwire.log import LogDirectory
-from kwire.log.readable_log import ReadableLog
+from kwire.log.reading.readable_log import ReadableLog
 from kwire.records import Batch, Record
 
 ROUNDS = 3

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks.data import log_directory
 from kwire.log import LogDirectory
-from kwire.log.arrow import default_columns
-from kwire.records.columns import ColumnReader
+from kwire.log.reading.arrow import default_columns
+from kwire.records.columns.reader import ColumnReader
 
 ROUNDS = 5
 

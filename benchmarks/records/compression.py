@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kwire.records import Compression, Record, TimestampType, read_batches, write_batches
-from kwire.records.compression import expand_into, largest_room
-from kwire.records.compressor import compress_into, largest_compressed
+from kwire.records.compression.codecs import expand_into, largest_room
+from kwire.records.compression.compressor import compress_into, largest_compressed
 
 DOCS = Path(__file__).parents[2] / "docs"
 BEGIN, END = "<!-- figures: python -m benchmarks.records.compression page -->", "<!-- end of figures -->"

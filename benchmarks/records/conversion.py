@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 
 from benchmarks.records.batches import RECORDS_PER_BATCH, segment
-from kwire.records import conversion, down_convert, up_convert
+from kwire.records import down_convert, up_convert
+from kwire.records.convert import conversion
 
 BATCHES = 400
 RUNS = 5

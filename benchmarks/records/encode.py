@@ -20,7 +20,7 @@ from tools import kafka
 
 from benchmarks.records.batches import CODECS, segment
 from kwire.records import ColumnWriter, Compression, read_batches, to_arrow, write_batches
-from kwire.records.column_encoder import ROOM_BYTES
+from kwire.records.columns.encoder import ROOM_BYTES
 
 BATCHES = 512  # 65,536 rows, 7.6 MB of keys and values
 BATCH_SIZE = 16384

@@ -23,7 +23,7 @@ from tools import kafka
 from benchmarks.records.batches import CODECS, RECORDS_PER_BATCH, legacy_segment, segment
 from kwire import native
 from kwire.records import ColumnReader, read_batches
-from kwire.records.batch_header import ATTRIBUTES_POSITION, batch_spans
+from kwire.records.format.batch_header import ATTRIBUTES_POSITION, batch_spans
 
 SPARK_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 BATCHES = 2500  # 320,000 rows, 40 MB

@@ -22,7 +22,7 @@ from benchmarks.spark.clusters import TUNED_READING, Cluster, connector_jars
 from benchmarks.spark.measure import Meter, start_session
 from pyspark.sql import DataFrame
 
-from kwire.records.columns import ColumnReader
+from kwire.records.columns.reader import ColumnReader
 from kwire.spark.live.write_options import parse_write_options
 from kwire.spark.live.writing import write_task
 

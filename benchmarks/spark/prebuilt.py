@@ -24,7 +24,7 @@ class PrebuiltReader(DataSourceReader):
         return [InputPartition(high - low) for low, high in pairwise(edges)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from kwire.records.columns import ColumnReader
+        from kwire.records.columns.reader import ColumnReader
 
         with open(self.segment, "rb") as file:
             head = file.read(8 << 20)

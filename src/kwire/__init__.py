@@ -8,7 +8,7 @@ Logs
     from kwire.log import LogManager                    write log directories that a Kafka broker boots on
     from kwire.log.verify import verify_directory       find damage; kwire.maintenance repairs it
     from kwire.maintenance import convert, export       convert, compact, export, restore whole directories
-    from kwire.log.internal import replay_groups        groups, transactions and cluster metadata of a directory
+    from kwire.log.topics import replay_groups        groups, transactions and cluster metadata of a directory
 
 Records and messages
     from kwire import records                           batches of magic 0, 1 and 2, as objects or Arrow
@@ -41,8 +41,8 @@ import typing as _typing
 if _typing.TYPE_CHECKING:
     import os as _os
 
-    from kwire.log.readable_log import LogSource as _LogSource
-    from kwire.log.readable_log import ReadableLog as _ReadableLog
+    from kwire.log.reading.readable_log import LogSource as _LogSource
+    from kwire.log.reading.readable_log import ReadableLog as _ReadableLog
     from kwire.messages.base import Message as _Message
     from kwire.schema import Message as _Definition
 

@@ -16,7 +16,7 @@ import pytest
 
 from kwire import messages
 from kwire.broker import Broker
-from kwire.broker.config_definitions import definitions
+from kwire.broker.configs.definitions import definitions
 from kwire.messages.error_codes import ErrorCode
 from tests.broker.wire import RawClient
 

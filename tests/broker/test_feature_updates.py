@@ -14,7 +14,7 @@ from kwire import messages
 from kwire.broker import Broker
 from kwire.broker.transactions.log_records import write_key
 from kwire.log import LogDirectory
-from kwire.log.internal.stored_metadata import read_metadata
+from kwire.log.topics.stored_metadata import read_metadata
 from kwire.messages.error_codes import ErrorCode
 from tests.broker.wire import RawClient
 from tests.waiting import until

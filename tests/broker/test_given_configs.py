@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from kwire.broker import Broker
-from kwire.broker.config_definitions import Resource, definitions
-from kwire.broker.given_configs import is_known, parse_settings
-from kwire.broker.protection import is_protective, is_secret, resembles_protective
-from kwire.broker.server import bind_listeners
-from kwire.broker.settings import FIELDS
+from kwire.broker.configs.definitions import Resource, definitions
+from kwire.broker.configs.given import is_known, parse_settings
+from kwire.broker.configs.protection import is_protective, is_secret, resembles_protective
+from kwire.broker.configs.settings import FIELDS
+from kwire.broker.network.server import bind_listeners
 from kwire.errors import OptionError
 from tests.waiting import HANG_S
 

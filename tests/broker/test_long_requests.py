@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from kwire import messages
-from kwire.broker import Broker, long_requests
-from kwire.broker.long_requests import LongRequests, complete
+from kwire.broker import Broker
+from kwire.broker.network import long_requests
+from kwire.broker.network.long_requests import LongRequests, complete
 from kwire.broker.node import Node
 from kwire.log import LogDirectory
 from kwire.protocol.error_codes import ErrorCode

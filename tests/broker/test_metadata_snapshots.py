@@ -17,8 +17,8 @@ from kwire.errors import LogError
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.metadata_records import metadata_record
 from kwire.log import LogDirectory
-from kwire.log.internal import replay_cluster
-from kwire.log.internal.stored_metadata import read_metadata
+from kwire.log.topics import replay_cluster
+from kwire.log.topics.stored_metadata import read_metadata
 from kwire.messages.base import Message
 from kwire.protocol import read_metadata_record, write_metadata_record
 from kwire.records import BatchBuilder, read_batches

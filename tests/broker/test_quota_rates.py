@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kwire.broker.quota_rates import SampledRate, TokenBucket
+from kwire.broker.network.quota_rates import SampledRate, TokenBucket
 
 VECTORS = Path(__file__).parents[1] / "data" / "quota-rates-3.9.1.jsonl.gz"
 CASES: list[dict[str, Any]] = [json.loads(line) for line in gzip.decompress(VECTORS.read_bytes()).splitlines()]

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from kwire.broker import Broker
-from kwire.broker.request_memory import RequestMemory
-from kwire.broker.server import Server
+from kwire.broker.network.memory import RequestMemory
+from kwire.broker.network.server import Server
 from kwire.protocol.frames import FIRST_FRAME_BYTES
 from tests.broker.test_connection import asks, fetches, produces
 from tests.broker.wire import RawClient

@@ -11,8 +11,8 @@ import pytest
 
 from kwire import messages
 from kwire.broker import Broker
+from kwire.broker.network.turns import SLICE_S, TURN_REQUESTS, TURN_S, FairQueue, Share, Turns
 from kwire.broker.node import Node
-from kwire.broker.turns import SLICE_S, TURN_REQUESTS, TURN_S, FairQueue, Share, Turns
 from tests.broker.wire import RawClient
 
 PIPELINED = 20_000

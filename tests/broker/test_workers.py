@@ -13,8 +13,8 @@ import pytest
 from kwire import messages, records
 from kwire.broker import Broker
 from kwire.broker.context import Peer
+from kwire.broker.network.workers import THREADS, Workers
 from kwire.broker.node import Node
-from kwire.broker.workers import THREADS, Workers
 from kwire.records.attributes import Compression
 from tests.broker.test_connection import TIME, asks, fetches, produces
 from tests.broker.wire import RawClient

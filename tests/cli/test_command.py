@@ -105,7 +105,12 @@ def test_a_closed_pipe_ends_the_command_quietly(options: list[str], kafka_logs: 
 
 HEAVY = ("asyncio", "cryptography", "fsspec", "numpy", "pyarrow", "pyspark", "rich", "ssl", "kwire.broker")
 READING = ("cramjam", "kwire.log", "kwire.records")
-WRITING = ("kwire.log.log_manager", "kwire.log.recovery", "kwire.records.validation", "kwire.maintenance.repair")
+WRITING = (
+    "kwire.log.writing.log_manager",
+    "kwire.log.writing.recovery",
+    "kwire.records.append.validation",
+    "kwire.maintenance.repair",
+)
 
 
 @pytest.mark.parametrize(

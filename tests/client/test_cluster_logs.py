@@ -17,7 +17,7 @@ from kwire.client import Client, Producer
 from kwire.client.cluster_logs import ClusterLog, ClusterLogs
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, LogDirectory
-from kwire.log.readable_log import ReadableLog
+from kwire.log.reading.readable_log import ReadableLog
 from kwire.messages import (
     CreateTopicsRequest,
     DeleteRecordsRequest,

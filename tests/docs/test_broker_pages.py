@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kwire.broker.settings import Settings
+from kwire.broker.configs.settings import Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ["transactions.md", "security.md"]

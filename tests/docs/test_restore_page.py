@@ -16,7 +16,7 @@ from tests.maintenance.restore.busy import INTERNAL, QUIET, Load, check_offsets,
 from kwire.broker import Broker
 from kwire.cli.main import run
 from kwire.log import LogDirectory
-from kwire.log.internal import replay_groups
+from kwire.log.topics import replay_groups
 
 IN_PAGE = "2026-11-01T12:03:20Z"
 

@@ -20,8 +20,8 @@ from kwire.log.cleaner.offset_map import OffsetMap
 from kwire.log.cleaner.record_filter import RecordFilter
 from kwire.log.cleaner.retention import CleanedTransactions
 from kwire.log.cleaner.sections import Sections
-from kwire.records import batch_table as t
 from kwire.records.attributes import CODEC_MASK
+from kwire.records.format import batch_table as t
 
 LIMIT = 1 << 20  # bytes out of one batch
 FILE = "00000000000000000000.log"

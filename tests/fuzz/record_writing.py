@@ -39,10 +39,10 @@ from kwire.records import (
     validate_and_assign_offsets,
     write_batches,
 )
-from kwire.records import section_scan as scans
-from kwire.records.column_encoder import ColumnBuffers, ColumnEncoder
-from kwire.records.column_writer import ColumnWriter
-from kwire.records.columns import arrow_schema
+from kwire.records.columns.encoder import ColumnBuffers, ColumnEncoder
+from kwire.records.columns.reader import arrow_schema
+from kwire.records.columns.writer import ColumnWriter
+from kwire.records.format import section_scan as scans
 
 NOW = 1_700_000_000_000
 LIMIT = 1 << 20  # bytes out of one batch

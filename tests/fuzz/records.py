@@ -23,8 +23,8 @@ from tests.records.building import with_right_checksums
 
 from kwire.native.arrays import WIDE
 from kwire.records import Batch
-from kwire.records.arrow_columns import ArrowColumns
-from kwire.records.column_decoder import ColumnDecoder
+from kwire.records.columns.arrow_columns import ArrowColumns
+from kwire.records.columns.decoder import ColumnDecoder
 
 LONGEST_SEED = 4096  # bytes: longer ones spend the time in places that are all alike
 NO_ACCESS = 0  # PROT_NONE

@@ -22,11 +22,11 @@ from kwire import native
 from kwire.errors import CorruptBatch, KwireError
 from kwire.log import FileSystem, LogConfig, PartitionWriter
 from kwire.log.cleaner import Cleaner
-from kwire.log.cleaner_checkpoints import CleanerCheckpoints
-from kwire.log.recovery import PartitionCheckpoints
+from kwire.log.files.cleaner_checkpoints import CleanerCheckpoints
+from kwire.log.writing.recovery import PartitionCheckpoints
 from kwire.messages import registry
 from kwire.records import ColumnReader
-from kwire.records.batch_checksums import crc32c
+from kwire.records.format.batch_checksums import crc32c
 
 CLEANED = (("modern", "txn-0"), ("modern", "compacted-1"), ("legacy", "mixed-format-0"))
 

@@ -21,7 +21,7 @@ from tools.kafka import KafkaBroker
 
 from kwire.cli.main import run
 from kwire.log import LogDirectory
-from kwire.log.internal import replay_cluster
+from kwire.log.topics import replay_cluster
 from kwire.maintenance.cluster_metadata import METADATA_DIRECTORY
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]

@@ -25,7 +25,7 @@ from kwire.client.admin.transactions import describe_transactions
 from kwire.client.cluster_logs import ClusterLogs
 from kwire.internal_topics.enums import Operation, PatternType, Permission, ResourceType
 from kwire.log import LogDirectory
-from kwire.log.internal import replay_groups, replay_transactions
+from kwire.log.topics import replay_groups, replay_transactions
 from kwire.messages import CreateAclsRequest, CreateAclsResponse, ProduceRequest, ProduceResponse
 from kwire.records import ColumnWriter
 

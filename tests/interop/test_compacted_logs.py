@@ -19,11 +19,11 @@ from tools import kafka
 
 from kwire.log.cleaner import Cleaner
 from kwire.log.cleaner.offset_map import SLOT_BYTES
-from kwire.log.cleaner_checkpoints import CleanerCheckpoints
-from kwire.log.log_config import LogConfig
-from kwire.log.log_directory import LogDirectory
-from kwire.log.partition_writer import PartitionWriter
-from kwire.log.recovery import PartitionCheckpoints
+from kwire.log.files.cleaner_checkpoints import CleanerCheckpoints
+from kwire.log.reading.log_directory import LogDirectory
+from kwire.log.writing.log_config import LogConfig
+from kwire.log.writing.partition_writer import PartitionWriter
+from kwire.log.writing.recovery import PartitionCheckpoints
 from kwire.maintenance.compaction import OfflineSettings, compact
 from kwire.storage.file_system import FileSystem
 

@@ -29,7 +29,7 @@ from kwire.records import (
     write_control_batch,
     write_transaction_marker,
 )
-from kwire.records.columns import arrow_schema
+from kwire.records.columns.reader import arrow_schema
 
 JAVA = Path(__file__).parent / "java" / "CheckRecords.java"
 NOW = 1_700_000_000_000

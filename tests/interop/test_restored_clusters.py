@@ -24,7 +24,7 @@ from kwire.client import Client
 from kwire.client.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kwire.internal_topics.metadata_versions import RELEASES
 from kwire.log import LogDirectory
-from kwire.log.internal import replay_groups
+from kwire.log.topics import replay_groups
 from kwire.maintenance.adopt import apply_adoption, plan_adoption
 from kwire.maintenance.pull import pull
 from kwire.maintenance.restore import AtOffsets, AtTime, RestoreOptions, restore_directory

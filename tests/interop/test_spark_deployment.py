@@ -25,7 +25,7 @@ from tools.kafka import Unavailable
 
 from kwire.broker import Broker
 from kwire.log import LogDirectory
-from kwire.log.internal import replay_groups
+from kwire.log.topics import replay_groups
 
 pytestmark = [pytest.mark.jvm, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1200)]
 

@@ -56,7 +56,7 @@ def test_earlier_spark_releases_give_the_same_results(
             not_activated(python, tmp_path / "home"),
             servers=broker.bootstrap_servers,
             master="local[2]",
-            conf=CONF | {"spark.python.daemon.module": "kwire.spark.daemon"},
+            conf=CONF | {"spark.python.daemon.module": "kwire.spark.process.daemon"},
             checks=CHECKS,
             pages={},
         )

@@ -16,7 +16,7 @@ from kwire.cli.main import run
 from kwire.errors import CorruptBatch, TableError
 from kwire.lake import Layout, append_logs, write_files
 from kwire.log import LogDirectory
-from kwire.log.readable_log import ReadableLog
+from kwire.log.reading.readable_log import ReadableLog
 from kwire.schemas import Registry, encode
 from tests import golden
 from tests.lake.avro_values import registry as registry

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from kwire.log import PartitionLog
 from kwire.records import Record
-from kwire.records.columns import COLUMNS
+from kwire.records.columns.reader import COLUMNS
 from tests import golden
 
 TIMESTAMP_TYPES = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}

@@ -7,11 +7,11 @@ import gzip
 import pytest
 
 from kwire import native, records
-from kwire.log.append_preparation import is_quick, quick_bytes
+from kwire.log.writing.append_preparation import is_quick, quick_bytes
+from kwire.records.append.validation import validate_and_assign_offsets
+from kwire.records.append.whole_batch import WholeBatchConfig, take_whole_batch
 from kwire.records.attributes import Compression, TimestampType
-from kwire.records.default_writer import BatchFields, join_batch
-from kwire.records.validation import validate_and_assign_offsets
-from kwire.records.whole_batch import WholeBatchConfig, take_whole_batch
+from kwire.records.format.default_writer import BatchFields, join_batch
 from tests.records.building import record
 
 TIME = 1_760_000_000_000

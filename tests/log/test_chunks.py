@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from kwire.errors import CorruptBatch
-from kwire.log import LogDirectory, PartitionLog, arrow, chunks, plan_splits, read_split
-from kwire.log.chunks import Chunks
-from kwire.records.columns import COLUMNS
+from kwire.log import LogDirectory, PartitionLog, plan_splits, read_split
+from kwire.log.files import chunks
+from kwire.log.files.chunks import Chunks
+from kwire.log.reading import arrow
+from kwire.records.columns.reader import COLUMNS
 from kwire.storage.store import LocalFile
 from tests.log.expected import read_arrow, read_objects, rows_of
 

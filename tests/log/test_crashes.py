@@ -193,7 +193,7 @@ def release_locks(monkeypatch: pytest.MonkeyPatch) -> None:
             directory_lock.locked_here.clear()
             super().__init__(path)
 
-    monkeypatch.setattr("kwire.log.log_manager.DirectoryLock", Forgetful)
+    monkeypatch.setattr("kwire.log.writing.log_manager.DirectoryLock", Forgetful)
 
 
 @pytest.fixture

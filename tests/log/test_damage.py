@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kwire.errors import CorruptBatch, KwireError
 from kwire.log import LogDirectory, PartitionLog, plan_splits, read_split
-from kwire.records.columns import COLUMNS
+from kwire.records.columns.reader import COLUMNS
 from tests.log.expected import ISOLATIONS, Row, consumed, offsets, read_arrow, row, rows_of
 
 Copied = Callable[[str, str], Path]

@@ -10,7 +10,7 @@ import pytest
 
 from kwire.errors import LogError
 from kwire.log import LogDirectory
-from kwire.log.file_names import decide_files, explain_directory, parse_partition_directory
+from kwire.log.files.file_names import decide_files, explain_directory, parse_partition_directory
 from tests.log.expected import read_arrow, read_objects
 
 Copied = Callable[[str, str], Path]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kwire.errors import LogError
 from kwire.log import FileSystem
-from kwire.log.index_writer import InvalidOffset, OffsetIndexWriter, TimeIndexWriter, TransactionIndexWriter
-from kwire.log.transaction_index import TransactionIndexEntry
+from kwire.log.files.index_writer import InvalidOffset, OffsetIndexWriter, TimeIndexWriter, TransactionIndexWriter
+from kwire.log.files.transaction_index import TransactionIndexEntry
 
 BASE = 100
 

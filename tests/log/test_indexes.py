@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire.errors import Malformed
-from kwire.log.file_names import SEGMENT_FILE
-from kwire.log.offset_index import OffsetIndex
-from kwire.log.producer_snapshot import parse_producer_snapshot
-from kwire.log.time_index import TimeIndex
-from kwire.log.transaction_index import parse_transaction_index
+from kwire.log.files.file_names import SEGMENT_FILE
+from kwire.log.files.offset_index import OffsetIndex
+from kwire.log.files.producer_snapshot import parse_producer_snapshot
+from kwire.log.files.time_index import TimeIndex
+from kwire.log.files.transaction_index import parse_transaction_index
 from kwire.storage.store import LocalFile
 from tests.log.expected import ARCHIVES, dumped_indexes
 

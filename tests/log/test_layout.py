@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kwire.log import Damage, LogDirectory, Severity
-from kwire.log.damage import Kind
+from kwire.log.files.damage import Kind
 from kwire.maintenance.repair import repair_in_place, repair_into
 from kwire.maintenance.repair_mode import Mode
 from tests.log.damaging import batches_of, flip, key_of, plan_for, tree

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kwire.log import FileSystem
-from kwire.log.leader_epochs import LeaderEpochs
+from kwire.log.files.leader_epochs import LeaderEpochs
 
 
 def epochs(directory: Path, *entries: tuple[int, int]) -> LeaderEpochs:

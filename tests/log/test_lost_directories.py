@@ -13,10 +13,10 @@ from kwire.cli.main import run
 from kwire.errors import LogError
 from kwire.identifiers import TopicPartition
 from kwire.log import LogDirectory
-from kwire.log.damage import Damage, Kind, Severity
-from kwire.log.file_names import marked_as
-from kwire.log.log_config import LogConfig
-from kwire.log.log_manager import LogManager
+from kwire.log.files.damage import Damage, Kind, Severity
+from kwire.log.files.file_names import marked_as
+from kwire.log.writing.log_config import LogConfig
+from kwire.log.writing.log_manager import LogManager
 from kwire.maintenance.pull.manifest import MANIFEST
 from kwire.maintenance.repair import repair_in_place, repair_into
 from kwire.maintenance.restore import AtOffsets, AtTime, RestorePoint, restore_directory

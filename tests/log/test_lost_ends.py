@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kwire.log import LogDirectory, Severity
-from kwire.log.damage import Damage, Kind
+from kwire.log.files.damage import Damage, Kind
 from kwire.maintenance.repair import repair_into
 from tests.log.damaging import plan_for
 from tests.log.test_missing_segments import make

@@ -9,7 +9,7 @@ import pytest
 from kwire.errors import CorruptBatch
 from kwire.identifiers import MAX_OFFSET
 from kwire.log import LogDirectory, PartitionLog
-from kwire.log.damage import Kind
+from kwire.log.files.damage import Kind
 from tests.log.test_missing_segments import make
 from tests.log.writing import NOW, batch
 

@@ -9,7 +9,7 @@ import pytest
 
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.records import parallel_decoder
+from kwire.records.columns import parallel_decoder
 from tests.log.expected import ARCHIVES, ISOLATIONS, consumed, offsets, read_arrow, read_objects
 
 Copied = Callable[[str, str], Path]

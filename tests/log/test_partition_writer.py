@@ -19,9 +19,9 @@ from kwire.log import (
     LogConfig,
     LogDirectory,
     PartitionWriter,
-    append_preparation,
 )
-from kwire.log.time_lookup import TimestampAndOffset
+from kwire.log.files.time_lookup import TimestampAndOffset
+from kwire.log.writing import append_preparation
 from kwire.records import (
     AppendErrorCode,
     AppendOrigin,
@@ -31,7 +31,7 @@ from kwire.records import (
     write_batch,
     write_transaction_marker,
 )
-from kwire.records.control_record import ControlRecordType
+from kwire.records.format.control_record import ControlRecordType
 from tests.log.writing import NOW, SMALL, batch, files_of, numbered, open_log, record, records_of
 
 OFFSET_OUT_OF_RANGE = 1

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from kwire.errors import BrokerError, Malformed
-from kwire.log.producer_snapshot import ProducerState, parse_producer_snapshot, render_producer_snapshot
-from kwire.log.producer_state import Duplicate, ProducerStates, ProducerUpdate
+from kwire.log.files.producer_snapshot import ProducerState, parse_producer_snapshot, render_producer_snapshot
+from kwire.log.writing.producer_state import Duplicate, ProducerStates, ProducerUpdate
 from kwire.records import AppendOrigin, ControlRecord, ControlRecordType
 
 OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH = 45, 47

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from kwire.log import LogConfig, LogManager, PartitionWriter
-from kwire.log.offset_index import OffsetIndex
-from kwire.log.producer_snapshot import parse_producer_snapshot
-from kwire.log.time_index import TimeIndex
+from kwire.log.files.offset_index import OffsetIndex
+from kwire.log.files.producer_snapshot import parse_producer_snapshot
+from kwire.log.files.time_index import TimeIndex
 from kwire.records import Record, read_batches, write_batch
 from kwire.storage.store import LocalFile
 from tests.log.expected import Consumed, consumed, dumped_indexes, offsets, row

@@ -10,8 +10,8 @@ import pytest
 
 from kwire.errors import LogError
 from kwire.log import LogDirectory
-from kwire.log.damage import Kind
-from kwire.log.partition_log import PartitionLog
+from kwire.log.files.damage import Kind
+from kwire.log.reading.partition_log import PartitionLog
 from kwire.log.verify import verify_directory
 from kwire.maintenance.export import export_logs
 from kwire.maintenance.reindex import rebuild_indexes

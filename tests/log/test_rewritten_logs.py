@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kwire.log import FileSystem, LogConfig, LogDirectory, PartitionWriter
-from kwire.log.recovery import PartitionCheckpoints
+from kwire.log.writing.recovery import PartitionCheckpoints
 from kwire.records import Batch, ControlRecordType, TimestampType, parse_control_record
 from tests.log.writing import differences
 

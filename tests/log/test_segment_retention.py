@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kwire.log import PartitionWriter
-from kwire.log.retention import below_log_start, over_size, over_time
+from kwire.log.writing.retention import below_log_start, over_size, over_time
 from tests.log.writing import NOW, SMALL, batch, open_log
 
 END = 30

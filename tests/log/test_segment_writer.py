@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kwire.log import FileSystem, LogConfig
-from kwire.log.index_writer import InvalidOffset
-from kwire.log.segment_writer import SegmentWriter
+from kwire.log.files.index_writer import InvalidOffset
+from kwire.log.writing.segment_writer import SegmentWriter
 from tests.log.writing import NOW, batch, numbered
 
 CONFIG = LogConfig(index_interval_bytes=100, segment_index_bytes=800)

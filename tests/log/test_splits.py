@@ -13,7 +13,7 @@ import pytest
 
 from kwire.errors import LogError, OptionError
 from kwire.log import LogDirectory, plan_splits, read_split
-from kwire.records.columns import COLUMNS, arrow_schema
+from kwire.records.columns.reader import COLUMNS, arrow_schema
 from tests.log.expected import ARCHIVES, ISOLATIONS, read_objects, rows_of
 
 Copied = Callable[[str, str], Path]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kwire.log import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, MAX_TIMESTAMP, LogDirectory
-from kwire.log.segment import Segment
+from kwire.log.files.segment import Segment
 from kwire.storage.store import Entry, LocalStore
 from tests.log.expected import ARCHIVES, offsets
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kwire.log import LogDirectory
-from kwire.log.transaction_index import TransactionIndexEntry
-from kwire.log.transactions import NeedsWalk
+from kwire.log.files.transaction_index import TransactionIndexEntry
+from kwire.log.files.transactions import NeedsWalk
 from tests.log.expected import consumed, read_arrow, read_objects
 
 Copied = Callable[[str, str], Path]

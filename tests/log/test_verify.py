@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from kwire.errors import LogError
 from kwire.log import Damage, LogDirectory, Severity
-from kwire.log.damage import Kind
-from kwire.log.producer_snapshot import parse_producer_snapshot, render_producer_snapshot
+from kwire.log.files.damage import Kind
+from kwire.log.files.producer_snapshot import parse_producer_snapshot, render_producer_snapshot
 from kwire.log.verify import verify_directory
 from kwire.log.verify.batches import DamagedRange, SegmentScan, ValidBatches
 from kwire.log.verify.resync import WINDOW_BYTES

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kwire.log import FileSystem, LogConfig, PartitionWriter
-from kwire.log.recovery import PartitionCheckpoints
+from kwire.log.writing.recovery import PartitionCheckpoints
 from kwire.records import Record, TimestampType, read_batches, write_batch
 
 NOW = 1_760_000_000_000

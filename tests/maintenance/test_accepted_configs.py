@@ -13,7 +13,7 @@ from kwire.internal_topics.enums import ConfigResource
 from kwire.internal_topics.metadata_versions import RELEASES, MetadataRelease
 from kwire.internal_topics.topic_records import new_cluster
 from kwire.log import LogDirectory
-from kwire.log.internal import replay_cluster
+from kwire.log.topics import replay_cluster
 from kwire.maintenance.accepted_configs import accepted_configs
 from kwire.maintenance.adopt import plan_adoption
 from kwire.maintenance.cluster_metadata import METADATA_DIRECTORY, write_metadata_log

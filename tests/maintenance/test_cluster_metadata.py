@@ -16,8 +16,8 @@ from kwire.internal_topics.enums import ConfigResource
 from kwire.internal_topics.metadata_versions import NEWEST_RELEASE, RELEASES, MetadataRelease, release_of
 from kwire.internal_topics.topic_records import new_cluster
 from kwire.log import LogDirectory
-from kwire.log.internal import replay_cluster
-from kwire.log.internal.stored_metadata import apply_records, read_metadata
+from kwire.log.topics import replay_cluster
+from kwire.log.topics.stored_metadata import apply_records, read_metadata
 from kwire.maintenance.cluster_metadata import METADATA_DIRECTORY, write_metadata_log
 from kwire.messages import ClientQuotaRecord, MetadataRequest
 from kwire.storage.file_system import FileSystem

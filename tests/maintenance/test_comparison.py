@@ -13,7 +13,7 @@ from kwire.broker import Broker
 from kwire.client import Client
 from kwire.client.cluster_logs import ClusterLogs
 from kwire.log import LogDirectory
-from kwire.log.log_manager import LogManager
+from kwire.log.writing.log_manager import LogManager
 from kwire.maintenance.comparison import compare
 from kwire.maintenance.pull import pull
 from tests.broker.still import StillBroker

@@ -15,7 +15,7 @@ import pytest
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
 from kwire.maintenance.export import ExportOptions, Range, export_logs
-from kwire.records.columns import COLUMNS, arrow_schema
+from kwire.records.columns.reader import COLUMNS, arrow_schema
 from kwire.storage.file_system import FileSystem
 from tests import golden
 from tests.log.expected import ISOLATIONS, consumed, read_objects, rows_of

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from kwire.errors import LogError
 from kwire.log import LogDirectory
-from kwire.log.producer_snapshot import parse_producer_snapshot
+from kwire.log.files.producer_snapshot import parse_producer_snapshot
 from kwire.log.verify import verify_directory
 from kwire.maintenance.quarantine import Quarantine
 from kwire.maintenance.repair import repair_in_place, repair_into

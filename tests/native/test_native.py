@@ -13,8 +13,8 @@ from tests.waiting import HANG_S
 
 from kwire import native
 from kwire.native.build import kernels, sources_digest
-from kwire.records import batch_table as t
 from kwire.records.attributes import TimestampType
+from kwire.records.format import batch_table as t
 
 
 def output(program: str, **environment: str) -> str:
@@ -90,7 +90,7 @@ def test_arguments_are_checked() -> None:
 READ_ONLY = """
 import numpy as np
 from kwire import native
-from kwire.records import batch_table as t
+from kwire.records.format import batch_table as t
 
 table = np.zeros((4, t.COLUMN_COUNT), np.int64)
 hashes, ends = np.zeros(1, np.uint32), np.array([0, 1], np.int32)
@@ -122,7 +122,7 @@ def test_arrays_that_cannot_be_written_are_no_output() -> None:
 
 
 def test_calls_that_fail_keep_no_references() -> None:
-    from kwire.records.record import Record, decode_header_key
+    from kwire.records.format.record import Record, decode_header_key
 
     types = tuple(sorted(TimestampType))
     names: tuple[tuple[object, ...], ...] = (

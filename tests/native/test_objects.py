@@ -18,7 +18,7 @@ from kwire.messages import FetchRequest
 from kwire.native.objects import UnknownLayout, layout_of
 from kwire.plan import layout_check, message_codec
 from kwire.records import Record, TimestampType, read_batches, write_batch
-from kwire.records import record as records
+from kwire.records.format import record as records
 
 pytestmark = pytest.mark.skipif(native.LEVEL is None, reason="no compiled code on this platform")
 Slots = Callable[[type], tuple[int, dict[str, int]]]

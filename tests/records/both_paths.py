@@ -10,7 +10,8 @@ import pytest
 
 from kwire import native
 from kwire.errors import CorruptBatch
-from kwire.records import ColumnReader, Record, default_batch, legacy_batch, read_batches
+from kwire.records import ColumnReader, Record, read_batches
+from kwire.records.format import default_batch, legacy_batch
 
 LARGEST_MS = (2**63 - 1) // 1000
 COLUMNS = ("key", "value", "offset", "timestamp", "timestampType", "headers")

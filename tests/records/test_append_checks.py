@@ -8,7 +8,7 @@ import pytest
 from tests.records.test_builder import plain
 
 from kwire.records import AppendErrorCode, AppendOrigin, Compression, RejectedRecords, write_batch
-from kwire.records.append_checks import analyze_append, check_given_offsets
+from kwire.records.append.checks import analyze_append, check_given_offsets
 
 
 def one(base_offset: int = 0, magic: int = 2, codec: str = "none", time: int = 5, **settings: Any) -> bytes:

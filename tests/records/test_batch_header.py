@@ -10,9 +10,9 @@ import pytest
 from kwire.errors import CorruptBatch
 from kwire.log.verify.resync import Range, find_header
 from kwire.records import Record, TimestampType, write_batch
-from kwire.records import batch_table as t
 from kwire.records.attributes import CONTROL_FLAG, TRANSACTIONAL_FLAG
-from kwire.records.batch_header import (
+from kwire.records.format import batch_table as t
+from kwire.records.format.batch_header import (
     DEFAULT_HEADER,
     DEFAULT_HEADER_BYTES,
     FRAME_BYTES,

@@ -27,8 +27,8 @@ from kwire.records import (
     write_batches,
 )
 from kwire.records.attributes import LOG_APPEND_TIME_FLAG
-from kwire.records.batch_header import DEFAULT_HEADER
-from kwire.records.default_writer import BatchFields, write_empty_batch
+from kwire.records.format.batch_header import DEFAULT_HEADER
+from kwire.records.format.default_writer import BatchFields, write_empty_batch
 
 NOW = 1_700_000_000_000
 

@@ -15,13 +15,12 @@ from kwire.errors import KwireError
 from kwire.records import (
     ControlRecordType,
     TimestampType,
-    column_conversion,
-    conversion,
     down_convert,
     up_convert,
     write_batch,
     write_transaction_marker,
 )
+from kwire.records.convert import column_conversion, conversion
 
 NOW = 1_700_000_000_000
 CODECS = ("none", "none", "none", "gzip", "snappy", "lz4")

@@ -10,7 +10,8 @@ from tests import golden
 from tests.records.test_builder import plain
 
 from kwire import native
-from kwire.records import RejectedRecords, TimestampType, validate_and_assign_offsets, validation, write_batch
+from kwire.records import RejectedRecords, TimestampType, validate_and_assign_offsets, write_batch
+from kwire.records.append import validation
 
 NOW = 1_700_000_000_000
 

@@ -29,7 +29,7 @@ from kwire.records import (
     write_batch,
     write_batches,
 )
-from kwire.records import column_encoder as encoder
+from kwire.records.columns import encoder
 
 NOW = 1_700_000_000_000
 HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))

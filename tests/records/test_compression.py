@@ -14,7 +14,7 @@ from tests.records.building import batch, message, record
 
 from kwire.errors import CorruptBatch, Malformed
 from kwire.records import ColumnReader, Compression, read_batches
-from kwire.records.compression import RoomExhausted, TooLarge, expand, expand_into
+from kwire.records.compression.codecs import RoomExhausted, TooLarge, expand, expand_into
 
 LIMIT = 1 << 20
 DATA = b"".join(b"%d," % i for i in range(9000))  # 43 KB

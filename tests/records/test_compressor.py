@@ -15,8 +15,14 @@ from hypothesis import strategies as st
 
 from kwire.errors import OptionError
 from kwire.records import Compression
-from kwire.records.compression import expand
-from kwire.records.compressor import check_level, compress, compress_into, largest_compressed, parse_compression
+from kwire.records.compression.codecs import expand
+from kwire.records.compression.compressor import (
+    check_level,
+    compress,
+    compress_into,
+    largest_compressed,
+    parse_compression,
+)
 
 WORDS = b" ".join(b'{"id":%d,"name":"user-%d"}' % (i, i % 100) for i in range(12_000))
 NOISE = random.Random(5).randbytes(200_000)

@@ -26,7 +26,7 @@ from kwire.records import (
     write_batch,
     write_transaction_marker,
 )
-from kwire.records.conversion import rewrite
+from kwire.records.convert.conversion import rewrite
 
 NOW = 1_700_000_000_000
 SAME_BYTES = {Compression.NONE, Compression.LZ4}

@@ -8,8 +8,8 @@ from tests.records.building import batch, field, record, varint
 
 from kwire.errors import CorruptBatch
 from kwire.records import TimestampType, read_batches
-from kwire.records.faults import Fault
-from kwire.records.wrapping import add_to_sequence
+from kwire.records.format.faults import Fault
+from kwire.records.format.wrapping import add_to_sequence
 
 LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 8, 16, 32, 64
 

@@ -15,7 +15,7 @@ from kwire.records import (
     write_batches,
     write_transaction_marker,
 )
-from kwire.records.fetch_conversion import CHUNK_BYTES, FetchConversion
+from kwire.records.convert.fetch_conversion import CHUNK_BYTES, FetchConversion
 
 
 def values(data: bytes) -> list[bytes | None]:

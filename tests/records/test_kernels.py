@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from kwire import native
-from kwire.records import batch_table as t
-from kwire.records.batch_checksums import mark_wrong_crcs
-from kwire.records.batch_header import (
+from kwire.records.format import batch_table as t
+from kwire.records.format.batch_checksums import mark_wrong_crcs
+from kwire.records.format.batch_header import (
     CRC,
     FRAME_BYTES,
     LEGACY_CRC_POSITION,

@@ -12,8 +12,8 @@ from tests.records.building import with_right_checksums
 from kwire import records
 from kwire.errors import CorruptBatch
 from kwire.records import ColumnReader, read_batches
-from kwire.records.batch_header import DEFAULT_HEADER
-from kwire.records.faults import MAX_HEADERS, Fault
+from kwire.records.format.batch_header import DEFAULT_HEADER
+from kwire.records.format.faults import MAX_HEADERS, Fault
 
 SMALLEST = bytes.fromhex("0c000000010100")  # a record with neither key, value nor headers
 ZSTD, CONTROL = 4, 32

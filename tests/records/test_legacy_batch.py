@@ -10,7 +10,7 @@ from tests.records.building import batch, framed, message
 
 from kwire.errors import CorruptBatch
 from kwire.records import Compression, TimestampType, read_batches
-from kwire.records.faults import Fault
+from kwire.records.format.faults import Fault
 
 GZIP, ZSTD, LOG_APPEND_TIME = 1, 4, 8
 

@@ -12,7 +12,7 @@ from tests.records.both_paths import through_both
 from tests.records.building import message
 
 from kwire.errors import Malformed
-from kwire.records.lz4_frame import FRAME_MAGIC, RoomExhausted, expand_lz4_into, xxhash32_of_few
+from kwire.records.compression.lz4_frame import FRAME_MAGIC, RoomExhausted, expand_lz4_into, xxhash32_of_few
 
 DATA = b"".join(b"%d," % i for i in range(9000))  # 43 KB, one block
 BLOCK = bytes(cramjam.lz4.compress_block(DATA, store_size=False))

@@ -12,7 +12,8 @@ from tests.records.test_builder import plain
 from tests.records.test_column_conversion import record_set
 
 from kwire.errors import CorruptBatch, OptionError
-from kwire.records import ColumnReader, parallel_decoder, write_batch
+from kwire.records import ColumnReader, write_batch
+from kwire.records.columns import parallel_decoder
 
 NOW = 1_700_000_000_000
 

@@ -20,7 +20,7 @@ from tests.records.building import Header, batch, record
 from kwire import native
 from kwire.errors import CorruptBatch
 from kwire.records import Record, TimestampType, read_batches
-from kwire.records.record import decode_header_key, factory
+from kwire.records.format.record import decode_header_key, factory
 
 HEADERS: list[Header] = [
     (b"a", b"1"),

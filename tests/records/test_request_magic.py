@@ -6,7 +6,7 @@ import pytest
 from tests.records.test_builder import plain
 
 from kwire.records import AppendErrorCode, RejectedRecords, write_batch
-from kwire.records.request_magic import check_produced, fetch_magic, produce_magic
+from kwire.records.append.request_magic import check_produced, fetch_magic, produce_magic
 
 
 @pytest.mark.requirement("U-02", "S31-16", "S31-17", "S31-24", "S31-28", "S31-29")

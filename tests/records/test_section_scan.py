@@ -9,8 +9,8 @@ from tests.fuzz import record_writing
 from tests.records.building import record
 
 from kwire import native
-from kwire.records.faults import Fault
-from kwire.records.section_scan import SectionScan, scan_plain, scan_section
+from kwire.records.format.faults import Fault
+from kwire.records.format.section_scan import SectionScan, scan_plain, scan_section
 
 pytestmark = pytest.mark.skipif(native.LEVEL is None, reason="both scanners are compared")
 

@@ -27,8 +27,8 @@ from kwire.records import (
     validate_and_assign_offsets,
     write_batch,
 )
-from kwire.records.batch_header import DEFAULT_HEADER
-from kwire.records.legacy_batch import LegacyBatch
+from kwire.records.format.batch_header import DEFAULT_HEADER
+from kwire.records.format.legacy_batch import LegacyBatch
 
 NOW = 1_700_000_000_000
 BATCH_FIELDS = (

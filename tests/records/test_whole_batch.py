@@ -21,11 +21,11 @@ from kwire.records import (
     write_batch,
     write_batches,
 )
-from kwire.records.append_checks import analyze_append
-from kwire.records.append_settings import UNLIMITED_MS
-from kwire.records.batch_header import DEFAULT_HEADER
-from kwire.records.request_magic import check_produced
-from kwire.records.whole_batch import WholeBatch, WholeBatchConfig, take_whole_batch
+from kwire.records.append.checks import analyze_append
+from kwire.records.append.request_magic import check_produced
+from kwire.records.append.settings import UNLIMITED_MS
+from kwire.records.append.whole_batch import WholeBatch, WholeBatchConfig, take_whole_batch
+from kwire.records.format.batch_header import DEFAULT_HEADER
 from kwire.wire.checksum import crc32c
 
 NOW = 1_760_000_000_000

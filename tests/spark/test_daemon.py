@@ -12,7 +12,7 @@ pytest.importorskip("pyspark.daemon")
 
 PROGRAM = """
 import gc, os, sys
-from kwire.spark.daemon import load
+from kwire.spark.process.daemon import load
 load()
 assert {"pyarrow", "pyspark.worker"} <= set(sys.modules)
 assert "pandas" not in sys.modules and gc.get_freeze_count() > 1000
@@ -43,7 +43,7 @@ def test_a_forked_worker_uses_the_modules_of_the_daemon(kafka_logs: dict[str, Pa
 
 def test_the_daemon_speaks_the_protocol_of_sparks_daemon() -> None:
     # Its port first on standard output, and nothing else; it ends when standard input does.
-    words = [sys.executable, "-m", "kwire.spark.daemon", "pyspark.worker"]
+    words = [sys.executable, "-m", "kwire.spark.process.daemon", "pyspark.worker"]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert (done.stderr, len(done.stdout)) == (b"", 4)
     assert 0 < int.from_bytes(done.stdout, "big") < 1 << 16

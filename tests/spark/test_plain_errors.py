@@ -118,7 +118,7 @@ def test_every_method_that_spark_calls_is_covered() -> None:
     )
     covered = 0
     for module in pkgutil.walk_packages(kwire.spark.__path__, "kwire.spark."):
-        if module.name.startswith("kwire.spark.jobs") or module.name == "kwire.spark.daemon":
+        if module.name.startswith("kwire.spark.jobs") or module.name == "kwire.spark.process.daemon":
             continue
         for found in vars(importlib.import_module(module.name)).values():
             if isinstance(found, type) and issubclass(found, bases) and found.__module__.startswith("kwire."):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.spark.conftest import environment_of_a_new_session, need_java
 
-from kwire.spark.python_choice import LAUNCHER, choose_python, spark_properties
+from kwire.spark.process.python_choice import LAUNCHER, choose_python, spark_properties
 
 
 @pytest.fixture

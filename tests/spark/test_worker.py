@@ -23,10 +23,10 @@ import pytest
 pytest.importorskip("pyspark.sql.datasource")
 
 from kwire.records import ColumnReader, Record, write_batch
-from kwire.spark import worker
 from kwire.spark.live.options import parse_options
 from kwire.spark.live.source import LiveReader
-from kwire.spark.worker import join_small, report_null_timestamps
+from kwire.spark.process import worker
+from kwire.spark.process.worker import join_small, report_null_timestamps
 
 OPTIONS = {"kafka.bootstrap.servers": "localhost:1", "subscribe": "t"}
 

@@ -14,8 +14,8 @@ from kwire.broker import Broker
 from kwire.cli.main import run
 from kwire.errors import LogError
 from kwire.log import LogDirectory
-from kwire.log.damage import Severity
-from kwire.log.log_manager import LogManager
+from kwire.log.files.damage import Severity
+from kwire.log.writing.log_manager import LogManager
 from kwire.storage.directory_lock import DirectoryLock, is_held
 from kwire.storage.links import linked_twice, refuse_links
 from tests.log.test_missing_segments import make

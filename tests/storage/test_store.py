@@ -15,7 +15,7 @@ import pytest
 
 from kwire.errors import LogError
 from kwire.log import LogDirectory, plan_splits, read_split
-from kwire.records.columns import COLUMNS
+from kwire.records.columns.reader import COLUMNS
 from kwire.storage.open_store import open_store
 from kwire.storage.store import LocalStore, parent_of
 from tests.log.expected import ISOLATIONS, read_arrow, read_objects, rows_of

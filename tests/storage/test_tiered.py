@@ -15,7 +15,7 @@ import pytest
 
 from kwire.errors import KwireError, LogError, OptionError
 from kwire.log import LogDirectory, PartitionLog, open_tiered, plan_splits, read_split
-from kwire.records.columns import COLUMNS
+from kwire.records.columns.reader import COLUMNS
 from kwire.storage.open_store import open_store
 from kwire.storage.tiered.encryption import unwrap
 from kwire.storage.tiered.manifest import MAX_CHUNKS, Manifest, decode_sizes, parse_manifest

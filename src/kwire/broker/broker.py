@@ -18,21 +18,21 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kwire.broker.clock import Clock, LoopTimers
 from kwire.broker.compaction import Compaction
+from kwire.broker.configs.given import parse_settings
+from kwire.broker.configs.settings import render
 from kwire.broker.faults import Faults
-from kwire.broker.given_configs import parse_settings
 from kwire.broker.housekeeping import Housekeeping
+from kwire.broker.network.server import Server, bind_listeners
 from kwire.broker.node import Node
 from kwire.broker.request_log import RequestLog
 from kwire.broker.reset import reset
-from kwire.broker.server import Server, bind_listeners
-from kwire.broker.settings import render
 from kwire.broker.stored_records import records_of
 from kwire.broker.temporary_files import TemporaryDirectory, TemporaryFiles
 from kwire.broker.warm_up import WarmUp
 from kwire.errors import OptionError
 
 if TYPE_CHECKING:
-    from kwire.records.record import Record
+    from kwire.records.format.record import Record
 
 __all__ = ["Broker"]
 
@@ -58,7 +58,7 @@ class Broker:
     data_dir: a Kafka log directory. The default is a temporary directory, without fsync and with internal topics of one
     partition, removed at the end of the `with` block. host, port: of the listener, 0 for a free port; its protocol is
     the one that the settings ask for. Use `listeners` for several. keep_requests: maximum size of the request log
-    `requests`. settings: broker configs by Kafka's names, with underscores for dots; see kwire.broker.settings.
+    `requests`. settings: broker configs by Kafka's names, with underscores for dots; see kwire.broker.configs.settings.
     Raises OptionError for an invalid setting, LogError for a directory that cannot be used.
 
     is_warm: set once the code that usual requests need is loaded, shortly after the start.

@@ -17,8 +17,8 @@ from uuid import UUID
 
 import msgspec
 
-from kwire.broker.config_checks import parse_match
-from kwire.broker.config_definitions import Resource, definitions
+from kwire.broker.configs.checks import parse_match
+from kwire.broker.configs.definitions import Resource, definitions
 from kwire.errors import BrokerError
 from kwire.internal_topics.enums import ConfigResource
 from kwire.protocol.error_codes import ErrorCode, refusal

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
+    from kwire.broker.network.turns import Share
     from kwire.broker.security.sessions import SaslSession
-    from kwire.broker.turns import Share
 
 __all__ = ["ANONYMOUS", "Peer", "RequestContext"]
 
@@ -23,7 +23,7 @@ class Peer(msgspec.Struct, kw_only=True):
     principal: Type:Name, ANONYMOUS before authentication. is_token_authenticated: by a delegation token.
     authentication: state of the SASL session. client_software: (name, version) of the ApiVersions request.
     must_close: close the connection after this request and its response. must_close_silently: close it without a
-    response. work_share: used by kwire.broker.workers.
+    response. work_share: used by kwire.broker.network.workers.
     """
 
     connection_id: str

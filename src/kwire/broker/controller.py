@@ -12,8 +12,8 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kwire.broker.config_checks import check_topic_configs
-from kwire.broker.long_requests import complete
+from kwire.broker.configs.checks import check_topic_configs
+from kwire.broker.network.long_requests import complete
 from kwire.broker.topics import Topic, check_name
 from kwire.identifiers import new_uuid
 from kwire.internal_topics.enums import ConfigResource

@@ -18,27 +18,27 @@ from typing import TYPE_CHECKING
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.metadata_records import VersionedMessage, metadata_record
 from kwire.internal_topics.names import METADATA_TOPIC
-from kwire.log.internal.metadata_files import (
+from kwire.log.topics.metadata_files import (
     METADATA_TOPIC_ID,
     RECORDS_PER_BATCH,
     drop_log_below,
     snapshot_file,
     write_snapshot,
 )
-from kwire.log.internal.stored_metadata import QUORUM_STATE, StoredMetadata
-from kwire.log.log_config import LogConfig
-from kwire.log.partition_writer import PartitionWriter
-from kwire.log.recovery import PartitionCheckpoints
+from kwire.log.topics.stored_metadata import QUORUM_STATE, StoredMetadata
+from kwire.log.writing.log_config import LogConfig
+from kwire.log.writing.partition_writer import PartitionWriter
+from kwire.log.writing.recovery import PartitionCheckpoints
 from kwire.messages import LeaderChangeMessage
 from kwire.protocol.record_values import write_metadata_record
 from kwire.records import AppendOrigin, BatchBuilder, ControlRecordType, write_control_batch
 from kwire.records.attributes import NO_TIMESTAMP
-from kwire.records.batch_header import DEFAULT_HEADER_BYTES, parse_header
+from kwire.records.format.batch_header import DEFAULT_HEADER_BYTES, parse_header
 from kwire.storage.file_system import FileSystem
 
 if TYPE_CHECKING:
     from kwire.broker.clock import Clock
-    from kwire.broker.settings import Settings
+    from kwire.broker.configs.settings import Settings
 
 __all__ = ["MetadataLog"]
 

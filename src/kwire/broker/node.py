@@ -14,7 +14,8 @@ from kwire.broker import startup
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.client_metrics import ClientMetrics
 from kwire.broker.clock import Clock, Timers
-from kwire.broker.configs import dynamic_settings, topic_log_config
+from kwire.broker.configs.configs import dynamic_settings, topic_log_config
+from kwire.broker.configs.settings import Settings
 from kwire.broker.context import RequestContext
 from kwire.broker.controller import Controller
 from kwire.broker.faults import Faults
@@ -22,20 +23,19 @@ from kwire.broker.fetch_sessions import FetchSessions
 from kwire.broker.groups.node_log import open_coordinator as open_groups
 from kwire.broker.groups.node_log import watch_topics
 from kwire.broker.loggers import Loggers
-from kwire.broker.long_requests import LongRequests
 from kwire.broker.metadata_log import MetadataLog
+from kwire.broker.network.long_requests import LongRequests
+from kwire.broker.network.throttling import Throttling
+from kwire.broker.network.workers import Workers
 from kwire.broker.request_log import RequestLog
 from kwire.broker.security import Security
-from kwire.broker.settings import Settings
-from kwire.broker.throttling import Throttling
 from kwire.broker.topics import Topic, TopicRegistry
 from kwire.broker.transactions.partitions import open_coordinator as open_transactions
-from kwire.broker.workers import Workers
 from kwire.errors import LogError
 from kwire.identifiers import parse_uuid
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.names import METADATA_TOPIC
-from kwire.log.internal.stored_metadata import apply_records, read_metadata
+from kwire.log.topics.stored_metadata import apply_records, read_metadata
 from kwire.messages.base import ZERO_UUID
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.storage.file_system import FileSystem

@@ -19,12 +19,12 @@ from kwire.errors import BrokerError, CorruptBatch, KwireError
 from kwire.messages import FetchResponse
 from kwire.messages.fetch_response import EpochEndOffset, PartitionData
 from kwire.protocol.error_codes import ErrorCode, refusal
-from kwire.records.fetch_conversion import FetchConversion
-from kwire.records.request_magic import fetch_magic
+from kwire.records.append.request_magic import fetch_magic
+from kwire.records.convert.fetch_conversion import FetchConversion
 
 if TYPE_CHECKING:
     from kwire.broker.responses import Piece
-    from kwire.log.log_reads import Fetched
+    from kwire.log.writing.log_reads import Fetched
     from kwire.messages.fetch_request import FetchPartition
 
 __all__ = ["READ_COMMITTED", "Found", "check_leader_epoch", "error_code", "failure", "fetch_partition"]

@@ -18,7 +18,7 @@ from kwire.protocol.requests import write_response
 from kwire.protocol.splicing import RECORDS_ELSEWHERE, cut_frame
 
 if TYPE_CHECKING:
-    from kwire.log.log_reads import FilePart
+    from kwire.log.writing.log_reads import FilePart
 
     Piece = bytes | bytearray | memoryview | FilePart
 

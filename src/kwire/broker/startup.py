@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kwire.broker.configs import topic_log_config
+from kwire.broker.configs.configs import topic_log_config
 from kwire.broker.features import RELEASE
-from kwire.broker.listeners import PROTOCOLS, parse_listeners
+from kwire.broker.network.listeners import PROTOCOLS, parse_listeners
 from kwire.identifiers import new_uuid
 from kwire.internal_topics.cluster_state import NO_LEADER
 from kwire.internal_topics.cluster_values import Partition, Topic
 from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.internal_topics.topic_records import topic_records
-from kwire.log.log_manager import LogManager
+from kwire.log.writing.log_manager import LogManager
 from kwire.messages import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -39,8 +39,8 @@ from kwire.messages import (
 )
 
 if TYPE_CHECKING:
+    from kwire.broker.configs.settings import Settings
     from kwire.broker.node import Node
-    from kwire.broker.settings import Settings
     from kwire.broker.topics import TopicRegistry
     from kwire.storage.file_system import FileSystem
 

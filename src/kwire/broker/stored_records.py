@@ -10,9 +10,9 @@ from kwire.records import read_batches
 
 if TYPE_CHECKING:
     from kwire.broker.node import Node
-    from kwire.log.partition_writer import PartitionWriter
-    from kwire.records.batch import Batch
-    from kwire.records.record import Record
+    from kwire.log.writing.partition_writer import PartitionWriter
+    from kwire.records.format.batch import Batch
+    from kwire.records.format.record import Record
 
 __all__ = ["batches_of", "records_of"]
 

@@ -15,10 +15,10 @@ from kwire.internal_topics.cluster_state import Topic as TopicState
 from kwire.internal_topics.enums import ConfigResource
 from kwire.internal_topics.names import COORDINATOR_TOPICS
 from kwire.protocol.error_codes import ErrorCode, refusal
-from kwire.records.append_settings import AppendOrigin
+from kwire.records.append.settings import AppendOrigin
 
 if TYPE_CHECKING:
-    from kwire.log.partition_writer import Appended, PartitionWriter
+    from kwire.log.writing.partition_writer import Appended, PartitionWriter
     from kwire.messages import PartitionRecord, RemoveTopicRecord, TopicRecord
 
 __all__ = ["Partition", "Topic", "TopicRegistry", "check_name"]

@@ -151,7 +151,7 @@ def listener_address(
     host: str | None, port: int | None, of_file: dict[str, str], of_options: dict[str, str]
 ) -> dict[str, Any]:
     """Return the address of a broker without `listeners`, else move the listeners of the file. Raises OptionError."""
-    from kwire.broker.listeners import move_listeners
+    from kwire.broker.network.listeners import move_listeners
 
     if "listeners" in of_options:
         if host is not None or port is not None:
@@ -230,8 +230,8 @@ WAITS = {Until.STDIN: wait_for_stdin, Until.PARENT: wait_for_parent}
 
 def _pairs(texts: list[str]) -> dict[str, str]:
     """Return the configs of --config, with dots in their names."""
-    from kwire.broker.given_configs import dotted
-    from kwire.broker.protection import is_secret
+    from kwire.broker.configs.given import dotted
+    from kwire.broker.configs.protection import is_secret
 
     found = {}
     for text in texts:
@@ -251,7 +251,7 @@ def _properties(path: str) -> dict[str, str]:
 
     Raises OptionError for a name that may be meant to protect the broker.
     """
-    from kwire.broker.given_configs import check_misspelled, is_known
+    from kwire.broker.configs.given import check_misspelled, is_known
     from kwire.storage.checkpoints import parse_properties
 
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.identifiers import MAX_OFFSET
-from kwire.log.transaction_index import AbortedTransaction
+from kwire.log.files.transaction_index import AbortedTransaction
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 
 if TYPE_CHECKING:

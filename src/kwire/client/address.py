@@ -128,14 +128,14 @@ def _server(text: str, url: str) -> tuple[str, int]:
 
 def _partition_name(name: str) -> tuple[str, int] | None:
     """Return the topic and partition of `orders-0`, as Kafka writes it: without leading zeros."""
-    from kwire.log.file_names import parse_partition_directory  # not needed by clients without URLs
+    from kwire.log.files.file_names import parse_partition_directory  # not needed by clients without URLs
 
     split = parse_partition_directory(name)
     return split if split is not None and f"{split[0]}-{split[1]}" == name else None
 
 
 def _check_name(name: str) -> None:
-    from kwire.log.file_names import check_topic
+    from kwire.log.files.file_names import check_topic
 
     split = _partition_name(name)
     check_topic(name if split is None else split[0])

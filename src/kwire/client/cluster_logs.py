@@ -32,18 +32,18 @@ from kwire.client.fetch_requests import BY_ID_VERSION, FETCH, Fetched
 from kwire.client.partition_state import fetch_leader_epochs, fetch_sizes
 from kwire.errors import BrokerError, CorruptBatch, LogError, LogTruncated, UnsupportedVersion
 from kwire.identifiers import TopicPartition
-from kwire.log.file_names import Ignored, SegmentFiles
-from kwire.log.readable_log import Isolation, LogSource, PinnedRange, ReadableLog, Run, check_bounds
-from kwire.log.segment import Segment
-from kwire.log.segment_batches import open_batches
-from kwire.log.time_lookup import MAX_TIMESTAMP, TimestampAndOffset
+from kwire.log.files.file_names import Ignored, SegmentFiles
+from kwire.log.files.segment import Segment
+from kwire.log.files.segment_batches import open_batches
+from kwire.log.files.time_lookup import MAX_TIMESTAMP, TimestampAndOffset
+from kwire.log.reading.readable_log import Isolation, LogSource, PinnedRange, ReadableLog, Run, check_bounds
 from kwire.protocol.error_codes import ErrorCode
-from kwire.records.batch_header import batch_spans, parse_header
+from kwire.records.format.batch_header import batch_spans, parse_header
 from kwire.storage.checkpoints import LeaderEpoch
 from kwire.storage.store import Entry, Store, StoredFile
 
 if TYPE_CHECKING:
-    from kwire.log.damage import Damage
+    from kwire.log.files.damage import Damage
     from kwire.log.verify import DirectoryFindings
     from kwire.records import Batch
 

@@ -20,7 +20,7 @@ from kwire.errors import BrokerError, CorruptBatch, LogTruncated
 from kwire.identifiers import TopicPartition, by_topic
 from kwire.messages import FetchRequest, FetchResponse
 from kwire.protocol.error_codes import ErrorCode
-from kwire.records.batch_header import batch_spans, parse_header
+from kwire.records.format.batch_header import batch_spans, parse_header
 
 if TYPE_CHECKING:
     from kwire.messages.fetch_request import FetchTopic, ForgottenTopic

@@ -17,7 +17,7 @@ from kwire.client.broker_connection import BrokerConnection
 from kwire.errors import BrokerError, OptionError, UnsupportedVersion
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import Compression, down_convert, read_batches
-from kwire.records.request_magic import PRODUCE_ZSTD_VERSION, produce_magic
+from kwire.records.append.request_magic import PRODUCE_ZSTD_VERSION, produce_magic
 
 __all__ = ["data_for", "require_producer_ids"]
 

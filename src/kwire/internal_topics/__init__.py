@@ -9,7 +9,7 @@ cluster_values       what ClusterState consists of
 names                the topics' names
 placement            the partition of a group or transactional id
 
-Each state has one `apply(record)`. Nothing here opens a file; `kwire.log.internal` reads the topics of a directory.
+Each state has one `apply(record)`. Nothing here opens a file; `kwire.log.topics` reads the topics of a directory.
 Import the modules, not this package: opening a log needs `names` but no state.
 """
 

@@ -24,7 +24,7 @@ from kwire.lake.table import LakeTable, Layout, check_merge_key, check_topic_ids
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kwire.log.readable_log import Isolation, ReadableLog
+    from kwire.log.reading.readable_log import Isolation, ReadableLog
 
 __all__ = ["Appended", "Missing", "append_logs", "missing_offsets", "read_offsets", "rows_schema", "topic_ids_of"]
 
@@ -71,7 +71,7 @@ def append_logs(
     Raises LogError, CorruptBatch, BrokerError, ConnectionFailed for the logs; DecodeError, RegistryError for values;
     TableError, OptionError for the table. Partitions before the one with an error are then in the table.
     """
-    from kwire.records.columns import COLUMNS
+    from kwire.records.columns.reader import COLUMNS
 
     columns = [name for name in COLUMNS if headers or name != "headers"]
     appender = _Appender(table, layout, isolation, columns, decoding, commit_bytes, skip_missing)
@@ -317,7 +317,7 @@ def _check_topic(state: TableState, log: ReadableLog, table: str, warned: set[st
 
 def rows_schema(columns: Sequence[str], decoding: ValueDecoding | None) -> pa.Schema:
     """Return the schema of the rows of read_offsets."""
-    from kwire.log.arrow import schema_of
+    from kwire.log.reading.arrow import schema_of
 
     schema = schema_of(columns)
     return schema if decoding is None else decoding.schema_of(schema)
@@ -339,7 +339,7 @@ def read_offsets(
 
     Raises LogError for a log that is shorter than that, and the errors of logs and values.
     """
-    from kwire.log.arrow import read_pinned
+    from kwire.log.reading.arrow import read_pinned
 
     start, end = offsets
     pinned = log.pin(start, end, isolation)

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.cluster_values import Voter
 from kwire.internal_topics.names import METADATA_TOPIC
-from kwire.log.file_names import segment_file
-from kwire.log.internal.metadata_files import METADATA_TOPIC_ID, snapshot_file, write_snapshot
-from kwire.log.internal.stored_metadata import QUORUM_STATE, QuorumState
+from kwire.log.files.file_names import segment_file
+from kwire.log.topics.metadata_files import METADATA_TOPIC_ID, snapshot_file, write_snapshot
+from kwire.log.topics.stored_metadata import QUORUM_STATE, QuorumState
 from kwire.records import ControlRecordType
 from kwire.storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, render_leader_epochs, render_partition_metadata
 from kwire.storage.file_system import FileSystem

@@ -19,12 +19,12 @@ from kwire.log.cleaner.cleaning_pass import CleaningPass
 from kwire.log.cleaner.cleaning_plan import CleaningPlan, make_plan
 from kwire.log.cleaner.log_state import stored_state
 from kwire.log.cleaner.offset_map import DEFAULT_LOAD_FACTOR, DEFAULT_MEMORY_BYTES, OffsetMap
-from kwire.log.cleaner_checkpoints import CleanerCheckpoints
-from kwire.log.file_names import parse_partition_directory
-from kwire.log.log_config import SETTINGS as TOPIC_CONFIGS
-from kwire.log.log_config import LogConfig
-from kwire.log.log_directory import LogDirectory
-from kwire.log.log_manager import LogManager
+from kwire.log.files.cleaner_checkpoints import CleanerCheckpoints
+from kwire.log.files.file_names import parse_partition_directory
+from kwire.log.reading.log_directory import LogDirectory
+from kwire.log.writing.log_config import SETTINGS as TOPIC_CONFIGS
+from kwire.log.writing.log_config import LogConfig
+from kwire.log.writing.log_manager import LogManager
 from kwire.maintenance.new_directory import without_others
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.storage.driver_errors import NO_ROOM, system_error
@@ -85,7 +85,7 @@ def stored_topic_configs(directory: LogDirectory) -> dict[str, dict[str, str]]:
     """
     if (METADATA_TOPIC, 0) not in directory:
         return {}
-    from kwire.log.internal import replay_cluster
+    from kwire.log.topics import replay_cluster
 
     return {
         name: {key: value for key, value in configs.items() if key in TOPIC_CONFIGS}

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from kwire.errors import BrokerError, ConnectionFailed, CorruptBatch, LogError
 from kwire.identifiers import render_uuid
-from kwire.log.damage import Damage, Kind, Severity
-from kwire.log.readable_log import LogSource, ReadableLog
+from kwire.log.files.damage import Damage, Kind, Severity
+from kwire.log.reading.readable_log import LogSource, ReadableLog
 from kwire.records import Batch
 
 __all__ = ["compare"]

@@ -18,7 +18,7 @@ from kwire.maintenance.new_directory import NewDirectory, WrittenPartition, name
 from kwire.maintenance.new_log import NewLog
 from kwire.maintenance.offset_spans import MAX_SORT_BYTES, clusters
 from kwire.records import Compression, RejectedRecords
-from kwire.records.batch_header import OFFSET, batch_spans
+from kwire.records.format.batch_header import OFFSET, batch_spans
 from kwire.storage.driver_errors import cause
 from kwire.storage.file_system import FileSystem
 
@@ -159,7 +159,7 @@ def sorted_rows(key: TopicPartition, sources: Sequence[Source], max_sort_bytes: 
     import pyarrow as pa
 
     from kwire.maintenance.row_batches import TAKEN
-    from kwire.records.columns import ColumnReader
+    from kwire.records.columns.reader import ColumnReader
 
     reader = ColumnReader(("offset", *TAKEN))
     batches: list[pa.RecordBatch] = []

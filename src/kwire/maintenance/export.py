@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from kwire.errors import LogError, OptionError
-from kwire.log.relisting import retry_on_change
+from kwire.log.reading.relisting import retry_on_change
 from kwire.maintenance.part_journal import PartJournal
-from kwire.records.columns import COLUMNS
+from kwire.records.columns.reader import COLUMNS
 from kwire.storage.driver_errors import cause
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import SMALLEST_SHARE, need_space
@@ -34,7 +34,7 @@ from kwire.target_paths import path_inside
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kwire.log.readable_log import Isolation, ReadableLog
+    from kwire.log.reading.readable_log import Isolation, ReadableLog
 
 __all__ = ["ExportOptions", "Exported", "Format", "Range", "export_logs"]
 
@@ -265,7 +265,7 @@ class RowGroups:
         import pyarrow as pa
         from pyarrow import parquet
 
-        from kwire.records.columns import arrow_schema
+        from kwire.records.columns.reader import arrow_schema
 
         schema = arrow_schema(options.columns)
         self._waiting: list[pa.RecordBatch] = []

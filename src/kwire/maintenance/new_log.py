@@ -10,11 +10,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 
-from kwire.log.file_names import LARGEST_SEGMENT_BYTES
-from kwire.log.log_config import MAX_INT64, LogConfig
-from kwire.log.partition_writer import PartitionWriter
-from kwire.log.recovery import PartitionCheckpoints
-from kwire.records.batch_header import parse_header
+from kwire.log.files.file_names import LARGEST_SEGMENT_BYTES
+from kwire.log.writing.log_config import MAX_INT64, LogConfig
+from kwire.log.writing.partition_writer import PartitionWriter
+from kwire.log.writing.recovery import PartitionCheckpoints
+from kwire.records.format.batch_header import parse_header
 from kwire.storage.file_system import FileSystem
 
 __all__ = ["NewLog", "pieces"]

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from kwire.errors import BrokerError, LogError, Malformed
-from kwire.log.file_names import segment_file
-from kwire.log.leader_epochs import LeaderEpochs
-from kwire.log.log_config import LogConfig
-from kwire.log.producer_state import ProducerStates
-from kwire.log.recovery import OffsetOverflow, apply_batch, checked_batches, recover_segment
-from kwire.log.segment_writer import SegmentWriter
+from kwire.log.files.file_names import segment_file
+from kwire.log.files.leader_epochs import LeaderEpochs
+from kwire.log.writing.log_config import LogConfig
+from kwire.log.writing.producer_state import ProducerStates
+from kwire.log.writing.recovery import OffsetOverflow, apply_batch, checked_batches, recover_segment
+from kwire.log.writing.segment_writer import SegmentWriter
 from kwire.storage.file_system import FileSystem
 from kwire.storage.header_walk import HeaderWalk
 

@@ -15,8 +15,8 @@ import os
 from collections.abc import Callable
 
 from kwire.errors import LogError
-from kwire.log.file_names import SEGMENT_FILE, segment_file
-from kwire.log.partition_log import PartitionLog
+from kwire.log.files.file_names import SEGMENT_FILE, segment_file
+from kwire.log.reading.partition_log import PartitionLog
 from kwire.log.verify.batches import DamagedRange, SuspectBatch
 from kwire.maintenance.new_directory import without_others
 from kwire.maintenance.quarantine import Quarantine, copy_range

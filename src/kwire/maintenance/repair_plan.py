@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 
 from kwire.errors import LogError, Malformed
 from kwire.internal_topics.names import METADATA_TOPIC
-from kwire.log.damage import Damage, Kind
-from kwire.log.file_names import SEGMENT_FILE, segment_file
-from kwire.log.log_directory import LogDirectory
-from kwire.log.partition_log import PartitionLog
-from kwire.log.segment import Segment
+from kwire.log.files.damage import Damage, Kind
+from kwire.log.files.file_names import SEGMENT_FILE, segment_file
+from kwire.log.files.segment import Segment
+from kwire.log.reading.log_directory import LogDirectory
+from kwire.log.reading.partition_log import PartitionLog
 from kwire.log.verify import DirectoryFindings, PartitionFindings, SegmentFindings
 from kwire.log.verify.batches import DamagedRange, SuspectBatch
 from kwire.log.verify.claims import partitions_without_directory
 from kwire.log.verify.layout import Layout
 from kwire.log.verify.topic_metadata import TopicMetadata
 from kwire.maintenance.repair_mode import Mode
-from kwire.records.batch_header import LEADER_EPOCH, LEADER_EPOCH_POSITION, OFFSET
+from kwire.records.format.batch_header import LEADER_EPOCH, LEADER_EPOCH_POSITION, OFFSET
 from kwire.storage.checkpoints import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kwire.records import ColumnWriter, Compression, TimestampType
-from kwire.records.column_writer import ColumnWriterOptions
+from kwire.records.columns.writer import ColumnWriterOptions
 
 __all__ = ["TAKEN", "batch_options", "encode_rows"]
 

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kwire.errors import DecodeError, LogError
-from kwire.log.readable_log import PinnedRange, ReadableLog, Run
-from kwire.log.relisting import TRIES, retry_on_change
+from kwire.log.reading.readable_log import PinnedRange, ReadableLog, Run
+from kwire.log.reading.relisting import TRIES, retry_on_change
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.records.attributes import CODEC_MASK
-from kwire.records.batch_header import BatchHeader
+from kwire.records.format.batch_header import BatchHeader
 from kwire.storage.header_walk import HeaderWalk
 
 if TYPE_CHECKING:
@@ -394,7 +394,7 @@ def _count_partition(
 
 def _count_runs(log: ReadableLog, topic: TopicStatistics, advance: Callable[[int], None]) -> int:
     """Count one partition; returns the bytes passed to `advance`."""
-    from kwire.log.arrow import RangeReader
+    from kwire.log.reading.arrow import RangeReader
 
     pinned = log.pin()
     start, end = pinned.start_offset, pinned.end_offset
@@ -577,6 +577,6 @@ def _committed_of(log: ReadableLog) -> tuple[int, int, int]:
 
 
 def _count_offsets(log: ReadableLog, pinned: PinnedRange) -> int:
-    from kwire.log.arrow import read_pinned
+    from kwire.log.reading.arrow import read_pinned
 
     return sum(rows.num_rows for rows in read_pinned(log, pinned, ["offset"], mode="DROPMALFORMED"))

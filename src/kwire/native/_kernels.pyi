@@ -21,7 +21,7 @@ from kwire.native.arrays import (
     WritableUInt32s,
     WritableUInt64Table,
 )
-from kwire.records.record import Record
+from kwire.records.format.record import Record
 
 SOURCES: str
 LEVEL: str

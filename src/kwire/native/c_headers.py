@@ -29,13 +29,13 @@ PLAN_NAMES = (
     *("MAX_CODES", "MAX_FRAMES", "MAX_STRING_BYTES", "MAX_TAG", "UUID_BYTES"),
 )
 RECORD_NAMES = {
-    "kwire.records.faults": ("MAX_HEADERS",),
+    "kwire.records.format.faults": ("MAX_HEADERS",),
     "kwire.records.attributes": (
         *("CODEC_MASK", "DELETE_HORIZON_FLAG", "LOG_APPEND_TIME_FLAG"),
         *("NO_PRODUCER_ID", "NO_SEQUENCE", "NO_TIMESTAMP"),
     ),
-    "kwire.records.batch_table": ("BAD_CRC",),
-    "kwire.records.batch_header": (
+    "kwire.records.format.batch_table": ("BAD_CRC",),
+    "kwire.records.format.batch_header": (
         *("FRAME_BYTES", "PREFIX_BYTES", "SIZE_POSITION", "MAGIC_POSITION", "DEFAULT_HEADER_BYTES", "CRC_POSITION"),
         *("LEADER_EPOCH_POSITION", "ATTRIBUTES_POSITION", "LAST_OFFSET_DELTA_POSITION", "BASE_TIMESTAMP_POSITION"),
         *("MAX_TIMESTAMP_POSITION", "PRODUCER_ID_POSITION", "PRODUCER_EPOCH_POSITION", "BASE_SEQUENCE_POSITION"),
@@ -72,21 +72,21 @@ def plan_header() -> str:
 
 def record_layout_header() -> str:
     """Return record_layout.h for the C code of records: faults, limits, positions of fields, rows of tables."""
-    faults = importlib.import_module("kwire.records.faults")
+    faults = importlib.import_module("kwire.records.format.faults")
     constants = {f"FAULT_{fault.name}": int(fault) for fault in faults.Fault}
     for module, names in RECORD_NAMES.items():
         constants |= {name: getattr(importlib.import_module(module), name) for name in names}
-    table = importlib.import_module("kwire.records.batch_table")
+    table = importlib.import_module("kwire.records.format.batch_table")
     constants |= {f"SCAN_{name}": getattr(table, name) for name in ("WHOLE", "CUT", "UNBELIEVABLE", "FULL")}
-    columns = importlib.import_module("kwire.records.column_layout")
+    columns = importlib.import_module("kwire.records.columns.layout")
     structs = {"Batch": table.TABLE, "ColumnAddresses": columns.ADDRESSES, "ColumnState": columns.STATE}
-    structs |= {"BuilderState": importlib.import_module("kwire.records.builder").STATE}
+    structs |= {"BuilderState": importlib.import_module("kwire.records.format.builder").STATE}
     return enums(constants) + "".join(struct(name, fields) for name, fields in structs.items())
 
 
 def encoder_layout_header() -> str:
     """Return encoder_layout.h for encoding.c."""
-    layout = importlib.import_module("kwire.records.encoder_layout")
+    layout = importlib.import_module("kwire.records.columns.encoder_layout")
     constants = {f"COLUMN_{column.name}": int(column) for column in layout.Column}
     constants |= {f"STOP_{stop.name}": int(stop) for stop in layout.Stop}
     constants["COLUMN_COUNT"] = len(layout.Column)

@@ -2,7 +2,7 @@
  *
  * Batches are written one after another to a room, except its last WIDE bytes. A kernel stops at the start of a batch:
  * when the rows are done, when the room or the table is full, or at a fault. Every value is checked to be inside of its
- * buffer before it is read. The arrays: kwire.records.encoder_layout.
+ * buffer before it is read. The arrays: kwire.records.columns.encoder_layout.
  */
 #include <stddef.h>
 #include "checksums.h"

@@ -1,4 +1,4 @@
-/* The columns of one Arrow batch, as the kernels that read records fill them: kwire.records.column_layout. */
+/* The columns of one Arrow batch, as the kernels that read records fill them: kwire.records.columns.layout. */
 #pragma once
 #include "cursor.h"
 #include "record_layout.h"

@@ -2,7 +2,7 @@
  * encoded at the end of a bytearray; those with unusual fields are left to Python.
  *
  * The class and the offsets of its fields in an object are those of a factory. The collector does not track records:
- * see kwire.records.record.
+ * see kwire.records.format.record.
  */
 #include "native.h"
 #include "checksums.h"

@@ -1,4 +1,4 @@
-/* One scan over the records of a magic 2 batch: the fields of a SectionScan (kwire.records.section_scan). 6 ns a record
+/* One scan over the records of a magic 2 batch: the fields of a SectionScan (kwire.records.format.section_scan). 6 ns a record
  * of 116 bytes. */
 #include "kernels.h"
 #include "record.h"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kwire.errors import counted
-from kwire.log.damage import Damage, Severity
+from kwire.log.files.damage import Damage, Severity
 from kwire.log.verify import DirectoryFindings, PartitionFindings
 from kwire.pages.charts import HEIGHT, rect, svg
 from kwire.pages.document import document, made_by, page_head, tiles

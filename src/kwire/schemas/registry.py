@@ -26,7 +26,7 @@ from kwire.schemas.registered import (
 )
 
 if TYPE_CHECKING:
-    from kwire.log.readable_log import ReadableLog
+    from kwire.log.reading.readable_log import ReadableLog
 
 __all__ = ["Registry", "subject_name"]
 

@@ -12,7 +12,7 @@ from kwire.schemas.entries import EntrySource
 from kwire.schemas.registered import RegisteredSchema, schema_from_json
 
 if TYPE_CHECKING:
-    from kwire.log.readable_log import ReadableLog
+    from kwire.log.reading.readable_log import ReadableLog
     from kwire.records import Record
 
 __all__ = ["TOPIC", "find_log", "read_topic"]

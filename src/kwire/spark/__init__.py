@@ -7,7 +7,7 @@
     kwire-iceberg, kwire-delta    sinks: tables               docs/tables.md
 
 Spark finds the formats by name through the packages pyspark_kwire_*. Importing kwire.spark before Spark starts makes
-Spark run the Python of this program (kwire.spark.python_choice).
+Spark run the Python of this program (kwire.spark.process.python_choice).
 
 functions          columns of Kafka messages                  docs/functions.md
 jobs               jobs on whole log directories              docs/jobs.md
@@ -20,7 +20,7 @@ Everything here is imported on first use: the planner and the workers of Spark i
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from kwire.spark.python_choice import choose_python
+from kwire.spark.process.python_choice import choose_python
 
 if TYPE_CHECKING:
     from kwire.spark.capture.source import KafkaCaptureSource

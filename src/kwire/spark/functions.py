@@ -23,7 +23,7 @@ from kwire.errors import OptionError
 from kwire.spark.message_types import message_class, portable_message, struct_type
 from kwire.spark.options.option import Option, check_names, choice, flag_option
 from kwire.spark.plain_errors import without_traceback
-from kwire.spark.worker import warm_up
+from kwire.spark.process.worker import warm_up
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kwire.errors import OptionError
-from kwire.log.file_names import check_topic
+from kwire.log.files.file_names import check_topic
 from kwire.records.partitioner import partitions_of_keys
 
 __all__ = ["NULL_TOPIC", "RowPartitioner", "group_rows", "rows_by_topic", "taken_by_group"]

@@ -1,7 +1,7 @@
 """Batch headers straight from a file, without the batches: for seeking, planning and finding the end of a log.
 
 Reading is sparse: one small pread per batch where batches are large, one for many where they are small. Nothing is
-decompressed or checksummed. The layouts are in `kwire.records.batch_header`; rules R-01 to R-04.
+decompressed or checksummed. The layouts are in `kwire.records.format.batch_header`; rules R-01 to R-04.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwire.errors import CorruptBatch
-from kwire.records.batch_header import DEFAULT_HEADER_BYTES, PREFIX_BYTES, BatchHeader, parse_header
+from kwire.records.format.batch_header import DEFAULT_HEADER_BYTES, PREFIX_BYTES, BatchHeader, parse_header
 from kwire.storage.store import StoredFile
 
 __all__ = ["HeaderWalk", "header_at", "is_zero_tail"]

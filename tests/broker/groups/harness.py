@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kwire.broker.clock import ManualClock
+from kwire.broker.configs.settings import Settings
 from kwire.broker.context import Peer, RequestContext
 from kwire.broker.groups import GroupCoordinator
 from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.store import GroupStore
-from kwire.broker.settings import Settings
 from kwire.broker.topics import Topic, TopicRegistry
 from kwire.broker.transactions import NO_PRODUCER, ProducerIdAndEpoch
 from kwire.errors import BrokerError, LogError

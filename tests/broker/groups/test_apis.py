@@ -11,11 +11,11 @@ import pytest
 from kwire.broker.apis import SERVED, handler
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.clock import ManualClock
+from kwire.broker.configs.settings import Settings
 from kwire.broker.context import Peer, RequestContext
 from kwire.broker.dispatch import Call, respond
 from kwire.broker.groups.offsets import group_tombstones
 from kwire.broker.node import Node
-from kwire.broker.settings import Settings
 from kwire.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,

@@ -6,8 +6,8 @@ import hashlib
 
 import pytest
 
-from kwire.broker.given_configs import parse_settings
-from kwire.broker.secret_values import Secret, Users
+from kwire.broker.configs.given import parse_settings
+from kwire.broker.configs.secret_values import Secret, Users
 from kwire.broker.security import Credentials
 from kwire.broker.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramServer
 from kwire.errors import BrokerError, OptionError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.broker.given_configs import parse_settings
+from kwire.broker.configs.given import parse_settings
 from kwire.broker.security.jaas import users_of
 from kwire.errors import OptionError
 

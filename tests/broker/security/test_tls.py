@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import trustme
 
+from kwire.broker.configs.given import parse_settings
+from kwire.broker.configs.settings import Settings
 from kwire.broker.context import ANONYMOUS
-from kwire.broker.given_configs import parse_settings
 from kwire.broker.security import principal_of, server_context
 from kwire.broker.security.tls import distinguished_name
-from kwire.broker.settings import Settings
 from kwire.errors import OptionError
 
 # Left: as getpeercert() has them, in the certificate's order. Right: X500Principal.getName() of a JDK 17.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwire.broker.clock import ManualClock
-from kwire.broker.settings import Settings
+from kwire.broker.configs.settings import Settings
 from kwire.broker.transactions import (
     Marker,
     ProducerIdAndEpoch,

@@ -13,7 +13,7 @@ from tests.maintenance.adopt.test_plan import write_old_metadata
 from kwire.cli.main import run
 from kwire.identifiers import render_uuid
 from kwire.log import LogDirectory
-from kwire.log.internal import replay_cluster
+from kwire.log.topics import replay_cluster
 
 
 def two(tmp_path: Path) -> list[str]:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from given import Given, create_topic, of_broker, of_log
 
 from kwire.log import LogDirectory
-from kwire.log.internal import replay_groups
+from kwire.log.topics import replay_groups
 from kwire.log.verify import verify_directory
 from kwire.maintenance import compaction as offline
 from kwire.maintenance.convert import TargetFormat, convert_directory

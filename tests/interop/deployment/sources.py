@@ -11,7 +11,7 @@ from given import Given, contents, create_topic, of_broker, of_log, rows
 from kwire.capture import read_capture
 from kwire.internal_topics.record_rows import record_row
 from kwire.log import LogDirectory
-from kwire.log.internal import read_group_records, replay_groups
+from kwire.log.topics import read_group_records, replay_groups
 
 HAS_LIMITS = not pyspark.__version__.startswith("4.1.")
 SEVERAL = 2 if HAS_LIMITS else 1  # micro-batches

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kwire.log.file_names import SEGMENT_FILE
+from kwire.log.files.file_names import SEGMENT_FILE
 from kwire.records import Batch, read_batches
-from kwire.records.batch_header import DEFAULT_HEADER
-from kwire.records.legacy_batch import LegacyBatch
+from kwire.records.format.batch_header import DEFAULT_HEADER
+from kwire.records.format.legacy_batch import LegacyBatch
 from kwire.wire.checksum import crc32, crc32c
 
 CRC_AND_SIZE = {4, 1}  # fields of DEFAULT_HEADER that depend on the compressor

@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kwire.log.file_names import segment_file
+from kwire.log.files.file_names import segment_file
 from kwire.records import Compression, ControlRecordType, Record, TimestampType, write_batch, write_transaction_marker
 
 NOW_MS = 1_700_000_000_000

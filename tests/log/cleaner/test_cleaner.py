@@ -15,8 +15,8 @@ from kwire.errors import CorruptBatch
 from kwire.log import FileSystem, LogConfig, LogDirectory, LogManager, PartitionWriter
 from kwire.log.cleaner import Cleaner
 from kwire.log.cleaner.offset_map import SLOT_BYTES
-from kwire.log.cleaner_checkpoints import CleanerCheckpoints
-from kwire.log.recovery import PartitionCheckpoints
+from kwire.log.files.cleaner_checkpoints import CleanerCheckpoints
+from kwire.log.writing.recovery import PartitionCheckpoints
 from kwire.records import write_batch
 from tests.log.cleaner import kafka_cleaned
 from tests.log.cleaner.compared import log_content, segment_files

@@ -16,7 +16,7 @@ from kwire.log.cleaner.cleaner_stats import CleanerStats
 from kwire.log.cleaner.offset_map import OffsetMap
 from kwire.log.cleaner.record_filter import RecordFilter
 from kwire.log.cleaner.retention import CleanedTransactions, LastRecord
-from kwire.log.transaction_index import TransactionIndexEntry
+from kwire.log.files.transaction_index import TransactionIndexEntry
 from kwire.records import Compression, Record, TimestampType, read_batches, write_batch
 from tests.log.cleaner.compared import batch_content, with_true_crc
 from tests.log.cleaner.generated_logs import NOW_MS, generated_log

@@ -8,7 +8,7 @@ import pytest
 
 from kwire.errors import LogError
 from kwire.log.cleaner.retention import CleanedTransactions, LastRecord, Retention, choose_batch
-from kwire.log.transaction_index import TransactionIndexEntry
+from kwire.log.files.transaction_index import TransactionIndexEntry
 from kwire.records import (
     Batch,
     ControlRecordType,
@@ -19,7 +19,7 @@ from kwire.records import (
     write_control_batch,
     write_transaction_marker,
 )
-from kwire.records.default_writer import BatchFields, write_empty_batch
+from kwire.records.format.default_writer import BatchFields, write_empty_batch
 
 HORIZON_MS = 5_000
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwire.log.transaction_index import TransactionIndexEntry
+from kwire.log.files.transaction_index import TransactionIndexEntry
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 
 

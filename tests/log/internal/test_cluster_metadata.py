@@ -16,7 +16,7 @@ from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.enums import label
 from kwire.log import LogDirectory
-from kwire.log.internal import list_snapshots, read_cluster_records, replay_cluster, topic_names
+from kwire.log.topics import list_snapshots, read_cluster_records, replay_cluster, topic_names
 from kwire.messages import registry
 from kwire.protocol import write_metadata_record
 

@@ -12,7 +12,7 @@ from tests.log.internal.dumps import NOW, batch, dumped, keyed, log_of, marker
 from kwire.internal_topics.group_rows import LogEnds, group_row, member_rows, offset_rows
 from kwire.internal_topics.groups_state import GroupsState
 from kwire.log import LogDirectory
-from kwire.log.internal import read_group_records, replay_groups, topic_names
+from kwire.log.topics import read_group_records, replay_groups, topic_names
 from kwire.messages import registry
 
 Committed = dict[tuple[str, str, int], int]

@@ -15,7 +15,7 @@ from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.internal_topics.record_rows import record_row
 from kwire.internal_topics.typed_record import TypedRecord
 from kwire.log import LogDirectory
-from kwire.log.internal import (
+from kwire.log.topics import (
     read_cluster_records,
     read_group_records,
     read_share_records,
@@ -26,7 +26,7 @@ from kwire.log.internal import (
     replay_share_state,
     replay_transactions,
 )
-from kwire.log.internal.cluster_metadata import list_snapshots
+from kwire.log.topics.cluster_metadata import list_snapshots
 from kwire.messages import registry
 
 READERS = {

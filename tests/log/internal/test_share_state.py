@@ -15,7 +15,7 @@ from tests.log.internal.dumps import batch, dumped, keyed, log_of
 from kwire.internal_topics.group_rows import LogEnds, share_row
 from kwire.internal_topics.share_state import DeliveredRange, merge_ranges
 from kwire.log import LogDirectory
-from kwire.log.internal import replay_groups, replay_share_state, topic_names
+from kwire.log.topics import replay_groups, replay_share_state, topic_names
 from kwire.messages import registry
 
 

@@ -12,7 +12,7 @@ from tests.log.internal.dumps import batch, dumped, keyed, log_of
 from kwire.internal_topics.group_rows import transaction_row
 from kwire.internal_topics.transactions_state import TransactionState
 from kwire.log import LogDirectory
-from kwire.log.internal import replay_transactions
+from kwire.log.topics import replay_transactions
 from kwire.messages import registry
 
 

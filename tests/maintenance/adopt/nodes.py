@@ -7,7 +7,7 @@ from pathlib import Path
 from uuid import UUID
 
 from kwire.identifiers import TopicPartition
-from kwire.log.log_manager import LogManager
+from kwire.log.writing.log_manager import LogManager
 from kwire.records import AppendOrigin, BatchBuilder
 
 NOW_MS = 1_800_000_000_000

@@ -19,8 +19,8 @@ from kwire.internal_topics.cluster_values import Partition
 from kwire.internal_topics.enums import ConfigResource as Resource
 from kwire.internal_topics.metadata_versions import RELEASES
 from kwire.log import LogDirectory
-from kwire.log.internal import replay_cluster
-from kwire.log.internal.stored_metadata import apply_records, read_metadata
+from kwire.log.topics import replay_cluster
+from kwire.log.topics.stored_metadata import apply_records, read_metadata
 from kwire.maintenance.adopt import NewController, apply_adoption, plan_adoption
 from kwire.maintenance.cluster_metadata import METADATA_DIRECTORY
 from kwire.storage.directory_lock import DirectoryLock

@@ -16,7 +16,7 @@ from kwire.internal_topics.cluster_values import Partition, Topic
 from kwire.internal_topics.metadata_versions import RELEASES, MetadataRelease
 from kwire.internal_topics.topic_records import new_cluster
 from kwire.log import LogDirectory
-from kwire.log.internal import replay_cluster
+from kwire.log.topics import replay_cluster
 from kwire.maintenance.adopt import Adoption, NewController, apply_adoption, plan_adoption
 from kwire.maintenance.cluster_metadata import METADATA_DIRECTORY, write_metadata_log
 from kwire.maintenance.pull import Manifest

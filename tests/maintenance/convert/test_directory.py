@@ -13,12 +13,12 @@ import pytest
 
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.log.damage import Severity
-from kwire.log.log_manager import LogManager
+from kwire.log.files.damage import Severity
 from kwire.log.verify import verify_directory
+from kwire.log.writing.log_manager import LogManager
 from kwire.maintenance.convert import LossRefused, TargetFormat, convert_directory, examine
 from kwire.records import Compression
-from kwire.records.columns import COLUMNS
+from kwire.records.columns.reader import COLUMNS
 from kwire.storage.checkpoints import parse_offset_checkpoint
 from tests.log.damaging import tree
 from tests.log.expected import ISOLATIONS, read_objects

@@ -23,8 +23,8 @@ from kwire.broker import Broker
 from kwire.client import Client, Producer
 from kwire.errors import LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.log.log_manager import LogManager
 from kwire.log.verify import verify_directory
+from kwire.log.writing.log_manager import LogManager
 from kwire.maintenance.pull import MANIFEST, Manifest, PullOptions, pull
 from kwire.maintenance.pull.manifest import manifest_damages
 from kwire.records import ColumnWriter

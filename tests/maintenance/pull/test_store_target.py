@@ -26,8 +26,8 @@ from kwire.cli.main import run
 from kwire.client import Client, Producer
 from kwire.errors import DirectoryInUse, LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.log.log_manager import LogManager
 from kwire.log.verify import verify_directory
+from kwire.log.writing.log_manager import LogManager
 from kwire.maintenance.pull import MANIFEST, Manifest, PullOptions, pull
 from kwire.maintenance.pull.lease import Owner
 from kwire.maintenance.pull.manifest import manifest_damages

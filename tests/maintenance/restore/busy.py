@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kwire.internal_topics.groups_state import GroupsState
 from kwire.internal_topics.transactions_state import TransactionState
 from kwire.log import LogDirectory
-from kwire.log.internal import replay_groups, replay_transactions
+from kwire.log.topics import replay_groups, replay_transactions
 from kwire.log.verify import verify_directory
 from kwire.maintenance.restore import RestoreResult
 from tests.waiting import HANG_S

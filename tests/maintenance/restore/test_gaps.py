@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from kwire.broker import Broker
 from kwire.log import LogDirectory
-from kwire.log.damage import Kind, Severity
+from kwire.log.files.damage import Kind, Severity
 from kwire.maintenance.new_directory import NewDirectory
 from kwire.maintenance.restore import AtOffsets, AtTime, RestorePoint, restore_directory
 from kwire.records import ControlRecordType, parse_control_record, write_transaction_marker

@@ -18,7 +18,7 @@ from kwire.client import Client
 from kwire.errors import LogError, OptionError
 from kwire.internal_topics.enums import ConfigResource, Operation
 from kwire.log import LogDirectory
-from kwire.log.internal import replay_cluster, replay_groups
+from kwire.log.topics import replay_cluster, replay_groups
 from kwire.maintenance.pull import pull
 from kwire.maintenance.restore import AtOffsets, AtTime, RestoreOptions, RestorePoint, RestoreResult, restore_directory
 from kwire.storage.file_system import FileSystem

@@ -1,4 +1,4 @@
-"""`kafka-internal`: rows equal the records of kwire.log.internal."""
+"""`kafka-internal`: rows equal the records of kwire.log.topics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
 from kwire.internal_topics.group_rows import LogEnds, group_row
 from kwire.internal_topics.record_rows import record_row
 from kwire.log import LogDirectory
-from kwire.log.internal import read_group_records, replay_cluster, replay_groups
+from kwire.log.topics import read_group_records, replay_cluster, replay_groups
 from kwire.messages import registry
 from kwire.spark.arrow_types import arrow_type
 from kwire.spark.internal.columns import COLUMNS, HISTORY_COLUMNS, TOPICS

@@ -20,7 +20,7 @@ from tests.object_store import ObjectStore
 
 from kwire.errors import CorruptBatch, LogError, MissingOffsets, OptionError
 from kwire.log import LogDirectory
-from kwire.log.splits import Cut, Split, SplitRun
+from kwire.log.reading.splits import Cut, Split, SplitRun
 from kwire.records import Record, TimestampType, write_batch
 from kwire.spark.log import planning
 from kwire.spark.log.options import parse_options

@@ -15,8 +15,8 @@ from tests.waiting import HANG_S
 
 from kwire.errors import LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.log.log_config import LogConfig
-from kwire.log.log_manager import LogManager
+from kwire.log.writing.log_config import LogConfig
+from kwire.log.writing.log_manager import LogManager
 from kwire.records import ColumnWriter
 from kwire.spark.log.options import parse_options
 from kwire.spark.packing import RECORD_BYTES

@@ -14,8 +14,8 @@ from kwire.broker.apis.create_topics import check_replicas
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.controller import MAX_PARTITIONS
+from kwire.broker.network.throttling import MutationQuota
 from kwire.broker.node import Node
-from kwire.broker.throttling import MutationQuota
 from kwire.errors import BrokerError
 from kwire.messages import CreatePartitionsRequest, CreatePartitionsResponse
 from kwire.messages.create_partitions_request import CreatePartitionsTopic

@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Awaitable, Generator, Iterator
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
-from kwire.broker.configs import topic_entries
+from kwire.broker.configs.configs import topic_entries
 from kwire.broker.context import RequestContext
+from kwire.broker.network.throttling import MutationQuota
 from kwire.broker.node import Node
-from kwire.broker.throttling import MutationQuota
 from kwire.errors import BrokerError
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.messages import CreateTopicsRequest, CreateTopicsResponse

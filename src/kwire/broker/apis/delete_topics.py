@@ -11,8 +11,8 @@ from uuid import UUID
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
+from kwire.broker.network.throttling import MutationQuota
 from kwire.broker.node import Node
-from kwire.broker.throttling import MutationQuota
 from kwire.broker.topics import Topic
 from kwire.errors import BrokerError
 from kwire.internal_topics.names import METADATA_TOPIC

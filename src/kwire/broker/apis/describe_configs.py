@@ -12,17 +12,17 @@ Source: kafka.server.ConfigHelper 3.9.1 and 4.4.0; KIP-133, KIP-226, KIP-412, KI
 from __future__ import annotations
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
-from kwire.broker.config_changes import to_node_id
-from kwire.broker.config_definitions import Resource, documentation
-from kwire.broker.configs import (
+from kwire.broker.configs.changes import to_node_id
+from kwire.broker.configs.configs import (
     Entry,
     broker_entries,
     client_metrics_entries,
     default_broker_entries,
     topic_entries,
 )
+from kwire.broker.configs.definitions import Resource, documentation
+from kwire.broker.configs.groups import group_entries
 from kwire.broker.context import RequestContext
-from kwire.broker.group_configs import group_entries
 from kwire.broker.node import Node
 from kwire.broker.topics import check_name
 from kwire.errors import BrokerError

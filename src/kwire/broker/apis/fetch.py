@@ -25,16 +25,16 @@ from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.clock import TimerHandle
 from kwire.broker.context import RequestContext
 from kwire.broker.fetch_sessions import NO_SESSION, SessionPartition, View
+from kwire.broker.network.throttling import QuotaType
 from kwire.broker.node import Node
 from kwire.broker.partition_fetch import Found, error_code, failure, fetch_partition
 from kwire.broker.responses import RECORDS_ELSEWHERE, SplicedResponse, piece_bytes
-from kwire.broker.throttling import QuotaType
 from kwire.broker.topics import Partition
 from kwire.errors import KwireError
 from kwire.messages import FetchRequest, FetchResponse
 from kwire.messages.fetch_response import FetchableTopicResponse
 from kwire.protocol.error_codes import ErrorCode
-from kwire.records.request_magic import fetch_magic
+from kwire.records.append.request_magic import fetch_magic
 
 FIRST_BATCH_WHOLE_VERSION = 3
 REPLICA_STATE_VERSION = 15

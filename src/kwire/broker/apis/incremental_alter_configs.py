@@ -8,9 +8,9 @@ KIP-339, KIP-714.
 
 from __future__ import annotations
 
-from kwire.broker.config_changes import change, check_logger_resource, check_once, current, repeated
-from kwire.broker.config_definitions import ConfigType, Resource, definitions
-from kwire.broker.configs import ConfigOperation
+from kwire.broker.configs.changes import change, check_logger_resource, check_once, current, repeated
+from kwire.broker.configs.configs import ConfigOperation
+from kwire.broker.configs.definitions import ConfigType, Resource, definitions
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
+from kwire.broker.network.throttling import QuotaType
 from kwire.broker.node import Node
-from kwire.broker.throttling import QuotaType
 from kwire.broker.topics import Partition, Topic
 from kwire.broker.transactions.admission import ClientSupport, admit, produce_error
 from kwire.broker.transactions.metadata import ProducerIdAndEpoch
@@ -33,12 +33,12 @@ from kwire.messages import ProduceRequest, ProduceResponse
 from kwire.messages.produce_request import PartitionProduceData, TopicProduceData
 from kwire.messages.produce_response import PartitionProduceResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
-from kwire.records.append_error import RejectedRecords, TooMuchWork
 from kwire.records.attributes import TRANSACTIONAL_FLAG
-from kwire.records.batch_header import ATTRIBUTES_POSITION, DEFAULT_HEADER, MAGIC_POSITION, PRODUCER_ID_POSITION
+from kwire.records.format.append_error import RejectedRecords, TooMuchWork
+from kwire.records.format.batch_header import ATTRIBUTES_POSITION, DEFAULT_HEADER, MAGIC_POSITION, PRODUCER_ID_POSITION
 
 if TYPE_CHECKING:
-    from kwire.log.partition_writer import Prepared
+    from kwire.log.writing.partition_writer import Prepared
 
     Work = Callable[[], Prepared]
 

@@ -17,7 +17,7 @@ from kwire.errors import DecodeError
 from kwire.messages import PushTelemetryRequest, PushTelemetryResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records import Compression
-from kwire.records.compression import TooLarge, expand
+from kwire.records.compression.codecs import TooLarge, expand
 
 RESERVED = frozenset({UUID(int=0), UUID(int=1)})
 MAX_DECOMPRESSED_BYTES = 16 * MAX_PUSH_BYTES

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from kwire.broker.clock import Clock, Timers
+from kwire.broker.configs.settings import Settings
 from kwire.broker.coordinator_log import warn_of_problems
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicMember, ClassicState
 from kwire.broker.groups.consumer_group import ConsumerGroup
 from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.timers import NamedTimers
-from kwire.broker.settings import Settings
 from kwire.broker.topics import TopicRegistry
 from kwire.broker.transactions.metadata import NO_PRODUCER, ProducerIdAndEpoch
 from kwire.errors import BrokerError, EncodeError, LogError

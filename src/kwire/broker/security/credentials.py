@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from kwire.broker.secret_values import Users
+from kwire.broker.configs.secret_values import Users
 from kwire.broker.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, keys_of, new_credential
 from kwire.errors import BrokerError
 from kwire.internal_topics.cluster_state import ClusterState, ScramCredential

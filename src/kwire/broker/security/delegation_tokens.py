@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from kwire.broker.clock import Clock
+from kwire.broker.configs.settings import Settings
 from kwire.broker.security.scram import new_credential
-from kwire.broker.settings import Settings
 from kwire.identifiers import new_uuid, render_uuid
 from kwire.internal_topics.cluster_state import ClusterState, DelegationToken, ScramCredential
 from kwire.internal_topics.enums import ScramMechanism

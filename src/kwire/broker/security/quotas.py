@@ -1,4 +1,4 @@
-"""Client quotas: validated, stored, and found by filter or by client. kwire.broker.throttling enforces them.
+"""Client quotas: validated, stored, and found by filter or by client. kwire.broker.network.throttling enforces them.
 
 Each quota is a record of the metadata log (ClientQuotaRecord) with an entity, a key and a value. An entity is a user, a
 client id, both, or an IP address; a name of None is the default entity.

@@ -10,8 +10,8 @@ import ssl
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kwire.broker.configs.settings import Settings
 from kwire.broker.context import ANONYMOUS
-from kwire.broker.settings import Settings
 from kwire.errors import OptionError
 
 __all__ = ["principal_of", "server_context"]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 from kwire.broker.clock import Clock, TimerHandle, Timers
-from kwire.broker.settings import Settings
+from kwire.broker.configs.settings import Settings
 from kwire.broker.transactions.ending import check_producer_id, concurrent, fenced, may_end, may_end_bumping
 from kwire.broker.transactions.metadata import (
     NO_PRODUCER,

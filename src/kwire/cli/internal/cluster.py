@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kwire.client.cluster_logs import ClusterLogs
     from kwire.internal_topics.cluster_state import ClusterState
     from kwire.log import LogDirectory
-    from kwire.log.readable_log import LogSource, ReadableLog
+    from kwire.log.reading.readable_log import LogSource, ReadableLog
 
 __all__ = ["cluster"]
 
@@ -82,7 +82,7 @@ def cluster(
         return _running(running, part, redact=redact, format=format)
     directory = cast("LogDirectory", source)
     from kwire.internal_topics.names import METADATA_TOPIC
-    from kwire.log.internal import read_cluster_records, replay_cluster
+    from kwire.log.topics import read_cluster_records, replay_cluster
 
     require_topic(cast("LogSource[ReadableLog]", directory), METADATA_TOPIC)
     if history:
@@ -144,7 +144,7 @@ def _running(cluster: ClusterLogs, part: Part, *, redact: bool, format: Format) 
 
 
 def _snapshots(directory: LogDirectory) -> Iterator[Row]:
-    from kwire.log.internal import list_snapshots, read_snapshot_records
+    from kwire.log.topics import list_snapshots, read_snapshot_records
 
     for snapshot in list_snapshots(directory):
         timestamp, records, whole = None, 0, False

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kwire.client import Client
     from kwire.client.admin.requests import AdminRequests
     from kwire.internal_topics.groups_state import Group, GroupsState
-    from kwire.log.readable_log import LogSource, ReadableLog
+    from kwire.log.reading.readable_log import LogSource, ReadableLog
 
 __all__ = ["group"]
 
@@ -64,7 +64,7 @@ def group(
     source.require(moment, name, "a GROUP")
     directory = source.logs
     from kwire.internal_topics.groups_state import group_of
-    from kwire.log.internal import read_group_records, replay_groups
+    from kwire.log.topics import read_group_records, replay_groups
 
     if history:
         records = read_group_records(directory, at_offset=moment.at_offset, at_time=moment.at_time)
@@ -99,7 +99,7 @@ def _groups(directory: LogSource[ReadableLog], state: GroupsState, moment: Momen
 def _offsets(directory: LogSource[ReadableLog], groups: list[Group], moment: Moment) -> Iterator[Row]:
     from kwire.internal_topics.group_rows import LogEnds, offset_rows, share_row
     from kwire.internal_topics.names import SHARE_STATE_TOPIC
-    from kwire.log.internal import replay_share_state
+    from kwire.log.topics import replay_share_state
 
     ends = LogEnds(None if moment.is_past else directory)
     names = _names(directory, groups, moment)
@@ -124,7 +124,7 @@ def _members(directory: LogSource[ReadableLog], groups: list[Group], moment: Mom
 
 def _names(directory: LogSource[ReadableLog], groups: list[Group], moment: Moment) -> dict[Any, str]:
     """Return topic names by id; looked up only if a group has ids."""
-    from kwire.log.internal import topic_names
+    from kwire.log.topics import topic_names
 
     if all(each.kind == "classic" for each in groups):
         return {}

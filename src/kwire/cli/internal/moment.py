@@ -16,7 +16,7 @@ from kwire.pages.quantities import time_text
 
 if TYPE_CHECKING:
     from kwire.internal_topics.typed_record import Problems, TypedRecord
-    from kwire.log.readable_log import LogSource, ReadableLog
+    from kwire.log.reading.readable_log import LogSource, ReadableLog
 
 __all__ = [
     "Moment",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kwire.client import Client
     from kwire.client.admin.requests import AdminRequests
     from kwire.client.cluster_logs import ClusterLogs
-    from kwire.log.readable_log import LogSource, ReadableLog
+    from kwire.log.reading.readable_log import LogSource, ReadableLog
 
 __all__ = ["InternalSource", "open_source", "report_requests"]
 

@@ -77,7 +77,7 @@ def txn(
 
     source = InternalSource(path, TRANSACTIONS_TOPIC, config, config_file)
     source.require(moment, name, "an ID")
-    from kwire.log.internal import read_transaction_records, replay_transactions
+    from kwire.log.topics import read_transaction_records, replay_transactions
 
     if history:
         records = read_transaction_records(source.logs, at_offset=moment.at_offset, at_time=moment.at_time)

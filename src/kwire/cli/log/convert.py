@@ -86,7 +86,7 @@ def convert(
         logs = selected(directory, Selection.parse(topic, partition))
     from kwire.maintenance.convert import TargetFormat, convert_directory, convert_in_place, examine
     from kwire.maintenance.convert.directory import choose_processes
-    from kwire.records.compressor import check_level, parse_compression
+    from kwire.records.compression.compressor import check_level, parse_compression
 
     wanted = None if codec is None else parse_compression(codec.value)
     target = TargetFormat(magic=magic, codec=wanted, level=None if wanted is None else check_level(wanted, level))

@@ -16,8 +16,8 @@ from kwire.pages.escaping import printable
 if TYPE_CHECKING:
     from kwire.client.cluster_logs import ClusterLogs
     from kwire.log import LogDirectory
-    from kwire.log.file_names import Ignored
-    from kwire.log.readable_log import LogSource, ReadableLog
+    from kwire.log.files.file_names import Ignored
+    from kwire.log.reading.readable_log import LogSource, ReadableLog
 
 __all__ = [
     "bytes_of",

@@ -324,21 +324,21 @@ def _control_text(record: Record) -> str:
 
 
 def _offset_entries(file: LogFile) -> Iterator[Row]:
-    from kwire.log.offset_index import ENTRY
+    from kwire.log.files.offset_index import ENTRY
 
     for relative, position in ENTRY.iter_unpack(_entries(file, ENTRY.size)):
         yield _place(file) | {"offset": _base(file) + relative, "position": position}
 
 
 def _time_entries(file: LogFile) -> Iterator[Row]:
-    from kwire.log.time_index import ENTRY
+    from kwire.log.files.time_index import ENTRY
 
     for timestamp, relative in ENTRY.iter_unpack(_entries(file, ENTRY.size)):
         yield _place(file) | {"timestamp": timestamp, "offset": _base(file) + relative}
 
 
 def _aborted(file: LogFile) -> Iterator[Row]:
-    from kwire.log.transaction_index import ENTRY
+    from kwire.log.files.transaction_index import ENTRY
 
     names = ("version", "producer_id", "first_offset", "last_offset", "last_stable_offset")
     for fields in ENTRY.iter_unpack(_entries(file, ENTRY.size)):
@@ -346,7 +346,7 @@ def _aborted(file: LogFile) -> Iterator[Row]:
 
 
 def _producers(file: LogFile) -> Iterator[Row]:
-    from kwire.log.producer_snapshot import parse_producer_snapshot
+    from kwire.log.files.producer_snapshot import parse_producer_snapshot
 
     with file.open() as opened:
         data = opened.pread(0, opened.size())
@@ -368,7 +368,7 @@ def _base(file: LogFile) -> int:
 
 def _entries(file: LogFile, entry_bytes: int) -> bytes:
     """Return the whole entries of an index, without the zeros at the end of a preallocated file."""
-    from kwire.log.offset_index import used_bytes
+    from kwire.log.files.offset_index import used_bytes
 
     with file.open() as opened:
         return opened.pread(0, used_bytes(opened, entry_bytes))

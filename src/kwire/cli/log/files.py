@@ -14,7 +14,7 @@ from kwire.identifiers import MAX_OFFSET
 
 if TYPE_CHECKING:
     from kwire.cli.log.selection import Selection
-    from kwire.log.readable_log import ReadableLog
+    from kwire.log.reading.readable_log import ReadableLog
     from kwire.records import Batch
     from kwire.storage.store import StoredFile
 
@@ -93,7 +93,7 @@ class LogFile(Dumped):
     @contextmanager
     def walk(self, selection: Selection, advance: Advance) -> Iterator[Walk]:
         """Open the file, from its start."""
-        from kwire.log.chunks import BatchWalk
+        from kwire.log.files.chunks import BatchWalk
 
         with self.open() as opened:
             yield BatchWalk(opened, advance=advance)
@@ -128,7 +128,7 @@ class RunWalk:
         self._log, self._selection, self._advance = log, selection, advance
 
     def __iter__(self) -> Iterator[Batch]:
-        from kwire.log.segment_batches import open_batches
+        from kwire.log.files.segment_batches import open_batches
 
         start, end = self._selection.first_offset, self._selection.end_offset
         if self._selection.since_ms is not None and self._selection.since_ms > 0:
@@ -159,7 +159,7 @@ def kind_of(name: str) -> str | None:
 
 def log_file(path: str) -> LogFile:
     """Return a file named by the user. Raises OptionError unless its name ends with one of KINDS."""
-    from kwire.log.file_names import parse_partition_directory
+    from kwire.log.files.file_names import parse_partition_directory
 
     parts = path.replace("\\", "/").rstrip("/").split("/")
     kind = kind_of(parts[-1])
@@ -182,7 +182,7 @@ def trailing_bytes(walk: Walk) -> int:
 
     Kafka's file reader does not look at a tail of up to 17 bytes (R-04), so that is never damage.
     """
-    from kwire.records.batch_header import PREFIX_BYTES
+    from kwire.records.format.batch_header import PREFIX_BYTES
 
     left = walk.stop - walk.position
     if walk.damage is not None and left > PREFIX_BYTES:

@@ -17,7 +17,7 @@ from kwire.cli.log.files import Dumped, LogFile, open_file, trailing_bytes
 from kwire.cli.log.kafka_lines import Lines, Reading, batch_line, producer_line, record_lines, starting_line
 from kwire.cli.log.selection import Selection
 from kwire.errors import DecodeError, KwireError
-from kwire.log.chunks import BatchWalk
+from kwire.log.files.chunks import BatchWalk
 from kwire.pages.escaping import printable
 
 __all__ = ["KafkaDump"]
@@ -152,7 +152,7 @@ class KafkaDump:
             return opened.pread(0, size - size % entry_bytes)
 
     def _index(self, file: LogFile) -> None:
-        from kwire.log.offset_index import ENTRY
+        from kwire.log.files.offset_index import ENTRY
 
         data = self._entries(file, ENTRY.size)
         base = file.base_offset or 0
@@ -177,7 +177,7 @@ class KafkaDump:
                 self._print(f"offset: {base + relative} position: {position}")
 
     def _time_index(self, file: LogFile) -> None:
-        from kwire.log.time_index import ENTRY
+        from kwire.log.files.time_index import ENTRY
 
         data = self._entries(file, ENTRY.size)
         base = file.base_offset or 0
@@ -204,7 +204,7 @@ class KafkaDump:
 
     def _position_of(self, file: LogFile, offset: int, size: int) -> int:
         """Return the position to scan from for an offset: of the segment's `.index`, or 0 without one."""
-        from kwire.log.offset_index import OffsetIndex
+        from kwire.log.files.offset_index import OffsetIndex
 
         try:
             with open_file(file.sibling(".index")) as opened:
@@ -215,7 +215,7 @@ class KafkaDump:
         return position if 0 <= position < size else 0
 
     def _transaction_index(self, file: LogFile) -> None:
-        from kwire.log.transaction_index import ENTRY
+        from kwire.log.files.transaction_index import ENTRY
 
         for version, producer_id, first, last, stable in ENTRY.iter_unpack(self._entries(file, ENTRY.size)):
             self._print(
@@ -224,7 +224,7 @@ class KafkaDump:
             )
 
     def _snapshot(self, file: LogFile) -> None:
-        from kwire.log.producer_snapshot import parse_producer_snapshot
+        from kwire.log.files.producer_snapshot import parse_producer_snapshot
 
         with file.open() as opened:
             data = opened.pread(0, opened.size())

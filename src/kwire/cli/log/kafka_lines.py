@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 from kwire.errors import DecodeError
 
 if TYPE_CHECKING:
-    from kwire.log.producer_snapshot import ProducerState
+    from kwire.log.files.producer_snapshot import ProducerState
     from kwire.records import Batch, Record
-    from kwire.records.legacy_batch import LegacyBatch
+    from kwire.records.format.legacy_batch import LegacyBatch
 
 __all__ = ["Lines", "Reading", "batch_line", "producer_line", "record_lines", "starting_line"]
 
@@ -213,7 +213,7 @@ QUORUM_RECORDS = {
 def _message_checksums(batch: Batch) -> Iterator[tuple[int, bool]]:
     """Yield (stored checksum, whether it matches) of a message of magic 0 or 1, or of each message inside it."""
     from kwire.records import Compression
-    from kwire.records.batch_header import CRC, LEGACY_CRC_POSITION, MAGIC_POSITION, batch_spans
+    from kwire.records.format.batch_header import CRC, LEGACY_CRC_POSITION, MAGIC_POSITION, batch_spans
     from kwire.wire.checksum import crc32
 
     if batch.compression is Compression.NONE:
@@ -227,7 +227,7 @@ def _message_checksums(batch: Batch) -> Iterator[tuple[int, bool]]:
 
 
 def _java_text(raw: bytes) -> str:
-    from kwire.records.record import decode_header_key
+    from kwire.records.format.record import decode_header_key
 
     return decode_header_key(raw)  # new String(bytes, UTF_8), as for header keys
 

@@ -18,7 +18,7 @@ from kwire.cli.rows import TOPIC, Column, Format, Row, write_rows
 from kwire.pages.quantities import bytes_text, time_text
 
 if TYPE_CHECKING:
-    from kwire.log.readable_log import ReadableLog
+    from kwire.log.reading.readable_log import ReadableLog
 
 __all__ = ["ls"]
 

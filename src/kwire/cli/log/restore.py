@@ -122,7 +122,7 @@ def restore(
     if len(inputs) == 1 and is_log_directory(inputs[0]):
         raise OptionError(f"{inputs[0]}: a log directory; restoring it requires --at or --at-offsets")
     from kwire.maintenance.from_parquet import FromParquetOptions
-    from kwire.records.compressor import parse_compression
+    from kwire.records.compression.compressor import parse_compression
 
     options = FromParquetOptions(
         topic=topic,

@@ -23,8 +23,8 @@ from kwire.pages.escaping import printable
 from kwire.pages.quantities import bytes_text, count_text
 
 if TYPE_CHECKING:
-    from kwire.log.damage import Damage
-    from kwire.log.readable_log import LogSource, ReadableLog
+    from kwire.log.files.damage import Damage
+    from kwire.log.reading.readable_log import LogSource, ReadableLog
     from kwire.log.verify import DirectoryFindings
 
 __all__ = ["COLUMNS", "damage_rows", "totals", "verify"]
@@ -130,7 +130,7 @@ def verify(
 
 def _refused(found: DirectoryFindings) -> int:
     """Return the number of files and directories that this user may not read."""
-    from kwire.log.damage import Severity
+    from kwire.log.files.damage import Severity
 
     return sum(each.severity is Severity.NOT_CHECKED for each in found.damages)
 

@@ -25,11 +25,11 @@ from kwire.log.cleaner.cleaning_plan import CleaningPlan, make_plan
 from kwire.log.cleaner.log_state import SourceSegment, open_state
 from kwire.log.cleaner.offset_map import DEFAULT_LOAD_FACTOR, DEFAULT_MEMORY_BYTES, OffsetMap
 from kwire.log.cleaner.sections import Table
-from kwire.log.cleaner_checkpoints import CleanerCheckpoints
-from kwire.log.partition_writer import PartitionWriter
-from kwire.log.segment_writer import SegmentWriter
+from kwire.log.files.cleaner_checkpoints import CleanerCheckpoints
+from kwire.log.writing.partition_writer import PartitionWriter
+from kwire.log.writing.segment_writer import SegmentWriter
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
-from kwire.records import batch_table as t
+from kwire.records.format import batch_table as t
 
 __all__ = ["Cleaner"]
 

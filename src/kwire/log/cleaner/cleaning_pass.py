@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from kwire.errors import CorruptBatch
-from kwire.log.chunks import Chunks
 from kwire.log.cleaner.cleaner_stats import CleanerStats
 from kwire.log.cleaner.cleaning_plan import CleaningPlan, group_segments
 from kwire.log.cleaner.log_state import LogState, SourceSegment
@@ -21,9 +20,10 @@ from kwire.log.cleaner.offset_map import OffsetMap
 from kwire.log.cleaner.record_filter import RecordFilter
 from kwire.log.cleaner.retention import CleanedTransactions
 from kwire.log.cleaner.sections import Sections
-from kwire.log.transaction_index import TransactionIndexEntry
-from kwire.records import batch_table as t
+from kwire.log.files.chunks import Chunks
+from kwire.log.files.transaction_index import TransactionIndexEntry
 from kwire.records.attributes import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG
+from kwire.records.format import batch_table as t
 
 __all__ = ["CHUNK_BYTES", "CleaningPass"]
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kwire.log.cleaner.log_state import LogState, SourceSegment
-from kwire.log.log_config import LogConfig
+from kwire.log.writing.log_config import LogConfig
 
 __all__ = ["CleaningPlan", "group_segments", "make_plan"]
 

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import LogError, Malformed
 from kwire.log.cleaner.retention import LastRecord
-from kwire.log.log_config import LogConfig
-from kwire.log.partition_log import PartitionLog
-from kwire.log.producer_state import ProducerStates
-from kwire.log.recovery import replay_header
-from kwire.log.segment import Segment
-from kwire.log.segment_writer import SegmentWriter
-from kwire.log.transaction_index import TransactionIndexEntry
+from kwire.log.files.segment import Segment
+from kwire.log.files.transaction_index import TransactionIndexEntry
+from kwire.log.reading.partition_log import PartitionLog
+from kwire.log.writing.log_config import LogConfig
+from kwire.log.writing.producer_state import ProducerStates
+from kwire.log.writing.recovery import replay_header
+from kwire.log.writing.segment_writer import SegmentWriter
 from kwire.storage.header_walk import HeaderWalk
 
 if TYPE_CHECKING:
-    from kwire.log.partition_writer import PartitionWriter
+    from kwire.log.writing.partition_writer import PartitionWriter
 
 __all__ = ["LogState", "SourceSegment", "StoredSegment", "open_state", "stored_state"]
 

@@ -24,7 +24,7 @@ from kwire import native
 from kwire.errors import OptionError
 from kwire.log.cleaner.layout import MapState, Mark, Outcome, Put, Slot
 from kwire.log.cleaner.plain_cleaning import map_records
-from kwire.records import batch_table as t
+from kwire.records.format import batch_table as t
 
 if TYPE_CHECKING:
     from kwire.log.cleaner.sections import Sections

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from kwire.log.cleaner.layout import Weights
 from kwire.records import Batch, Record
-from kwire.records import batch_table as t
 from kwire.records.attributes import LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
-from kwire.records.batch_header import MAGIC_POSITION, batch_spans
-from kwire.records.default_writer import NO_ATTRIBUTES, varlong
-from kwire.records.legacy_batch import LegacyBatch
-from kwire.records.section_scan import scan_section
-from kwire.records.wrapping import to_int64
+from kwire.records.format import batch_table as t
+from kwire.records.format.batch_header import MAGIC_POSITION, batch_spans
+from kwire.records.format.default_writer import NO_ATTRIBUTES, varlong
+from kwire.records.format.legacy_batch import LegacyBatch
+from kwire.records.format.section_scan import scan_section
+from kwire.records.format.wrapping import to_int64
 from kwire.wire.varint import read_varint, read_varlong
 
 if TYPE_CHECKING:

@@ -24,7 +24,6 @@ from kwire.log.cleaner.rewriting import empty_batch, rebuild_batch
 from kwire.log.cleaner.sections import Sections, Table
 from kwire.native.arrays import WIDE
 from kwire.records import Batch
-from kwire.records import batch_table as t
 from kwire.records.attributes import (
     CODEC_MASK,
     CONTROL_FLAG,
@@ -33,10 +32,11 @@ from kwire.records.attributes import (
     TRANSACTIONAL_FLAG,
     Compression,
 )
-from kwire.records.batch_checksums import write_crcs
-from kwire.records.batch_header import DEFAULT_HEADER, write_crc
-from kwire.records.compressor import compress_into, largest_compressed
-from kwire.records.encoder_layout import NewBatch
+from kwire.records.columns.encoder_layout import NewBatch
+from kwire.records.compression.compressor import compress_into, largest_compressed
+from kwire.records.format import batch_table as t
+from kwire.records.format.batch_checksums import write_crcs
+from kwire.records.format.batch_header import DEFAULT_HEADER, write_crc
 
 __all__ = ["RecordFilter"]
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kwire.errors import LogError
-from kwire.log.transaction_index import TransactionIndexEntry
+from kwire.log.files.transaction_index import TransactionIndexEntry
 from kwire.records import Batch, ControlRecordType, parse_control_record
 
 __all__ = ["BatchChoice", "CleanedTransactions", "LastRecord", "Retention", "choose_batch", "is_last_of_producer"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kwire.records import Batch, BatchBuilder, Record, TimestampType
-from kwire.records.default_writer import BatchFields, write_empty_batch
+from kwire.records.format.default_writer import BatchFields, write_empty_batch
 
 __all__ = ["empty_batch", "rebuild_batch"]
 

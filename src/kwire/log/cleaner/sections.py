@@ -10,15 +10,15 @@ import numpy.typing as npt
 
 from kwire.errors import CorruptBatch, Malformed
 from kwire.records import Batch, read_batches
-from kwire.records import batch_table as t
 from kwire.records.attributes import CODEC_MASK, Compression
-from kwire.records.batch import too_large
-from kwire.records.batch_checksums import mark_wrong_crcs
-from kwire.records.batch_header import DEFAULT_HEADER
-from kwire.records.compression import RoomExhausted, expand_into, largest_room
-from kwire.records.default_batch import SMALLEST_RECORD_BYTES
-from kwire.records.faults import Fault
-from kwire.records.legacy_batch import LegacyBatch
+from kwire.records.compression.codecs import RoomExhausted, expand_into, largest_room
+from kwire.records.format import batch_table as t
+from kwire.records.format.batch import too_large
+from kwire.records.format.batch_checksums import mark_wrong_crcs
+from kwire.records.format.batch_header import DEFAULT_HEADER
+from kwire.records.format.default_batch import SMALLEST_RECORD_BYTES
+from kwire.records.format.faults import Fault
+from kwire.records.format.legacy_batch import LegacyBatch
 
 __all__ = ["Sections", "Table"]
 

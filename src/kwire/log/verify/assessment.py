@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.errors import LogError, counted
 from kwire.internal_topics.names import METADATA_TOPIC
-from kwire.log.damage import Damage, Kind, Severity
-from kwire.log.segment import Segment
+from kwire.log.files.damage import Damage, Kind, Severity
+from kwire.log.files.segment import Segment
 from kwire.log.verify.topic_metadata import TopicMetadata
 
 if TYPE_CHECKING:
-    from kwire.log.readable_log import ReadableLog
+    from kwire.log.reading.readable_log import ReadableLog
 
 __all__ = [
     "Assessment",

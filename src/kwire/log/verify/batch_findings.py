@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.errors import counted
-from kwire.log.damage import Damage, Kind
+from kwire.log.files.damage import Damage, Kind
 from kwire.log.verify.assessment import Assessment, assess_suspect
 from kwire.log.verify.batches import DamagedRange, ScanResult, SuspectBatch, ValidBatches
 from kwire.log.verify.epochs import LeaderEpochCheck
@@ -14,8 +14,8 @@ from kwire.log.verify.indexes import OffsetIndexCheck, TimeIndexCheck
 from kwire.log.verify.producers import Producers
 
 if TYPE_CHECKING:
-    from kwire.log.readable_log import ReadableLog
-    from kwire.log.segment import Segment
+    from kwire.log.files.segment import Segment
+    from kwire.log.reading.readable_log import ReadableLog
 
 __all__ = ["BatchFindings"]
 

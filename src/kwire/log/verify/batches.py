@@ -20,24 +20,24 @@ import numpy as np
 import numpy.typing as npt
 
 from kwire.errors import CorruptBatch
-from kwire.log.chunks import Chunks
-from kwire.log.damage import Kind
-from kwire.log.index_writer import LARGEST_RELATIVE
-from kwire.log.offset_checks import offset_limit, outside_segment, overlapping
-from kwire.log.segment import Segment
+from kwire.log.files.chunks import Chunks
+from kwire.log.files.damage import Kind
+from kwire.log.files.index_writer import LARGEST_RELATIVE
+from kwire.log.files.offset_checks import offset_limit, outside_segment, overlapping
+from kwire.log.files.segment import Segment
 from kwire.log.verify.resync import Range, next_valid_batch
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, read_batches
-from kwire.records import batch_table as t
 from kwire.records.attributes import CODEC_MASK
-from kwire.records.batch_checksums import mark_wrong_crcs
-from kwire.records.batch_header import (
+from kwire.records.columns.reader import ColumnReader
+from kwire.records.format import batch_table as t
+from kwire.records.format.batch_checksums import mark_wrong_crcs
+from kwire.records.format.batch_header import (
     BASE_SEQUENCE_POSITION,
     DEFAULT_HEADER_BYTES,
     LEADER_EPOCH_POSITION,
     PRODUCER_EPOCH_POSITION,
     parse_header,
 )
-from kwire.records.columns import ColumnReader
 from kwire.storage.header_walk import header_at, is_zero_tail
 from kwire.storage.store import StoredFile
 

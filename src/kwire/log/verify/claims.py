@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.identifiers import TopicPartition
-from kwire.log.file_names import marked_as
+from kwire.log.files.file_names import marked_as
 from kwire.storage.checkpoints import HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS
 
 if TYPE_CHECKING:
-    from kwire.log.log_directory import LogDirectory
-    from kwire.log.partition_log import PartitionLog
+    from kwire.log.reading.log_directory import LogDirectory
+    from kwire.log.reading.partition_log import PartitionLog
     from kwire.storage.checkpoints import LeaderEpoch
 
 __all__ = ["CLAIMING_CHECKPOINTS", "Claim", "claims_above", "partitions_without_directory"]

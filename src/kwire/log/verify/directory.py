@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from kwire.errors import KwireError, LogError, Malformed
 from kwire.identifiers import TopicPartition, parse_uuid
 from kwire.internal_topics.names import METADATA_TOPIC
-from kwire.log.damage import Damage, Kind, Severity
-from kwire.log.file_names import MARKED_DIRECTORY
+from kwire.log.files.damage import Damage, Kind, Severity
+from kwire.log.files.file_names import MARKED_DIRECTORY
 from kwire.log.verify.assessment import OFFLINE, Assessment, PartitionContext, assess_unreadable, is_refused
 from kwire.log.verify.claims import partitions_without_directory
 from kwire.log.verify.findings import PartitionFindings
@@ -39,8 +39,8 @@ from kwire.storage.directory_lock import is_held
 from kwire.storage.store import LocalStore, Store
 
 if TYPE_CHECKING:
-    from kwire.log.log_directory import LogDirectory
-    from kwire.log.partition_log import PartitionLog
+    from kwire.log.reading.log_directory import LogDirectory
+    from kwire.log.reading.partition_log import PartitionLog
 
 __all__ = [
     "DirectoryFindings",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kwire.log.damage import Damage
-from kwire.log.segment import Segment
+from kwire.log.files.damage import Damage
+from kwire.log.files.segment import Segment
 from kwire.log.verify.batches import DamagedRange, SuspectBatch
 from kwire.log.verify.layout import Layout, Piece
 
 if TYPE_CHECKING:
-    from kwire.log.readable_log import ReadableLog
+    from kwire.log.reading.readable_log import ReadableLog
 
 __all__ = ["PartitionFindings", "SegmentFindings"]
 

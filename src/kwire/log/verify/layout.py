@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import CorruptBatch
 from kwire.identifiers import MAX_OFFSET
-from kwire.log.file_names import SEGMENT_FILE, SegmentFiles, segment_file
-from kwire.log.segment import Segment
+from kwire.log.files.file_names import SEGMENT_FILE, SegmentFiles, segment_file
+from kwire.log.files.segment import Segment
 from kwire.log.verify.resync import Range, next_valid_batch, valid_batch
 from kwire.records import read_batches
 from kwire.records.attributes import CODEC_MASK
-from kwire.records.batch_header import BatchHeader
+from kwire.records.format.batch_header import BatchHeader
 from kwire.storage.header_walk import HeaderWalk
 from kwire.storage.store import StoredFile
 
 if TYPE_CHECKING:
-    from kwire.log.partition_log import PartitionLog
+    from kwire.log.reading.partition_log import PartitionLog
 
 __all__ = ["Copy", "Layout", "Loose", "Piece", "Spare", "lay_out"]
 

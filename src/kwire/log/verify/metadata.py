@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import CorruptBatch, LogError, Malformed
 from kwire.internal_topics.names import METADATA_TOPIC
-from kwire.log.damage import Damage, Kind, Severity
+from kwire.log.files.damage import Damage, Kind, Severity
 from kwire.log.verify.assessment import Assessment, assess_unreadable
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.storage.header_walk import is_zero_tail
 from kwire.storage.store import Store
 
 if TYPE_CHECKING:
-    from kwire.log.partition_log import PartitionLog
+    from kwire.log.reading.partition_log import PartitionLog
 
 __all__ = ["BOOTSTRAP", "verify_metadata_files", "verify_metadata_snapshot"]
 

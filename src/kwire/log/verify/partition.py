@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, TypeVar
 from kwire.errors import LogError, Malformed
 from kwire.identifiers import MAX_OFFSET
 from kwire.internal_topics.names import METADATA_TOPIC
-from kwire.log.damage import Kind, Severity
-from kwire.log.file_names import SEGMENT_FILE, segment_file
-from kwire.log.producer_snapshot import parse_producer_snapshot
-from kwire.log.segment import Segment
-from kwire.log.transaction_index import ENTRY as TRANSACTION_ENTRY
-from kwire.log.transaction_index import TransactionIndexEntry, parse_transaction_index
+from kwire.log.files.damage import Kind, Severity
+from kwire.log.files.file_names import SEGMENT_FILE, segment_file
+from kwire.log.files.producer_snapshot import parse_producer_snapshot
+from kwire.log.files.segment import Segment
+from kwire.log.files.transaction_index import ENTRY as TRANSACTION_ENTRY
+from kwire.log.files.transaction_index import TransactionIndexEntry, parse_transaction_index
 from kwire.log.verify.assessment import (
     EPOCHS_CORRUPT,
     EPOCHS_WRONG,
@@ -58,7 +58,7 @@ from kwire.storage.checkpoints import (
 )
 
 if TYPE_CHECKING:
-    from kwire.log.partition_log import PartitionLog
+    from kwire.log.reading.partition_log import PartitionLog
 
 __all__ = ["verify_partition"]
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kwire.errors import CorruptBatch, Malformed, counted
-from kwire.log.damage import Kind
-from kwire.log.producer_snapshot import ProducerState
-from kwire.log.transaction_index import TransactionIndexEntry
+from kwire.log.files.damage import Kind
+from kwire.log.files.producer_snapshot import ProducerState
+from kwire.log.files.transaction_index import TransactionIndexEntry
 from kwire.log.verify.batches import SuspectBatch, ValidBatches
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.records.attributes import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG

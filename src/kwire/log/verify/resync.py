@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kwire import native
 from kwire.errors import CorruptBatch
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Compression, read_batches
-from kwire.records.batch_header import (
+from kwire.records.format.batch_header import (
     DEFAULT_HEADER,
     DEFAULT_HEADER_BYTES,
     FRAME_BYTES,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kwire.errors import BrokerError, ConnectionFailed, CorruptBatch, LogError
-from kwire.log.damage import Kind, Severity
+from kwire.log.files.damage import Kind, Severity
 from kwire.log.verify.assessment import Assessment, assess_batch
 from kwire.log.verify.batch_findings import BatchFindings
 from kwire.log.verify.batches import SegmentScan
@@ -20,7 +20,7 @@ from kwire.log.verify.findings import PartitionFindings, SegmentFindings
 from kwire.log.verify.producers import Producers
 
 if TYPE_CHECKING:
-    from kwire.log.readable_log import ReadableLog
+    from kwire.log.reading.readable_log import ReadableLog
 
 __all__ = ["UNCHECKED", "verify_runs"]
 

@@ -11,7 +11,7 @@ from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from kwire.internal_topics.cluster_state import ClusterState
-    from kwire.log.partition_log import PartitionLog
+    from kwire.log.reading.partition_log import PartitionLog
 
 __all__ = ["TopicMetadata"]
 
@@ -33,7 +33,7 @@ class TopicMetadata:
 
     @cached_property
     def _cluster(self) -> ClusterState | None:
-        from kwire.log.internal.cluster_metadata import replay_cluster
+        from kwire.log.topics.cluster_metadata import replay_cluster
 
         try:
             return replay_cluster(self._metadata_log)

@@ -15,10 +15,10 @@ from kwire.errors import CorruptBatch, KwireError, LogError, Malformed, OptionEr
 from kwire.identifiers import MAX_OFFSET, new_uuid, parse_uuid, render_uuid
 from kwire.internal_topics.names import METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kwire.log import LogDirectory
-from kwire.log.file_names import LONGEST_NAME, MARKED_DIRECTORY, MARKS, parse_partition_directory
-from kwire.log.internal import replay_transactions
-from kwire.log.partition_log import PartitionLog
-from kwire.log.producer_snapshot import parse_producer_snapshot
+from kwire.log.files.file_names import LONGEST_NAME, MARKED_DIRECTORY, MARKS, parse_partition_directory
+from kwire.log.files.producer_snapshot import parse_producer_snapshot
+from kwire.log.reading.partition_log import PartitionLog
+from kwire.log.topics import replay_transactions
 from kwire.storage.checkpoints import (
     CLEANER_OFFSETS,
     META_PROPERTIES,

@@ -12,9 +12,9 @@ from pathlib import Path
 from kwire.errors import CorruptBatch, LogError, counted
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.typed_record import usable
-from kwire.log.internal import list_snapshots, read_cluster_records, read_snapshot_records, replay_cluster
-from kwire.log.internal.stored_metadata import QUORUM_STATE, read_quorum_state
-from kwire.log.partition_log import PartitionLog
+from kwire.log.reading.partition_log import PartitionLog
+from kwire.log.topics import list_snapshots, read_cluster_records, read_snapshot_records, replay_cluster
+from kwire.log.topics.stored_metadata import QUORUM_STATE, read_quorum_state
 
 __all__ = ["Remains", "newest_remains", "read_remains"]
 

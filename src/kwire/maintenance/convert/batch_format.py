@@ -22,11 +22,18 @@ from dataclasses import dataclass, fields, replace
 from kwire.errors import OptionError
 from kwire.maintenance.convert.column_conversion import ColumnConversion, supports_columns
 from kwire.records import Batch, Compression, down_convert, read_batches, up_convert
-from kwire.records.append_error import RejectedRecords
 from kwire.records.attributes import CODEC_MASK
-from kwire.records.batch_header import ATTRIBUTES_POSITION, DEFAULT_HEADER, FRAME_BYTES, SIZE, SIZE_POSITION, write_crc
-from kwire.records.compressor import compress
-from kwire.records.conversion import Lost
+from kwire.records.compression.compressor import compress
+from kwire.records.convert.conversion import Lost
+from kwire.records.format.append_error import RejectedRecords
+from kwire.records.format.batch_header import (
+    ATTRIBUTES_POSITION,
+    DEFAULT_HEADER,
+    FRAME_BYTES,
+    SIZE,
+    SIZE_POSITION,
+    write_crc,
+)
 from kwire.storage.free_space import SMALLEST_SHARE
 
 __all__ = ["BatchConverter", "Loss", "TargetFormat", "recompress"]
@@ -66,7 +73,7 @@ class TargetFormat:
 
 @dataclass(slots=True, kw_only=True)
 class Loss:
-    """Loss of a conversion, in records or batches; see kwire.records.conversion for the first six.
+    """Loss of a conversion, in records or batches; see kwire.records.convert.conversion for the first six.
 
     records_of_aborted_transactions: dropped. records_of_open_transactions: kept, and readable afterwards.
     """

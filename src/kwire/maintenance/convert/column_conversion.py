@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from kwire.errors import CorruptBatch, EncodeError
 from kwire.records import Batch, ColumnReader, ColumnWriter, Compression, TimestampType
 from kwire.records.attributes import NO_LEADER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
-from kwire.records.conversion import Lost
+from kwire.records.convert.conversion import Lost
 
 __all__ = ["ColumnConversion", "supports_columns"]
 

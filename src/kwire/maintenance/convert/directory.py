@@ -20,7 +20,7 @@ from typing import Any
 from kwire.errors import Malformed, OptionError
 from kwire.identifiers import TopicPartition
 from kwire.internal_topics.names import METADATA_TOPIC
-from kwire.log.log_directory import LogDirectory
+from kwire.log.reading.log_directory import LogDirectory
 from kwire.maintenance.convert.batch_format import Loss, TargetFormat
 from kwire.maintenance.convert.partition import ConvertedPartition, ProgressCallback, convert_partition
 from kwire.maintenance.new_directory import finish_directory, name_of

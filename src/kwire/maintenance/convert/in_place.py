@@ -15,22 +15,22 @@ from pathlib import Path
 
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
-from kwire.log.file_names import LARGEST_SEGMENT_BYTES
-from kwire.log.log_config import MAX_INT64, LogConfig
-from kwire.log.log_directory import LogDirectory
-from kwire.log.log_manager import LogManager
-from kwire.log.offset_checks import check_offsets
-from kwire.log.partition_log import PartitionLog
-from kwire.log.partition_writer import PartitionWriter
-from kwire.log.segment import Segment
-from kwire.log.segment_batches import segment_batches
-from kwire.log.segment_writer import SegmentWriter
+from kwire.log.files.file_names import LARGEST_SEGMENT_BYTES
+from kwire.log.files.offset_checks import check_offsets
+from kwire.log.files.segment import Segment
+from kwire.log.files.segment_batches import segment_batches
+from kwire.log.reading.log_directory import LogDirectory
+from kwire.log.reading.partition_log import PartitionLog
+from kwire.log.writing.log_config import MAX_INT64, LogConfig
+from kwire.log.writing.log_manager import LogManager
+from kwire.log.writing.partition_writer import PartitionWriter
+from kwire.log.writing.segment_writer import SegmentWriter
 from kwire.maintenance.convert.batch_format import BatchConverter, TargetFormat
 from kwire.maintenance.convert.directory import check_loss, convertible, examine
 from kwire.maintenance.convert.partition import ConvertedPartition, ProgressCallback, advancing, converter_for
 from kwire.maintenance.new_log import pieces
 from kwire.records import AppendOrigin
-from kwire.records.append_checks import analyze_append
+from kwire.records.append.checks import analyze_append
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space
 from kwire.storage.store import LocalStore

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from kwire.errors import EncodeError, LogError, OptionError
 from kwire.identifiers import TopicPartition
-from kwire.log.file_names import LARGEST_SEGMENT_BYTES, SMALLEST_SEGMENT_BYTES
+from kwire.log.files.file_names import LARGEST_SEGMENT_BYTES, SMALLEST_SEGMENT_BYTES
 from kwire.maintenance.export import whole_file
 from kwire.maintenance.from_parquet.ordered_rows import rows_in_order
 from kwire.maintenance.from_parquet.parquet_input import open_input
@@ -28,7 +28,7 @@ from kwire.maintenance.new_log import NewLog
 from kwire.maintenance.offset_spans import MAX_SORT_BYTES
 from kwire.maintenance.row_batches import TAKEN, batch_options, encode_rows
 from kwire.records import ColumnWriter, Compression, RejectedRecords
-from kwire.records.column_writer import ColumnWriterOptions
+from kwire.records.columns.writer import ColumnWriterOptions
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import SMALLEST_SHARE
 

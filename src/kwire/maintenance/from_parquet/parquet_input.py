@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from kwire.errors import LogError, OptionError
 from kwire.identifiers import TopicPartition
-from kwire.log.file_names import check_topic
+from kwire.log.files.file_names import check_topic
 from kwire.maintenance.row_batches import TAKEN
 from kwire.storage.driver_errors import cause
 

@@ -17,7 +17,7 @@ from kwire.errors import BrokerError, ConnectionFailed, KwireError, OptionError
 from kwire.identifiers import TopicPartition
 from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
 from kwire.internal_topics.names import COORDINATOR_TOPICS
-from kwire.log.file_names import check_topic
+from kwire.log.files.file_names import check_topic
 from kwire.maintenance.pull.manifest import AclEntry, ClusterEntry, QuotaEntry, UserEntry
 from kwire.messages import DescribeConfigsRequest, DescribeConfigsResponse
 from kwire.messages.describe_configs_response import DescribeConfigsResourceResult

@@ -27,11 +27,11 @@ from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kwire.internal_topics.placement import partition_for
 from kwire.internal_topics.transactions_state import IDLE, PREPARED, TransactionsState, TransactionState
 from kwire.log import LogDirectory
-from kwire.log.paths import StorageOptions
+from kwire.log.reading.paths import StorageOptions
 from kwire.messages import OffsetCommitKey, OffsetCommitValue, TransactionLogKey, TransactionLogValue
 from kwire.protocol.record_values import write_prefixed
 from kwire.records import Record, TimestampType
-from kwire.records.builder import write_batches
+from kwire.records.format.builder import write_batches
 
 __all__ = ["CONFIGS", "DESCRIBED", "PARTITIONS", "Described", "changes", "describe", "read_values"]
 

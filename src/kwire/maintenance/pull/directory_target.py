@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
-from kwire.log.log_config import LogConfig
-from kwire.log.log_manager import LogManager
-from kwire.log.paths import StorageOptions
+from kwire.log.reading.paths import StorageOptions
+from kwire.log.writing.log_config import LogConfig
+from kwire.log.writing.log_manager import LogManager
 from kwire.maintenance.pull.manifest import MANIFEST, Manifest
 from kwire.maintenance.pull.partition_copy import PartitionCopy
 from kwire.maintenance.pull.target import COPY_NODE_ID, MakeManifest, Target, check_manifest, known_segments

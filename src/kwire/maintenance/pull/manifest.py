@@ -14,7 +14,7 @@ import msgspec
 
 from kwire.errors import LogError
 from kwire.identifiers import TopicPartition
-from kwire.log.damage import Damage, Kind, Severity
+from kwire.log.files.damage import Damage, Kind, Severity
 from kwire.storage.open_store import open_store
 from kwire.storage.store import Store
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 from kwire.client.fetcher import Position
 from kwire.errors import CorruptBatch
-from kwire.log.index_writer import LARGEST_RELATIVE
-from kwire.log.partition_writer import PartitionWriter
+from kwire.log.files.index_writer import LARGEST_RELATIVE
+from kwire.log.writing.partition_writer import PartitionWriter
 from kwire.maintenance.new_log import pieces
 from kwire.maintenance.pull.manifest import READ_BYTES, PartitionEntry, SegmentEntry
 from kwire.records import RejectedRecords
-from kwire.records.batch_header import parse_header
+from kwire.records.format.batch_header import parse_header
 
 __all__ = ["PartitionCopy"]
 

@@ -16,7 +16,7 @@ from kwire.client.cluster import Cluster, Topic
 from kwire.client.fetcher import Fetcher
 from kwire.errors import KwireError
 from kwire.identifiers import TopicPartition, render_uuid
-from kwire.log.log_config import LogConfig
+from kwire.log.writing.log_config import LogConfig
 from kwire.maintenance.pull.cluster import Bounds, PulledTopic, SourceCluster
 from kwire.maintenance.pull.manifest import Event, Manifest, PartitionEntry, TopicEntry
 from kwire.maintenance.pull.run import Pull, PullOptions, copy_all, log_config, now

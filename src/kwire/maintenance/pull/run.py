@@ -27,8 +27,8 @@ from kwire.client.fetcher import MISSING, Diverged, FetchedBatches, Fetcher, Fet
 from kwire.client.partition_state import common_end, fetch_leader_epochs
 from kwire.errors import BrokerError, ConnectionFailed, CorruptBatch, KwireError, OptionError
 from kwire.identifiers import TopicPartition, render_uuid
-from kwire.log.log_config import LogConfig
-from kwire.log.paths import StorageOptions
+from kwire.log.reading.paths import StorageOptions
+from kwire.log.writing.log_config import LogConfig
 from kwire.maintenance.pull import coordinators
 from kwire.maintenance.pull.cluster import Bounds, PulledTopic, SourceCluster
 from kwire.maintenance.pull.coordinators import Described

@@ -26,8 +26,8 @@ import msgspec
 
 from kwire.errors import KwireError, LogError, OptionError
 from kwire.identifiers import TopicPartition
-from kwire.log.file_names import SEGMENT_FILE, parse_partition_directory
-from kwire.log.log_config import LogConfig
+from kwire.log.files.file_names import SEGMENT_FILE, parse_partition_directory
+from kwire.log.writing.log_config import LogConfig
 from kwire.maintenance.new_directory import name_of
 from kwire.maintenance.pull.lease import Lease
 from kwire.maintenance.pull.manifest import MANIFEST, Manifest, PartitionEntry

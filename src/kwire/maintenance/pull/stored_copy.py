@@ -19,17 +19,17 @@ from dataclasses import dataclass, field
 
 from kwire.errors import CorruptBatch, LogError
 from kwire.identifiers import TopicPartition
-from kwire.log.file_names import LARGEST_SEGMENT_BYTES, SEGMENT_FILE, segment_file
-from kwire.log.log_config import MAX_INT64, LogConfig
-from kwire.log.partition_writer import PartitionWriter
-from kwire.log.recovery import PartitionCheckpoints
-from kwire.log.segment_writer import SegmentWriter
+from kwire.log.files.file_names import LARGEST_SEGMENT_BYTES, SEGMENT_FILE, segment_file
+from kwire.log.writing.log_config import MAX_INT64, LogConfig
+from kwire.log.writing.partition_writer import PartitionWriter
+from kwire.log.writing.recovery import PartitionCheckpoints
+from kwire.log.writing.segment_writer import SegmentWriter
 from kwire.maintenance.new_log import pieces
 from kwire.maintenance.pull.manifest import PartitionEntry, SegmentEntry
 from kwire.maintenance.pull.partition_copy import APPEND_BYTES, PartitionCopy, size_below
 from kwire.maintenance.pull.staging import Staging
 from kwire.records import RejectedRecords
-from kwire.records.batch_header import FRAME_BYTES, batch_bytes, batch_spans
+from kwire.records.format.batch_header import FRAME_BYTES, batch_bytes, batch_spans
 from kwire.storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, render_leader_epochs, render_partition_metadata
 from kwire.storage.store import Entry
 from kwire.storage.writable_store import WritableStore

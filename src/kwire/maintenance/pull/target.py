@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
-from kwire.log.log_config import LogConfig
-from kwire.log.paths import StorageOptions
+from kwire.log.reading.paths import StorageOptions
+from kwire.log.writing.log_config import LogConfig
 from kwire.maintenance.pull.manifest import MANIFEST, Manifest, SegmentEntry
 from kwire.maintenance.pull.partition_copy import PartitionCopy
 

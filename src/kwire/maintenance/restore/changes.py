@@ -14,7 +14,7 @@ from kwire.internal_topics.coordinator_records import decode_transaction
 from kwire.internal_topics.names import TRANSACTIONS_TOPIC
 from kwire.internal_topics.transactions_state import TransactionState
 from kwire.internal_topics.typed_record import Problems, TypedRecord, usable
-from kwire.log.internal.history import read_history
+from kwire.log.topics.history import read_history
 from kwire.maintenance.restore.survey import Survey, read_parts
 from kwire.maintenance.restore.transactions import (
     GAP_MS,

@@ -16,9 +16,9 @@ from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.internal_topics.metadata_versions import MetadataRelease, release_of, release_of_features
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.internal_topics.topic_records import new_cluster
-from kwire.log.internal.cluster_metadata import replay_cluster
-from kwire.log.log_directory import LogDirectory
-from kwire.log.partition_log import PartitionLog
+from kwire.log.reading.log_directory import LogDirectory
+from kwire.log.reading.partition_log import PartitionLog
+from kwire.log.topics.cluster_metadata import replay_cluster
 from kwire.log.verify.claims import CLAIMING_CHECKPOINTS, claims_above, partitions_without_directory
 from kwire.maintenance.accepted_configs import accepted_configs, accepted_records
 from kwire.maintenance.adopt.topic_configs import default_configs

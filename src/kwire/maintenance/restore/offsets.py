@@ -9,7 +9,7 @@ from kwire.identifiers import TopicPartition
 from kwire.internal_topics.coordinator_records import decode_group
 from kwire.internal_topics.groups_state import CommittedOffset, GroupsState
 from kwire.internal_topics.typed_record import usable
-from kwire.log.internal.history import read_history
+from kwire.log.topics.history import read_history
 from kwire.maintenance.restore.changes import Writes
 from kwire.maintenance.restore.survey import Survey
 from kwire.protocol.record_values import write_prefixed

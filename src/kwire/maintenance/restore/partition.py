@@ -10,8 +10,8 @@ from kwire.maintenance.new_log import NewLog
 from kwire.maintenance.restore.changes import NewMarker, Writes
 from kwire.maintenance.restore.survey import Survey
 from kwire.records import BatchBuilder, ControlRecordType, RejectedRecords, write_transaction_marker
-from kwire.records.batch_header import BatchHeader, batch_bytes, batch_spans, parse_header
-from kwire.records.default_writer import BatchFields, write_empty_batch
+from kwire.records.format.batch_header import BatchHeader, batch_bytes, batch_spans, parse_header
+from kwire.records.format.default_writer import BatchFields, write_empty_batch
 from kwire.storage.store import StoredFile
 
 __all__ = ["end_after", "write_partition"]

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from kwire.errors import CorruptBatch, LogError
 from kwire.identifiers import TopicPartition
-from kwire.log.partition_log import PartitionLog
-from kwire.log.segment import Segment
+from kwire.log.files.segment import Segment
+from kwire.log.reading.partition_log import PartitionLog
 from kwire.maintenance.restore.points import AtTime, RestorePoint
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.records.attributes import NO_TIMESTAMP
-from kwire.records.batch_header import BatchHeader
+from kwire.records.format.batch_header import BatchHeader
 from kwire.storage.header_walk import HeaderWalk
 from kwire.storage.store import StoredFile
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from kwire.errors import OptionError
-from kwire.log.paths import StorageOptions
+from kwire.log.reading.paths import StorageOptions
 from kwire.spark.message_types import message_class, struct_type
 from kwire.spark.options.option import COLUMNS as COLUMNS_OPTION
 from kwire.spark.options.option import (

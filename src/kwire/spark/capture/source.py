@@ -17,9 +17,9 @@ from kwire.errors import KwireError
 from kwire.spark.capture.options import BODY, BODY_COLUMNS, CaptureOptions, available_types, column_types, parse_options
 from kwire.spark.message_types import message_class
 from kwire.spark.plain_errors import plain_errors
+from kwire.spark.process.worker import SentToWorkers
 from kwire.spark.sail import on_both_engines
 from kwire.spark.schema import columns_of_schema, effective_options, render_schema
-from kwire.spark.worker import SentToWorkers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +52,7 @@ class CaptureReader(SentToWorkers, DataSourceReader):
 
     def partitions(self) -> list[CapturePartition]:
         """Plan one task per file. Raises LogError for a path without files."""
-        from kwire.log.paths import expand_files
+        from kwire.log.reading.paths import expand_files
 
         return [
             CapturePartition(file) for path in self.options.paths for file in expand_files(path, self.options.storage)

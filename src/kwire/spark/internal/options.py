@@ -8,7 +8,7 @@ from typing import Literal
 
 from kwire.errors import OptionError, did_you_mean
 from kwire.internal_topics.names import GROUPS_TOPIC, METADATA_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
-from kwire.log.paths import StorageOptions
+from kwire.log.reading.paths import StorageOptions
 from kwire.spark.internal.columns import COLUMNS, HISTORY_COLUMNS, TOPICS
 from kwire.spark.offsets import FAIL_ON_DATA_LOSS
 from kwire.spark.options.option import COLUMNS as COLUMNS_OPTION

@@ -17,7 +17,8 @@ from kwire.internal_topics.names import GROUPS_TOPIC, SHARE_STATE_TOPIC, TRANSAC
 from kwire.internal_topics.record_rows import record_row
 from kwire.internal_topics.typed_record import Problems
 from kwire.log import PartitionLog
-from kwire.log.internal import (
+from kwire.log.reading.paths import open_logs
+from kwire.log.topics import (
     RECORD_READERS,
     replay_cluster,
     replay_groups,
@@ -25,7 +26,6 @@ from kwire.log.internal import (
     replay_transactions,
     topic_names,
 )
-from kwire.log.paths import open_logs
 from kwire.spark.arrow_types import arrow_type
 from kwire.spark.offsets import report_data_loss
 

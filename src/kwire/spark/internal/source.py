@@ -16,9 +16,9 @@ from kwire.errors import LogError, OptionError
 from kwire.identifiers import TopicPartition
 from kwire.spark.internal.options import InternalOptions, column_types, parse_options
 from kwire.spark.plain_errors import plain_errors
+from kwire.spark.process.worker import SentToWorkers
 from kwire.spark.sail import on_both_engines
 from kwire.spark.schema import columns_of_schema, effective_options, render_schema
-from kwire.spark.worker import SentToWorkers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +43,7 @@ class InternalReader(SentToWorkers, DataSourceReader):
 
     def partitions(self) -> list[InternalPartition]:
         """Plan one task per partition of the internal topic. Raises OptionError; LogError if there is none."""
-        from kwire.log.paths import available_topics, open_logs
+        from kwire.log.reading.paths import available_topics, open_logs
 
         logs = open_logs(self.options.paths, self.options.storage)
         found = [InternalPartition(key) for key in logs if key[0] == self.options.topic]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
-from kwire.log.paths import StorageOptions, expand_files, open_logs
+from kwire.log.reading.paths import StorageOptions, expand_files, open_logs
 from kwire.spark.jobs.choice import as_list
 from kwire.spark.jobs.journal import Journal, Row
 from kwire.spark.jobs.result import create_frame
@@ -110,7 +110,7 @@ class Count:
     def __call__(self, item: Item, attempt: str) -> Row:
         from kwire.capture import read_capture
         from kwire.capture.bodies import bodies_of
-        from kwire.log.internal import RECORD_READERS
+        from kwire.log.topics import RECORD_READERS
         from kwire.plan.encoding_advice import EncodingTally
 
         tally, source = EncodingTally(), item.subject
@@ -158,7 +158,7 @@ def advise(
     captures: pcap and pcapng files, directories, globs, URLs; ports: of brokers, see kwire.capture. logs: log
     directories, whose internal topics are read. journal: as for verify. Raises OptionError, LogError, JobFailed.
     """
-    from kwire.log.internal import RECORD_READERS
+    from kwire.log.topics import RECORD_READERS
     from kwire.storage.open_store import open_store
     from kwire.storage.store import parent_of
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, TypeVar
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
 from kwire.log import PartitionLog
-from kwire.log.paths import available_topics
+from kwire.log.reading.paths import available_topics
 
 if TYPE_CHECKING:
-    from kwire.log.readable_log import ReadableLog
+    from kwire.log.reading.readable_log import ReadableLog
 
 __all__ = ["Logs", "as_list", "select_logs"]
 

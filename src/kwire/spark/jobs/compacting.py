@@ -57,7 +57,7 @@ class CompactPartition:
     now_ms: int
 
     def __call__(self, item: Item, attempt: str) -> Row:
-        from kwire.log.cleaner_checkpoints import CleanerCheckpoints
+        from kwire.log.files.cleaner_checkpoints import CleanerCheckpoints
         from kwire.maintenance import compaction as offline
         from kwire.storage.file_system import FileSystem
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError
 from kwire.log import LogDirectory
-from kwire.log.paths import StorageOptions
+from kwire.log.reading.paths import StorageOptions
 from kwire.spark.jobs.choice import select_logs
 from kwire.spark.jobs.journal import Row, publish
 from kwire.spark.jobs.new_directory import NewDirectory
@@ -95,7 +95,7 @@ def convert(
         settings_of,
     )
     from kwire.maintenance.new_directory import name_of
-    from kwire.records.compressor import check_level, parse_compression
+    from kwire.records.compression.compressor import check_level, parse_compression
 
     if magic is None and compression is None:
         raise OptionError("neither magic nor compression given; specify at least one of them")

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kwire.errors import OptionError
-from kwire.log.paths import StorageOptions, open_logs
+from kwire.log.reading.paths import StorageOptions, open_logs
 from kwire.spark.jobs.choice import as_list, select_logs
 from kwire.spark.jobs.journal import Journal, Row, publish
 from kwire.spark.jobs.result import JobResult, result_of

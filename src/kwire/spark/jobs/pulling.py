@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kwire.errors import KwireError, OptionError
-from kwire.log.paths import StorageOptions
+from kwire.log.reading.paths import StorageOptions
 from kwire.spark.jobs.journal import Row
 from kwire.spark.jobs.result import JobResult
 from kwire.spark.jobs.runner import Item, JobRun, ProgressCallback, raise_failures, run_items

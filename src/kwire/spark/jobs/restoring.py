@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition, new_uuid, parse_uuid, render_uuid
-from kwire.log.paths import StorageOptions
+from kwire.log.reading.paths import StorageOptions
 from kwire.spark.jobs.choice import as_list
 from kwire.spark.jobs.journal import Row, publish
 from kwire.spark.jobs.new_directory import NewDirectory
@@ -137,7 +137,7 @@ def restore(
     Raises OptionError, LogError; JobFailed when all other partitions are complete, which the next call keeps.
     """
     from kwire.maintenance.from_parquet import FromParquetOptions
-    from kwire.records.compressor import check_level, parse_compression
+    from kwire.records.compression.compressor import check_level, parse_compression
     from kwire.storage.meta_properties import MetaProperties
 
     codec = parse_compression(compression)

@@ -29,7 +29,7 @@ from kwire.lake.decoding import ValueDecoding
 from kwire.lake.offset_ranges import Spans, union
 from kwire.lake.state import Change
 from kwire.lake.table import LakeTable, Layout
-from kwire.log.paths import StorageOptions, open_logs
+from kwire.log.reading.paths import StorageOptions, open_logs
 from kwire.spark.jobs.choice import as_list, select_logs
 from kwire.spark.jobs.journal import Row
 from kwire.spark.jobs.result import JobResult, result_of
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from kwire.log.file_names import Ignored
-    from kwire.log.readable_log import Isolation, ReadableLog
+    from kwire.log.files.file_names import Ignored
+    from kwire.log.reading.readable_log import Isolation, ReadableLog
     from kwire.schemas import RegisteredSchema, Registry
     from kwire.schemas.avro.resolution import Names
     from kwire.schemas.columns import Mode
@@ -200,9 +200,9 @@ def table(
     partitions are complete.
     """
     from kwire.lake import open_table
-    from kwire.log.arrow import default_columns
-    from kwire.log.readable_log import check_bounds
-    from kwire.records.columns import COLUMNS as RECORD_COLUMNS
+    from kwire.log.reading.arrow import default_columns
+    from kwire.log.reading.readable_log import check_bounds
+    from kwire.records.columns.reader import COLUMNS as RECORD_COLUMNS
 
     started = time.monotonic()
     for name, given in (("merge_key", merge_key), ("partition_by", partition_by)):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kwire.identifiers import TopicPartition
 from kwire.log import LogDirectory, PartitionLog
-from kwire.log.paths import StorageOptions, expand_glob
+from kwire.log.reading.paths import StorageOptions, expand_glob
 from kwire.spark.jobs.choice import as_list, select_logs
 from kwire.spark.jobs.journal import Journal, Row
 from kwire.spark.jobs.result import JobResult, create_frame
@@ -202,6 +202,6 @@ def _findings(log: PartitionLog, row: Row) -> PartitionFindings:
 
 def _severity_order(row: Row) -> tuple[int, str, int]:
     """Return a sort key: worst first, then by file and position."""
-    from kwire.log.damage import Severity
+    from kwire.log.files.damage import Severity
 
     return -Severity[row["severity"].upper().replace(" ", "_")], row["file"], row["position"] or 0

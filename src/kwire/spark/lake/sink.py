@@ -24,8 +24,8 @@ from kwire.lake.offset_ranges import subtract, text_of
 from kwire.lake.state import WRITE_AGAIN
 from kwire.spark.lake.options import LakeOptions
 from kwire.spark.plain_errors import plain_errors
+from kwire.spark.process.worker import SentToWorkers, warm_up
 from kwire.spark.streaming.micro_batch_ids import micro_batch_of_task, task_number
-from kwire.spark.worker import SentToWorkers, warm_up
 
 if TYPE_CHECKING:
     import pyarrow as pa

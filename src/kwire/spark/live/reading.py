@@ -21,11 +21,11 @@ from kwire.client.shared_fetch import read_together
 from kwire.errors import BrokerError, LogTruncated
 from kwire.identifiers import TopicPartition
 from kwire.protocol.error_codes import ErrorCode
-from kwire.records.columns import ColumnReader
+from kwire.records.columns.reader import ColumnReader
 from kwire.spark.live.options import LiveOptions
 from kwire.spark.live.planning import LivePartition
 from kwire.spark.offsets import OffsetRange, report_data_loss
-from kwire.spark.worker import join_small, report_null_timestamps, warm_up
+from kwire.spark.process.worker import join_small, report_null_timestamps, warm_up
 
 if TYPE_CHECKING:
     import pyarrow as pa

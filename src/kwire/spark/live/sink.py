@@ -21,8 +21,8 @@ from kwire.errors import BrokerError, ConnectionFailed, OptionError
 from kwire.spark.live.batch_marks import Mark, add_mark, find_mark, replace_mark
 from kwire.spark.live.write_options import LiveWriteOptions
 from kwire.spark.plain_errors import plain_errors
+from kwire.spark.process.worker import SentToWorkers, warm_up
 from kwire.spark.streaming.micro_batch_ids import micro_batch_of_task, task_number
-from kwire.spark.worker import SentToWorkers, warm_up
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,10 +16,10 @@ from kwire.errors import KwireError, OptionError
 from kwire.spark.live.options import LiveOptions, parse_options
 from kwire.spark.offsets import OffsetRange, Query, for_query
 from kwire.spark.plain_errors import plain_errors
+from kwire.spark.process.worker import SentToWorkers, warm_up
 from kwire.spark.sail import is_sail, on_both_engines
 from kwire.spark.schema import TYPES, choose_columns, effective_options, render_schema
 from kwire.spark.streaming.reader import InvalidStreamReader, OffsetStreamReader
-from kwire.spark.worker import SentToWorkers, warm_up
 
 if TYPE_CHECKING:
     import pyarrow as pa

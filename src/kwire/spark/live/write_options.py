@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from kwire.client import ClientSettings
 from kwire.errors import OptionError
-from kwire.log.file_names import check_topic
+from kwire.log.files.file_names import check_topic
 from kwire.spark.live.options import BOOTSTRAP_SERVERS, CLIENT_SETTINGS, OPTIONS, client_settings, is_client_setting
 from kwire.spark.options.option import Option, check_names, flag, flag_option, positive, text_option, user_options
 from kwire.spark.sink_columns import TOPIC

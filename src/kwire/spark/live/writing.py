@@ -21,7 +21,7 @@ from kwire.errors import BrokerError, EncodeError, OptionError
 from kwire.identifiers import TopicPartition
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import ColumnWriter
-from kwire.records.batch_header import DEFAULT_HEADER, batch_spans
+from kwire.records.format.batch_header import DEFAULT_HEADER, batch_spans
 from kwire.spark.live.batch_marks import Mark, find_mark
 from kwire.spark.live.planning import find_topic
 from kwire.spark.live.reading import borrow_client

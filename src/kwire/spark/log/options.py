@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from kwire.errors import OptionError, did_you_mean
-from kwire.log.paths import StorageOptions
+from kwire.log.reading.paths import StorageOptions
 from kwire.spark.offsets import Query, for_query
 from kwire.spark.options.option import (
     PATH,

@@ -15,8 +15,8 @@ from typing import TypeVar
 from kwire.errors import LogError, did_you_mean
 from kwire.identifiers import TopicPartition
 from kwire.log import PartitionLog
-from kwire.log.paths import available_topics, open_logs
-from kwire.log.splits import SplitRun, divide_run, plan_run, plan_whole
+from kwire.log.reading.paths import available_topics, open_logs
+from kwire.log.reading.splits import SplitRun, divide_run, plan_run, plan_whole
 from kwire.spark.log.options import Isolation, LogOptions
 from kwire.spark.log.reading import LogPartition
 from kwire.spark.offsets import (

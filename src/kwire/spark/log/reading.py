@@ -12,10 +12,10 @@ from pyspark.sql.datasource import InputPartition
 
 from kwire.errors import LogError, Malformed, MissingOffsets
 from kwire.identifiers import MAX_OFFSET
-from kwire.log.splits import Split, SplitReader, SplitRun
+from kwire.log.reading.splits import Split, SplitReader, SplitRun
 from kwire.spark.log.options import LogOptions
 from kwire.spark.offsets import report_data_loss
-from kwire.spark.worker import join_small, report_null_timestamps, warm_up
+from kwire.spark.process.worker import join_small, report_null_timestamps, warm_up
 from kwire.storage.checkpoints import PARTITION_METADATA, parse_partition_metadata
 from kwire.storage.open_store import open_store
 

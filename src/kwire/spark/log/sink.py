@@ -23,10 +23,10 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from kwire.errors import LogError, OptionError
-from kwire.log.file_names import MARKED_DIRECTORY, parse_partition_directory
+from kwire.log.files.file_names import MARKED_DIRECTORY, parse_partition_directory
 from kwire.spark.log.write_options import LogWriteOptions
 from kwire.spark.plain_errors import plain_errors
-from kwire.spark.worker import SentToWorkers, warm_up
+from kwire.spark.process.worker import SentToWorkers, warm_up
 from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
     CLEANER_OFFSETS,

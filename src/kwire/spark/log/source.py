@@ -15,9 +15,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from kwire.errors import KwireError
 from kwire.spark.log.options import LogOptions, check_query, parse_options
 from kwire.spark.plain_errors import plain_errors
+from kwire.spark.process.worker import SentToWorkers
 from kwire.spark.sail import on_both_engines
 from kwire.spark.schema import TYPES, choose_columns, effective_options, render_schema
-from kwire.spark.worker import SentToWorkers
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kwire.errors import OptionError
-from kwire.log.file_names import LARGEST_PARTITION, LARGEST_SEGMENT_BYTES, SMALLEST_SEGMENT_BYTES, check_topic
+from kwire.log.files.file_names import LARGEST_PARTITION, LARGEST_SEGMENT_BYTES, SMALLEST_SEGMENT_BYTES, check_topic
 from kwire.spark.options.option import (
     PATH,
     Option,

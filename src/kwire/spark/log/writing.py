@@ -19,11 +19,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kwire.errors import EncodeError, LogError, OptionError
-from kwire.log.file_names import LARGEST_PARTITION
+from kwire.log.files.file_names import LARGEST_PARTITION
 from kwire.maintenance.encoded_runs import EncodedRun
 from kwire.maintenance.row_batches import TAKEN, batch_options, encode_rows
 from kwire.records import Compression
-from kwire.records.column_writer import ColumnWriterOptions
+from kwire.records.columns.writer import ColumnWriterOptions
 from kwire.spark.log.write_options import LogWriteOptions
 from kwire.spark.partitioner import RowPartitioner, group_rows, rows_by_topic
 from kwire.storage.driver_errors import cause

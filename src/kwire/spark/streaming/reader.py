@@ -24,9 +24,9 @@ from kwire.identifiers import TopicPartition
 from kwire.spark.offsets import Bounds, OffsetRange, render_offsets, render_partitions, report_data_loss, resolve_ranges
 from kwire.spark.options.query import QueryOptions
 from kwire.spark.plain_errors import plain_errors
+from kwire.spark.process.worker import avoid_tcp_delays
 from kwire.spark.streaming.micro_batch import has_enough_offsets, next_ranges, rate_limit
 from kwire.spark.streaming.position import Json, Offsets, Position, TopicIds
-from kwire.spark.worker import avoid_tcp_delays
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow

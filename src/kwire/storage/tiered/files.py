@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from kwire.errors import LogError, Malformed
 from kwire.records.attributes import Compression
-from kwire.records.compression import TooLarge, expand
+from kwire.records.compression.codecs import TooLarge, expand
 from kwire.storage.store import Store, StoredFile
 from kwire.storage.tiered.encryption import Decrypt
 from kwire.storage.tiered.manifest import Manifest

@@ -31,7 +31,7 @@ from typing import Any, NoReturn
 from kwire.errors import LogError, Malformed
 from kwire.identifiers import MAX_OFFSET, parse_uuid
 from kwire.records.attributes import Compression
-from kwire.records.compression import TooLarge, expand
+from kwire.records.compression.codecs import TooLarge, expand
 
 MAX_INT32 = (1 << 31) - 1
 MAX_ENCODED_SIZES = 10 << 20  # the plugin's own limit for the decoded form of transformedChunks

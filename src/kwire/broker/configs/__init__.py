@@ -1,0 +1,1 @@
+"""Configs: definitions, checks, given at start, stored, changed by requests."""

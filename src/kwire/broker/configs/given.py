@@ -1,0 +1,279 @@
+"""Parse broker configs from a call or a file: names with dots or underscores, values as text or typed.
+
+    config                     becomes
+    of Settings                its field
+    in another unit            the field in milliseconds: log.retention.hours, log.retention.minutes, log.roll.hours
+    listener.name.NAME.*       the config without the prefix, for the only listener; refused for one of several, and if
+                               Kafka reads the config for the whole broker
+    ...MECHANISM.*             the config of a mechanism; refused if other enabled mechanisms have another value
+    sasl.jaas.config           users
+    of Kafka, without effect   stored and described; named in a warning unless it has Kafka's default
+    protective, not supported  refused (see protection)
+    unknown                    refused, with suggestions
+
+The security protocol that the configs ask for is that of the listener, or has to be in `listeners`.
+
+Source: kafka.server.KafkaConfig, kafka.network.SocketServer, org.apache.kafka.common.network.ListenerName.configPrefix,
+ChannelBuilders 4.4.0.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from kwire.broker.configs.definitions import ConfigType, Resource, definitions
+from kwire.broker.configs.protection import JAAS_CONFIG, asked_of, is_protective, refusal_of, resembles_protective
+from kwire.broker.configs.secret_values import Users
+from kwire.broker.configs.settings import FIELDS, Settings, parse_value, render
+from kwire.broker.network.listeners import CONTROLLER_NAMES, listener_names, parse_listeners
+from kwire.broker.security.jaas import users_of
+from kwire.errors import OptionError, did_you_mean
+
+__all__ = ["check_misspelled", "dotted", "is_known", "parse_settings"]
+
+log = logging.getLogger("kwire.broker")
+
+UNITS = {
+    "log.retention.minutes": ("log_retention_ms", 60_000),
+    "log.retention.hours": ("log_retention_ms", 3_600_000),
+    "log.roll.hours": ("log_roll_ms", 3_600_000),
+    "log.roll.jitter.hours": ("log_roll_jitter_ms", 3_600_000),
+}
+"""Configs in other units: field and factor. The shortest unit that is given counts."""
+BROKER_ID = "broker.id"
+LISTENER = "listener.name."
+MECHANISMS = frozenset({"plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "gssapi"})
+OF_LISTENERS = ("ssl.", "sasl.", "principal.builder.class", "security.providers")
+"""Names, or beginnings of names, of configs that Kafka reads with the prefix of a listener. See also COUNTS."""
+REAUTH, ENABLED = "connections.max.reauth.ms", "sasl.enabled.mechanisms"
+COUNTS = frozenset({REAUTH, "max.connection.creation.rate", "max.connections", "num.network.threads"})
+OF_MECHANISMS = (JAAS_CONFIG, "sasl.login.", "sasl.server.callback.handler.class")
+"""Names, or beginnings of names, of configs that Kafka reads with the prefix of a mechanism, besides REAUTH."""
+HAVE_EFFECT = frozenset({BROKER_ID, CONTROLLER_NAMES, *UNITS})
+"""Configs that are not in Settings and have an effect nevertheless."""
+
+
+class Login(NamedTuple):
+    """A login module. listener: "" for all."""
+
+    listener: str
+    name: str
+    text: str
+
+
+def dotted(name: str) -> str:
+    """Return Kafka's form of a config's name. Names of listeners may contain underscores."""
+    return name if name.startswith(LISTENER) else name.replace("_", ".")
+
+
+def is_known(name: str) -> bool:
+    """Return whether a config is Kafka's or this broker's, or may be meant to protect it. name: with dots."""
+    return name in FIELDS or name in definitions(Resource.BROKER) or is_protective(name)
+
+
+def check_misspelled(name: str) -> None:
+    """Raise OptionError if an unknown name may be meant for a config that protects the broker."""
+    known = [*FIELDS, *definitions(Resource.BROKER)]
+    if resembles_protective(name, known):
+        raise OptionError(
+            f"unknown broker config {name!r}{did_you_mean(name, known)}, and the broker may be more open without it; "
+            "correct the name or remove it"
+        )
+
+
+def parse_settings(given: Mapping[str, object], host: str = "127.0.0.1", port: int = 0) -> Settings:
+    """Parse the configs of a broker. host, port: of its listener unless `listeners` is given.
+
+    Raises OptionError for an unknown name, an invalid value, and a config that protects the broker and would be lost.
+    """
+    typed = {dotted(name): name for name in given}
+    configs, logins = without_listener_names({dotted(name): value for name, value in given.items()})
+    values: dict[str, Any] = {}
+    others: dict[str, str] = {}
+    for name, value in configs.items():
+        field = FIELDS.get(name)
+        if field is not None:
+            values[field.name] = parse_value(typed.get(name, name), type(field.default), value)
+        else:
+            others[name] = parse_other(name, typed.get(name, name), value)
+    if users := users_of_logins(logins):
+        values["users"] = Users({**users, **values.get("users", {})})
+    convert(values, others)
+    idle = [name for name, text in others.items() if name not in HAVE_EFFECT and not is_default(name, text)]
+    if idle:
+        log.warning("configs without an effect on this broker: %s", ", ".join(idle))
+    settings = Settings(**values, others=others)
+    check_consumer_groups(settings)
+    asked = asked_of(settings, [*configs, *(JAAS_CONFIG for _ in logins)])
+    if "listeners" not in values:
+        address = f"[{host}]" if ":" in host else host
+        return settings.replace(listeners=f"{asked.protocol}://{address}:{port}")
+    protocols = [each.protocol for each in parse_listeners(settings, settings.listeners)]
+    for name, needed, found in (
+        (asked.tls, "SSL or SASL_SSL", any(each.endswith("SSL") for each in protocols)),
+        (asked.sasl, "SASL_PLAINTEXT or SASL_SSL", any(each.startswith("SASL") for each in protocols)),
+    ):
+        if name and not found:
+            raise OptionError(
+                f"broker config {name} requires a listener of protocol {needed}, got listeners={settings.listeners}; "
+                f"change listeners or remove {name}"
+            )
+    return settings
+
+
+def without_listener_names(configs: Mapping[str, object]) -> tuple[dict[str, object], list[Login]]:
+    """Return the configs without the prefix of the only listener, and the login modules.
+
+    Raises OptionError for a config of an unknown listener, and of one of several: it would hold for all.
+    """
+    listeners, controllers = listener_names(configs)
+    found: dict[str, object] = {}
+    logins, idle = [], []
+    sessions: dict[str, str] = {}
+    for name in sorted(configs, key=lambda each: each.startswith(LISTENER)):  # stable; those of a listener are later
+        listener, mechanism, base = parts_of(name)
+        if listener.upper() in controllers:
+            idle.append(name)
+        elif listener and listeners and listener.upper() not in listeners:
+            raise OptionError(
+                f"broker config {name}: listeners has no {listener.upper()}; correct the name or remove it"
+            )
+        elif base == JAAS_CONFIG:
+            logins.append(Login(listener.upper(), name, str(configs[name])))
+        elif listener and is_of_the_broker(base):
+            raise OptionError(
+                f"broker config {name}: Kafka ignores it, because {base} holds for all listeners; remove it "
+                f"or set {base}"
+            )
+        elif mechanism and not (base == REAUTH or base.startswith(OF_MECHANISMS)):
+            raise OptionError(
+                f"broker config {name}: Kafka ignores it, because {base} holds for all mechanisms; remove "
+                f"{mechanism} from the name"
+            )
+        elif listener and len(listeners) > 1:
+            raise OptionError(f"broker config {name}: not supported for one of several listeners; set {base}")
+        elif mechanism and base == REAUTH:
+            sessions[mechanism] = name
+        else:
+            found[base] = configs[name]
+    apply_sessions(found, {mechanism: (name, configs[name]) for mechanism, name in sessions.items()})
+    if idle:
+        log.warning("configs of controllers have no effect on this broker: %s", ", ".join(idle))
+    return found, logins
+
+
+def parts_of(name: str) -> tuple[str, str, str]:
+    """Split a name into listener, mechanism and config. The first two are "" if the name has none."""
+    if not name.startswith(LISTENER):
+        return "", "", name
+    listener, _, base = name.removeprefix(LISTENER).partition(".")
+    mechanism, _, rest = base.partition(".")
+    return (listener, mechanism.lower(), rest) if mechanism.lower() in MECHANISMS else (listener, "", base)
+
+
+def apply_sessions(configs: dict[str, object], given: Mapping[str, tuple[str, object]]) -> None:
+    """Set connections.max.reauth.ms if that of each enabled mechanism is the same.
+
+    given: names and values by mechanism. Raises OptionError if enabled mechanisms would have different ones, and
+    for one that is not enabled.
+    """
+    enabled = str(configs.get(ENABLED, FIELDS[ENABLED].default)).split(",")
+    names = [name.strip().lower() for name in enabled if name.strip()]
+    for mechanism, (name, _) in given.items():
+        if mechanism not in names:
+            raise OptionError(f"broker config {name}: {ENABLED} has no {mechanism.upper()}; add it or remove {name}")
+    common = configs.get(REAUTH, FIELDS[REAUTH].default)
+    used = [given.get(name, (REAUTH, common)) for name in names]
+    times = {parse_value(name, int, value): name for name, value in used}
+    if len(times) > 1:
+        name = next(name for name, _ in used if name != REAUTH)
+        raise OptionError(
+            f"broker config {name}: not supported, because enabled mechanisms would have different values "
+            f"({', '.join(map(str, times))}); set {REAUTH} for all, or change {ENABLED}"
+        )
+    if given:
+        configs[REAUTH] = next(iter(times))
+
+
+def is_of_the_broker(name: str) -> bool:
+    """Return whether a known config is none that Kafka reads with the prefix of a listener."""
+    is_a_config = name in FIELDS or name in definitions(Resource.BROKER)
+    return is_a_config and name not in COUNTS and not name.startswith(OF_LISTENERS)
+
+
+def users_of_logins(logins: list[Login]) -> dict[str, str]:
+    """Return the users of login modules. Raises OptionError, which contains no value, if listeners have others."""
+    users: dict[str, dict[str, str]] = {}
+    for listener, name, text in logins:
+        try:
+            found = users_of(text)
+        except OptionError as error:
+            raise OptionError(f"{name}: {error}") from None
+        if not found:
+            log.warning("%s: no user can log in with it", name)
+        users.setdefault(listener, {}).update(found)
+    common = users.pop("", {})
+    each = [{**common, **own} for own in users.values()] or [common]
+    if any(one != each[0] for one in each):
+        raise OptionError(f"{JAAS_CONFIG} of several listeners: different users are not supported; name the same users")
+    return each[0]
+
+
+def parse_other(name: str, typed: str, value: object) -> str:
+    """Return the text of a config that Settings do not have. Raises OptionError if it is refused or unknown."""
+    text = render(value)
+    refusal = refusal_of(name, text, FIELDS)
+    if refusal is not None:
+        raise OptionError(refusal)
+    definition = definitions(Resource.BROKER).get(name)
+    if definition is None:
+        known = [*FIELDS, *definitions(Resource.BROKER)]
+        names = known if "." in typed else [each.replace(".", "_") for each in known]
+        raise OptionError(f"unknown broker config {typed!r}{did_you_mean(typed, names)}")
+    if definition.kind != ConfigType.CLASS:  # the name of a Java class, which kwire cannot load
+        definition.parse(text)
+    return text
+
+
+def check_consumer_groups(settings: Settings) -> None:
+    """Raise OptionError unless each time of groups of KIP-848 is between its limits, as Kafka demands."""
+    for what in ("session.timeout.ms", "heartbeat.interval.ms"):
+        low, value, high = (
+            (name, int(getattr(settings, name.replace(".", "_"))))
+            for name in (f"group.consumer.min.{what}", f"group.consumer.{what}", f"group.consumer.max.{what}")
+        )
+        if low[1] < 1:
+            raise OptionError(f"broker config {low[0]}: must be at least 1, got {low[1]}")
+        for (name, number), (limit, most) in ((low, high), (value, high)):
+            if number > most:
+                raise OptionError(f"broker config {name}: must be at most {limit} ({most}), got {number}")
+        if value[1] < low[1]:
+            raise OptionError(f"broker config {value[0]}: must be at least {low[0]} ({low[1]}), got {value[1]}")
+    if settings.group_consumer_heartbeat_interval_ms >= settings.group_consumer_session_timeout_ms:
+        raise OptionError(
+            "broker config group.consumer.heartbeat.interval.ms: must be below group.consumer.session.timeout.ms "
+            f"({settings.group_consumer_session_timeout_ms}), got {settings.group_consumer_heartbeat_interval_ms}"
+        )
+
+
+def is_default(name: str, text: str) -> bool:
+    """Return whether a config has Kafka's default."""
+    return text.strip() == (definitions(Resource.BROKER)[name].default or "")
+
+
+def convert(values: dict[str, Any], others: Mapping[str, str]) -> None:
+    """Set fields from configs in other units, and from those that Kafka takes in their place."""
+    for name, (field, factor) in UNITS.items():
+        if name in others:
+            values.setdefault(field, int(others[name]) * factor)
+    retention = values.get("log_retention_ms")
+    if retention == 0:
+        raise OptionError("broker config log.retention.ms: must be -1 (unlimited) or at least 1, got 0")
+    if retention is not None and retention < 0:
+        values["log_retention_ms"] = -1
+    if "log_flush_scheduler_interval_ms" in values:
+        values.setdefault("log_flush_interval_ms", values["log_flush_scheduler_interval_ms"])
+    if int(others.get(BROKER_ID, -1)) >= 0:
+        values.setdefault("node_id", int(others[BROKER_ID]))

@@ -1,0 +1,1 @@
+"""Listeners and connections: sockets, turns of requests, memory, limits."""

@@ -1,0 +1,1 @@
+"""Logs and log directories as they are read: records, Arrow batches, splits."""

@@ -1,0 +1,298 @@
+"""Read segments as Arrow batches: pread into one buffer, decode with kwire.records' columnar kernels, handle damage.
+
+Imports pyarrow, so modules used for planning must not import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kwire.errors import CorruptBatch, OptionError
+from kwire.identifiers import MAX_OFFSET
+from kwire.log.files.chunks import Chunks
+from kwire.log.files.segment import Segment
+from kwire.log.files.transaction_index import AbortedTransaction
+from kwire.log.reading.chunk_offset_check import ChunkOffsetCheck
+from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
+from kwire.records.columns.reader import COLUMNS, ColumnReader, arrow_schema
+from kwire.storage.header_walk import HeaderWalk
+from kwire.storage.store import StoredFile
+
+if TYPE_CHECKING:
+    from kwire.log.reading.readable_log import Isolation, PinnedRange, ReadableLog, Run
+
+CHUNK_BYTES = 8 << 20
+CORRUPT = "_corrupt"
+
+
+def default_columns(columns: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the columns, by default all but headers. Raises OptionError for an unknown name."""
+    if columns is None:
+        return tuple(name for name in COLUMNS if name != "headers")
+    for name in columns:
+        if name not in COLUMNS and name != CORRUPT:
+            raise OptionError(f"no column {name!r}; columns are {', '.join([*COLUMNS, CORRUPT])}")
+    return tuple(columns)
+
+
+def schema_of(columns: Sequence[str]) -> pa.Schema:
+    """Return the Arrow schema of columns, including `_corrupt`."""
+    known = arrow_schema(COLUMNS)
+    return pa.schema([pa.field(CORRUPT, pa.string()) if name == CORRUPT else known.field(name) for name in columns])
+
+
+def read_arrow(
+    log: ReadableLog,
+    start_offset: int,
+    end_offset: int | None,
+    isolation: Isolation,
+    columns: Sequence[str] | None,
+    *,
+    check_crc: bool,
+    skip_missing: bool,
+    max_decompressed_bytes: int,
+    threads: int,
+) -> pa.RecordBatchReader:
+    """Implement ReadableLog.read_arrow."""
+    wanted = default_columns(columns)
+    if CORRUPT in wanted:
+        raise OptionError(
+            f"column {CORRUPT!r} is not supported by read_arrow, which raises CorruptBatch; use read_split"
+        )
+
+    pinned = log.pin(start_offset, end_offset, isolation)
+    batches = read_pinned(
+        log,
+        pinned,
+        wanted,
+        check_crc=check_crc,
+        skip_missing=skip_missing,
+        max_decompressed_bytes=max_decompressed_bytes,
+        threads=threads,
+    )
+    return pa.RecordBatchReader.from_batches(schema_of(wanted), batches)
+
+
+def read_pinned(
+    log: ReadableLog,
+    pinned: PinnedRange,
+    columns: Sequence[str],
+    *,
+    mode: str = "FAILFAST",
+    check_crc: bool = True,
+    skip_missing: bool = False,
+    skipped: list[tuple[int, int]] | None = None,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    threads: int = 1,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a pinned range. columns: as in read_arrow, or with `_corrupt`; mode: as in read_split.
+
+    skip_missing: as in ReadableLog.read. skipped: receives the ranges of missing offsets, [from, to).
+    """
+    reader = RangeReader(
+        columns,
+        topic=log.topic,
+        partition=log.partition,
+        offsets=(pinned.start_offset, pinned.end_offset),
+        check_crc=check_crc,
+        max_decompressed_bytes=max_decompressed_bytes,
+        mode=mode,
+        threads=threads,
+    )
+    for run in pinned.runs:
+        yield from reader.read_run(run)
+        if reader.is_whole:
+            missing = run.check_end(reader.reached, pinned.end_offset, skip_missing=skip_missing)
+            if missing is not None and skipped is not None:
+                skipped.append(missing)
+
+
+class RangeReader:
+    """Reads ranges of the segments of one partition at a time, for read_split; reuses its buffers.
+
+    offsets: records in [start, end) are returned; the other arguments as in read_split.
+    is_whole: whether the last range ended with its file, without damage. reached: the offset after its last batch, None
+    without one.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        *,
+        topic: str,
+        partition: int,
+        offsets: tuple[int, int],
+        aborted: Sequence[AbortedTransaction] = (),
+        check_crc: bool = True,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        mode: str = "FAILFAST",
+        threads: int = 1,
+    ) -> None:
+        self._columns, self._schema = tuple(columns), schema_of(columns)
+        self._topic, self._partition = topic, partition
+        self._offsets, self._aborted = offsets, aborted
+        self._max_decompressed_bytes, self._mode = max_decompressed_bytes, mode
+        self._errors: list[CorruptBatch] = []
+        self._buffer = bytearray()
+        self._order = ChunkOffsetCheck()
+        self.is_whole, self._is_damaged = False, False
+        self.reached: int | None = None
+        self._ends_in_zeros: Callable[[int], bool] = lambda position: False
+        self._reader = ColumnReader(
+            tuple(name for name in columns if name != CORRUPT) or ("partition",),
+            topic=topic,
+            partition=partition,
+            check_crc=check_crc,
+            max_decompressed_bytes=max_decompressed_bytes,
+            on_corrupt=self._on_corrupt,
+            threads=threads,
+        )
+
+    def read_run(self, run: Run) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a run of the range."""
+        segment, file, end = run.segment, run.file, self._offsets[1]
+        self._offsets, self._aborted = (run.start_offset, end), run.aborted
+        yield from self.read_open(
+            segment, file, segment.position_of(file, run.start_offset), segment.end_position(file, end)
+        )
+
+    def move_to(
+        self, topic: str, partition: int, offsets: tuple[int, int], aborted: Sequence[AbortedTransaction]
+    ) -> None:
+        """Read another range of offsets from now on, of this partition or another."""
+        self._offsets, self._aborted = offsets, aborted
+        if (topic, partition) != (self._topic, self._partition):
+            self._topic, self._partition = topic, partition
+            self._reader.set_partition(topic, partition)
+
+    def read(self, segment: Segment, start_position: int, stop_position: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the batches of a segment that start in [start_position, stop_position)."""
+        with segment.open() as file:
+            yield from self.read_open(segment, file, start_position, stop_position)
+
+    def read_open(
+        self, segment: Segment, file: StoredFile, start_position: int, stop_position: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the same rows from an open segment file."""
+        order = self._order
+        order.begin(segment)
+        self.is_whole, self.reached, self._is_damaged = False, None, False
+        self._ends_in_zeros = partial(segment.ends_in_zeros, file)
+        chunks = Chunks(
+            file,
+            start_position,
+            stop_position,
+            chunk_bytes=CHUNK_BYTES,
+            max_batch_bytes=self._max_decompressed_bytes,
+            buffer=self._buffer,
+        )
+        while (chunk := chunks.next_chunk()) is not None:
+            prefix = order.valid_prefix(chunk, chunks.position, file.url)
+            if prefix.damage is not None and prefix.size_bytes == 0:
+                self._on_corrupt(prefix.damage)
+                chunks.advance(prefix.damaged_bytes)
+                continue
+            yield from self._rows(chunk[: prefix.size_bytes], chunks.position, file.url)
+            if self._reader.stopped is None and chunks.advance(self._reader.consumed):
+                yield from self._corrupt_rows()
+                continue
+            damage = self._damage(segment, file, chunks, stop_position)
+            if damage is None:
+                break
+            if self._mode == "FAILFAST":
+                raise damage
+            region, resume = _skip(segment, file, damage, start_position, stop_position)
+            self._errors.append(region)
+            self._is_damaged = True
+            chunks.skip_to(stop_position if resume is None else resume)
+        self._buffer = chunks.buffer
+        yield from self._corrupt_rows()
+        self.is_whole = chunks.position >= file.size() and not self._is_damaged
+        self.reached = order.next_offset if chunks.position > start_position else None
+
+    def _damage(self, segment: Segment, file: StoredFile, chunks: Chunks, stop: int) -> CorruptBatch | None:
+        """Return the error at the current position; None if the log ends there."""
+        stopped = self._reader.stopped
+        if stopped is not None:
+            if not self._errors or self._errors[-1] is not stopped:
+                return None  # zeros
+            return self._errors.pop()
+        if chunks.refused is not None or chunks.position >= stop:
+            return chunks.refused
+        if stop >= file.size() or (segment.is_active and segment.search_start(file, stop, MAX_OFFSET) is None):
+            return segment.cut(file, chunks.position, stop)  # the end of the file, or its end before it grew
+        what = f"its length extends past byte {stop}, where another batch begins"
+        return CorruptBatch(what, chunks.position, (), file.url)
+
+    def _on_corrupt(self, error: CorruptBatch) -> None:
+        if self._ends_in_zeros(error.position):
+            return  # not damage: the reader stops there
+        if self._mode == "FAILFAST":
+            raise error
+        self._errors.append(error)
+        self._is_damaged = True
+
+    def _rows(self, chunk: memoryview, position: int, file: str) -> Iterator[pa.RecordBatch]:
+        start, end = self._offsets
+        for batch in self._reader.read(
+            chunk, position=position, file=file, start_offset=start, end_offset=end, aborted=self._aborted
+        ):
+            if CORRUPT not in self._columns:
+                yield batch
+                continue
+            nothing = pa.nulls(batch.num_rows, pa.string())
+            arrays = [nothing if name == CORRUPT else batch.column(name) for name in self._columns]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _corrupt_rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield a row for each error since the last call: topic, partition, first lost offset and text, else null."""
+        start, end = self._offsets
+        errors = [e for e in self._errors if e.offsets is None or (e.offsets[0] < end and e.offsets[1] >= start)]
+        self._errors.clear()
+        if not errors or self._mode != "PERMISSIVE":
+            return
+        values = {
+            "topic": [self._topic] * len(errors),
+            "partition": [self._partition] * len(errors),
+            "offset": [error.offsets[0] if error.offsets else None for error in errors],
+            CORRUPT: [str(error) for error in errors],
+        }
+        arrays = [
+            pa.array(values[field.name], field.type) if field.name in values else pa.nulls(len(errors), field.type)
+            for field in self._schema
+        ]
+        yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+def _skip(
+    segment: Segment, file: StoredFile, damage: CorruptBatch, start: int, stop: int
+) -> tuple[CorruptBatch, int | None]:
+    """Return the unreadable region as an error with its offsets, and the position of the next batch after it.
+
+    The `.index` has batch starts; one after the damage is used if a batch starts there and continues the offsets.
+    """
+    walk = HeaderWalk(file, start, damage.position)
+    first_lost = segment.base_offset
+    for header in walk:
+        first_lost = header.last_offset + 1
+    index = segment.index
+    found = None
+    if index is not None:
+        for i in range(index.after_position(damage.position + 1), len(index)):
+            offset, position = index[i]
+            if position >= stop:
+                break
+            found = segment.search_start(file, position, offset)
+            if found is not None and found.stored_offset >= first_lost:
+                break
+            found = None
+    following = found or segment.search_start(file, stop, MAX_OFFSET)
+    end = following.stored_offset if following is not None else segment.next_base
+    offsets = None if end is None or end <= first_lost else (first_lost, end - 1)
+    to = f"byte {found.position}" if found else f"the end of this range at byte {stop}"
+    what = f"{damage.what}; unreadable from here to {to}"
+    return CorruptBatch(what, damage.position, (), damage.file, offsets), found.position if found else None

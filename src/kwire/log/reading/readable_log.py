@@ -1,0 +1,410 @@
+"""What every log gives to its readers, whether its batches are in files or come from a broker.
+
+    LogSource      a mapping from (topic, partition) to logs
+      ReadableLog    offsets, sizes, times; read(), read_arrow(), batches(), verify()
+        pin()          a range of offsets, fixed when a read begins, as runs
+          Run            stored batches in offset order: a segment file, or the batches of one Fetch response
+
+`pin` is the primitive: all reading goes through it, so that files and clusters share it.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Self, TypeVar
+
+from kwire.errors import CorruptBatch, LogError, OptionError
+from kwire.identifiers import TopicPartition
+from kwire.log.files.file_names import Ignored
+from kwire.log.files.offset_checks import check_offsets
+from kwire.log.files.segment import Segment
+from kwire.log.files.segment_batches import open_batches
+from kwire.log.files.transaction_index import AbortedTransaction
+from kwire.log.reading.missing_segments import missing_after
+from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Batch, Record
+from kwire.storage.checkpoints import LeaderEpoch
+from kwire.storage.store import StoredFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from kwire.log.files.damage import Damage
+    from kwire.log.files.time_lookup import TimestampAndOffset
+    from kwire.log.reading.partition_log import PartitionLog
+    from kwire.log.verify import DirectoryFindings
+
+__all__ = [
+    "ISOLATIONS",
+    "AbortedBatches",
+    "Isolation",
+    "LogSource",
+    "PinnedRange",
+    "ReadableLog",
+    "Run",
+    "check_bounds",
+]
+
+logger = logging.getLogger("kwire.log")
+
+Isolation = Literal["read_uncommitted", "read_committed"]
+ISOLATIONS = ("read_uncommitted", "read_committed")
+
+
+class Run(NamedTuple):
+    """Stored batches in offset order.
+
+    segment, file: where they are; file is open until the next run. start_offset: the first one that is wanted.
+    aborted: the aborted transactions among them, for read_committed. log: whose segment this is, None for a part of a
+    Fetch response.
+    """
+
+    segment: Segment
+    file: StoredFile
+    start_offset: int
+    aborted: Sequence[AbortedTransaction] = ()
+    log: PartitionLog | None = None
+
+    def check_end(self, reached: int | None, end_offset: int, *, skip_missing: bool) -> tuple[int, int] | None:
+        """Raise MissingOffsets if wanted offsets after this run are in no segment; skip_missing: log and return them.
+
+        reached: the offset after its last batch, None to look it up. end_offset: of the read.
+        """
+        if self.log is None:
+            return None
+        missing = missing_after(self.log, self.segment, reached, self.start_offset, end_offset)
+        if missing is None:
+            return None
+        offsets, error = missing
+        if not skip_missing:
+            raise error
+        logger.warning("%s", error)
+        return offsets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedRange:
+    """Offsets [start_offset, end_offset) as of the begin of a read, and their runs, to iterate over once."""
+
+    start_offset: int
+    end_offset: int
+    runs: Iterator[Run]
+
+
+class AbortedBatches:
+    """Tests whether batches belong to aborted transactions."""
+
+    def __init__(self, aborted: Sequence[AbortedTransaction]) -> None:
+        self._by_producer: dict[int, list[AbortedTransaction]] = {}
+        for each in sorted(aborted, key=lambda each: each.first_offset):
+            self._by_producer.setdefault(each.producer_id, []).append(each)
+
+    def has(self, batch: Batch) -> bool:
+        """Return whether a batch is data of an aborted transaction (D-04)."""
+        if not batch.is_transactional or batch.is_control:
+            return False
+        known = self._by_producer.get(batch.producer_id, [])
+        i = bisect_right(known, batch.base_offset, key=lambda each: each.first_offset)
+        return i > 0 and batch.base_offset <= known[i - 1].last_offset
+
+
+def check_bounds(start_offset: int, isolation: str) -> None:
+    """Raise OptionError for an unknown isolation or a negative start."""
+    if isolation not in ISOLATIONS:
+        raise OptionError(f"isolation {isolation!r}: expected one of {', '.join(ISOLATIONS)}")
+    if start_offset < 0:
+        raise OptionError(f"start_offset {start_offset}: offsets are not negative")
+
+
+class ReadableLog(ABC):
+    """The log of one partition. topic, partition: its identity."""
+
+    topic: str
+    partition: int
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """The path or URL of the partition, for messages."""
+
+    @property
+    @abstractmethod
+    def source_url(self) -> str:
+        """The path or URL of the logs that it is one of."""
+
+    @abstractmethod
+    def reopened(self) -> Self:
+        """Return the same partition as it is now."""
+
+    # ---- what is known without reading batches
+
+    @property
+    @abstractmethod
+    def topic_id(self) -> uuid.UUID | None:
+        """Topic id; None before Kafka 2.8. Raises LogError if it cannot be read."""
+
+    @property
+    @abstractmethod
+    def leader_epochs(self) -> list[LeaderEpoch]:
+        """Leader epochs of the log, oldest first; empty if they are unknown."""
+
+    @property
+    @abstractmethod
+    def log_start_offset(self) -> int:
+        """First available offset."""
+
+    @property
+    @abstractmethod
+    def log_end_offset(self) -> int:
+        """Offset of the next record, as far as it can be read."""
+
+    @property
+    @abstractmethod
+    def high_watermark(self) -> int | None:
+        """Offset below which all in-sync replicas have the records; None if it is unknown."""
+
+    @property
+    @abstractmethod
+    def last_stable_offset(self) -> int:
+        """Start of the oldest open transaction, or the log end offset."""
+
+    @property
+    @abstractmethod
+    def segment_count(self) -> int | None:
+        """Number of segments; None if it is unknown."""
+
+    @property
+    @abstractmethod
+    def size_bytes(self) -> int | None:
+        """Size of the stored batches; None if it is unknown."""
+
+    @property
+    @abstractmethod
+    def last_timestamp(self) -> int | None:
+        """Largest timestamp in ms of the newest segment that has one; None without a timestamp, or if it is unknown."""
+
+    @property
+    @abstractmethod
+    def damage(self) -> CorruptBatch | None:
+        """Damage at the end of the log; None if it ends normally."""
+
+    @abstractmethod
+    def fingerprint(self) -> list[list[int]]:
+        """Return values that change when the log does."""
+
+    @abstractmethod
+    def has_changed(self, again: Self) -> bool:
+        """Return whether `again`, reopened later, shows that segments were rolled, deleted or replaced meanwhile."""
+
+    @property
+    @abstractmethod
+    def is_deleted(self) -> bool:
+        """Whether the partition has been deleted."""
+
+    # ---- reading
+
+    @abstractmethod
+    def pin(
+        self, start_offset: int = 0, end_offset: int | None = None, isolation: Isolation = "read_uncommitted"
+    ) -> PinnedRange:
+        """Fix a range of offsets for a read, cut to `bounds`, and open it as runs.
+
+        Records deleted by retention before they are read are skipped, as consumers skip them.
+        Raises OptionError for a wrong argument, LogError; the runs raise LogError and CorruptBatch.
+        """
+
+    def bounds(self, start_offset: int, end_offset: int | None, isolation: str) -> tuple[int, int]:
+        """Return the range [start, end) of a read: within the log, and below the last stable offset for read_committed.
+
+        Raises OptionError for an unknown isolation or a negative start.
+        """
+        check_bounds(start_offset, isolation)
+        end = self.last_stable_offset if isolation == "read_committed" else self.log_end_offset
+        return max(start_offset, self.log_start_offset), end if end_offset is None else min(end, end_offset)
+
+    @abstractmethod
+    def offset_for_time(
+        self, timestamp: int, *, isolation: Isolation = "read_uncommitted"
+    ) -> TimestampAndOffset | None:
+        """Find the earliest record at or after `timestamp` (ms), like Kafka's ListOffsets; None if there is none."""
+
+    @abstractmethod
+    def verify(self) -> list[Damage]:
+        """Find all damage, as far as it can be seen. Damaged bytes do not raise."""
+
+    @abstractmethod
+    def batches(self, start_offset: int = 0) -> Iterator[tuple[Segment, Batch]]:
+        """Iterate over the batches from the one that contains start_offset on, with their segments.
+
+        Control batches are included. Batches are neither verified nor decoded: see `batch.check()`, `batch.records()`.
+        """
+
+    def read(
+        self,
+        start_offset: int = 0,
+        end_offset: int | None = None,
+        isolation: Isolation = "read_uncommitted",
+        *,
+        check_crc: bool = True,
+        skip_missing: bool = False,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    ) -> Iterator[Record]:
+        """Read the records of [start_offset, end_offset) in order, like a consumer: without control records.
+
+        end_offset: exclusive; None reads to the log end offset, or to the last stable offset for read_committed.
+        Records below log_start_offset are not returned.
+        skip_missing: go on after offsets whose segment is missing, with a warning in the log `kwire.log`.
+        Raises CorruptBatch at a damaged batch, after the records before it (D-07); MissingOffsets where a segment is
+        missing; LogError for missing or unreadable files; OptionError for a wrong argument.
+        """
+        pinned = self.pin(start_offset, end_offset, isolation)
+        return chain.from_iterable(_record_lists(pinned, check_crc, skip_missing, max_decompressed_bytes))
+
+    def read_arrow(
+        self,
+        start_offset: int = 0,
+        end_offset: int | None = None,
+        isolation: Isolation = "read_uncommitted",
+        columns: Sequence[str] | None = None,
+        *,
+        check_crc: bool = True,
+        skip_missing: bool = False,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        threads: int = 1,
+    ) -> pa.RecordBatchReader:
+        """Read the same records as Arrow batches with the columns of Spark's Kafka source.
+
+        columns: names of kwire.records.columns.reader.COLUMNS, in this order; default: all but headers.
+        threads: decompress and decode in parallel; see ColumnReader for the memory.
+        The returned reader raises the exceptions of read().
+        """
+        from kwire.log.reading.arrow import read_arrow
+
+        return read_arrow(
+            self,
+            start_offset,
+            end_offset,
+            isolation,
+            columns,
+            check_crc=check_crc,
+            skip_missing=skip_missing,
+            max_decompressed_bytes=max_decompressed_bytes,
+            threads=threads,
+        )
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Export all records as an Arrow stream, so that DuckDB, Polars and others read the log in place."""
+        return self.read_arrow().__arrow_c_stream__(requested_schema)
+
+
+def _record_lists(pinned: PinnedRange, check_crc: bool, skip_missing: bool, limit: int) -> Iterator[list[Record]]:
+    start, end = pinned.start_offset, pinned.end_offset
+    skip = AbortedBatches(())
+    aborted: Sequence[AbortedTransaction] = ()
+    for run in pinned.runs:
+        if run.aborted is not aborted:
+            skip, aborted = AbortedBatches(run.aborted), run.aborted
+        reached = None
+        batches = open_batches(run.segment, run.file, run.start_offset, max_decompressed_bytes=limit)
+        for batch in check_offsets(run.segment, batches):
+            reached = batch.next_offset
+            if batch.last_offset < start:
+                continue
+            if batch.magic == 2 and batch.base_offset >= end:
+                return
+            if check_crc:
+                batch.check()
+            if skip.has(batch):
+                continue
+            records = batch.record_lists(check_crc=check_crc, start_offset=start, end_offset=end)
+            if batch.is_control:
+                deque(records, 0)  # not returned, but malformed ones raise, as in read_arrow and in Kafka's consumer
+            else:
+                yield from records
+        run.check_end(reached, end, skip_missing=skip_missing)
+
+
+L = TypeVar("L", bound=ReadableLog)
+
+
+class LogSource(Mapping[TopicPartition, L], Generic[L]):
+    """Logs by (topic, partition), sorted.
+
+    url: where they are. ignored: what is not read although it is there, with reasons.
+    """
+
+    url: str
+    partitions: dict[TopicPartition, L]
+    ignored: list[Ignored]
+
+    def __getitem__(self, key: TopicPartition) -> L:
+        """Return the log of (topic, partition). Raises LogError, naming those that exist, for a missing one."""
+        try:
+            return self.partitions[key]
+        except (KeyError, TypeError):
+            given: object = key  # logs["orders"] is easily written
+            if not isinstance(given, tuple) or len(given) != 2:
+                expected = f"expected a topic and a partition, such as logs['orders', 0], got {given!r}"
+                raise LogError(expected, self.url) from None
+            topic, partition = key
+            there = [p for t, p in self.partitions if t == topic]
+            what = f"available partitions: {there}" if there else f"available topics: {', '.join(self.topics)[:500]}"
+            raise LogError(f"no partition {partition!r} of topic {topic!r}; {what}", self.url) from None
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.partitions
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self.partitions)
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url!r}, {len(self)} partitions)"
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Export all records, partition by partition, as an Arrow stream for DuckDB, Polars and others."""
+        import pyarrow as pa
+
+        from kwire.log.reading.arrow import default_columns, schema_of
+
+        batches = chain.from_iterable(log.read_arrow() for log in self.values())
+        reader = pa.RecordBatchReader.from_batches(schema_of(default_columns(None)), batches)
+        return reader.__arrow_c_stream__(requested_schema)
+
+    @property
+    def topics(self) -> list[str]:
+        """Names of the topics, sorted, internal topics included."""
+        return sorted({topic for topic, _ in self.partitions})
+
+    @abstractmethod
+    def reopened(self) -> Self:
+        """Return the same logs as they are now."""
+
+    @abstractmethod
+    def verify_logs(
+        self, logs: Sequence[L] | None = None, *, advance: Callable[[int], None] | None = None
+    ) -> DirectoryFindings:
+        """Verify logs, all by default. advance: called with bytes read, perhaps from several threads."""
+
+    def verify(self) -> list[Damage]:
+        """Find all damage, worst first, including notes (`is_harmless`)."""
+        return self.verify_logs().damages
+
+    def close(self) -> None:
+        """Release what is open, such as connections."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

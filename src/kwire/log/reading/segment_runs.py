@@ -1,0 +1,60 @@
+"""Open the segments of a range of offsets, while a broker may roll, delete or compact them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from kwire.errors import LogError
+from kwire.log.files.segment import Segment
+from kwire.log.files.transaction_index import AbortedTransaction
+from kwire.log.reading.readable_log import Run
+from kwire.log.reading.relisting import TRIES
+
+if TYPE_CHECKING:
+    from kwire.log.reading.partition_log import PartitionLog
+
+__all__ = ["open_runs"]
+
+
+def open_runs(log: PartitionLog, start: int, end: int, aborted: Sequence[AbortedTransaction]) -> Iterator[Run]:
+    """Yield the segments of offsets [start, end) as runs.
+
+    If a file is missing or was replaced since the listing, the directory is listed again. Records deleted by retention
+    meanwhile are skipped, as consumers skip them. A segment missing between unchanged ones is lost: its LogError is
+    raised.
+    """
+    offset, tries = start, 0
+    while True:
+        for segment in log.segments_between(offset, end):
+            try:
+                file = segment.open()
+            except LogError:
+                again = log.reopened()
+                if tries == TRIES or log.is_deleted or not log.has_changed(again) or is_lost(segment, log, again):
+                    raise
+                log, tries = again, tries + 1
+                break
+            with file:
+                if segment.next_base is not None and file.size() != segment.size_bytes and tries < TRIES:
+                    again, tries = log.reopened(), tries + 1
+                    if log.has_changed(again):
+                        log = again
+                        break
+                yield Run(segment, file, offset, aborted, log)
+            offset = end if segment.next_base is None else max(offset, segment.next_base)
+        else:
+            return
+
+
+def is_lost(segment: Segment, log: PartitionLog, again: PartitionLog) -> bool:
+    """Return whether a segment is missing from a new listing although neither retention nor compaction removed it.
+
+    Retention removes the oldest segments. Compaction replaces an older segment by a new file, which then has the
+    retained records of the missing one.
+    """
+    before = [each for each in again.segments if each.base_offset <= segment.base_offset]
+    if not before or before[-1].base_offset == segment.base_offset:
+        return False
+    name = before[-1].name_of("log")
+    return again.entries[name] == log.entries.get(name)

@@ -1,0 +1,1 @@
+"""Logs that are written: appends, segments, recovery, retention, the manager of a directory."""

@@ -1,0 +1,1 @@
+"""What a broker does to batches before it appends them: checks, offsets, timestamps."""

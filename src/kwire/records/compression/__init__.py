@@ -1,0 +1,1 @@
+"""Codecs: what reads and writes the compressed payload of a batch."""

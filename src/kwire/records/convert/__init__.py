@@ -1,0 +1,1 @@
+"""Conversion between magic 0, 1 and 2."""

@@ -1,0 +1,1 @@
+"""Python processes of Spark: workers, the daemon, which Python they run."""
