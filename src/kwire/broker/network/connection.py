@@ -5,8 +5,8 @@ responses keep the order of their requests, a client that sends and does not rea
 never costs more than one request, one response and READ_AHEAD_BYTES. Kafka does the same by muting the channel. Reading
 continues up to that bound while a response is pending, so that a client that disconnects is noticed.
 
-All work of a connection happens in its turns (kwire.broker.network.turns): in each it reads once, sends at most SEND_BYTES,
-and handles requests until its budget is used up.
+All work of a connection happens in its turns (kwire.broker.network.turns): in each it reads once, sends at most
+SEND_BYTES, and handles requests until its budget is used up.
 
 Records in files are sent with sendfile. Small pieces are read instead and sent in one call with the bytes around them.
 """
