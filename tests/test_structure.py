@@ -1,4 +1,5 @@
-"""Rules for the code's structure: no import cycles, short functions and modules, docstrings, typed handlers.
+"""Rules for the code's structure: no import cycles, short functions and modules, docstrings, typed handlers; and for
+the length of the changelog.
 
 Every module is parsed once. Generated modules are checked for import cycles only.
 """
@@ -6,6 +7,7 @@ Every module is parsed once. Generated modules are checked for import cycles onl
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,10 +16,14 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src"
+import kwire
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src"
 
 MAX_FUNCTION_LINES = 80
 MAX_MODULE_LINES = 600
+MAX_CHANGELOG_LINES = 200  # for a version
 # Handlers and the client work on message classes, so their signatures name them.
 TYPED = ("kwire.broker.apis", "kwire.client")
 
@@ -228,3 +234,19 @@ def _members(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> set[str]:
         if parent is not None and parent is not node:
             found |= _members(parent, classes)
     return found
+
+
+def test_the_changelog_is_for_users() -> None:
+    """Short, each section once: files that git merges by union can get back lines that were shortened."""
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    for version in text.split("\n## ")[1:]:
+        name, *lines = version.splitlines()
+        headings = [line for line in lines if line.startswith("#")]
+        is_short = len(lines) <= MAX_CHANGELOG_LINES and len(set(headings)) == len(headings)
+        assert is_short, (
+            f"CHANGELOG.md, {name}: {len(lines)} lines, headings {headings}. If a merge brought old lines back:"
+            " git checkout main -- CHANGELOG.md, then add your line again"
+        )
+    versions = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert next(name for name in versions if name != "Unreleased") == kwire.__version__
+    assert len(set(versions)) == len(versions)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import kwire
 from tests.interop import installed
 
 ROOT = Path(__file__).parents[1]
@@ -154,7 +155,10 @@ def test_the_readme_of_the_metadata_has_no_dead_links(tmp_path: Path) -> None:
     )
     found = metadata_of(tmp_path)
     assert RELATIVE_LINK.findall(found["readme"]["text"]) == []
-    assert "[Quick start](https://example.org/kwire/blob/v0.1.0/docs/quickstart.md)" in found["readme"]["text"]
+    assert (
+        f"[Quick start](https://example.org/kwire/blob/v{kwire.__version__}/docs/quickstart.md)"
+        in found["readme"]["text"]
+    )
     assert found["urls"]["Source"] == "https://example.org/kwire"
 
 

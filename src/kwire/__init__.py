@@ -46,7 +46,7 @@ if _typing.TYPE_CHECKING:
     from kwire.messages.base import Message as _Message
     from kwire.schema import Message as _Definition
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def _message_class(definition: "_Definition") -> "type[_Message]":
