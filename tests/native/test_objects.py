@@ -110,6 +110,6 @@ def test_fields_outside_of_an_object_are_refused(changed: Any, monkeypatch: pyte
 def test_records_are_read_and_written_without_the_factory(monkeypatch: pytest.MonkeyPatch) -> None:
     data = write_batch([RECORD], keep_offsets=True)
     for module in ("default_batch", "legacy_batch", "builder"):
-        monkeypatch.setattr(f"kwire.records.{module}.factory", lambda: None)
+        monkeypatch.setattr(f"kwire.records.format.{module}.factory", lambda: None)
     assert write_batch([RECORD], keep_offsets=True) == data
     assert [record for batch in read_batches(data) for record in batch.records()] == [RECORD]
