@@ -205,7 +205,8 @@ class Message(Struct):
         """
         from kwire.messages.json_form import write_message
 
-        return write_message(self, version)
+        self.check_version(version)
+        return write_message(self.SPEC, self, version)
 
     @classmethod
     def from_json(cls, obj: Any, *, version: int, lenient: bool = False) -> Self:
@@ -216,7 +217,8 @@ class Message(Struct):
         """
         from kwire.messages.json_form import read_message
 
-        return read_message(cls, obj, version, lenient)
+        cls.check_version(version)
+        return read_message(cls.SPEC, cls, obj, version, lenient)
 
     @classmethod
     def _codec(cls, version: int) -> Codec:

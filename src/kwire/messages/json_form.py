@@ -19,21 +19,16 @@ import binascii
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar
 from uuid import UUID
 
 from kwire.errors import EncodeError, Path
 from kwire.identifiers import render_uuid
 from kwire.schema.defaults import parse_uuid
-from kwire.schema.model import INTEGERS, STRUCT_DEFAULTS, Field, Struct
+from kwire.schema.model import INTEGERS, STRUCT_DEFAULTS, Field, Message, Struct
 from kwire.wire.integer_encoding import ENCODINGS
 
-if TYPE_CHECKING:
-    from kwire.messages.base import Message
-    from kwire.messages.base import Struct as MessageStruct
-
-    M = TypeVar("M", bound=Message)
-
+T = TypeVar("T")
 Json = Any
 """A decoded JSON value."""
 JsonObject = dict[str, Any]
@@ -41,16 +36,21 @@ FieldValue = Any
 """The value of a field; its type is the definition's."""
 
 
-def write_message(message: Message, version: int) -> JsonObject:
-    """Convert a message to its JSON form, a dict. Raises EncodeError with the path of what the version cannot hold."""
-    message.check_version(version)
-    return _write_struct(message.SPEC.struct, message, version, ())
+def write_message(spec: Message, message: FieldValue, version: int) -> JsonObject:
+    """Convert a message of a definition to its JSON form, a dict.
+
+    version: one that the definition has. Raises EncodeError with the path of what the version cannot hold.
+    """
+    return _write_struct(spec.struct, message, version, ())
 
 
-def read_message(cls: type[M], obj: Json, version: int, lenient: bool = False) -> M:
-    """Create a message from its JSON form. Raises EncodeError with the path of what is missing or invalid."""
-    cls.check_version(version)
-    return cast("M", _Reader(cls, version, lenient).struct(cls.SPEC.struct, cls, obj, ()))
+def read_message(spec: Message, cls: type[T], obj: Json, version: int, lenient: bool = False) -> T:
+    """Create a message, an object of the class of a definition, from its JSON form; version as above.
+
+    Raises EncodeError with the path of what is missing or invalid.
+    """
+    message: T = _Reader(cls, version, lenient).struct(spec.struct, cls, obj, ())
+    return message
 
 
 def is_default(field: Field, value: FieldValue) -> bool:
@@ -150,10 +150,10 @@ _WRITERS: dict[str, tuple[Callable[[Any], Any], type | tuple[type, ...]]] = {
 
 
 class _Reader:
-    def __init__(self, message: type[Message], version: int, lenient: bool) -> None:
+    def __init__(self, message: type[FieldValue], version: int, lenient: bool) -> None:
         self.message, self.version, self.lenient = message, version, lenient
 
-    def struct(self, struct: Struct, cls: type[MessageStruct], obj: Json, path: Path) -> MessageStruct:
+    def struct(self, struct: Struct, cls: type[FieldValue], obj: Json, path: Path) -> FieldValue:
         """Read a struct of class cls."""
         if not isinstance(obj, dict):
             raise EncodeError(f"{_short(obj)} is not a JSON object", path)
