@@ -25,6 +25,8 @@ from kwire.schemas import (
     schema_type,
     union_type,
 )
+from kwire.schemas.choice import SchemaChoice
+from kwire.schemas.decoding import ValueDecoder
 from kwire.schemas.unions import conform, merge_types
 
 GUID = UUID("8f2b3a74-1d5e-4c5f-9b7a-0123456789ab")
@@ -216,11 +218,8 @@ def test_a_schema_newer_than_the_unions_type_is_an_error_of_its_rows() -> None:
     with serve() as server:
         server.add("o-value", record(("id", "int")))
         registry = Registry(server.url, retries=0)
-        from kwire.schemas.columns import ColumnDecoder, Target
-
-        options: Any = {"subject": None, "topic": "o", "key": False, "message": None}
-        target = Target.resolve(registry, schema="union", **options)
-        decoder = ColumnDecoder(registry, target, mode="deadletter")
+        choice = SchemaChoice(registry=registry, schema="union", topic="o", mode="deadletter")
+        decoder = ValueDecoder(choice.resolve())
         server.add("o-value", record(("id", "int"), ("n", ["null", "string"])))
         found = decoder.decode(pa.array([ONE, TWO])).to_pylist()
         assert found[0]["value"] == {"id": 1}

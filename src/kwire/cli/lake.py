@@ -173,7 +173,7 @@ def append(
     """
     from kwire.cli.log.directories import open_logs, selected, warn_of_ignored
     from kwire.cli.log.selection import Selection
-    from kwire.cli.registry import registry_of, schema_of
+    from kwire.cli.registry import schema_choice
     from kwire.lake import Layout, ValueDecoding, append_logs
 
     terminal.show_warnings("kwire.lake")
@@ -181,14 +181,9 @@ def append(
     opened = open_logs(source, config, config_file)
     logs = selected(opened, Selection.parse(topic, partition))
     layout = Layout(partition_by=tuple(partition_by or ()))
-    choice = {
-        "subject": subject,
-        "schema": schema_of(schema),
-        "mode": mode and mode.value,
-        "message": message,
-        "names": names and names.value,
-    }
-    decoding = ValueDecoding.choose(registry_of(registry, registry_config), (log.topic for log in logs), choice)
+    options = {"subject": subject, "schema": schema, "mode": mode, "message": message, "names": names}
+    choice = schema_choice(registry, registry_config, options)
+    decoding = None if choice is None else ValueDecoding.resolve(choice, (log.topic for log in logs))
     appended = append_logs(
         found,
         logs,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -10,11 +11,25 @@ from kwire.errors import OptionError
 
 if TYPE_CHECKING:
     from kwire.schemas import Registry
+    from kwire.schemas.choice import SchemaChoice
 
-__all__ = ["registry_of", "schema_of"]
+__all__ = ["schema_choice"]
 
 
-def registry_of(registry: str | None, config_file: str | None) -> Registry | None:
+def schema_choice(
+    registry: str | None, config_file: str | None, options: Mapping[str, str | None]
+) -> SchemaChoice | None:
+    """Return the choice of --registry, --registry-config, and of options by their names; None without any.
+
+    Raises OptionError, RegistryError; LogError for a topic `_schemas`.
+    """
+    from kwire.schemas.choice import SchemaChoice
+
+    opened = _open_registry(registry, config_file)
+    return SchemaChoice.of_options(opened, {**options, "schema": _schema_of(options["schema"])})
+
+
+def _open_registry(registry: str | None, config_file: str | None) -> Registry | None:
     """Open the registry of --registry with the settings of a file. Messages never contain a value of it.
 
     Raises OptionError, RegistryError; LogError for a topic `_schemas`.
@@ -25,7 +40,7 @@ def registry_of(registry: str | None, config_file: str | None) -> Registry | Non
         return None
     from kwire.cli.client_configs import read_properties
     from kwire.schemas import Registry
-    from kwire.schemas.columns import open_registry
+    from kwire.schemas.choice import open_registry
 
     if "://" in registry and urlsplit(registry).password is not None:
         raise OptionError("--registry: secrets on a command line are visible to others; use --registry-config")
@@ -38,7 +53,7 @@ def registry_of(registry: str | None, config_file: str | None) -> Registry | Non
     return Registry(registry, **settings)
 
 
-def schema_of(schema: str | None) -> str | int | None:
+def _schema_of(schema: str | None) -> str | int | None:
     """Return the reader's schema of --schema: latest, union, an id, or the text in a file. Raises OptionError."""
     if schema is None or schema in ("latest", "union"):
         return schema

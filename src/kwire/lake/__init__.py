@@ -6,7 +6,7 @@
     write_files(batches, plan)                          data files of one task
     table.commit(files, change, plan)                   once for each Mark, with the offsets of the rows
     append_logs(table, logs)                            logs into a table, from where it ends
-    ValueDecoding.resolve(registry, topics)             decodes their values meanwhile
+    ValueDecoding.resolve(choice, topics)               decodes their values meanwhile
     table.state(), find_orphans(), delete_orphans()     what it has, and what it does not
 
 See docs/tables.md.
@@ -19,11 +19,11 @@ from collections.abc import Mapping
 from kwire.errors import OptionError
 from kwire.lake.append import Appended, append_logs
 from kwire.lake.data_files import FilePlan, TaskFiles, WrittenFile, write_files
-from kwire.lake.decoding import ValueDecoding
 from kwire.lake.known_offsets import KnownOffsets, OnKnownOffsets
 from kwire.lake.offset_ranges import Ranges, Spans, hull_of
 from kwire.lake.state import Change, Mark, TableState
 from kwire.lake.table import LakeTable, Layout, Orphan
+from kwire.schemas.record_values import ValueDecoding
 
 __all__ = [
     "Appended",

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from kwire.errors import KwireError, LogError, TableError
 from kwire.identifiers import TopicPartition, render_uuid
 from kwire.lake.data_files import FilePlan, write_files
-from kwire.lake.decoding import ValueDecoding
 from kwire.lake.offset_ranges import Ranges, Spans, holes_of, intersection, subtract, text_of, union
 from kwire.lake.state import WRITE_AGAIN, Change, TableState
 from kwire.lake.table import LakeTable, Layout, check_merge_key, check_topic_ids
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kwire.log.reading.readable_log import Isolation, ReadableLog
+    from kwire.schemas.record_values import ValueDecoding
 
 __all__ = ["Appended", "Missing", "append_logs", "missing_offsets", "read_offsets", "rows_schema", "topic_ids_of"]
 

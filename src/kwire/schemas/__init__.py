@@ -14,30 +14,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kwire.schemas.columns import decode as decode
-    from kwire.schemas.columns import decode_arrow as decode_arrow
-    from kwire.schemas.columns import encode as encode
-    from kwire.schemas.columns import encode_arrow as encode_arrow
-    from kwire.schemas.columns import schema_type as schema_type
-    from kwire.schemas.columns import union_type as union_type
+    from kwire.schemas.choice import subject_name as subject_name
+    from kwire.schemas.functions import decode as decode
+    from kwire.schemas.functions import decode_arrow as decode_arrow
+    from kwire.schemas.functions import encode as encode
+    from kwire.schemas.functions import encode_arrow as encode_arrow
+    from kwire.schemas.functions import schema_type as schema_type
+    from kwire.schemas.functions import union_type as union_type
     from kwire.schemas.registered import Reference as Reference
     from kwire.schemas.registered import RegisteredSchema as RegisteredSchema
     from kwire.schemas.registry import Registry as Registry
-    from kwire.schemas.registry import subject_name as subject_name
     from kwire.schemas.wire_format import schema_ids as schema_ids
 
 _HOMES = {
     "Reference": "kwire.schemas.registered",
     "RegisteredSchema": "kwire.schemas.registered",
     "Registry": "kwire.schemas.registry",
-    "decode": "kwire.schemas.columns",
-    "decode_arrow": "kwire.schemas.columns",
-    "encode": "kwire.schemas.columns",
-    "encode_arrow": "kwire.schemas.columns",
+    "decode": "kwire.schemas.functions",
+    "decode_arrow": "kwire.schemas.functions",
+    "encode": "kwire.schemas.functions",
+    "encode_arrow": "kwire.schemas.functions",
     "schema_ids": "kwire.schemas.wire_format",
-    "schema_type": "kwire.schemas.columns",
-    "subject_name": "kwire.schemas.registry",
-    "union_type": "kwire.schemas.columns",
+    "schema_type": "kwire.schemas.functions",
+    "subject_name": "kwire.schemas.choice",
+    "union_type": "kwire.schemas.functions",
 }
 
 __all__ = [

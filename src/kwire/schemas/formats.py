@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -12,7 +12,6 @@ from kwire.schemas import avro, json_schema, protobuf
 from kwire.schemas.avro.resolution import Names
 from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, SchemaDecoder, SchemaEncoder, encode_error, row_error
 from kwire.schemas.registered import RegisteredSchema, SchemaType
-from kwire.schemas.registry import Registry
 
 __all__ = ["ParsedSchema", "ValueSchema", "make_decoder", "make_encoder", "mismatch", "parse_schema"]
 
@@ -84,9 +83,8 @@ def _paths(messages: Sequence[protobuf.Message], path: tuple[int, ...]) -> list[
     return paths
 
 
-def parse_schema(registry: Registry, registered: RegisteredSchema) -> ParsedSchema:
-    """Parse a schema and what it refers to. Raises InvalidSchema, RegistryError."""
-    references = registry.references(registered)
+def parse_schema(registered: RegisteredSchema, references: Mapping[str, str]) -> ParsedSchema:
+    """Parse a schema. references: the texts that it refers to, by name. Raises InvalidSchema."""
     parsed: avro.Schema | protobuf.File | json_schema.JsonSchema
     try:
         match registered.type:

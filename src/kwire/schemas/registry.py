@@ -28,18 +28,13 @@ from kwire.schemas.registered import (
 if TYPE_CHECKING:
     from kwire.log.reading.readable_log import ReadableLog
 
-__all__ = ["Registry", "subject_name"]
+__all__ = ["Registry"]
 
 UNKNOWN_S = 30.0
 """How long an unknown id is not asked for again."""
 MAX_UNKNOWN = 10_000
 MAX_REFERENCES = 1_000
 MAX_REFERENCE_DEPTH = 100
-
-
-def subject_name(topic: str, *, key: bool = False) -> str:
-    """Return the subject of a topic's values or keys: Confluent's TopicNameStrategy, the default of serializers."""
-    return f"{topic}-{'key' if key else 'value'}"
 
 
 class Registry:

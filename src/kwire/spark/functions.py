@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kwire.plan.nested_writing import NestedWriter
     from kwire.schemas import Registry
     from kwire.schemas.avro.resolution import Names
-    from kwire.schemas.columns import Mode
+    from kwire.schemas.choice import Mode
 
 __all__ = [
     "from_kafka",
@@ -169,26 +169,27 @@ def from_registry(
     names: strict makes Avro values bad whose records have other full names than the reader's.
     The driver asks the registry for the type when this is called. Raises RegistryError, InvalidSchema, OptionError.
     """
-    from kwire.schemas.columns import Target, open_registry
-    from kwire.spark.registry_columns import RegistryConfig, decoder_of, read_registry, spark_type
+    from kwire.schemas.choice import SchemaChoice
+    from kwire.spark.registry_columns import decoder_of, read_registry, spark_type
 
-    opened = open_registry(registry)
-    target = Target.resolve(opened, subject=subject, schema=schema, topic=topic, key=key, message=message, names=names)
     if source and len(source) != SOURCE_COLUMNS:
         raise OptionError("source: expected the columns topic, partition and offset")
-    union = None if target.schema is not None else target.union(opened)
-    config = RegistryConfig(
-        registry=opened,
-        target=target,
+    choice = SchemaChoice(
+        registry=registry,
+        subject=subject,
+        topic=topic,
+        key=key,
+        schema=schema,
+        message=message,
         mode=mode,
-        union=union,
-        has_headers=headers is not None,
+        names=names,
         columns=None if columns is None else tuple(columns),
     )
-    kind = spark_type(decoder_of(config).result_type)
+    chosen, has_headers = choice.resolve(), headers is not None
+    kind = spark_type(decoder_of(chosen).result_type)
 
     def from_registry(*batch: pa.Array) -> pa.Array:
-        return read_registry(batch, config)
+        return read_registry(batch, chosen, has_headers)
 
     return _udf(from_registry, _data_type(kind))(column, *(() if headers is None else (headers,)), *source)
 
@@ -209,15 +210,15 @@ def to_registry(
     by name. A column that is not a field, and a value that does not fit, fail the query.
     Raises RegistryError, InvalidSchema, OptionError when it is called.
     """
-    from kwire.schemas.columns import encoding_target, open_registry
+    from kwire.schemas.choice import SchemaChoice
     from kwire.spark.registry_columns import encoder_of, write_registry
 
-    opened = open_registry(registry)
-    target = encoding_target(opened, subject=subject, schema=schema, topic=topic, key=key, message=message)
-    encoder_of(opened, target)
+    choice = SchemaChoice(registry=registry, subject=subject, topic=topic, key=key, schema=schema, message=message)
+    chosen = choice.resolve_for_encoding()
+    encoder_of(chosen)
 
     def to_registry(data: pa.Array) -> pa.Array:
-        return write_registry(data, opened, target)
+        return write_registry(data, chosen)
 
     return _udf(to_registry, "binary")(column)
 

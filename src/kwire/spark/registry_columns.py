@@ -3,56 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import pyarrow as pa
 
-from kwire.schemas import Registry
-from kwire.schemas.columns import ColumnDecoder, ColumnEncoder, Mode, Target
+from kwire.schemas.choice import ChosenSchema
+from kwire.schemas.decoding import ValueDecoder
+from kwire.schemas.encoding import ValueEncoder
 
-__all__ = ["RegistryConfig", "decoder_of", "encoder_of", "read_registry", "spark_type", "write_registry"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegistryConfig:
-    """The arguments of from_registry. union: the type of several schemas, None for that of the target's.
-
-    columns: the fields to decode, None for all.
-    """
-
-    registry: Registry
-    target: Target
-    mode: Mode
-    union: pa.DataType | None
-    has_headers: bool
-    columns: tuple[str, ...] | None = None
+__all__ = ["decoder_of", "encoder_of", "read_registry", "spark_type", "write_registry"]
 
 
 @lru_cache(maxsize=64)
-def decoder_of(config: RegistryConfig) -> ColumnDecoder:
+def decoder_of(chosen: ChosenSchema) -> ValueDecoder:
     """Return the decoder of this process, which keeps the schemas of ids between tasks."""
-    return ColumnDecoder(config.registry, config.target, mode=config.mode, type=config.union, columns=config.columns)
+    return ValueDecoder(chosen)
 
 
-def read_registry(columns: Sequence[pa.Array], config: RegistryConfig) -> pa.Array:
+def read_registry(columns: Sequence[pa.Array], chosen: ChosenSchema, has_headers: bool) -> pa.Array:
     """Decode a batch: values, perhaps headers, perhaps topic, partition and offset."""
     values, *rest = columns
-    headers = rest.pop(0) if config.has_headers else None
-    decoded = decoder_of(config).decode(values, headers, rest)
+    headers = rest.pop(0) if has_headers else None
+    decoded = decoder_of(chosen).decode(values, headers, rest)
     kind = spark_type(decoded.type)
     return decoded if decoded.type == kind else decoded.cast(kind, safe=False)
 
 
 @lru_cache(maxsize=64)
-def encoder_of(registry: Registry, target: Target) -> ColumnEncoder:
+def encoder_of(chosen: ChosenSchema) -> ValueEncoder:
     """Return the encoder of this process."""
-    return ColumnEncoder(registry, target)
+    return ValueEncoder(chosen)
 
 
-def write_registry(values: pa.Array, registry: Registry, target: Target) -> pa.Array:
+def write_registry(values: pa.Array, chosen: ChosenSchema) -> pa.Array:
     """Encode a batch. Raises EncodeError with row and path for the first bad value."""
-    return encoder_of(registry, target).encode(values)
+    return encoder_of(chosen).encode(values)
 
 
 def spark_type(kind: pa.DataType) -> pa.DataType:

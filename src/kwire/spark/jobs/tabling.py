@@ -25,11 +25,12 @@ from kwire.errors import KwireError, LogError, OptionError
 from kwire.identifiers import TopicPartition
 from kwire.lake.append import missing_offsets, read_offsets, rows_schema, topic_ids_of
 from kwire.lake.data_files import FilePlan, WrittenFile, write_files
-from kwire.lake.decoding import ValueDecoding
 from kwire.lake.offset_ranges import Spans, union
 from kwire.lake.state import Change
 from kwire.lake.table import LakeTable, Layout
 from kwire.log.reading.paths import StorageOptions, open_logs
+from kwire.schemas.choice import SchemaChoice
+from kwire.schemas.record_values import ValueDecoding
 from kwire.spark.jobs.choice import as_list, select_logs
 from kwire.spark.jobs.journal import Row
 from kwire.spark.jobs.result import JobResult, result_of
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from kwire.log.reading.readable_log import Isolation, ReadableLog
     from kwire.schemas import RegisteredSchema, Registry
     from kwire.schemas.avro.resolution import Names
-    from kwire.schemas.columns import Mode
+    from kwire.schemas.choice import Mode
 
 __all__ = ["table"]
 
@@ -209,13 +210,14 @@ def table(
         if isinstance(given, str):
             raise OptionError(f"{name}: expected a list of columns, got the string {given!r}")
     check_bounds(0, isolation)
-    choice = {"subject": subject, "schema": schema, "mode": mode, "message": message, "names": names}
+    options = {"subject": subject, "schema": schema, "mode": mode, "message": message, "names": names}
+    choice = _choice(registry, options, merge_key)
     with open_table(target, catalog=catalog, storage=table_storage) as lake:
         with ExitStack() as stack:
             cluster, logs = _open_logs(as_list(path), dict(settings or {}), storage or {}, stack)
             chosen = select_logs(logs, topics, partitions)
             topics_read = (topic for topic, _ in chosen)
-            decoding = ValueDecoding.choose(registry, topics_read, choice, is_merged=bool(merge_key))
+            decoding = None if choice is None else ValueDecoding.resolve(choice, topics_read)
             lake.refresh()
             group_bytes, found = _plan(
                 lake, chosen, isolation, fill=fill, merge_key=merge_key, is_cluster=cluster is not None
@@ -238,6 +240,19 @@ def table(
         job.run(found, progress or (lambda state: logger.info("%s", state)))
     run = JobRun(outcomes=_outcomes(found), resumed=resumed, seconds=time.monotonic() - started)
     return result_of(spark, "table", run, COLUMNS, f"what was committed is in {target}; run the job again to continue")
+
+
+def _choice(
+    registry: str | Registry | None, options: Mapping[str, object], merge_key: Sequence[str]
+) -> SchemaChoice | None:
+    """Return the choice of the schema of values. Raises OptionError."""
+    choice = SchemaChoice.of_options(registry, options)
+    if merge_key and choice is not None and choice.mode == "permissive":
+        raise OptionError(
+            "mode: with permissive, values that cannot be decoded are null, which deletes their keys from a table "
+            "with a merge key; use deadletter or failfast"
+        )
+    return choice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
