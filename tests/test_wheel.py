@@ -74,6 +74,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_has_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        licenses = {name.partition("/licenses/")[2] for name in archive.namelist() if "/licenses/" in name}
+    assert licenses == {"LICENSE", "NOTICE"}
     tracked = subprocess.run(["git", "ls-files", "src"], cwd=ROOT, capture_output=True, text=True, check=False)
     if tracked.returncode != 0:
         pytest.skip("not a git checkout")
@@ -146,7 +148,7 @@ def test_the_readme_of_the_metadata_has_no_dead_links(tmp_path: Path) -> None:
     found = metadata_of(ROOT)
     assert RELATIVE_LINK.findall(found["readme"]["text"]) == []
     assert "Quick start (`docs/quickstart.md`)" in found["readme"]["text"]
-    for name in ("README.md", "LICENSE", "hatch_build.py", "pyproject.toml"):
+    for name in ("README.md", "LICENSE", "NOTICE", "hatch_build.py", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
     settings = (ROOT / "pyproject.toml").read_text("utf-8")
     assert 'repository = ""' in settings
