@@ -155,7 +155,7 @@ class Broker:
 
         partition: of all partitions by default. Raises OptionError for an unknown topic or partition.
         """
-        return self.call(lambda node: records_of(node, topic, partition))
+        return self.call(lambda node: records_of(node.topics, topic, partition))
 
     def advance(self, ms: int) -> None:
         """Advance the broker's clock, until the next reset. Timers that become due fire in order."""

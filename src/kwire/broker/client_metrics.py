@@ -24,8 +24,9 @@ from kwire.internal_topics.enums import ConfigResource
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 if TYPE_CHECKING:
+    from kwire.broker.clock import Clock
     from kwire.broker.context import RequestContext
-    from kwire.broker.node import Node
+    from kwire.internal_topics.cluster_state import ClusterState
 
 __all__ = ["MAX_PUSH_BYTES", "ClientInstance", "ClientMetrics"]
 
@@ -54,21 +55,21 @@ class ClientInstance(msgspec.Struct, kw_only=True):
 class ClientMetrics:
     """The client instances of one node, at most MAX_INSTANCES; the least recently seen are dropped first."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, cluster: ClusterState, clock: Clock) -> None:
+        self._cluster, self._clock = cluster, clock
         self._instances: OrderedDict[UUID, ClientInstance] = OrderedDict()
 
     @property
     def is_subscribed(self) -> bool:
         """Whether any subscription exists."""
-        return any(kind == ConfigResource.CLIENT_METRICS.label for kind, _ in self._node.cluster.configs)
+        return any(kind == ConfigResource.CLIENT_METRICS.label for kind, _ in self._cluster.configs)
 
     def get(self, instance_id: UUID, context: RequestContext) -> ClientInstance:
         """Return the instance for a GetTelemetrySubscriptions request.
 
         Raises BrokerError: THROTTLING_QUOTA_EXCEEDED before the push interval has passed.
         """
-        instance, now_ms = self._instance(instance_id, context), self._node.clock.elapsed_ms()
+        instance, now_ms = self._instance(instance_id, context), self._clock.elapsed_ms()
         last_ms = max(instance.last_get_ms, instance.last_push_ms)
         if last_ms and now_ms - last_ms < instance.interval_ms:
             raise too_early(instance_id)
@@ -86,7 +87,7 @@ class ClientMetrics:
         is_terminating: bool,
     ) -> None:
         """Validate a PushTelemetry request. Raises BrokerError with Kafka's code."""
-        instance, now_ms = self._instance(instance_id, context), self._node.clock.elapsed_ms()
+        instance, now_ms = self._instance(instance_id, context), self._clock.elapsed_ms()
         was_terminating, instance.is_terminating = instance.is_terminating, is_terminating
         if was_terminating:
             what = f"Client [{instance_id}] sent the previous request with state terminating to TRUE"
@@ -109,7 +110,7 @@ class ClientMetrics:
     def _subscriptions(self) -> Subscriptions:
         return tuple(
             (name, tuple(sorted(configs.items())))
-            for (kind, name), configs in self._node.cluster.configs.items()
+            for (kind, name), configs in self._cluster.configs.items()
             if kind == ConfigResource.CLIENT_METRICS.label
         )
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kwire.internal_topics.cluster_state import ClusterState
@@ -40,7 +40,10 @@ if TYPE_CHECKING:
     from kwire.broker.clock import Clock
     from kwire.broker.configs.settings import Settings
 
-__all__ = ["MetadataLog"]
+__all__ = ["Commit", "MetadataLog"]
+
+Commit = Callable[[Sequence[VersionedMessage]], object]
+"""MetadataLog.append: writes metadata records and applies them."""
 
 CONFIG = LogConfig(
     cleanup_policy=frozenset({"delete"}),

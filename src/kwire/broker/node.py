@@ -119,9 +119,9 @@ class Node:
             undo.callback(startup.unregister, self)
 
             # The services for clients
-            self.security = Security(self)
-            self.throttling = Throttling(self)
-            self.client_metrics = ClientMetrics(self)
+            self.security = Security(self.cluster, self.controller.commit, clock, self.settings)
+            self.throttling = Throttling(self.security.quotas, clock, self.settings)
+            self.client_metrics = ClientMetrics(self.cluster, clock)
             self.fetch_sessions = FetchSessions(clock, settings.max_incremental_fetch_session_cache_slots)
             self.start_coordinators()
             watch_topics(self)

@@ -22,7 +22,7 @@ from kwire.protocol.error_codes import ErrorCode
 from kwire.protocol.secrets import hide_secrets
 
 if TYPE_CHECKING:
-    from kwire.broker.dispatch import Call
+    from kwire.broker.context import RequestContext
 
 __all__ = ["LoggedRequest", "RequestLog"]
 
@@ -120,9 +120,8 @@ class RequestLog:
             self._entries.clear()
             self._bytes = 0
 
-    def add(self, call: Call, response: Response | None, now_ms: int) -> None:
-        """Add a request and its response, None if none is sent."""
-        context = call.context
+    def add(self, context: RequestContext, request: Message | None, response: Response | None, now_ms: int) -> None:
+        """Add a request and its response, None if none is sent. request: None for an unknown version."""
         body = response.body if isinstance(response, SplicedResponse) else response
         entry = LoggedRequest(
             time_ms=now_ms,
@@ -132,7 +131,7 @@ class RequestLog:
             client_id=context.client_id,
             principal=context.principal,
             connection_id=context.connection_id,
-            request=hide_secrets(call.request),
+            request=hide_secrets(request),
             response=hide_secrets(body),
         )
         with self._lock:

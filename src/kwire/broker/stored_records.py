@@ -9,7 +9,7 @@ from kwire.errors import OptionError, counted, did_you_mean
 from kwire.records import read_batches
 
 if TYPE_CHECKING:
-    from kwire.broker.node import Node
+    from kwire.broker.topics import TopicRegistry
     from kwire.log.writing.partition_writer import PartitionWriter
     from kwire.records.format.batch import Batch
     from kwire.records.format.record import Record
@@ -32,14 +32,14 @@ def batches_of(log: PartitionWriter) -> Iterator[Batch]:
             break
 
 
-def records_of(node: Node, topic: str, partition: int | None) -> list[Record]:
+def records_of(topics: TopicRegistry, topic: str, partition: int | None) -> list[Record]:
     """Return the records of a topic by partition and offset, without control records; partition: None for all.
 
     Raises OptionError for an unknown topic or partition.
     """
-    found = node.topics.get(topic)
+    found = topics.get(topic)
     if found is None:
-        raise OptionError(f"unknown topic {topic!r}{did_you_mean(topic, [each.name for each in node.topics])}")
+        raise OptionError(f"unknown topic {topic!r}{did_you_mean(topic, [each.name for each in topics])}")
     if partition is not None and partition not in found.partitions:
         count = counted(len(found.partitions), "partition")
         raise OptionError(f"unknown partition {partition}: topic {topic!r} has {count}")

@@ -345,7 +345,8 @@ class ClientConnection:
 
     def _send_reply(self, call: Call, body: Response | None) -> None:
         if self.node.requests.limit:
-            self.node.requests.add(call, body if call.expects_reply else None, self.node.clock.now_ms())
+            response = body if call.expects_reply else None
+            self.node.requests.add(call.context, call.request, response, self.node.clock.now_ms())
         if not call.expects_reply or body is None:
             if self.peer.must_close:  # an error with acks=0: closing is the only way to report it
                 self.close("a request without a response failed")

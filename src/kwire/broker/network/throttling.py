@@ -24,8 +24,10 @@ from kwire.broker.network.quota_rates import SampledRate, TokenBucket
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 if TYPE_CHECKING:
+    from kwire.broker.clock import Clock
+    from kwire.broker.configs.settings import Settings
     from kwire.broker.context import RequestContext
-    from kwire.broker.node import Node
+    from kwire.broker.security.quotas import Quotas
     from kwire.messages.base import Message
 
 __all__ = ["MutationQuota", "QuotaType", "Throttling", "set_throttle_time"]
@@ -113,9 +115,8 @@ class MutationQuota:
 class Throttling:
     """The rates of the clients of one node."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        settings = node.settings
+    def __init__(self, quotas: Quotas, clock: Clock, settings: Settings) -> None:
+        self._quotas, self._clock = quotas, clock
         samples, window_ms = settings.quota_window_num, settings.quota_window_size_seconds * 1000
         self._window_ms = window_ms
         self._fetch_window_s = (samples - 1) * settings.quota_window_size_seconds
@@ -135,7 +136,7 @@ class Throttling:
     def limit(self, kind: QuotaType, context: RequestContext) -> tuple[Tags, float] | None:
         """Return the tags and quota of a client, None without a quota."""
         user = context.principal.partition(":")[2]
-        return self._node.security.quotas.limit(kind.value, user, context.client_id)
+        return self._quotas.limit(kind.value, user, context.client_id)
 
     def record(self, kind: QuotaType, context: RequestContext, value: float) -> int:
         """Record usage of a client; returns its throttle time in milliseconds."""
@@ -143,7 +144,7 @@ class Throttling:
         if found is None:
             return 0
         tags, quota = found
-        rate, now_ms = self._rates[kind].get(tags), self._node.clock.now_ms()
+        rate, now_ms = self._rates[kind].get(tags), self._clock.now_ms()
         rate.record(value, now_ms)
         throttle_ms = rate.throttle_ms(quota, now_ms)
         return min(throttle_ms, self._window_ms) if kind == QuotaType.REQUEST else throttle_ms
@@ -152,7 +153,7 @@ class Throttling:
         """Undo record()."""
         found = self.limit(kind, context)
         if found is not None:
-            self._rates[kind].get(found[0]).record(-value, self._node.clock.now_ms())
+            self._rates[kind].get(found[0]).record(-value, self._clock.now_ms())
 
     def record_time(self, context: RequestContext) -> int:
         """Record the handling time of a request (RequestContext.thread_ns); returns the throttle time."""
@@ -169,4 +170,4 @@ class Throttling:
         bucket = None if found is None else self._buckets.get(found[0])
         quota = 0.0 if found is None else found[1]
         is_strict = context.api_version >= strict_since
-        return MutationQuota(bucket, quota, self._node.clock.now_ms(), is_strict=is_strict)
+        return MutationQuota(bucket, quota, self._clock.now_ms(), is_strict=is_strict)

@@ -7,23 +7,23 @@ org.apache.kafka.common.resource.ResourcePatternFilter, acl.AccessControlEntryFi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.identifiers import new_uuid
 from kwire.internal_topics.cluster_state import Acl, ClusterState
 from kwire.internal_topics.enums import PatternType, Permission
-from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.messages import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from kwire.protocol.error_codes import ErrorCode, refusal
+
+if TYPE_CHECKING:
+    from kwire.broker.metadata_log import Commit
 
 __all__ = ["WILDCARD", "Acl", "AclFilter", "Acls", "PatternType", "Permission"]
 
 WILDCARD = "*"
 RESOURCE_TYPES, OPERATIONS = frozenset(ResourceType), frozenset(Operation)
-
-Commit = Callable[[Sequence[VersionedMessage]], object]
 
 
 class AclFilter(NamedTuple):
@@ -74,7 +74,7 @@ class AclFilter(NamedTuple):
 
 
 class Acls:
-    """The ACLs of a cluster, with an index by resource. commit: writes metadata records and applies them."""
+    """The ACLs of a cluster, with an index by resource."""
 
     def __init__(self, cluster: ClusterState, commit: Commit) -> None:
         self._acls, self._commit = cluster.acls, commit

@@ -8,7 +8,7 @@ Source: org.apache.kafka.controller.ScramControlManager, org.apache.kafka.image.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kwire.broker.configs.secret_values import Users
@@ -22,11 +22,11 @@ from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 if TYPE_CHECKING:
+    from kwire.broker.metadata_log import Commit
     from kwire.messages.alter_user_scram_credentials_request import ScramCredentialDeletion, ScramCredentialUpsertion
 
 __all__ = ["Credentials"]
 
-Commit = Callable[[Sequence[VersionedMessage]], object]
 NUMBERS = {mechanism.label: mechanism for mechanism in ScramMechanism}
 TWICE = "A user credential cannot be altered twice in the same request"
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import base64
 import functools
 import hmac
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,6 +26,9 @@ from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.messages import DelegationTokenRecord, RemoveDelegationTokenRecord
 from kwire.protocol.error_codes import ErrorCode, refusal
 
+if TYPE_CHECKING:
+    from kwire.broker.metadata_log import Commit
+
 __all__ = ["DelegationTokens"]
 
 USER_TYPE = "User"
@@ -32,11 +36,9 @@ ALGORITHM = "sha512"
 CREDENTIALS = 1000
 """Maximum number of cached token credentials: making one takes a few milliseconds."""
 
-Commit = Callable[[Sequence[VersionedMessage]], object]
-
 
 class DelegationTokens:
-    """The tokens of a cluster. commit: writes metadata records and applies them."""
+    """The tokens of a cluster."""
 
     def __init__(self, cluster: ClusterState, commit: Commit, clock: Clock, settings: Settings) -> None:
         self._commit, self._clock, self._settings = commit, clock, settings

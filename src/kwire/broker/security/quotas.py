@@ -8,15 +8,15 @@ Source: org.apache.kafka.controller.ClientQuotaControlManager, org.apache.kafka.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kwire.internal_topics.cluster_state import ClusterState, QuotaEntity
-from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.messages import ClientQuotaRecord
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 if TYPE_CHECKING:
+    from kwire.broker.metadata_log import Commit
     from kwire.messages.alter_client_quotas_request import OpData
     from kwire.messages.describe_client_quotas_request import ComponentData
 
@@ -37,11 +37,9 @@ FRACTION = 1e-6
 EXACT, DEFAULT, SPECIFIED = range(3)
 BY_USER, BY_CLIENT, BY_BOTH = frozenset({USER}), frozenset({CLIENT_ID}), frozenset({USER, CLIENT_ID})
 
-Commit = Callable[[Sequence[VersionedMessage]], object]
-
 
 class Quotas:
-    """The quotas of a cluster. commit: writes metadata records and applies them."""
+    """The quotas of a cluster."""
 
     def __init__(self, cluster: ClusterState, commit: Commit) -> None:
         self._quotas, self._commit = cluster.quotas, commit

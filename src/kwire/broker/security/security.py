@@ -29,7 +29,10 @@ from kwire.internal_topics.enums import ScramMechanism
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kwire.broker.node import Node
+    from kwire.broker.clock import Clock
+    from kwire.broker.configs.settings import Settings
+    from kwire.broker.metadata_log import Commit
+    from kwire.internal_topics.cluster_state import ClusterState
 
 __all__ = ["Security"]
 
@@ -45,9 +48,8 @@ PEPPER_BYTES = 32
 class Security:
     """Authentication, authorization, tokens and quotas of a node. Raises OptionError for invalid settings."""
 
-    def __init__(self, node: Node) -> None:
-        settings = node.settings
-        self._settings, self._clock = settings, node.clock
+    def __init__(self, cluster: ClusterState, commit: Commit, clock: Clock, settings: Settings) -> None:
+        self._settings, self._clock = settings, clock
         names = [name.strip() for name in settings.sasl_enabled_mechanisms.split(",") if name.strip()]
         known = [PLAIN, *SCRAM, OAUTHBEARER]
         if not names:
@@ -59,12 +61,11 @@ class Security:
             raise OptionError(
                 f"sasl_enabled_mechanisms: {unknown[0]!r} is not supported; available: {', '.join(known)}"
             )
-        cluster, commit = node.cluster, node.controller.commit
         self.acls = Acls(cluster, commit)
         self.quotas = Quotas(cluster, commit)
         scram = [SCRAM[name] for name in names if name in SCRAM]
         self.credentials = Credentials(cluster, commit, settings.users, scram)
-        self.tokens = DelegationTokens(cluster, commit, node.clock, settings)
+        self.tokens = DelegationTokens(cluster, commit, clock, settings)
         self.mechanisms = self._servers(names)
         self.authorizer = self._make_authorizer()
 

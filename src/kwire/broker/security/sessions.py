@@ -21,7 +21,6 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from kwire.broker.clock import Clock
-from kwire.broker.context import Peer
 from kwire.broker.security.errors import AuthenticationFailed, UnexpectedRequest
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -70,6 +69,13 @@ class Step(NamedTuple):
     is_refusal: bool
 
 
+class Client(Protocol):
+    """The client of a connection, of which a login sets the principal. See kwire.broker.context.Peer."""
+
+    principal: str
+    is_token_authenticated: bool
+
+
 class SaslSession:
     """The authentication of a connection.
 
@@ -77,11 +83,11 @@ class SaslSession:
     """
 
     def __init__(
-        self, peer: Peer, clock: Clock, mechanisms: Mapping[str, Callable[[], SaslServer]], max_lifetime_ms: int
+        self, client: Client, clock: Clock, mechanisms: Mapping[str, Callable[[], SaslServer]], max_lifetime_ms: int
     ) -> None:
         self.state = State.NEW
         self.takes_bare_tokens = False
-        self._peer, self._clock = peer, clock
+        self._client, self._clock = client, clock
         self._mechanisms, self._max_lifetime_ms = mechanisms, max_lifetime_ms
         self._mechanism = ""
         self._server: SaslServer | None = None
@@ -176,12 +182,12 @@ class SaslSession:
 
     def _log_in(self, principal: str, server: SaslServer) -> int:
         """Set the principal; return the lifetime of the session in ms, limited by the credentials."""
-        peer = self._peer
-        if self._is_renewal and principal != peer.principal:
-            before, after = (name.replace(":", ".", 1) for name in (peer.principal, principal))
+        client = self._client
+        if self._is_renewal and principal != client.principal:
+            before, after = (name.replace(":", ".", 1) for name in (client.principal, principal))
             raise AuthenticationFailed(f"Cannot change principals during re-authentication from {before}: {after}")
-        peer.principal = principal
-        peer.is_token_authenticated = server.is_token_authenticated
+        client.principal = principal
+        client.is_token_authenticated = server.is_token_authenticated
         self._server = None
         self.state = State.DONE
         self.takes_bare_tokens = False
