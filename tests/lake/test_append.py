@@ -17,12 +17,14 @@ from kwire.errors import CorruptBatch, TableError
 from kwire.lake import Layout, append_logs, write_files
 from kwire.log import LogDirectory
 from kwire.log.reading.readable_log import ReadableLog
+from kwire.records.columns.layout import LARGEST_MS
 from kwire.schemas import Registry, encode
 from tests import golden
 from tests.lake.avro_values import registry as registry
 from tests.lake.avro_values import write_values
 from tests.lake.tables import Tables, kafka_rows, write
 from tests.log.test_missing_segments import lose, make
+from tests.log.writing import NOW, with_times
 
 LAYOUT = Layout()
 
@@ -161,7 +163,7 @@ def test_a_log_that_ends_before_the_table_is_another_log(tables: Tables, logs: l
 
     class Shorter:
         topic, partition, log_start_offset, last_stable_offset = "orders", 0, 0, 10
-        topic_id = logs[0].topic_id
+        topic_id, is_one_segment = logs[0].topic_id, False
 
     shorter: Any = Shorter()
     with pytest.raises(TableError, match="orders-0 ends at offset 10, before the table's offset 7015; this is another"):
@@ -408,3 +410,77 @@ def test_skipped_offsets_are_holes_in_each_commit(tables: Tables, tmp_path: Path
     table = tables.open()
     table.refresh()
     assert table.state().spans == {(topic, 0): ((0, 100), (200, 300)) for topic in ("a", "b")}
+
+
+def test_a_segment_file_is_not_a_log_whose_other_offsets_were_deleted(
+    tables: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files are appended in any order; what lies between them is a hole until its file or directory is appended."""
+    folder = make(tmp_path / "data") / "t-0"
+
+    def append(base: int, *options: str) -> str:
+        path = folder if base < 0 else folder / f"{base:020}.log"
+        assert run(["lake", "append", str(path), *arguments(tables), *options, "--format", "json"]) == 0
+        return capsys.readouterr().err
+
+    def has(*ranges: tuple[int, int]) -> bool:
+        table = tables.open()
+        table.refresh()
+        offsets = [offset for start, end in ranges for offset in range(start, end)]
+        return table.state().spans == {("t", 0): ranges} and [at for _, at in places(tables.read())] == offsets
+
+    assert append(100) == ""
+    assert has((100, 200))
+    assert append(100) == ""
+    assert has((100, 200))
+    assert "t-0: the table lacks offsets 0 to 99; append them with --fill" in append(0)
+    assert has((100, 200))
+    assert append(200) == ""
+    assert has((100, 300))
+    assert append(100) == append(100, "--fill") == ""
+    assert append(0, "--fill") == ""
+    assert has((0, 300))
+
+
+def test_offsets_between_two_segment_files_stay_a_hole(
+    tables: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make(tmp_path / "data") / "t-0"
+    (first, middle, last) = (LogDirectory(folder / f"{base:020}.log")["t", 0] for base in (0, 100, 200))
+    assert [log.is_one_segment for log in (first, middle, LogDirectory(tmp_path / "data")["t", 0])] == [1, 1, 0]
+    assert [each.problem for each in append_logs(tables.open(), [first], layout=LAYOUT)] == [None]
+    (done,) = append_logs(tables.open(), [last], layout=LAYOUT)
+    assert (done.start_offset, done.end_offset, done.rows) == (200, 300, 100)
+    assert done.problem is not None
+    assert done.problem.startswith("offsets 100 to 199 are not in this segment file")
+    assert run(["lake", "offsets", *arguments(tables)]) == 1
+    assert "t-0: the table lacks offsets 100 to 199; append them" in capsys.readouterr().err
+    done, end = append_logs(tables.open(), [middle], layout=LAYOUT, fill=True)
+    assert (done.start_offset, done.end_offset, done.rows, done.problem) == (100, 200, 100, None)
+    assert (end.start_offset, end.rows, end.problem) == (300, 0, None)
+    assert run(["lake", "offsets", *arguments(tables)]) == 0
+    assert [offset for _, offset in places(tables.read())] == list(range(300))
+
+
+def test_a_timestamp_beyond_microseconds_is_null_and_reported(
+    tables: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = with_times(tmp_path / "data", [LARGEST_MS, LARGEST_MS + 1, NOW, 1 << 60, 1 << 62])
+    assert run(["lake", "append", str(source), *arguments(tables)]) == 0
+    problem = "the timestamp of offset 1 and of 2 more is beyond the year 294247"
+    assert f"t-0: {problem}" in capsys.readouterr().err
+    times = tables.read().sort_by("offset").column("timestamp").cast("int64").to_pylist()
+    assert times == [LARGEST_MS * 1000, None, NOW * 1000, None, None]
+    assert run(["lake", "append", str(source), *arguments(tables)]) == 0
+    assert capsys.readouterr().err == "", "nothing new"
+
+
+@pytest.mark.parametrize("commit_bytes", [1, 1 << 30])
+def test_null_timestamps_are_counted_once(tables: Tables, tmp_path: Path, commit_bytes: int) -> None:
+    """Also if each batch is a commit, or if partitions were read for a common commit that became too large."""
+    times = [NOW, 1 << 60, 1 << 60, NOW, 1 << 61]
+    sources = [with_times(tmp_path / f"{number}", times, topic=f"t{number}") for number in range(2)]
+    logs = [log for source in sources for log in LogDirectory(source).values()]
+    done = list(append_logs(tables.open(), logs, layout=LAYOUT, commit_bytes=commit_bytes))
+    assert [each.rows for each in done] == [5, 5]
+    assert all("of offset 1 and of 2 more" in str(each.problem) for each in done)

@@ -24,9 +24,12 @@ from kwire.log.verify.batches import DamagedRange, SegmentScan, ValidBatches
 from kwire.log.verify.resync import WINDOW_BYTES
 from kwire.maintenance.repair import repair_in_place
 from kwire.maintenance.repair_plan import make_index_plan
+from kwire.records import Compression
+from kwire.records.columns.layout import LARGEST_MS
 from kwire.storage.store import LocalStore, StoredFile
 from kwire.wire.checksum import crc32c
 from tests.log.damaging import LOGS, batches_of, copy_of, damage, flip, key_of
+from tests.log.writing import NOW, with_times
 from tests.records.building import batch, record
 
 Copied = Callable[[str, str], Path]
@@ -260,6 +263,25 @@ def test_a_wrong_max_timestamp_is_reported_instead_of_the_time_index(by_ms: int,
     directory = LogDirectory(data)
     repair_in_place(make_index_plan(directory, verify_directory(directory)))
     assert [each.kind for each in real(LogDirectory(data)["orders", 0].verify())] == [Kind.TIMESTAMPS]
+
+
+@pytest.mark.parametrize("codec", [0, 4])
+def test_timestamps_beyond_microseconds_are_compared_like_others(codec: int, tmp_path: Path) -> None:
+    """Columns have null for them, and records have the number."""
+    data = with_times(tmp_path / "data", [NOW, 1 << 60, LARGEST_MS, LARGEST_MS + 1], compression=Compression(codec))
+    assert real(LogDirectory(data)["t", 0].verify()) == []
+    segment = LogDirectory(data)["t", 0].segments[0]
+    header = list(segment.headers())[1]
+    path = Path(segment.url)
+    blob = bytearray(path.read_bytes())
+    struct.pack_into(">q", blob, header.position + 35, (1 << 60) + 1)
+    covered = bytes(blob[header.position + 21 : header.position + header.size_bytes])
+    struct.pack_into(">I", blob, header.position + 17, crc32c(covered))
+    path.write_bytes(blob)
+    found = real(LogDirectory(data)["t", 0].verify())
+    assert [(each.position, each.cause) for each in found if each.kind == Kind.TIMESTAMPS] == [
+        (header.position, f"its largest record timestamp is {1 << 60}, its header has {(1 << 60) + 1}")
+    ]
 
 
 def test_a_wrong_leader_epoch_is_found(copied: Copied) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from kwire.log import FileSystem, LogConfig, PartitionWriter
 from kwire.log.writing.recovery import PartitionCheckpoints
+from kwire.maintenance.new_directory import NewDirectory
 from kwire.records import Record, TimestampType, read_batches, write_batch
 
 NOW = 1_760_000_000_000
@@ -30,6 +31,19 @@ def record(value: bytes, timestamp: int = NOW, key: bytes | None = b"k") -> Reco
 def batch(*values: bytes, timestamp: int = NOW, **fields: Any) -> bytes:
     """Return a batch with these values, one millisecond apart. fields: arguments of write_batch."""
     return write_batch([record(value, timestamp + i) for i, value in enumerate(values)], **fields)
+
+
+def with_times(directory: Path, times: list[int], *, topic: str = "t", **fields: Any) -> Path:
+    """Write a log with a batch for each timestamp. fields: arguments of write_batch."""
+    new = NewDirectory(FileSystem(), str(directory), now_ms=NOW, segment_bytes=1 << 20)
+    new.create()
+    log = new.open((topic, 0), 0)
+    log.begin_segment(0)
+    for offset, time in enumerate(times):
+        log.append(batch(b"%d" % offset, timestamp=time, base_offset=offset, **fields))
+    new.finish((topic, 0), len(times))
+    new.publish()
+    return directory
 
 
 def numbered(first: int, count: int, size_bytes: int = 20) -> bytes:

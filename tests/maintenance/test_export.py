@@ -15,10 +15,12 @@ import pytest
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
 from kwire.maintenance.export import ExportOptions, Range, export_logs
+from kwire.records.columns.layout import LARGEST_MS
 from kwire.records.columns.reader import COLUMNS, arrow_schema
 from kwire.storage.file_system import FileSystem
 from tests import golden
 from tests.log.expected import ISOLATIONS, consumed, read_objects, rows_of
+from tests.log.writing import NOW, with_times
 
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
@@ -70,6 +72,36 @@ def test_offset_and_timestamp_ranges_are_exported(modern: LogDirectory, tmp_path
     kept = [row for row in rows if 100 <= row.offset < 5000 and since <= row.timestamp < until]
     assert 500 < len(kept) < 1500
     assert rows_of(pq.ParquetFile(done.path).read().to_batches()) == kept
+
+
+def test_a_timestamp_beyond_microseconds_is_null_reported_and_after_all_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = with_times(tmp_path / "data", [NOW, 1 << 60, LARGEST_MS, LARGEST_MS + 1])
+    logs = list(LogDirectory(source).values())
+
+    def exported(shape: Any, **times: int) -> tuple[list[int], list[int | None]]:
+        target = tmp_path / f"{shape}{times}"
+        (done,) = export_logs(logs, str(target), ExportOptions(format=shape, records=Range(**times)))
+        if shape == "jsonl":
+            rows = [json.loads(line) for line in Path(done.path).read_text().splitlines()]
+            return [row["offset"] for row in rows], [row["ts"] for row in rows]
+        read = ds.dataset(done.path, format=shape).to_table()
+        times_us = read.column("timestamp").cast("int64").to_pylist()
+        return read.column("offset").to_pylist(), [None if time is None else time // 1000 for time in times_us]
+
+    for shape in ("parquet", "arrow", "jsonl"):
+        caplog.clear()
+        assert exported(shape) == ([0, 1, 2, 3], [NOW, None, LARGEST_MS, None])
+        assert [each.getMessage() for each in caplog.records] == [
+            "t-0: the timestamp of offset 1 and of 1 more is beyond the year 294247, the last that fits the column, "
+            "and null there"
+        ]
+    assert exported("jsonl", since_ms=NOW)[0] == [0, 1, 2, 3]
+    assert exported("jsonl", since_ms=NOW + 1)[0] == [1, 2, 3]
+    assert exported("jsonl", since_ms=NOW, until_ms=LARGEST_MS)[0] == [0]
+    assert exported("jsonl", until_ms=LARGEST_MS + 1)[0] == [0, 2]
+    assert exported("jsonl", since_ms=1 << 59, until_ms=1 << 59)[0] == []
 
 
 def test_json_lines_have_kcats_envelope(modern: LogDirectory, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -23,10 +23,20 @@ from kwire.lake.table import LakeTable, Layout, check_merge_key, check_topic_ids
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from kwire.log.reading.arrow import NullTimestamps
     from kwire.log.reading.readable_log import Isolation, ReadableLog
     from kwire.schemas.record_values import ValueDecoding
 
-__all__ = ["Appended", "Missing", "append_logs", "missing_offsets", "read_offsets", "rows_schema", "topic_ids_of"]
+__all__ = [
+    "Appended",
+    "Missing",
+    "ReadNotes",
+    "append_logs",
+    "missing_offsets",
+    "read_offsets",
+    "rows_schema",
+    "topic_ids_of",
+]
 
 COMMIT_BYTES = 2 << 30  # Arrow memory of the rows of a commit, which are in memory only in part
 SHARED_OFFSETS, SHARED_BYTES = 20_000, 256 << 20  # of the partitions that share a commit
@@ -39,8 +49,8 @@ class Appended:
     """What was appended of a partition, or into a hole of it or before its first offset.
 
     offsets: from start_offset to end_offset, exclusive; equal without any. problem: the offsets that the table still
-    lacks: retention deleted them before they were appended, they are in no segment, or they are a hole that was not to
-    be filled. None if there are none.
+    lacks: retention deleted them before they were appended, they are in no segment or not in the one that was named, or
+    they are a hole that was not to be filled; and timestamps that are null. None if there is none.
     """
 
     topic: str
@@ -92,11 +102,43 @@ def append_logs(
     yield from appender.append(waiting)
 
 
+@dataclass(slots=True)
+class ReadNotes:
+    """What the rows of a range are not, as read_offsets finds it.
+
+    lost: what retention has deleted meanwhile. skipped: offsets without a segment, which the table still lacks.
+    null_timestamps: made when the first one is met, since the driver of a Spark job has no use for pyarrow.
+    """
+
+    lost: list[str] = field(default_factory=list)
+    skipped: list[tuple[int, int]] = field(default_factory=list)
+    null_timestamps: NullTimestamps | None = None
+
+    def of_null_timestamps(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return batches, and count their timestamps that are null."""
+        from kwire.log.reading.arrow import NullTimestamps
+
+        counted = self.null_timestamps = self.null_timestamps or NullTimestamps()
+        for batch in batches:
+            counted.add(batch)
+            yield batch
+
+    @property
+    def problems(self) -> list[str]:
+        """What to report."""
+        found = list(self.lost)
+        if self.skipped:
+            found.append(f"skipped offsets {text_of(union(tuple(self.skipped)))}, which are in no segment")
+        if self.null_timestamps is not None and self.null_timestamps.problem is not None:
+            found.append(self.null_timestamps.problem)
+        return found
+
+
 @dataclass(slots=True, kw_only=True)
 class _New:
     """The offsets [start, end) of a log that a table does not have.
 
-    rows: read so far. lost, notes: problems. skipped: offsets without a segment, which the table still lacks.
+    rows: read so far. lost: a problem. notes: of reading them.
     """
 
     log: ReadableLog
@@ -104,8 +146,7 @@ class _New:
     end: int
     lost: str | None
     rows: int = 0
-    notes: list[str] = field(default_factory=list)
-    skipped: list[tuple[int, int]] = field(default_factory=list)
+    notes: ReadNotes = field(default_factory=ReadNotes)
 
     def __len__(self) -> int:
         return self.end - self.start
@@ -117,13 +158,11 @@ class _New:
 
     def done(self, start: int, end: int) -> Ranges:
         """Return the offsets of [start, end) that the table has after they were read."""
-        return subtract(((start, end),), union(tuple(self.skipped)))
+        return subtract(((start, end),), union(tuple(self.notes.skipped)))
 
     def appended(self) -> Appended:
         """Return the result."""
-        problems = [self.lost, *self.notes] if self.lost else list(self.notes)
-        if self.skipped:
-            problems.append(f"skipped offsets {text_of(union(tuple(self.skipped)))}, which are in no segment")
+        problems = [self.lost, *self.notes.problems] if self.lost else self.notes.problems
         return Appended(
             topic=self.log.topic,
             partition=self.log.partition,
@@ -171,7 +210,7 @@ class _Appender:
                 self.table.discard(written.files, plan)
         if not is_whole:
             for new in found:
-                new.rows, new.notes, new.skipped = 0, [], []
+                new.rows, new.notes = 0, ReadNotes()
             return False
         spans = Spans()
         for new in found:
@@ -209,9 +248,8 @@ class _Appender:
                 self.isolation,
                 self.columns,
                 self.decoding,
-                new.notes.append,
+                new.notes,
                 skip_missing=self.skip_missing,
-                skipped=new.skipped,
             )
             for batch in rows:
                 new.rows += len(batch)
@@ -252,16 +290,18 @@ def missing_offsets(
     if not ranges:  # whatever the log has
         return [Missing(start=first, end=max(first, end))]
     known = ranges[-1][1]
-    if known > end:
+    if known > end and not log.is_one_segment:
         raise TableError(
             f"{log.topic}-{log.partition} ends at offset {end}, before the table's offset {known}; this is another "
             "log than the one that was appended",
             table.name,
         )
     holes, problems = holes_of(ranges), []
+    if fill or log.is_one_segment:  # a table may begin where its first query did: not a hole of other logs
+        holes = union(((first, ranges[0][0]),), holes)
     left = intersection(holes, ((first, end),))
-    if fill:  # a table may begin where its first query did: not a hole
-        holes = union(holes, ((first, ranges[0][0]),))
+    if log.is_one_segment:
+        holes = left
     if holes and fill and merge_key:
         raise TableError(
             f"{log.topic}-{log.partition}: the table lacks offsets {text_of(holes)}; {WRITE_AGAIN}", table.name
@@ -270,7 +310,7 @@ def missing_offsets(
         remedy = WRITE_AGAIN if merge_key else "append them with --fill (fill=True)"
         problems.append(f"the table lacks offsets {text_of(left)}; {remedy}")
     if known < first:
-        problems.append(_lost(known, first))
+        problems.append(_before_segment(known, first) if log.is_one_segment else _lost(known, first))
     found = []
     for start, until in holes if fill else ():
         lost = _lost(start, min(first, until)) if start < first else None
@@ -329,14 +369,13 @@ def read_offsets(
     isolation: Isolation,
     columns: Sequence[str],
     decoding: ValueDecoding | None,
-    note: Callable[[str], object],
+    notes: ReadNotes,
     *,
     skip_missing: bool = False,
-    skipped: list[tuple[int, int]] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records at offsets [start, end) as rows. note: called with what retention has deleted of them.
-    skip_missing, skipped: as of read_pinned.
+    """Yield the records at offsets [start, end) as rows. notes: receives what they are not.
 
+    skip_missing: as of read_pinned.
     Raises LogError for a log that is shorter than that, and the errors of logs and values.
     """
     from kwire.log.reading.arrow import read_pinned
@@ -348,13 +387,22 @@ def read_offsets(
             f"the log ends at offset {pinned.end_offset}; it had offset {end - 1} when the run began", log.url
         )
     if pinned.start_offset > start:
-        note(_lost(start, min(pinned.start_offset, end)))
-    batches: Iterable[pa.RecordBatch] = read_pinned(log, pinned, columns, skip_missing=skip_missing, skipped=skipped)
+        notes.lost.append(_lost(start, min(pinned.start_offset, end)))
+    batches = notes.of_null_timestamps(
+        read_pinned(log, pinned, columns, skip_missing=skip_missing, skipped=notes.skipped)
+    )
     yield from batches if decoding is None else decoding.decode(batches)
 
 
 def _lost(start: int, end: int) -> str:
     return f"retention deleted offsets {start} to {end - 1} before they were appended"
+
+
+def _before_segment(start: int, end: int) -> str:
+    return (
+        f"offsets {start} to {end - 1} are not in this segment file; the table lacks them until --fill (fill=True) "
+        "appends them from others or from the partition's directory"
+    )
 
 
 class _Limited:

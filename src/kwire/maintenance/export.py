@@ -42,6 +42,7 @@ Format = Literal["parquet", "arrow", "jsonl"]
 SUFFIXES: Mapping[Format, str] = {"parquet": ".parquet", "arrow": ".arrow", "jsonl": ".jsonl"}
 ROW_GROUP_BYTES = 64 << 20  # of Arrow memory
 ROW_GROUP_ROWS = 1 << 20
+LARGEST_US = (1 << 63) - 1
 TOPIC = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
 TIMESTAMP_TYPES = {-1: "unknown", 0: "create", 1: "logappend"}
 
@@ -231,19 +232,19 @@ def export_partition(
 
 
 def in_time(batch: pa.RecordBatch, wanted: Range) -> pa.RecordBatch:
-    """Return the rows with selected timestamps."""
+    """Return the rows with selected timestamps. A null one is after all times of the column."""
     if wanted.since_ms is None and wanted.until_ms is None:
         return batch
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    times = batch.column("timestamp").cast(pa.int64())  # microseconds
-    keep = pc.is_valid(times)
+    times = pc.fill_null(batch.column("timestamp").cast(pa.int64()), LARGEST_US)
     if wanted.since_ms is not None:
-        keep = pc.and_(keep, pc.greater_equal(times, wanted.since_ms * 1000))
+        keep = pc.greater_equal(times, min(wanted.since_ms * 1000, LARGEST_US))
+        batch, times = batch.filter(keep), times.filter(keep)
     if wanted.until_ms is not None:
-        keep = pc.and_(keep, pc.less(times, wanted.until_ms * 1000))
-    return batch.filter(keep)
+        batch = batch.filter(pc.less(times, min(wanted.until_ms * 1000, LARGEST_US)))
+    return batch
 
 
 @contextmanager

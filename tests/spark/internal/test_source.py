@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.log.internal.dumps import batch, keyed, log_of
+from tests.log.writing import with_times
 
 from kwire.errors import LogError, OptionError
 from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
@@ -174,3 +175,16 @@ def test_columns_have_their_arrow_types() -> None:
     assert str(arrow_type("array<struct<a:string,b:array<struct<c:int,d:bigint>>>>")) == (
         "list<element: struct<a: string, b: list<element: struct<c: int32, d: int64>>>>"
     )
+
+
+def test_times_that_spark_does_not_have_are_null_with_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    last = 253_402_300_799_999
+    source = with_times(tmp_path / "data", [last, last + 1, 1 << 60, -1], topic="__consumer_offsets")
+    rows = read(source, topic="__consumer_offsets", mode="history")
+    assert [row["timestamp"] and int(row["timestamp"].timestamp()) for row in rows] == [last // 1000, None, None, None]
+    assert [each.getMessage() for each in caplog.records] == [
+        f"__consumer_offsets-0: timestamp {last + 1} ms is outside of the years 1970 to 9999 and becomes null, like "
+        "others of this task"
+    ]

@@ -116,6 +116,7 @@ def export(
         threads=threads,
         skip_missing=skip_missing,
     )
+    terminal.show_warnings("kwire.log")
     state = f"{output}.part has the finished part; run the command again to continue"
     if one_file:
         state = f"{output} was not written"

@@ -5,11 +5,14 @@ Imports pyarrow, so modules used for planning must not import it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kwire.errors import CorruptBatch, OptionError
 from kwire.identifiers import MAX_OFFSET
@@ -27,6 +30,44 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 8 << 20
 CORRUPT = "_corrupt"
+
+logger = logging.getLogger("kwire.log")
+
+
+@dataclass(slots=True)
+class NullTimestamps:
+    """Records whose timestamp is null in its column, which counts microseconds in 64 bits.
+
+    Batches are added in the order of their offsets; offsets that come again are not counted again.
+    """
+
+    count: int = 0
+    first: str | None = None
+    _next_offset: int = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count the rows of a batch. Its offsets are counted if it has that column."""
+        place = batch.schema.get_field_index("timestamp")
+        times = None if place < 0 else batch.column(place)
+        if times is None or not times.null_count:
+            return
+        rows = pc.is_null(times)
+        if (place := batch.schema.get_field_index("offset")) >= 0:
+            offsets = batch.column(place)
+            rows = pc.and_(rows, pc.greater_equal(offsets, self._next_offset))
+            self._next_offset = offsets[-1].as_py() + 1
+            if self.first is None and (row := pc.index(rows, value=True).as_py()) >= 0:
+                self.first = f"of offset {offsets[row]}"
+        self.count += pc.sum(rows).as_py()
+
+    @property
+    def problem(self) -> str | None:
+        """What to say of them."""
+        if not self.count:
+            return None
+        others = f" and of {self.count - 1} more" if self.count > 1 else ""
+        which = f"the timestamp {self.first or 'of a record'}{others}"
+        return f"{which} is beyond the year 294247, the last that fits the column, and null there"
 
 
 def default_columns(columns: Sequence[str] | None) -> tuple[str, ...]:
@@ -74,7 +115,18 @@ def read_arrow(
         max_decompressed_bytes=max_decompressed_bytes,
         threads=threads,
     )
-    return pa.RecordBatchReader.from_batches(schema_of(wanted), batches)
+    return pa.RecordBatchReader.from_batches(schema_of(wanted), _warning_of_nulls(log, batches))
+
+
+def _warning_of_nulls(log: ReadableLog, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    lost = NullTimestamps()
+    try:
+        for batch in batches:
+            lost.add(batch)
+            yield batch
+    finally:
+        if lost.problem is not None:
+            logger.warning("%s-%d: %s", log.topic, log.partition, lost.problem)
 
 
 def read_pinned(

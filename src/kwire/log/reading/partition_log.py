@@ -316,6 +316,11 @@ class PartitionLog(ReadableLog):
         return max(end, self.log_start_offset)  # G-09: a log that ends below its start restarts there
 
     @property
+    def is_one_segment(self) -> bool:
+        """Whether this is one segment of a log, named by its file: other offsets are elsewhere, and not deleted."""
+        return self.only_base_offset is not None
+
+    @property
     def damage(self) -> CorruptBatch | None:
         """Damage at the end of the active segment; None if it ends normally."""
         return self.segments[-1].end().damage if self.segments else None

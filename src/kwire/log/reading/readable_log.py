@@ -177,6 +177,11 @@ class ReadableLog(ABC):
         """Start of the oldest open transaction, or the log end offset."""
 
     @property
+    def is_one_segment(self) -> bool:
+        """Whether this is one segment of a log, named by its file: other offsets are elsewhere, and not deleted."""
+        return False
+
+    @property
     @abstractmethod
     def segment_count(self) -> int | None:
         """Number of segments; None if it is unknown."""

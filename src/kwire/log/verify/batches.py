@@ -445,10 +445,16 @@ class SegmentScan:
         ends = table[:, t.LAST_OFFSET]
         before = self.next_offset - 1
         newest = np.full(len(table), NO_RECORD, np.int64)
+        unfit = np.zeros(len(table) + 1, bool)  # one more for an offset after the last, which is damage
         for rows in reader.read(chunk[start:end], position=position + start, file=file.url):
             offsets = rows.column("offset").to_numpy(zero_copy_only=False)
-            times = rows.column("timestamp").cast("int64").fill_null(-1000).to_numpy(zero_copy_only=False) // 1000
+            column = rows.column("timestamp")
+            if column.null_count:  # beyond the microseconds of the column
+                unfit[np.searchsorted(ends, offsets[column.is_null().to_numpy(zero_copy_only=False)])] = True
+            times = column.cast("int64").fill_null(-1000).to_numpy(zero_copy_only=False) // 1000
             before = _check_records(offsets, times, before, table, suspects, newest)
+        for i in np.flatnonzero(unfit[:-1]).tolist():
+            newest[i] = _newest(chunk, table[i])
         largest = table[:, t.MAX_TIMESTAMP]
         newest = np.where(newest == NO_RECORD, largest, newest)
         for i in np.flatnonzero(newest != largest).tolist():
@@ -540,6 +546,16 @@ def _check_records(
     rows = owners[starts]
     np.maximum.at(newest, rows, np.maximum.reduceat(times, starts))
     return int(offsets[-1])
+
+
+def _newest(chunk: memoryview, row: Int64s) -> int:
+    """Return the largest timestamp of the records of a batch, as plain Python reads it; NO_RECORD for damage."""
+    at = int(row[t.POSITION])
+    try:
+        (batch,) = read_batches(chunk[at : at + int(row[t.SIZE])])
+        return max(record.timestamp for record in batch.records())
+    except CorruptBatch:
+        return NO_RECORD  # reported where it is decoded
 
 
 def _claimed(table: Int64s, i: int) -> tuple[int, int]:

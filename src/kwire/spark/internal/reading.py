@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,8 @@ BATCH_ROWS = 2048
 MAX_TIMESTAMP_MS = 253_402_300_799_999  # the end of the year 9999, the last that Spark and Python both support
 
 Row = dict[str, Any]
+
+logger = logging.getLogger("kwire.spark")
 Logs = Mapping[TopicPartition, PartitionLog]
 
 
@@ -49,18 +52,38 @@ def read_task(key: TopicPartition, options: InternalOptions, types: Mapping[str,
     rows = _history(logs[key], options) if options.mode == "history" else _current(logs, logs[key], options)
     schema = pa.schema([(name, arrow_type(kind)) for name, kind in types.items()])
     times = [name for name, kind in types.items() if kind == "timestamp"]
-    rows = iter(rows)
+    rows = (_spark_row(row, types) for row in _report_times(rows, times, key))
     while some := list(itertools.islice(rows, BATCH_ROWS)):
-        yield pa.RecordBatch.from_pylist([_spark_row(row, types, times) for row in some], schema)
+        yield pa.RecordBatch.from_pylist(some, schema)
 
 
-def _spark_row(row: Row, types: Mapping[str, str], times: Iterable[str]) -> Row:
+def _spark_row(row: Row, types: Mapping[str, str]) -> Row:
     """Select columns; convert times to microseconds, with null for Kafka's -1 and times out of range."""
     selected = {name: row.get(name) for name in types}
-    for name in times:
-        value = selected[name]
-        selected[name] = None if value is None or not 0 <= value <= MAX_TIMESTAMP_MS else value * 1000
+    for name, value in selected.items():
+        if types[name] == "timestamp" and value is not None:
+            selected[name] = value * 1000 if is_in_range(value) else None
     return selected
+
+
+def is_in_range(time_ms: int) -> bool:
+    """Return whether Spark and Python both have this time."""
+    return 0 <= time_ms <= MAX_TIMESTAMP_MS
+
+
+def _report_times(rows: Iterable[Row], times: Iterable[str], key: TopicPartition) -> Iterator[Row]:
+    """Log one warning if rows of a task have times that become null, other than Kafka's -1."""
+    is_reported = False
+    for row in rows:
+        for name in () if is_reported else times:
+            value = row.get(name)
+            if value is not None and value != -1 and not is_in_range(value):
+                is_reported = True
+                logger.warning(
+                    "%s-%d: %s %d ms is outside of the years 1970 to 9999 and becomes null, like others of this task",
+                    *(*key, name, value),
+                )
+        yield row
 
 
 def _history(log: PartitionLog, options: InternalOptions) -> Iterator[Row]:

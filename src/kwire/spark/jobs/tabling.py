@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, cast
 
 from kwire.errors import KwireError, LogError, OptionError
 from kwire.identifiers import TopicPartition
-from kwire.lake.append import missing_offsets, read_offsets, rows_schema, topic_ids_of
+from kwire.lake.append import ReadNotes, missing_offsets, read_offsets, rows_schema, topic_ids_of
 from kwire.lake.data_files import FilePlan, WrittenFile, write_files
 from kwire.lake.offset_ranges import Spans, union
 from kwire.lake.state import Change
@@ -120,15 +120,14 @@ class WriteRanges:
 
     def _read(self, part: Range, done: RangesDone) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a range; add their number, and what is not there, to `done`."""
-        notes: list[str] = []
-        rows = 0
+        notes, rows = ReadNotes(), 0
         with self._open(part) as (log, ignored):
             offsets = (part.start, part.end)
-            for batch in read_offsets(log, offsets, self.isolation, self.columns, self.decoding, notes.append):
+            for batch in read_offsets(log, offsets, self.isolation, self.columns, self.decoding, notes):
                 rows += len(batch)
                 yield batch
-            notes += [each.reason for each in ignored if each.name == f"{log.topic}-{log.partition}"]
-        done.ranges.append((rows, notes))
+            changes = [each.reason for each in ignored if each.name == f"{log.topic}-{log.partition}"]
+        done.ranges.append((rows, [*notes.problems, *changes]))
 
     @contextmanager
     def _open(self, part: Range) -> Iterator[tuple[ReadableLog, Sequence[Ignored]]]:
