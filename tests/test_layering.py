@@ -34,6 +34,7 @@ ORDER = [
     "capture",
     "lake",
     "spark",
+    "testing",
     "pages",
     "cli",
 ]
@@ -63,10 +64,12 @@ STRANGERS = {
     ("pages", "broker"),
     ("pages", "client"),
     ("pages", "capture"),
+    ("pages", "testing"),
+    ("cli", "testing"),
 }
 # Third-party packages that only their owners import.
 OWNERS = {
-    "pyspark": {"spark"},
+    "pyspark": {"spark", "testing"},
     "cramjam": {"records"},
     "isal": {"records"},
     "fsspec": {"storage", "maintenance"},

@@ -51,7 +51,13 @@ MODULES = {
         "kwire.internal_topics.transactions_state",
     ),
     "Spark": ("kwire.spark", "kwire.spark.functions", "kwire.spark.jobs"),
-    "Broker and client": ("kwire.broker", "kwire.broker.tokens", "kwire.pytest_plugin", "kwire.client"),
+    "Broker and client": (
+        "kwire.broker",
+        "kwire.broker.tokens",
+        "kwire.pytest_plugin",
+        "kwire.testing",
+        "kwire.client",
+    ),
     "Messages and records": (
         "kwire.messages.base",
         "kwire.messages.registry",

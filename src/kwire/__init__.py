@@ -21,6 +21,8 @@ Records and messages
 Brokers
     from kwire.broker import Broker                     a Kafka broker in this process
     def test_orders(kafka_broker): ...                  a broker for each test, as a pytest fixture
+    def test_totals(kafka_spark): ...                   a streaming query of PySpark under test
+    from kwire.testing import KafkaContainer            in place of testcontainers' class
     from kwire.client import Client                     a small blocking client
 
 Spark

@@ -1,4 +1,4 @@
-"""The pytest fixture `kafka_broker`: a Kafka broker for tests.
+"""The pytest fixtures `kafka_broker`, a Kafka broker for tests, and `kafka_spark`, streaming queries on its topics.
 
     def test_orders(kafka_broker):
         producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
@@ -7,6 +7,16 @@ One broker serves the session (with pytest-xdist, the session of a worker) and i
 milliseconds. Fixtures of a wider scope use `kafka_broker_session`, the same broker. To configure it, define a fixture
 `kafka_broker_settings` that returns Kafka's broker configs, with underscores instead of dots; different settings, such
 as those of another folder, have a broker each. The report of a failed test has the last requests of its brokers.
+
+    def test_totals(kafka_spark):
+        kafka_spark.create_topic("orders")
+        stream = kafka_spark.start(kafka_spark.read("orders").selectExpr("CAST(value AS string)"))
+        kafka_spark.add_data("orders", "one", "two")
+        stream.process_all()
+        stream.check_answer(["one", "two"])
+
+`kafka_spark` is a kwire.testing.SparkTest on the Spark session of the project's fixture `spark`. Without such a fixture
+it is `kafka_spark_session`, which starts once, with the configs of `kafka_spark_settings`.
 
 pytest loads this module in every project where kwire is installed, so it imports only what pytest has imported.
 """
@@ -21,9 +31,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from kwire.broker import Broker
+    from pathlib import Path
 
-__all__ = ["kafka_broker", "kafka_broker_session", "kafka_broker_settings"]
+    from pyspark.sql import SparkSession
+
+    from kwire.broker import Broker
+    from kwire.testing.spark import SparkTest
+
+__all__ = [
+    "kafka_broker",
+    "kafka_broker_session",
+    "kafka_broker_settings",
+    "kafka_spark",
+    "kafka_spark_session",
+    "kafka_spark_settings",
+]
 
 KEPT_REQUESTS = 10_000
 REPORTED_REQUESTS = 20
@@ -73,6 +95,40 @@ def kafka_broker(kafka_broker_settings: dict[str, Any], _kafka_brokers: Brokers)
     """A running broker without topics, groups or faults: kwire.broker.Broker."""
     yield _kafka_brokers.get(kafka_broker_settings)
     _kafka_brokers.get(kafka_broker_settings).reset()
+
+
+@pytest.fixture(scope="session")
+def kafka_spark_settings() -> dict[str, Any]:
+    """Configs of the Spark session by name, such as spark.jars.packages; override this fixture to set some."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def kafka_spark_session(
+    kafka_spark_settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkSession]:
+    """A small Spark session for all tests, stopped at the end; of projects without a fixture `spark`."""
+    pytest.importorskip("pyspark", reason="kafka_spark requires PySpark: pip install kwire[spark]")
+    from kwire.testing.spark import new_session
+
+    session = new_session(kafka_spark_settings, tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def kafka_spark(request: pytest.FixtureRequest, kafka_broker: Broker, tmp_path: Path) -> Iterator[SparkTest]:
+    """Topics and streaming queries of one test: kwire.testing.SparkTest."""
+    try:
+        session = request.getfixturevalue("spark")
+    except pytest.FixtureLookupError as error:
+        if error.argname != "spark":
+            raise
+        session = request.getfixturevalue("kafka_spark_session")
+    from kwire.testing.spark import SparkTest
+
+    with contextlib.closing(SparkTest(session, kafka_broker, tmp_path / "kafka_spark")) as test:
+        yield test
 
 
 @pytest.hookimpl(trylast=True)

@@ -31,6 +31,7 @@ RUN_ELSEWHERE = {
     "schemas.md": "tests/spark/test_registry_functions.py",
     "security.md": "tests/docs/test_broker_pages.py",
     "tables.md": "tests/spark/lake/test_page.py",
+    "testing.md": "tests/spark/test_kafka_spark.py",
     "transactions.md": "tests/docs/test_broker_pages.py",
 }
 
