@@ -56,7 +56,7 @@ def test_the_last_times_of_the_calendar_and_others_outside_of_it(tables: Tables,
             assert bounds["minValues"]["until"] == f"0001-01-01T00:00:00.000{suffix}"
 
 
-@pytest.mark.parametrize("terms", [("until",), ("days(until)",)])
+@pytest.mark.parametrize("terms", [("until",), ("days(until)",), ("hours(until)",)])
 @pytest.mark.parametrize("time", NO_DATES)
 def test_a_date_that_no_partition_can_have_is_an_error(tables: Tables, time: int, terms: tuple[str, ...]) -> None:
     if tables.format == "delta" and "(" in terms[0]:
@@ -65,6 +65,39 @@ def test_a_date_that_no_partition_can_have_is_an_error(tables: Tables, time: int
     with pytest.raises(TableError, match=r"partition by has a date outside of the years 1 to 9999 .*; filter the row"):
         write(tables.open(), rows, layout=Layout(partition_by=terms))
     assert tables.open().find_orphans(0) == []
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.date32()], ids=str)
+def test_years_and_months_are_those_of_iceberg_in_every_century(iceberg: Tables, kind: pa.DataType) -> None:
+    """Regression: after the year 32767, Arrow's year began at -32768, and a filter did not find the rows.
+
+    The expected values are those of Iceberg's transforms in plain Python, and of the calendar, which repeats.
+    """
+    from pyiceberg.partitioning import PartitionField
+    from pyiceberg.transforms import MonthTransform, YearTransform
+    from pyiceberg.types import DateType, TimestampType
+
+    from kwire.lake.iceberg.transforms import transformed
+
+    is_date = kind == pa.date32()
+    day = 1 if is_date else 86_400_000_000
+    dates = [0, -1, 1, 2_932_896, 2_932_897, -719_162, -719_163, 11_248_737, 11_248_738, 10**8, -(10**8)]
+    units = [each * day for each in dates] + ([2**31 - 1, -(2**31)] if is_date else [2**63 - 1, -(2**63), -1, day - 1])
+    column = pa.array([*units, None], pa.int32() if is_date else pa.int64()).cast(kind)
+    source: Any = DateType() if is_date else TimestampType()
+    for transform in (YearTransform[int](), MonthTransform[int]()):
+        field = PartitionField(source_id=1, field_id=1000, transform=transform, name="part")
+        found = transformed(field, source, column).to_pylist()
+        assert found[-1] is None
+        python = transform.transform(source)
+        for unit, value in zip(units, found[:-1], strict=True):
+            cycles, rest = divmod(unit, 146_097 * day)  # 400 years
+            expected = python(rest)
+            assert expected is not None
+            assert value == expected + cycles * 400 * (1 if isinstance(transform, YearTransform) else 12)
+    rows = pa.table({"id": list(range(len(column))), "until": column})
+    write(iceberg.open(), rows, layout=Layout(partition_by=("years(until)",)))
+    assert iceberg.read().num_rows == len(column)
 
 
 def test_a_table_with_buckets_gets_the_partition_values_of_iceberg(iceberg: Tables) -> None:

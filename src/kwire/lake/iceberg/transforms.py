@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["transformed"]
 
+UNITS_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
 
 def transformed(field: PartitionField, source: IcebergType, values: pa.Array) -> pa.Array:
     """Return the partition value of each row, for PartitionFieldValue.
@@ -38,9 +40,9 @@ def transformed(field: PartitionField, source: IcebergType, values: pa.Array) ->
         case VoidTransform():
             return pa.nulls(len(values), values.type)
         case YearTransform():
-            return _years(values)
+            return _calendar(values, "Y")
         case MonthTransform():
-            return _months(values)
+            return _calendar(values, "M")
         case DayTransform():
             return _since_epoch(values, "days")
         case HourTransform():
@@ -48,16 +50,18 @@ def transformed(field: PartitionField, source: IcebergType, values: pa.Array) ->
     return transform.pyarrow_transform(source)(values)
 
 
-def _years(values: pa.Array) -> pa.Array:
+def _calendar(values: pa.Array, unit: str) -> pa.Array:
+    """Return years or months since 1970. Arrow's year has 16 bits: it wraps around after 32767."""
+    import numpy as np
+    import pyarrow as pa
     import pyarrow.compute as pc
+    from pyarrow import types
 
-    return pc.subtract(pc.year(values), 1970)
-
-
-def _months(values: pa.Array) -> pa.Array:
-    import pyarrow.compute as pc
-
-    return pc.add(pc.multiply(_years(values), 12), pc.subtract(pc.month(values), 1))
+    is_date = types.is_date(values.type)
+    numbers = pc.fill_null(values.cast(pa.int32() if is_date else pa.int64()), 0).to_numpy(zero_copy_only=False)
+    days = numbers.astype(np.int64) // (1 if is_date else UNITS_A_DAY[values.type.unit])
+    found = days.view("datetime64[D]").astype(f"datetime64[{unit}]").astype(np.int64)
+    return pa.array(found, mask=values.is_null().to_numpy(zero_copy_only=False))
 
 
 def _since_epoch(values: pa.Array, unit: str) -> pa.Array:
