@@ -282,7 +282,7 @@ class Broker:
             housekeeping = Housekeeping(node)
             housekeeping.start()
             cleanup.callback(housekeeping.stop)
-            compaction = Compaction(node)
+            compaction = Compaction(node.log_manager, node.configs, node.clock, node.timers)
             compaction.start()
             cleanup.callback(compaction.stop)
             server = Server(node, loop, bound)

@@ -16,8 +16,10 @@ from kwire.broker.clock import TimerHandle
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
-    from kwire.broker.node import Node
+    from kwire.broker.clock import Clock, Timers
+    from kwire.broker.configs.broker_configs import BrokerConfigs
     from kwire.log.cleaner import Cleaner, CleanerStats
+    from kwire.log.writing.log_manager import LogManager
 
 __all__ = ["Compaction"]
 
@@ -28,16 +30,16 @@ STEP_PAUSE_MS = 1
 
 
 class Compaction:
-    """Runs the cleaner of one node, from start() to stop()."""
+    """Runs the cleaner on the logs of one directory, from start() to stop()."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, manager: LogManager, configs: BrokerConfigs, clock: Clock, timers: Timers) -> None:
+        self._manager, self._configs, self._clock, self._timers = manager, configs, clock, timers
         self._timer: TimerHandle | None = None
         self._cleaner: Cleaner | None = None
 
     def start(self) -> None:
         """Start the timer; the first check is after one backoff."""
-        if self._node.settings.log_cleaner_enable:
+        if self._configs.settings.log_cleaner_enable:
             self._schedule()
 
     def stop(self) -> None:
@@ -46,16 +48,16 @@ class Compaction:
             self._timer.cancel()
 
     def _schedule(self) -> None:
-        self._timer = self._node.timers.call_later(self._node.settings.log_cleaner_backoff_ms, self._check)
+        self._timer = self._timers.call_later(self._configs.settings.log_cleaner_backoff_ms, self._check)
 
     def _check(self) -> None:
-        logs = [each for each in self._node.log_manager.logs.values() if each.config.is_compacted]
+        logs = [each for each in self._manager.logs.values() if each.config.is_compacted]
         if not any(each.log_end_offset > each.log_start_offset for each in logs):
             self._schedule()
             return
         if self._cleaner is None:
             self._cleaner = self._make_cleaner()
-        now_ms = self._node.clock.now_ms()
+        now_ms = self._clock.now_ms()
         try:
             due = self._cleaner.choose(logs, now_ms)
         except KwireError:
@@ -69,16 +71,16 @@ class Compaction:
     def _make_cleaner(self) -> Cleaner:
         from kwire.log.cleaner import Cleaner
 
-        memory = self._node.settings.log_cleaner_dedupe_buffer_size
-        return Cleaner(self._node.log_manager.cleaner_checkpoints, dedupe_buffer_bytes=memory)
+        memory = self._configs.settings.log_cleaner_dedupe_buffer_size
+        return Cleaner(self._manager.cleaner_checkpoints, dedupe_buffer_bytes=memory)
 
     def _step(self, name: str, steps: Generator[int, None, CleanerStats]) -> None:
         try:
             next(steps)
         except StopIteration:
-            self._timer = self._node.timers.call_later(STEP_PAUSE_MS, self._check)
+            self._timer = self._timers.call_later(STEP_PAUSE_MS, self._check)
         except KwireError:
             log.exception("%s cannot be cleaned", name)
             self._schedule()
         else:
-            self._timer = self._node.timers.call_later(STEP_PAUSE_MS, lambda: self._step(name, steps))
+            self._timer = self._timers.call_later(STEP_PAUSE_MS, lambda: self._step(name, steps))

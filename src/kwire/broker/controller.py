@@ -24,6 +24,7 @@ from kwire.messages import (
     FeatureLevelRecord,
     PartitionChangeRecord,
     PartitionRecord,
+    ProducerIdsRecord,
     RemoveTopicRecord,
     TopicRecord,
     UnregisterBrokerRecord,
@@ -32,7 +33,11 @@ from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 if TYPE_CHECKING:
-    from kwire.broker.node import Node
+    from kwire.broker.configs.broker_configs import BrokerConfigs
+    from kwire.broker.metadata_log import MetadataLog
+    from kwire.broker.topic_logs import TopicLogs
+    from kwire.broker.topics import TopicRegistry
+    from kwire.internal_topics.cluster_state import ClusterState
 
 __all__ = ["MAX_PARTITIONS", "Controller"]
 
@@ -41,14 +46,28 @@ MAX_PARTITIONS = 10_000
 
 
 class Controller:
-    """Changes of the cluster by its only node. Methods raise BrokerError with Kafka's codes and messages."""
+    """Changes of the cluster by its only node. Methods raise BrokerError with Kafka's codes and messages.
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    directory_id: of this node's log directory.
+    """
+
+    def __init__(
+        self,
+        *,
+        metadata_log: MetadataLog,
+        cluster: ClusterState,
+        topics: TopicRegistry,
+        topic_logs: TopicLogs,
+        configs: BrokerConfigs,
+        directory_id: UUID,
+    ) -> None:
+        self.metadata_log, self.cluster, self.topics = metadata_log, cluster, topics
+        self.node_id, self.directory_id = configs.node_id, directory_id
+        self._topic_logs, self._configs = topic_logs, configs
 
     def commit(self, records: Sequence[VersionedMessage]) -> None:
         """Write records to the metadata log and apply them."""
-        self._node.metadata_log.append(records)
+        self.metadata_log.append(records)
 
     # Topics
 
@@ -57,7 +76,7 @@ class Controller:
     ) -> None:
         """Validate a new topic. Raises BrokerError."""
         check_name(name)
-        if self._node.topics.get(name) is not None:
+        if self.topics.get(name) is not None:
             raise refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         self._check_collision(name)
         if replication_factor < 1:
@@ -81,7 +100,7 @@ class Controller:
 
     def _check_collision(self, name: str) -> None:
         """Reject names that differ in dots and underscores only, which collide in Kafka's metrics."""
-        other = self._node.topics.colliding(name)
+        other = self.topics.colliding(name)
         if other is not None:
             raise refusal(
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other.name}"
@@ -89,7 +108,7 @@ class Controller:
 
     def check_topic_configs(self, configs: Mapping[str, str]) -> None:
         """Validate the configs of a topic. Raises BrokerError."""
-        check_topic_configs(self._node.settings, configs)
+        check_topic_configs(self._configs.settings, configs)
 
     def create_topic(self, name: str, partition_count: int, configs: Mapping[str, str] | None = None) -> Topic:
         """Create a topic and the logs of its partitions."""
@@ -105,7 +124,7 @@ class Controller:
         records += [(self._config_record(ConfigResource.TOPIC, name, key, value), 0) for key, value in configs.items()]
         records += [(self._partition_record(topic_id, index), 1) for index in range(partition_count)]
         self.commit(records)
-        topic = self._node.topics.get(name)
+        topic = self.topics.get(name)
         assert topic is not None  # its record was just applied
         yield from self._open_logs(topic)
         return topic
@@ -113,28 +132,28 @@ class Controller:
     def _open_logs(self, topic: Topic) -> Iterator[None]:
         topic.is_opening = True
         try:
-            yield from self._node.open_logs(topic)
+            yield from self._topic_logs.open(topic)
         finally:
             topic.is_opening = False
 
     def _partition_record(self, topic_id: UUID, index: int) -> Message:
-        replicas = [self._node.node_id]
+        replicas = [self.node_id]
         return PartitionRecord(
             partition_id=index,
             topic_id=topic_id,
             replicas=replicas,
             isr=replicas,
-            leader=self._node.node_id,
+            leader=self.node_id,
             leader_epoch=0,
             partition_epoch=0,
-            directories=[self._node.directory_id],
+            directories=[self.directory_id],
         )
 
     def delete_topic(self, topic: Topic) -> None:
         """Delete a topic; its files are deleted after file.delete.delay.ms."""
         configs = [(self._config_record(ConfigResource.TOPIC, topic.name, key, None), 0) for key in topic.configs]
         self.commit([*configs, (RemoveTopicRecord(topic_id=topic.topic_id), 0)])
-        self._node.delete_logs(topic)
+        self._topic_logs.delete(topic)
 
     def adding_partitions(self, topic: Topic, partition_count: int) -> Iterator[None]:
         """Increase the number of partitions of a topic to partition_count; yields after each new log."""
@@ -153,11 +172,11 @@ class Controller:
                 ),
                 1,
             )
-            for topic in self._node.topics
+            for topic in self.topics
             for index, partition in topic.partitions.items()
             if broker_id in partition.state.isr and len(partition.state.isr) > 1
         ]
-        broker = self._node.cluster.brokers[broker_id]
+        broker = self.cluster.brokers[broker_id]
         self.commit([(UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch), 0), *changes])
 
     def update_features(self, levels: Mapping[str, int]) -> None:
@@ -170,6 +189,18 @@ class Controller:
             ]
         )
 
+    def claim_producer_ids(self, count: int) -> int:
+        """Take the next producer ids of the cluster; returns the first of them."""
+        first = max(self.cluster.next_producer_id, 0)
+        broker = self.cluster.brokers.get(self.node_id)
+        record = ProducerIdsRecord(
+            broker_id=self.node_id,
+            broker_epoch=-1 if broker is None else broker.epoch,
+            next_producer_id=first + count,
+        )
+        self.commit([(record, 0)])
+        return first
+
     # Configs
 
     def alter_topic_configs(self, topic: Topic, changes: Mapping[str, str | None]) -> None:
@@ -178,12 +209,13 @@ class Controller:
         after = {key: value for key, value in after.items() if changes.get(key, value) is not None}
         self.check_topic_configs(after)
         self.commit([(self._config_record(ConfigResource.TOPIC, topic.name, k, v), 0) for k, v in changes.items()])
-        self._node.apply_topic_configs(topic)
+        self._topic_logs.apply_configs(topic)
 
     def alter_broker_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
         """Set dynamic configs of the broker with an id, or of all brokers ("")."""
         self.commit([(self._config_record(ConfigResource.BROKER, name, k, v), 0) for k, v in changes.items()])
-        self._node.apply_broker_configs()
+        self._configs.reload()
+        self._topic_logs.apply_default_configs()
 
     def alter_client_metrics(self, name: str, changes: Mapping[str, str | None]) -> None:
         """Set configs of a client metrics subscription."""

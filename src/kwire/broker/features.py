@@ -16,21 +16,14 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.errors import OptionError
 from kwire.internal_topics.metadata_versions import KRAFT_VERSION, METADATA_VERSION, RELEASES, loses_metadata
 
 if TYPE_CHECKING:
-    from kwire.broker.node import Node
+    from kwire.broker.configs.settings import Settings
+    from kwire.internal_topics.cluster_state import ClusterState
 
-__all__ = [
-    "HIGHEST_TRANSACTION_VERSION",
-    "RELEASE",
-    "FeatureUpdate",
-    "UpgradeType",
-    "finalized",
-    "problem_of",
-    "supported",
-    "transaction_version",
-]
+__all__ = ["RELEASE", "FeatureUpdate", "Features", "UpgradeType"]
 
 RELEASE = RELEASES["3.9"]
 LOWEST_METADATA_VERSION = 7
@@ -56,69 +49,82 @@ class FeatureUpdate(NamedTuple):
     kind: int
 
 
-def supported(node: Node) -> dict[str, tuple[int, int]]:
-    """Return the levels (lowest, highest) to which features can be set."""
-    return {
-        KRAFT_VERSION: (0, node.cluster.kraft_version),
-        METADATA_VERSION: (LOWEST_METADATA_VERSION, RELEASE.level),
-        TRANSACTION_VERSION: (0, HIGHEST_TRANSACTION_VERSION),
-    }
+class Features:
+    """The features of a cluster.
 
+    settings: the broker's at start. Raises OptionError for a transaction version that is not supported.
+    """
 
-def finalized(node: Node) -> dict[str, int]:
-    """Return the levels of the features that are not 0."""
-    cluster = node.cluster
-    levels = {**cluster.features, KRAFT_VERSION: cluster.kraft_version, TRANSACTION_VERSION: transaction_version(node)}
-    return {name: level for name, level in levels.items() if level > 0}
+    def __init__(self, cluster: ClusterState, settings: Settings) -> None:
+        self._cluster, self._transaction_version = cluster, settings.transaction_version
+        if not 0 <= self._transaction_version <= HIGHEST_TRANSACTION_VERSION:
+            raise OptionError(
+                f"transaction_version {self._transaction_version} is not supported; "
+                f"use 0 to {HIGHEST_TRANSACTION_VERSION}"
+            )
 
+    @property
+    def transaction_version(self) -> int:
+        """The level of transaction.version."""
+        if TRANSACTION_VERSION in self._cluster.disabled_features:
+            return 0
+        return self._cluster.features.get(TRANSACTION_VERSION, self._transaction_version)
 
-def transaction_version(node: Node) -> int:
-    """Return the level of transaction.version."""
-    cluster = node.cluster
-    if TRANSACTION_VERSION in cluster.disabled_features:
-        return 0
-    return cluster.features.get(TRANSACTION_VERSION, node.settings.transaction_version)
+    def supported(self) -> dict[str, tuple[int, int]]:
+        """Return the levels (lowest, highest) to which features can be set."""
+        return {
+            KRAFT_VERSION: (0, self._cluster.kraft_version),
+            METADATA_VERSION: (LOWEST_METADATA_VERSION, RELEASE.level),
+            TRANSACTION_VERSION: (0, HIGHEST_TRANSACTION_VERSION),
+        }
 
+    def finalized(self) -> dict[str, int]:
+        """Return the levels of the features that are not 0."""
+        levels = {
+            **self._cluster.features,
+            KRAFT_VERSION: self._cluster.kraft_version,
+            TRANSACTION_VERSION: self.transaction_version,
+        }
+        return {name: level for name, level in levels.items() if level > 0}
 
-def problem_of(node: Node, updates: Iterable[FeatureUpdate]) -> str | None:
-    """Return Kafka's message for the first update that is refused, None if all are possible."""
-    found = (problem_of_update(node, update) for update in updates)
-    return next((problem for problem in found if problem is not None), None)
+    def problem_of(self, updates: Iterable[FeatureUpdate], node_id: int) -> str | None:
+        """Return Kafka's message for the first update that is refused, None if all are possible."""
+        problems = (self._problem_of(update, f"Local controller {node_id}") for update in updates)
+        return next((problem for problem in problems if problem is not None), None)
 
-
-def problem_of_update(node: Node, update: FeatureUpdate) -> str | None:
-    """Return Kafka's message for an update that is refused, None for a possible one."""
-    name, level, kind = update
-    refused = f"Invalid update version {level} for feature {name}. "
-    known, levels = supported(node), finalized(node)
-    if kind not in UpgradeType.__members__.values():
-        return f"{refused}The controller does not support the given upgrade type."
-    if level < 0:
-        return f"{refused}A feature version cannot be less than 0."
-    if name not in known:
-        if level == 0:
-            return f"{refused}Feature {name} not found."
-        return f"{refused}Local controller {node.node_id} does not support this feature."
-    low, high = known[name]
-    if not low <= level <= high:
-        return f"{refused}Local controller {node.node_id} only supports versions {low}-{high}"
-    now = levels.get(name, 0)
-    if level > now and kind != UpgradeType.UPGRADE:
-        return f"{refused}Can't downgrade to a newer version."
-    if level >= now:
+    def _problem_of(self, update: FeatureUpdate, controller: str) -> str | None:
+        """Return Kafka's message for an update that is refused, None for a possible one."""
+        name, level, kind = update
+        refused = f"Invalid update version {level} for feature {name}. "
+        known, levels = self.supported(), self.finalized()
+        if kind not in UpgradeType.__members__.values():
+            return f"{refused}The controller does not support the given upgrade type."
+        if level < 0:
+            return f"{refused}A feature version cannot be less than 0."
+        if name not in known:
+            if level == 0:
+                return f"{refused}Feature {name} not found."
+            return f"{refused}{controller} does not support this feature."
+        low, high = known[name]
+        if not low <= level <= high:
+            return f"{refused}{controller} only supports versions {low}-{high}"
+        now = levels.get(name, 0)
+        if level > now and kind != UpgradeType.UPGRADE:
+            return f"{refused}Can't downgrade to a newer version."
+        if level >= now:
+            return None
+        if kind == UpgradeType.UPGRADE:
+            return (
+                f"{refused}Can't downgrade the version of this feature without setting the upgrade type to either safe "
+                "or unsafe downgrade."
+            )
+        if name == KRAFT_VERSION:
+            return f"{refused}Can't downgrade the version of this feature."
+        if name == METADATA_VERSION and loses_metadata(now, level):
+            what = (
+                "Unsafe metadata downgrade is not supported in this version."
+                if kind == UpgradeType.UNSAFE_DOWNGRADE
+                else "Refusing to perform the requested downgrade because it might delete metadata information."
+            )
+            return f"Unsupported metadata.version downgrade from {now} to {level}. {what}"
         return None
-    if kind == UpgradeType.UPGRADE:
-        return (
-            f"{refused}Can't downgrade the version of this feature without setting the upgrade type to either safe or "
-            "unsafe downgrade."
-        )
-    if name == KRAFT_VERSION:
-        return f"{refused}Can't downgrade the version of this feature."
-    if name == METADATA_VERSION and loses_metadata(now, level):
-        what = (
-            "Unsafe metadata downgrade is not supported in this version."
-            if kind == UpgradeType.UNSAFE_DOWNGRADE
-            else "Refusing to perform the requested downgrade because it might delete metadata information."
-        )
-        return f"Unsupported metadata.version downgrade from {now} to {level}. {what}"
-    return None

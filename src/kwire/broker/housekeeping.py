@@ -57,7 +57,7 @@ class Housekeeping:
         self._every("metadata snapshots", METADATA_INTERVAL_MS, self._node.metadata_log.maintain)
         check_ms = settings.delegation_token_expiry_check_interval_ms
         self._every("removing expired delegation tokens", check_ms, self._node.security.tokens.remove_expired)
-        self._every("opening logs again", REOPEN_INTERVAL_MS, self._node.reopen_logs)
+        self._every("opening logs again", REOPEN_INTERVAL_MS, self._node.topic_logs.reopen)
 
     def _every(self, name: str, interval_ms: int, work: Callable[[], object]) -> None:
         def run() -> None:

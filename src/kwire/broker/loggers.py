@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import logging
 
-from kwire.broker.configs.configs import ConfigOperation, ConfigSource, Entry
 from kwire.broker.configs.definitions import ConfigType
+from kwire.broker.configs.entries import ConfigOperation, ConfigSource, Entry
 from kwire.messages.incremental_alter_configs_request import AlterableConfig
 from kwire.protocol.error_codes import ErrorCode, refusal
 

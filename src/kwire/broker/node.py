@@ -6,22 +6,24 @@ A node belongs to one thread, so nothing here takes a lock. Only disk access blo
 from __future__ import annotations
 
 import contextlib
-import logging
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Mapping
 from pathlib import Path
 
 from kwire.broker import startup
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.client_metrics import ClientMetrics
 from kwire.broker.clock import Clock, Timers
-from kwire.broker.configs.configs import dynamic_settings, topic_log_config
+from kwire.broker.configs.broker_configs import BrokerConfigs, dynamic_settings
 from kwire.broker.configs.settings import Settings
 from kwire.broker.context import RequestContext
 from kwire.broker.controller import Controller
 from kwire.broker.faults import Faults
+from kwire.broker.features import Features
 from kwire.broker.fetch_sessions import FetchSessions
-from kwire.broker.groups.node_log import open_coordinator as open_groups
-from kwire.broker.groups.node_log import watch_topics
+from kwire.broker.groups.coordinator import GroupCoordinator
+from kwire.broker.groups.offsets_topic import OffsetsTopic
+from kwire.broker.groups.store import GroupStore
 from kwire.broker.loggers import Loggers
 from kwire.broker.metadata_log import MetadataLog
 from kwire.broker.network.long_requests import LongRequests
@@ -29,11 +31,15 @@ from kwire.broker.network.throttling import Throttling
 from kwire.broker.network.workers import Workers
 from kwire.broker.request_log import RequestLog
 from kwire.broker.security import Security
-from kwire.broker.topics import Topic, TopicRegistry
-from kwire.broker.transactions.partitions import open_coordinator as open_transactions
-from kwire.errors import LogError
+from kwire.broker.topic_creation import TopicCreation
+from kwire.broker.topic_logs import TopicLogs
+from kwire.broker.topics import TopicRegistry
+from kwire.broker.transactions.coordinator import TransactionCoordinator
+from kwire.broker.transactions.partitions import PartitionMarkers, TransactionStateLog
+from kwire.broker.transactions.producer_ids import ProducerIds
 from kwire.identifiers import parse_uuid
 from kwire.internal_topics.cluster_state import ClusterState
+from kwire.internal_topics.enums import ConfigResource
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.topics.stored_metadata import apply_records, read_metadata
 from kwire.messages.base import ZERO_UUID
@@ -41,8 +47,6 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.storage.file_system import FileSystem
 
 __all__ = ["Node"]
-
-log = logging.getLogger("kwire.broker")
 
 AUTHORIZATION_ERRORS = {
     ResourceType.CLUSTER: (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed."),
@@ -59,8 +63,8 @@ AUTHORIZATION_ERRORS = {
 class Node:
     """A broker on an open log directory. The constructor shows what a broker consists of, in order of dependency.
 
-    endpoints: advertised (host, port) by listener name. faults, requests: fault injection and request log for tests.
-    given_settings: the settings at start; settings: with dynamic broker configs applied.
+    settings: at start. endpoints: advertised (host, port) by listener name. faults, requests: fault injection and
+    request log for tests.
     Raises LogError if the directory cannot be used, OptionError for invalid settings.
     """
 
@@ -76,7 +80,6 @@ class Node:
         faults: Faults | None = None,
         requests: RequestLog | None = None,
     ) -> None:
-        self.given_settings = settings
         self.endpoints = dict(endpoints)
         self.clock, self.timers = clock, timers
         self.workers, self.long_requests = Workers(), LongRequests()
@@ -91,16 +94,28 @@ class Node:
         self.cluster = ClusterState()
         self.topics = TopicRegistry(self.cluster)
         apply_records(stored, self.cluster)
-        self.node_id = settings.node_id
-        self.settings = dynamic_settings(self)
+        self.features = Features(self.cluster, settings)
 
         with contextlib.ExitStack() as undo:
-            # The logs, and the leadership of the metadata log
-            self.log_manager = startup.open_logs(directory, self.settings, self.topics, self.files, clock.now_ms())
+            # The logs. The node id may be that of the directory, so the broker's configs are known after opening it
+            opening = dynamic_settings(settings, self.cluster, settings.node_id)
+            self.log_manager = startup.open_logs(directory, opening, self.topics, self.files, clock.now_ms())
             undo.callback(self.log_manager.close, clean=False)
             self.node_id, self.cluster_id = self.log_manager.node_id, self.log_manager.cluster_id
             directory_id = self.log_manager.directory_id
             self.directory_id = parse_uuid(directory_id) if directory_id else ZERO_UUID
+            self.configs = BrokerConfigs(
+                settings,
+                self.cluster,
+                node_id=self.node_id,
+                endpoints=self.endpoints,
+                directory=self.log_manager.path,
+            )
+            self.topic_logs = TopicLogs(self.log_manager, self.topics, self.configs, clock)
+            if self.node_id != settings.node_id:
+                self.topic_logs.apply_default_configs()
+
+            # The leadership of the metadata log
             self.metadata_log = MetadataLog.open(
                 self.files,
                 self.log_manager.path,
@@ -111,20 +126,26 @@ class Node:
                 cluster=self.cluster,
                 clean=self.log_manager.was_clean,
             )
-            self.controller = Controller(self)
-            if self.node_id != settings.node_id:  # taken from the directory: its dynamic configs apply
-                self.apply_broker_configs()
-            startup.register(self, is_new=not stored.records)
+            self.controller = Controller(
+                metadata_log=self.metadata_log,
+                cluster=self.cluster,
+                topics=self.topics,
+                topic_logs=self.topic_logs,
+                configs=self.configs,
+                directory_id=self.directory_id,
+            )
+            startup.register(self.controller, self.topic_logs, self.configs, is_new=not stored.records)
             undo.pop_all()
-            undo.callback(startup.unregister, self)
+            undo.callback(startup.unregister, self.controller, self.log_manager)
 
             # The services for clients
             self.security = Security(self.cluster, self.controller.commit, clock, self.settings)
             self.throttling = Throttling(self.security.quotas, clock, self.settings)
             self.client_metrics = ClientMetrics(self.cluster, clock)
             self.fetch_sessions = FetchSessions(clock, settings.max_incremental_fetch_session_cache_slots)
+            self.topic_creation = TopicCreation(self.topics, self.controller, self.configs)
             self.start_coordinators()
-            watch_topics(self)
+            self.topics.observers.append(lambda topic, exists: self.groups.topic_changed(topic, exists))
             undo.pop_all()
 
     def close(self) -> None:
@@ -132,15 +153,35 @@ class Node:
         with contextlib.ExitStack() as steps:  # in reverse order
             steps.callback(self.loggers.restore)
             steps.callback(self.workers.close)
-            steps.callback(startup.unregister, self)
+            steps.callback(startup.unregister, self.controller, self.log_manager)
             steps.callback(self.stop_coordinators)
             steps.callback(self.long_requests.stop)
 
+    @property
+    def settings(self) -> Settings:
+        """The settings at start with the dynamic broker configs applied."""
+        return self.configs.settings
+
     def start_coordinators(self) -> None:
-        """Start coordinators that read their topics. Raises LogError, OptionError."""
-        self.groups = open_groups(self)
+        """Start coordinators that read their topics, whose logs must be open. Raises LogError."""
+        clock, timers, settings, topics = self.clock, self.timers, self.settings, self.topics
+        create_missing = self.topic_creation.create_missing
+        configs_of = functools.partial(self.cluster.configs_of, ConfigResource.GROUP)
+        offsets = OffsetsTopic(topics, settings, clock, create_missing)
+        self.groups = GroupCoordinator(GroupStore(clock, timers, settings, topics, offsets, configs_of))
+        self.markers = PartitionMarkers(topics, self.groups, clock)
+        self.transactions = TransactionCoordinator(
+            clock=clock,
+            timers=timers,
+            settings=settings,
+            transaction_version=lambda: self.features.transaction_version,
+            log=TransactionStateLog(topics, self.features, clock, create_missing),
+            markers=self.markers,
+            producer_ids=ProducerIds(self.controller.claim_producer_ids),
+        )
+        self.groups.start()
         try:
-            self.transactions = open_transactions(self)
+            self.transactions.start()
         except BaseException:
             self.groups.stop()
             raise
@@ -162,71 +203,3 @@ class Node:
     def endpoint(self, listener: str) -> tuple[str, int]:
         """Return the (host, port) advertised on a listener."""
         return self.endpoints.get(listener) or next(iter(self.endpoints.values()), ("", -1))
-
-    # Logs
-
-    def open_logs(self, topic: Topic) -> Iterator[None]:
-        """Open the logs of a topic's partitions, creating missing ones; yields after each that was created.
-
-        Stops if the topic is deleted in the meantime.
-        """
-        manager, now_ms = self.log_manager, self.clock.now_ms()
-        config = topic_log_config(self.settings, topic.configs)
-        manager.set_config(topic.name, config)
-        created = False
-        for index, partition in list(topic.partitions.items()):
-            if partition.log is not None:
-                continue
-            log = manager.logs.get((topic.name, index))
-            if log is None:
-                created = True
-                log = manager.create(
-                    topic.name, index, now_ms=now_ms, topic_id=topic.topic_id, config=config, sync=False
-                )
-            elif log.topic_id is None:
-                log.assign_topic_id(topic.topic_id)
-            partition.attach(log)
-            if created:
-                yield
-                if topic.is_deleted:
-                    return
-        if created:
-            manager.sync_directory()
-
-    def reopen_logs(self) -> None:
-        """Retry to open logs that could not be created or written, such as on a full disk."""
-        for partition in self.topics.partitions():
-            topic = partition.topic
-            if not topic.is_opening and (partition.log is None or partition.log.has_failed):
-                try:
-                    reopened = self.log_manager.reopen(
-                        topic.name, partition.index, now_ms=self.clock.now_ms(), topic_id=topic.topic_id
-                    )
-                    partition.attach(reopened)
-                except LogError as error:
-                    log.warning("%s cannot be written: %s", partition.name, error)
-                else:
-                    reopened.high_watermark = reopened.log_end_offset
-
-    def delete_logs(self, topic: Topic) -> None:
-        """Delete a topic's logs. Fetches that wait for its records are completed with an error."""
-        now_ms = self.clock.now_ms()
-        topic.is_deleted = True
-        for index, partition in topic.partitions.items():
-            if partition.log is not None:
-                partition.log = None
-                self.log_manager.delete(topic.name, index, now_ms=now_ms, sync=False)
-            partition.notify()
-        self.log_manager.sync_directory()
-        self.log_manager.set_config(topic.name, None)
-
-    def apply_topic_configs(self, topic: Topic) -> None:
-        """Apply a topic's configs to its logs."""
-        self.log_manager.set_config(topic.name, topic_log_config(self.settings, topic.configs))
-
-    def apply_broker_configs(self) -> None:
-        """Apply dynamic broker configs to the settings and to the defaults of topics."""
-        self.settings = dynamic_settings(self)
-        self.log_manager.default_config = topic_log_config(self.settings, {})
-        for topic in self.topics:
-            self.apply_topic_configs(topic)

@@ -12,13 +12,12 @@ Source: kafka.server.BrokerServer, org.apache.kafka.controller.QuorumController,
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kwire.broker.configs.configs import topic_log_config
+from kwire.broker.configs.broker_configs import topic_log_config
 from kwire.broker.features import RELEASE
 from kwire.broker.network.listeners import PROTOCOLS, parse_listeners
 from kwire.identifiers import new_uuid
@@ -39,14 +38,14 @@ from kwire.messages import (
 )
 
 if TYPE_CHECKING:
+    from kwire.broker.configs.broker_configs import BrokerConfigs
     from kwire.broker.configs.settings import Settings
-    from kwire.broker.node import Node
+    from kwire.broker.controller import Controller
+    from kwire.broker.topic_logs import TopicLogs
     from kwire.broker.topics import TopicRegistry
     from kwire.storage.file_system import FileSystem
 
 __all__ = ["open_logs", "register", "unregister"]
-
-log = logging.getLogger("kwire.broker")
 
 BOOTSTRAP = "Bootstrap records"
 DEFAULT_NODE_ID = 1
@@ -66,20 +65,20 @@ def open_logs(directory: Path, settings: Settings, topics: TopicRegistry, files:
     )
 
 
-def register(node: Node, *, is_new: bool) -> None:
-    """Register the node as the cluster's broker and leader of every partition, and open all logs.
+def register(controller: Controller, topic_logs: TopicLogs, configs: BrokerConfigs, *, is_new: bool) -> None:
+    """Register this node as the cluster's broker and leader of every partition, and open all logs.
 
     is_new: whether the metadata log was empty. Raises LogError.
     """
     if is_new:
-        node.controller.commit(bootstrap_records())
-    if node.cluster.open_transaction is not None:
-        node.controller.commit([(AbortTransactionRecord(reason="The broker was restarted"), 0)])
-    node.controller.commit([registration(node)])
+        controller.commit(bootstrap_records())
+    if controller.cluster.open_transaction is not None:
+        controller.commit([(AbortTransactionRecord(reason="The broker was restarted"), 0)])
+    controller.commit([registration(controller, configs)])
     if is_new:
-        node.controller.commit(adopted_topics(node))
-    node.controller.commit(leader_changes(node, node.node_id))
-    attach_logs(node)
+        controller.commit(adopted_topics(controller, topic_logs.manager))
+    controller.commit(leader_changes(controller.topics, controller.node_id))
+    topic_logs.open_all()
 
 
 def bootstrap_records() -> Records:
@@ -93,88 +92,78 @@ def bootstrap_records() -> Records:
     ]
 
 
-def registration(node: Node) -> VersionedMessage:
+def registration(controller: Controller, configs: BrokerConfigs) -> VersionedMessage:
     """Return the registration of this broker; its broker epoch is the offset of the record."""
-    listeners = {each.name: each for each in parse_listeners(node.settings, node.settings.listeners)}
+    listeners = {each.name: each for each in parse_listeners(configs.settings, configs.settings.listeners)}
     return (
         RegisterBrokerRecord(
-            broker_id=node.node_id,
+            broker_id=controller.node_id,
             incarnation_id=new_uuid(),
-            broker_epoch=node.metadata_log.last_offset + 1,
+            broker_epoch=controller.metadata_log.last_offset + 1,
             end_points=[
                 RegisterBrokerRecord.BrokerEndpoint(
                     name=name, host=host, port=port, security_protocol=PROTOCOLS.index(listeners[name].protocol)
                 )
-                for name, (host, port) in node.endpoints.items()
+                for name, (host, port) in configs.endpoints.items()
             ],
             features=[
                 RegisterBrokerRecord.BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
                 for name, (low, high) in (("kraft.version", (0, 1)), ("metadata.version", (1, RELEASE.level)))
             ],
-            rack=node.settings.broker_rack or None,
+            rack=configs.settings.broker_rack or None,
             fenced=False,
-            log_dirs=[node.directory_id],
+            log_dirs=[controller.directory_id],
         ),
         3,
     )
 
 
-def adopted_topics(node: Node) -> Records:
+def adopted_topics(controller: Controller, manager: LogManager) -> Records:
     """Return records that create topics for the logs in the directory."""
-    found: dict[str, list[int]] = defaultdict(list)
-    for name, index in node.log_manager.logs:
-        found[name].append(index)
+    partitions: dict[str, list[int]] = defaultdict(list)
+    for name, index in manager.logs:
+        partitions[name].append(index)
     records: Records = []
-    for name, indexes in sorted(found.items()):
-        topic = Topic(name=name, topic_id=topic_id_of(node, name, indexes) or new_uuid())
+    for name, indexes in sorted(partitions.items()):
+        topic = Topic(name=name, topic_id=topic_id_of(manager, name, indexes) or new_uuid())
         for index in indexes:
             topic.partitions[index] = Partition(
                 partition=index,
-                replicas=(node.node_id,),
-                isr=(node.node_id,),
-                leader_epoch=node.log_manager.logs[name, index].leader_epochs.latest or 0,
-                directories=(node.directory_id,),
+                replicas=(controller.node_id,),
+                isr=(controller.node_id,),
+                leader_epoch=manager.logs[name, index].leader_epochs.latest or 0,
+                directories=(controller.directory_id,),
             )
         records += topic_records(topic, RELEASE)
     return records
 
 
-def topic_id_of(node: Node, name: str, indexes: list[int]) -> UUID | None:
+def topic_id_of(manager: LogManager, name: str, indexes: list[int]) -> UUID | None:
     """Return the topic id in the partition.metadata files of a topic, None without one."""
-    ids = (node.log_manager.logs[name, index].topic_id for index in indexes)
+    ids = (manager.logs[name, index].topic_id for index in indexes)
     return next((topic_id for topic_id in ids if topic_id is not None), None)
 
 
-def leader_changes(node: Node, leader: int) -> Records:
+def leader_changes(topics: TopicRegistry, leader: int) -> Records:
     """Return records that make a node, or NO_LEADER, the leader of every partition."""
     return [
         (PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=leader), 1)
-        for topic in node.topics
+        for topic in topics
         for index in sorted(topic.partitions)
     ]
 
 
-def attach_logs(node: Node) -> None:
-    """Open the log of every partition, creating missing ones."""
-    known = {(topic.name, index) for topic in node.topics for index in topic.partitions}
-    for name, index in sorted(set(node.log_manager.logs) - known):
-        log.warning("log %s-%s ignored: no such topic", name, index)
-    for topic in node.topics:
-        for _ in node.open_logs(topic):
-            pass
-
-
-def unregister(node: Node) -> None:
+def unregister(controller: Controller, manager: LogManager) -> None:
     """Give up leadership and registration, and close all logs cleanly."""
-    broker = node.cluster.brokers.get(node.node_id)
+    broker = controller.cluster.brokers.get(controller.node_id)
     epoch = -1 if broker is None else broker.epoch
     try:
-        node.controller.commit(
+        controller.commit(
             [
-                *leader_changes(node, NO_LEADER),
-                (BrokerRegistrationChangeRecord(broker_id=node.node_id, broker_epoch=epoch, fenced=1), 2),
+                *leader_changes(controller.topics, NO_LEADER),
+                (BrokerRegistrationChangeRecord(broker_id=controller.node_id, broker_epoch=epoch, fenced=1), 2),
             ]
         )
-        node.metadata_log.close()
+        controller.metadata_log.close()
     finally:
-        node.log_manager.close(broker_epoch=epoch)
+        manager.close(broker_epoch=epoch)

@@ -11,39 +11,47 @@ from kwire.broker.topics import Topic
 from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 
 if TYPE_CHECKING:
-    from kwire.broker.node import Node
+    from kwire.broker.configs.broker_configs import BrokerConfigs
+    from kwire.broker.controller import Controller
+    from kwire.broker.topics import TopicRegistry
 
-__all__ = ["create_missing"]
+__all__ = ["TopicCreation"]
 
 SMALLEST_SEGMENT_BYTES = 1 << 20
 """Minimum of segment.bytes since Kafka 4.0 (KIP-1030)."""
 CODECS = ("producer", "gzip", "snappy", "lz4", "zstd")
 
 
-def create_missing(node: Node, name: str) -> Topic:
-    """Return a topic, creating it if it is missing. Raises BrokerError as Controller.create_topic does."""
-    topic = node.topics.get(name)
-    if topic is not None:
-        return topic
-    settings = node.settings
-    if name == GROUPS_TOPIC:
-        codec = settings.offsets_topic_compression_codec
-        configs = {
-            "compression.type": CODECS[codec] if 0 <= codec < len(CODECS) else "producer",
-            "cleanup.policy": "compact",
-            **segment_size(settings.offsets_topic_segment_bytes),
-        }
-        return node.controller.create_topic(name, settings.offsets_topic_num_partitions, configs)
-    if name == TRANSACTIONS_TOPIC:
-        configs = {
-            "compression.type": "uncompressed",
-            "cleanup.policy": "compact",
-            "min.insync.replicas": "1",
-            **segment_size(settings.transaction_state_log_segment_bytes),
-            "unclean.leader.election.enable": "false",
-        }
-        return node.controller.create_topic(name, settings.transaction_state_log_num_partitions, configs)
-    return node.controller.create_topic(name, settings.num_partitions)
+class TopicCreation:
+    """Creation of topics on first use, with the broker's configs for them."""
+
+    def __init__(self, topics: TopicRegistry, controller: Controller, configs: BrokerConfigs) -> None:
+        self._topics, self._controller, self._configs = topics, controller, configs
+
+    def create_missing(self, name: str) -> Topic:
+        """Return a topic, creating it if it is missing. Raises BrokerError as Controller.create_topic does."""
+        topic = self._topics.get(name)
+        if topic is not None:
+            return topic
+        settings, create = self._configs.settings, self._controller.create_topic
+        if name == GROUPS_TOPIC:
+            codec = settings.offsets_topic_compression_codec
+            configs = {
+                "compression.type": CODECS[codec] if 0 <= codec < len(CODECS) else "producer",
+                "cleanup.policy": "compact",
+                **segment_size(settings.offsets_topic_segment_bytes),
+            }
+            return create(name, settings.offsets_topic_num_partitions, configs)
+        if name == TRANSACTIONS_TOPIC:
+            configs = {
+                "compression.type": "uncompressed",
+                "cleanup.policy": "compact",
+                "min.insync.replicas": "1",
+                **segment_size(settings.transaction_state_log_segment_bytes),
+                "unclean.leader.election.enable": "false",
+            }
+            return create(name, settings.transaction_state_log_num_partitions, configs)
+        return create(name, settings.num_partitions)
 
 
 def segment_size(size_bytes: int) -> dict[str, str]:

@@ -70,7 +70,7 @@ def node(started: Node) -> Iterator[Node]:
     """The node without groups, with its initial configs."""
     security = started.security
     yield started
-    started.security, started.settings = security, started.given_settings
+    started.security, started.configs.settings = security, started.configs.given
     store = started.groups.store
     for group in store.groups():
         tombstones = [*started.groups.offsets.all_tombstones(group.group_id), *group_tombstones(group)]
@@ -455,7 +455,7 @@ def test_rejected_consumer_group_heartbeats_have_an_error_message(node: Node) ->
 
 
 def test_the_consumer_protocol_can_be_disabled(node: Node) -> None:
-    node.settings = node.settings.replace(group_coordinator_rebalance_protocols="classic")
+    node.configs.settings = node.settings.replace(group_coordinator_rebalance_protocols="classic")
     assert beat(node, "g").error_code == ErrorCode.UNSUPPORTED_VERSION
     group = ask(node, ConsumerGroupDescribeRequest(group_ids=["g"]), 0).groups[0]
     assert group.error_code == ErrorCode.UNSUPPORTED_VERSION

@@ -206,18 +206,18 @@ CRASHING = """
 import os, sys
 import confluent_kafka
 from kwire.broker import Broker
-from kwire.broker.transactions import partitions
+from kwire.broker.transactions.partitions import PartitionMarkers
 
 made_markers = 0
 
-def write_marker(node, partition, marker, write=partitions.write_marker):
+def write_marker(markers, partition, marker, write=PartitionMarkers.write_marker):
     global made_markers
     if made_markers == int(sys.argv[2]):
         os._exit(9)
     made_markers += 1
-    write(node, partition, marker)
+    write(markers, partition, marker)
 
-partitions.write_marker = write_marker
+PartitionMarkers.write_marker = write_marker
 with Broker(sys.argv[1], offsets_topic_num_partitions=1, transaction_state_log_num_partitions=1) as broker:
     producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "crash"})
     producer.init_transactions()

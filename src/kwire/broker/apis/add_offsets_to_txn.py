@@ -12,7 +12,6 @@ from __future__ import annotations
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.topic_creation import create_missing
 from kwire.broker.transactions import ProducerIdAndEpoch
 from kwire.errors import BrokerError
 from kwire.internal_topics.names import GROUPS_TOPIC
@@ -27,7 +26,7 @@ def handle(node: Node, context: RequestContext, request: AddOffsetsToTxnRequest)
     """Add the group's partition of `__consumer_offsets` to the transaction."""
     node.authorize(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
     node.authorize(context, Operation.READ, ResourceType.GROUP, request.group_id)
-    offsets = create_missing(node, GROUPS_TOPIC)
+    offsets = node.topic_creation.create_missing(GROUPS_TOPIC)
     partition = (GROUPS_TOPIC, partition_for(request.group_id, len(offsets.partitions)))
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     try:

@@ -17,7 +17,6 @@ import re
 
 from kwire.broker.apis import SERVED
 from kwire.broker.context import RequestContext
-from kwire.broker.features import finalized, supported
 from kwire.broker.node import Node
 from kwire.messages import ApiVersionsRequest, ApiVersionsResponse
 from kwire.messages.api_versions_response import ApiVersion
@@ -49,12 +48,12 @@ def handle(node: Node, context: RequestContext, request: ApiVersionsRequest | No
         ],
         supported_features=[
             ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
-            for name, (lowest, highest) in supported(node).items()
+            for name, (lowest, highest) in node.features.supported().items()
             if lowest > 0 or context.api_version >= LOWEST_ZERO_VERSION
         ],
         finalized_features=[
             ApiVersionsResponse.FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-            for name, level in finalized(node).items()
+            for name, level in node.features.finalized().items()
         ],
         finalized_features_epoch=node.metadata_log.last_offset,
     )

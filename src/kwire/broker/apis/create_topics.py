@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Awaitable, Generator, Iterator
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
-from kwire.broker.configs.configs import topic_entries
 from kwire.broker.context import RequestContext
 from kwire.broker.network.throttling import MutationQuota
 from kwire.broker.node import Node
@@ -98,7 +97,7 @@ def create(
         CreateTopicsResponse.CreatableTopicConfigs(
             name=entry.name, value=entry.value, read_only=entry.read_only, config_source=entry.source
         )
-        for entry in topic_entries(node, configs)
+        for entry in node.configs.topic_entries(configs)
     ]
 
 

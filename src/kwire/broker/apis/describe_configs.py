@@ -12,15 +12,10 @@ Source: kafka.server.ConfigHelper 3.9.1 and 4.4.0; KIP-133, KIP-226, KIP-412, KI
 from __future__ import annotations
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
-from kwire.broker.configs.changes import to_node_id
-from kwire.broker.configs.configs import (
-    Entry,
-    broker_entries,
-    client_metrics_entries,
-    default_broker_entries,
-    topic_entries,
-)
+from kwire.broker.configs.broker_configs import client_metrics_entries
+from kwire.broker.configs.changes import current, to_node_id
 from kwire.broker.configs.definitions import Resource, documentation
+from kwire.broker.configs.entries import Entry
 from kwire.broker.configs.groups import group_entries
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
@@ -69,13 +64,13 @@ def entries(node: Node, context: RequestContext, resource: DescribeConfigsResour
         topic = node.topics.get(name)
         if topic is None:
             raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
-        return topic_entries(node, topic.configs)
+        return node.configs.topic_entries(topic.configs)
     if kind == ConfigResource.BROKER:
         node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER)
         if not name:
-            return default_broker_entries(node)
+            return node.configs.default_entries()
         check_own_id(node, name, f"{node.node_id} or empty string,")
-        return broker_entries(node)
+        return node.configs.entries()
     if kind == ConfigResource.BROKER_LOGGER:
         node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER)
         if not name:
@@ -86,12 +81,12 @@ def entries(node: Node, context: RequestContext, resource: DescribeConfigsResour
         node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER)
         if not name:
             raise refusal(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
-        return client_metrics_entries(node, name)
+        return client_metrics_entries(current(node, kind, name))
     if kind == ConfigResource.GROUP:
         node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.GROUP, name)
         if not name:
             raise refusal(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
-        return group_entries(node, name)
+        return group_entries(node.configs, current(node, kind, name))
     raise refusal(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
 
 

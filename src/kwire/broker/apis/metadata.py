@@ -17,7 +17,6 @@ from uuid import UUID
 from kwire.broker.authorization import CLUSTER, NO_OPERATIONS, Operation, ResourceType, operations_mask
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.topic_creation import create_missing
 from kwire.broker.topics import Topic
 from kwire.errors import BrokerError
 from kwire.messages import MetadataRequest, MetadataResponse
@@ -102,7 +101,7 @@ def describe_requested(
         ):
             return failed(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
         try:
-            topic = create_missing(node, name)
+            topic = node.topic_creation.create_missing(name)
         except BrokerError as error:
             return failed(ErrorCode(error.code), name)
     return describe(node, context, request, topic)

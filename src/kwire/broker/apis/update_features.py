@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.features import FeatureUpdate, UpgradeType, problem_of
+from kwire.broker.features import FeatureUpdate, UpgradeType
 from kwire.broker.node import Node
 from kwire.messages import UpdateFeaturesRequest, UpdateFeaturesResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -31,7 +31,7 @@ def handle(node: Node, context: RequestContext, request: UpdateFeaturesRequest) 
         )
         for each in request.feature_updates
     }
-    problem = problem_of(node, updates.values())
+    problem = node.features.problem_of(updates.values(), node.node_id)
     if problem is not None:
         what = f"The update failed for all features since the following feature had an error: {problem}"
         raise refusal(ErrorCode.INVALID_UPDATE_VERSION, what)

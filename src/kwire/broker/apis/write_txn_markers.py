@@ -13,7 +13,6 @@ from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.transactions import Marker
-from kwire.broker.transactions.partitions import write_marker
 from kwire.errors import BrokerError, EncodeError, LogError
 from kwire.identifiers import TopicPartition
 from kwire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
@@ -54,7 +53,7 @@ def write_all(node: Node, request: WritableTxnMarker) -> WritableTxnMarkerResult
 def write(node: Node, partition: TopicPartition, marker: Marker) -> ErrorCode:
     """Write a marker to one partition; returns NONE or the error."""
     try:
-        write_marker(node, partition, marker)
+        node.markers.write_marker(partition, marker)
     except BrokerError as error:
         return ErrorCode(error.code)
     except LogError:

@@ -79,7 +79,7 @@ def change(
     elif kind == ConfigResource.BROKER:
         node.authorize(context, Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER)
         check_broker_id(node, name)
-        check_broker_configs(node, name, apply_changes(current(node, kind, name), changes))
+        check_broker_configs(node.configs, name, apply_changes(current(node, kind, name), changes))
         if not validate_only:
             node.controller.alter_broker_configs(name, changes)
     elif kind == ConfigResource.CLIENT_METRICS:
@@ -89,7 +89,7 @@ def change(
             node.controller.alter_client_metrics(name, changes)
     elif kind == ConfigResource.GROUP:
         node.authorize(context, Operation.ALTER_CONFIGS, ResourceType.GROUP, name)
-        check_group_configs(node, name, apply_changes(current(node, kind, name), changes))
+        check_group_configs(node.configs, name, apply_changes(current(node, kind, name), changes))
         if not validate_only:
             node.controller.alter_group_configs(name, changes)
     else:

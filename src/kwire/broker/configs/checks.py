@@ -13,7 +13,7 @@ import string
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kwire.broker.configs.configs import broker_synonyms, is_dynamic, listener_base, topic_log_config
+from kwire.broker.configs.broker_configs import is_dynamic, listener_base, topic_log_config
 from kwire.broker.configs.definitions import ConfigValue, Resource, definitions
 from kwire.broker.configs.settings import FIELDS
 from kwire.broker.groups.topic_regex import TopicRegex
@@ -21,8 +21,8 @@ from kwire.errors import BrokerError, OptionError
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 if TYPE_CHECKING:
+    from kwire.broker.configs.broker_configs import BrokerConfigs
     from kwire.broker.configs.settings import Settings
-    from kwire.broker.node import Node
 
 __all__ = ["check_broker_configs", "check_client_metrics", "check_topic_configs", "parse_match"]
 
@@ -96,8 +96,11 @@ def check_topic_configs(settings: Settings, configs: Mapping[str, str]) -> None:
         raise refusal(ErrorCode.INVALID_CONFIG, str(error)) from None
 
 
-def check_broker_configs(node: Node, resource: str, configs: Mapping[str, str]) -> None:
-    """Validate the dynamic configs of the broker with that id, or of all brokers (""). Raises BrokerError."""
+def check_broker_configs(broker: BrokerConfigs, resource: str, configs: Mapping[str, str]) -> None:
+    """Validate the dynamic configs of the broker with that id, or of all brokers (""). Raises BrokerError.
+
+    broker: its current configs.
+    """
     known = definitions(Resource.BROKER)
     reject_names(
         [name for name in configs if (name in known or name in FIELDS) and not is_dynamic(name)],
@@ -120,7 +123,7 @@ def check_broker_configs(node: Node, resource: str, configs: Mapping[str, str]) 
             [name for name in configs if is_per_broker(name)],
             "Cannot update these configs at default cluster level, broker id must be specified",
         )
-    check_combinations(node, values)
+    check_combinations(broker, values)
 
 
 def is_per_broker(name: str) -> bool:
@@ -132,12 +135,11 @@ def is_per_broker(name: str) -> bool:
     return definition is not None and definition.scope == "per-broker"
 
 
-def check_combinations(node: Node, values: Mapping[str, ConfigValue]) -> None:
+def check_combinations(broker: BrokerConfigs, values: Mapping[str, ConfigValue]) -> None:
     """Validate configs that depend on each other or on their current values."""
 
     def now(name: str) -> ConfigValue:
-        definition = definitions(Resource.BROKER)[name]
-        return definition.parse(broker_synonyms(node, name, definition)[0][1] or "")
+        return definitions(Resource.BROKER)[name].parse(broker.synonyms(name)[0][1] or "")
 
     def number(name: str) -> int:
         return int(str(values.get(name, now(name))))
@@ -174,17 +176,20 @@ def check_combinations(node: Node, values: Mapping[str, ConfigValue]) -> None:
         name, most = f"group.{kind}.assignment.interval.ms", f"group.{kind}.max.assignment.interval.ms"
         if name in values and number(name) > number(most):
             raise invalid(f"{name} must be less than or equal to {most}")
-    check_addresses_and_directories(node, values)
+    check_addresses_and_directories(broker.directory, values)
 
 
-def check_addresses_and_directories(node: Node, values: Mapping[str, ConfigValue]) -> None:
-    """Validate configs that name addresses or directories; listeners cannot be changed dynamically here."""
+def check_addresses_and_directories(directory: str, values: Mapping[str, ConfigValue]) -> None:
+    """Validate configs that name addresses or directories; listeners cannot be changed dynamically here.
+
+    directory: the log directory.
+    """
     for name in ("listeners", "listener.security.protocol.map"):
         if name in values:
             raise invalid(f"{name} cannot be changed dynamically: set it when starting the broker")
     cordoned = values.get("cordoned.log.dirs")
     if isinstance(cordoned, list) and cordoned != ["*"]:
-        missing = [path for path in cordoned if path != node.log_manager.path]
+        missing = [path for path in cordoned if path != directory]
         if missing:
             what = "All entries in cordoned.log.dirs must be present in log.dirs or log.dir. Missing entries : "
             raise failed(what + ", ".join(missing))

@@ -13,15 +13,14 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kwire.broker.configs.configs import ConfigSource, Entry, Synonym, broker_synonyms
 from kwire.broker.configs.definitions import ConfigDefinition, ConfigValue, Resource, definitions
+from kwire.broker.configs.entries import ConfigSource, Entry, Synonym
 from kwire.broker.configs.settings import render
 from kwire.errors import BrokerError, OptionError
-from kwire.internal_topics.enums import ConfigResource
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 if TYPE_CHECKING:
-    from kwire.broker.node import Node
+    from kwire.broker.configs.broker_configs import BrokerConfigs
 
 __all__ = ["check_group_configs", "group_entries"]
 
@@ -63,20 +62,19 @@ DURATION = re.compile(
 """A duration as java.time.Duration parses it, not negative."""
 
 
-def group_entries(node: Node, group_id: str) -> list[Entry]:
-    """Describe all configs of a group, which need not exist."""
-    own = node.cluster.configs_of(ConfigResource.GROUP, group_id)
+def group_entries(broker: BrokerConfigs, own: Mapping[str, str]) -> list[Entry]:
+    """Describe all configs of a group with these own configs; one that does not exist has none."""
     return [
-        group_entry(node, definition, own.get(definition.name))
+        group_entry(broker, definition, own.get(definition.name))
         for definition in definitions(Resource.GROUP).values()
         if not definition.is_internal
     ]
 
 
-def group_entry(node: Node, definition: ConfigDefinition, given: str | None) -> Entry:
+def group_entry(broker: BrokerConfigs, definition: ConfigDefinition, given: str | None) -> Entry:
     """Describe a config of a group. given: the value that is set on the group."""
     name = definition.name
-    synonyms = broker_values(node, name) or [(name, definition.default, ConfigSource.DEFAULT)]
+    synonyms = broker_values(broker, name) or [(name, definition.default, ConfigSource.DEFAULT)]
     if given is not None:
         value = parse(definition, given)
         text = ",".join(value) if isinstance(value, list) else render(value)
@@ -91,13 +89,12 @@ def group_entry(node: Node, definition: ConfigDefinition, given: str | None) -> 
     )
 
 
-def broker_values(node: Node, name: str) -> list[Synonym]:
+def broker_values(broker: BrokerConfigs, name: str) -> list[Synonym]:
     """Return the values of the broker config in whose place a group config stands; the first one is in effect."""
-    synonym = OTHER_NAMES.get(name, f"group.{name}")
-    return broker_synonyms(node, synonym, definitions(Resource.BROKER).get(synonym))
+    return broker.synonyms(OTHER_NAMES.get(name, f"group.{name}"))
 
 
-def check_group_configs(node: Node, group_id: str, configs: Mapping[str, str]) -> None:
+def check_group_configs(broker: BrokerConfigs, group_id: str, configs: Mapping[str, str]) -> None:
     """Validate the configs of a group. Raises BrokerError."""
     if not group_id:
         raise refusal(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
@@ -112,8 +109,8 @@ def check_group_configs(node: Node, group_id: str, configs: Mapping[str, str]) -
         values = {name: parse(known[name], text) for name, text in configs.items()}
     except OptionError as error:
         raise invalid(str(error)) from None
-    check_limits(node, values)
-    assignors = broker_values(node, ASSIGNOR)[0][1]
+    check_limits(broker, values)
+    assignors = broker_values(broker, ASSIGNOR)[0][1]
     if ASSIGNOR in values and values[ASSIGNOR] not in (assignors or "").split(","):
         raise invalid(
             f"{ASSIGNOR} '{values[ASSIGNOR]}' is not a registered task assignor. Registered assignors are: "
@@ -122,7 +119,7 @@ def check_group_configs(node: Node, group_id: str, configs: Mapping[str, str]) -
     for kind in ("consumer", "share", "streams"):
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
         timeout_ms, interval_ms = (
-            int(str(values.get(name, broker_values(node, name)[0][1]))) for name in (session, heartbeat)
+            int(str(values.get(name, broker_values(broker, name)[0][1]))) for name in (session, heartbeat)
         )
         if values.keys() & {session, heartbeat} and timeout_ms <= interval_ms:
             raise invalid(f"{session} must be greater than {heartbeat}")
@@ -147,7 +144,7 @@ def parse(definition: ConfigDefinition, text: str) -> ConfigValue:
     return value
 
 
-def check_limits(node: Node, values: Mapping[str, ConfigValue]) -> None:
+def check_limits(broker: BrokerConfigs, values: Mapping[str, ConfigValue]) -> None:
     """Check that values are within the broker's limits. Raises BrokerError."""
     for name in LIMITED:
         if name not in values:
@@ -155,7 +152,7 @@ def check_limits(node: Node, values: Mapping[str, ConfigValue]) -> None:
         kind, _, rest = name.partition(".")
         rest = LIMITS_OF.get(name, rest)
         value = int(str(values[name]))
-        low, high = (limit(node, f"group.{kind}.{which}.{rest}") for which in ("min", "max"))
+        low, high = (limit(broker, f"group.{kind}.{which}.{rest}") for which in ("min", "max"))
         if low is not None and high is not None:
             if not low <= value <= high:
                 raise invalid(f"{name} must be in the range {low} to {high} inclusive.")
@@ -165,10 +162,9 @@ def check_limits(node: Node, values: Mapping[str, ConfigValue]) -> None:
             raise invalid(f"{name} must be less than or equal to {high}")
 
 
-def limit(node: Node, name: str) -> int | None:
+def limit(broker: BrokerConfigs, name: str) -> int | None:
     """Return a limit of the broker, None if there is none."""
-    definition = definitions(Resource.BROKER).get(name)
-    return None if definition is None else int(broker_synonyms(node, name, definition)[0][1] or 0)
+    return int(broker.synonyms(name)[0][1] or 0) if name in definitions(Resource.BROKER) else None
 
 
 def invalid(what: str) -> BrokerError:

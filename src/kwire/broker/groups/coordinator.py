@@ -22,8 +22,10 @@ from kwire.broker.groups.offsets import GroupOffsets, group_tombstones, is_empty
 from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.responses import JoinCallback, SyncCallback
 from kwire.broker.groups.store import GroupStore
+from kwire.broker.topics import Topic
 from kwire.errors import BrokerError
 from kwire.internal_topics.group_members import MemberState
+from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kwire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from kwire.messages.join_group_request import JoinGroupRequest
@@ -89,6 +91,13 @@ class GroupCoordinator:
         self.store.timers.start(("expire",), self.store.settings.offsets_retention_check_interval_ms, expire)
 
     # --- events ---
+
+    def topic_changed(self, topic: Topic, exists: bool) -> None:
+        """Follow a topic that got a partition, or was deleted."""
+        if exists:
+            self.topics_changed()
+        elif topic.name != GROUPS_TOPIC:
+            self.topics_deleted([topic.name])
 
     def topics_changed(self) -> None:
         """Let consumer groups check their topics again at the next heartbeat."""
