@@ -18,6 +18,7 @@ from kwire.spark.live import options as live
 from kwire.spark.live import write_options as live_writing
 from kwire.spark.log import options as log
 from kwire.spark.log import write_options as log_writing
+from kwire.spark.options import decoding
 
 TABLES = {
     "spark.md": (log.OPTIONS, log_writing.WRITE_OPTIONS),
@@ -25,6 +26,7 @@ TABLES = {
     "capture.md": (capture.OPTIONS,),
     "internal.md": (internal.OPTIONS,),
     "functions.md": (FUNCTION_OPTIONS,),
+    "schemas.md": (decoding.VALUE_OPTIONS,),
     "tables.md": (lake.ICEBERG_OPTIONS, lake.DELTA_OPTIONS),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from kwire.errors import OptionError
@@ -41,16 +41,13 @@ def _open_registry(registry: str | None, config_file: str | None) -> Registry | 
     from kwire.cli.client_configs import read_properties
     from kwire.schemas import Registry
     from kwire.schemas.choice import open_registry
+    from kwire.schemas.http import HttpSettings
 
     if "://" in registry and urlsplit(registry).password is not None:
         raise OptionError("--registry: secrets on a command line are visible to others; use --registry-config")
     if config_file is None:
         return open_registry(registry)
-    settings: dict[str, Any] = {}
-    for name, value in read_properties(config_file).items():
-        setting = name.replace(".", "_")
-        settings[setting] = int(value) if setting in ("timeout_s", "retries") and value.isdecimal() else value
-    return Registry(registry, **settings)
+    return Registry(registry, **HttpSettings.from_text(read_properties(config_file)))
 
 
 def _schema_of(schema: str | None) -> str | int | None:

@@ -119,7 +119,7 @@ class SchemaChoice:
         reader = self._registered(registry)
         self._check_reader(reader)
         union = None
-        if reader is None and (subject := self._subject) is not None:
+        if reader is None and (subject := self.full_subject) is not None:
             from kwire.schemas.parsed_schemas import ParsedSchemas
 
             versions = [registry.version(subject, version) for version in registry.versions(subject)]
@@ -132,19 +132,20 @@ class SchemaChoice:
             raise OptionError("schema: 'union' is for decoding; expected 'latest', an id or the text of a schema")
         registry = open_registry(self.registry)
         reader = self._registered(registry)
-        if reader is not None and reader.id is None and self._subject is not None:
-            reader = registry.find(self._subject, reader.text, reader.type, reader.references)
+        if reader is not None and reader.id is None and self.full_subject is not None:
+            reader = registry.find(self.full_subject, reader.text, reader.type, reader.references)
         if reader is None or reader.id is None:
             raise OptionError("one of subject and topic is required, or as schema the id of a registered one")
         return self._chosen(registry, reader, None)
 
     @property
-    def _subject(self) -> str | None:
+    def full_subject(self) -> str | None:
+        """The subject, also that of the topic."""
         return self.subject if self.topic is None else subject_name(self.topic, key=self.key)
 
     def _registered(self, registry: Registry) -> RegisteredSchema | None:
         """Return the reader's schema; None for a union."""
-        subject, schema = self._subject, self.schema
+        subject, schema = self.full_subject, self.schema
         if isinstance(schema, RegisteredSchema):
             return schema
         if isinstance(schema, int):

@@ -46,6 +46,13 @@ class HttpSettings:
     timeout_s: float = 10.0
     retries: int = 4
 
+    @staticmethod
+    def from_text(properties: Mapping[str, str]) -> dict[str, Any]:
+        """Return settings that are given as text: names may have dots, as those of Confluent's clients."""
+        named = {name.replace(".", "_"): value for name, value in properties.items()}
+        numbers = ("timeout_s", "retries")
+        return {name: int(text) if name in numbers and text.isdecimal() else text for name, text in named.items()}
+
     @classmethod
     def parse(cls, settings: Mapping[str, Any]) -> HttpSettings:
         """Check the names and types of settings. Raises OptionError."""

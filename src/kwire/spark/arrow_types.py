@@ -12,11 +12,11 @@ __all__ = ["Ddl", "arrow_type"]
 
 
 class Ddl(str):
-    """A schema for both engines: DDL for Spark, which exports an Arrow schema for Sail. types: of the columns."""
+    """A schema for both engines: DDL for Spark, which exports an Arrow schema for Sail. types: in DDL or of Arrow."""
 
-    types: Mapping[str, str]
+    types: Mapping[str, str | pa.DataType]
 
-    def __new__(cls, ddl: str, types: Mapping[str, str]) -> Ddl:
+    def __new__(cls, ddl: str, types: Mapping[str, str | pa.DataType]) -> Ddl:
         """Create the schema."""
         made = super().__new__(cls, ddl)
         made.types = types
@@ -26,7 +26,8 @@ class Ddl(str):
         """Export the columns: the Arrow PyCapsule interface."""
         import pyarrow as pa
 
-        return pa.schema([(name, arrow_type(kind)) for name, kind in self.types.items()]).__arrow_c_schema__()
+        types = ((name, arrow_type(kind) if isinstance(kind, str) else kind) for name, kind in self.types.items())
+        return pa.schema(list(types)).__arrow_c_schema__()
 
 
 def arrow_type(ddl: str) -> pa.DataType:

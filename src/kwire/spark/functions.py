@@ -170,7 +170,7 @@ def from_registry(
     The driver asks the registry for the type when this is called. Raises RegistryError, InvalidSchema, OptionError.
     """
     from kwire.schemas.choice import SchemaChoice
-    from kwire.spark.registry_columns import decoder_of, read_registry, spark_type
+    from kwire.spark.registry_columns import decoded_type, read_registry, to_data_type
 
     if source and len(source) != SOURCE_COLUMNS:
         raise OptionError("source: expected the columns topic, partition and offset")
@@ -186,12 +186,12 @@ def from_registry(
         columns=None if columns is None else tuple(columns),
     )
     chosen, has_headers = choice.resolve(), headers is not None
-    kind = spark_type(decoder_of(chosen).result_type)
+    kind = to_data_type(decoded_type(chosen))
 
     def from_registry(*batch: pa.Array) -> pa.Array:
         return read_registry(batch, chosen, has_headers)
 
-    return _udf(from_registry, _data_type(kind))(column, *(() if headers is None else (headers,)), *source)
+    return _udf(from_registry, kind)(column, *(() if headers is None else (headers,)), *source)
 
 
 def to_registry(
@@ -221,12 +221,6 @@ def to_registry(
         return write_registry(data, chosen)
 
     return _udf(to_registry, "binary")(column)
-
-
-def _data_type(kind: pa.DataType) -> DataType:
-    from pyspark.sql.pandas.types import from_arrow_type
-
-    return from_arrow_type(kind, prefer_timestamp_ntz=True)
 
 
 def _udf(function: Callable[..., pa.Array], kind: DataType | str) -> Callable[..., Column]:

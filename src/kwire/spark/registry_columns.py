@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -11,13 +12,29 @@ from kwire.schemas.choice import ChosenSchema
 from kwire.schemas.decoding import ValueDecoder
 from kwire.schemas.encoding import ValueEncoder
 
-__all__ = ["decoder_of", "encoder_of", "read_registry", "spark_type", "write_registry"]
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
+
+__all__ = [
+    "decoded_type",
+    "decoder_of",
+    "encoder_of",
+    "read_registry",
+    "spark_type",
+    "to_data_type",
+    "write_registry",
+]
 
 
 @lru_cache(maxsize=64)
 def decoder_of(chosen: ChosenSchema) -> ValueDecoder:
     """Return the decoder of this process, which keeps the schemas of ids between tasks."""
     return ValueDecoder(chosen)
+
+
+def decoded_type(chosen: ChosenSchema) -> pa.DataType:
+    """Return the type of what read_registry returns. Raises OptionError, InvalidSchema."""
+    return spark_type(decoder_of(chosen).result_type)
 
 
 def read_registry(columns: Sequence[pa.Array], chosen: ChosenSchema, has_headers: bool) -> pa.Array:
@@ -51,3 +68,10 @@ def spark_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", kind.tz)
     return pa.time64("ns") if pa.types.is_time64(kind) else kind
+
+
+def to_data_type(kind: pa.DataType) -> DataType:
+    """Return Spark's type of an Arrow type."""
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    return from_arrow_type(kind, prefer_timestamp_ntz=True)

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from kwire.errors import OptionError, did_you_mean
@@ -24,23 +25,31 @@ from kwire.spark.options.option import is_table, user_options
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
+    from kwire.spark.decoded_columns import DecodedColumn
     from kwire.spark.live.options import LiveOptions
     from kwire.spark.log.options import LogOptions
+    from kwire.spark.options.query import QueryOptions
+
+    Options = TypeVar("Options", bound=QueryOptions)
 
 __all__ = [
     "CORRUPT",
     "HEADERS",
     "TYPES",
     "choose_columns",
+    "column_types",
     "columns_of_schema",
     "effective_options",
     "render_schema",
+    "resolve_columns",
     "select_columns",
 ]
 
 COMMENT = "options of the table: "
 UNENCODED = "/:,.*-_[]{}"  # in the comment; quotes and backslashes are encoded
-SECRET = re.compile(r"password|secret|token|jaas|credential|connection_string|kwargs|(^storage\.|\.|_)key$")
+SECRET = re.compile(
+    r"password|secret|token|jaas|credential|user[._]info|connection_string|kwargs|(^storage\.|\.|_)key$"
+)
 
 HEADERS = "headers"
 CORRUPT = "_corrupt"
@@ -80,12 +89,16 @@ def effective_options(options: Mapping[str, str], schema: StructType | None = No
     return effective
 
 
-def render_schema(types: Mapping[str, str], options: Mapping[str, str]) -> Ddl:
+def render_schema(
+    types: Mapping[str, str], options: Mapping[str, str], decoded: Mapping[str, DecodedColumn] | None = None
+) -> Ddl:
     """Render a schema in Spark's DDL, `offset bigint, partition int`; for a table, with its options in a comment.
 
-    types: column types by name. options: as Spark passes them. Raises OptionError for a secret among a table's options.
+    types: column types by name. options: as Spark passes them. decoded: columns of a schema registry.
+    Raises OptionError for a secret among a table's options.
     """
-    columns = [f"{name} {kind}" for name, kind in types.items()]
+    ddl = {name: each.ddl for name, each in (decoded or {}).items()}
+    columns = [f"{name} {ddl.get(name, kind)}" for name, kind in types.items()]
     if is_table(options):
         own = user_options(options)
         for name in own:
@@ -96,7 +109,7 @@ def render_schema(types: Mapping[str, str], options: Mapping[str, str]) -> Ddl:
                     f"SELECT ... FROM t WITH (`{name}` '...')"
                 )
         columns[0] += f" COMMENT '{COMMENT}{urlencode(own, safe=UNENCODED)}'"
-    return Ddl(", ".join(columns), types)
+    return Ddl(", ".join(columns), {**types, **{name: each.type for name, each in (decoded or {}).items()}})
 
 
 def columns_of_schema(schema: StructType, types: Mapping[str, str]) -> tuple[str, ...]:
@@ -127,13 +140,31 @@ def select_columns(types: Mapping[str, str], columns: Sequence[str]) -> dict[str
     return {name: types[name] for name in columns}
 
 
+def resolve_columns(options: Options, schema: StructType | None = None) -> Options:
+    """Ask the registries of options for the types of columns. schema: of the user or a table.
+
+    Raises OptionError, RegistryError, InvalidSchema.
+    """
+    if not options.decoding:
+        return options
+    from kwire.spark.decoded_columns import resolve_decoding  # imports pyarrow
+
+    wanted = {} if schema is None else {each.name: each.dataType.simpleString() for each in schema.fields}
+    return replace(options, decoded=resolve_decoding(options.decoding, options.topic, wanted))
+
+
+def column_types(options: LogOptions | LiveOptions) -> dict[str, str]:
+    """Return the columns of kafka-log or kafka-live with their types."""
+    return TYPES | {name: each.kind for name, each in options.decoded.items()}
+
+
 def choose_columns(options: LogOptions | LiveOptions, schema: StructType | None = None) -> tuple[str, ...]:
     """Return the columns of kafka-log or kafka-live: of the schema, of option `columns`, or the default ones.
 
     Raises OptionError for invalid columns.
     """
     if schema is not None:
-        names = columns_of_schema(schema, TYPES)
+        names = columns_of_schema(schema, column_types(options))
         if options.columns not in (None, names):
             raise OptionError("Option 'columns': differs from the schema; remove one of them")
     elif options.columns is not None:
@@ -141,6 +172,9 @@ def choose_columns(options: LogOptions | LiveOptions, schema: StructType | None 
     else:
         hidden = {HEADERS: not options.include_headers, CORRUPT: options.mode != "PERMISSIVE"}
         names = tuple(name for name in TYPES if not hidden.get(name))
+    for name in options.decoded:
+        if name not in names:
+            raise OptionError(f"Option '{name}.registry': requires column '{name}'; add it, or remove the option")
     # Without the column, the row of a corrupt batch would look like a record with a null key and a null value.
     if options.mode == "PERMISSIVE" and CORRUPT not in names:
         raise OptionError(f"Option 'mode': PERMISSIVE requires column '{CORRUPT}'; add it, or use DROPMALFORMED")

@@ -130,6 +130,7 @@ def test_a_damaged_capture_fails_or_ends_with_a_row(spark: SparkSession, folder:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"value.registry": "x"}, r"'value\.registry' is not supported: rows are requests and responses"),
         ({"port": "9092"}, r"Unknown option 'port' \(did you mean 'ports'\?\); docs/capture.md"),
         ({"ports": "9092;9093"}, "Option 'ports': expected a comma-separated list of ports"),
         ({"columns": "apis"}, r"unknown column 'apis' \(did you mean 'api'\?\)"),

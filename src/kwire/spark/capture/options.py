@@ -9,6 +9,7 @@ from typing import Literal
 from kwire.errors import OptionError
 from kwire.log.reading.paths import StorageOptions
 from kwire.spark.message_types import message_class, struct_type
+from kwire.spark.options.decoding import DECODE_OPTIONS
 from kwire.spark.options.option import COLUMNS as COLUMNS_OPTION
 from kwire.spark.options.option import (
     PATH,
@@ -138,6 +139,10 @@ OPTIONS: tuple[Option[object], ...] = (
     MODE,
     STORAGE,
 )
+UNSUPPORTED = {
+    option.name: "rows are requests and responses, which have no column value or key; use kafka-live or kafka-log"
+    for option in DECODE_OPTIONS
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +163,7 @@ class CaptureOptions:
 def parse_options(options: Mapping[str, str]) -> CaptureOptions:
     """Parse the options of one query. Raises OptionError."""
     given = user_options(options)
-    check_names(given, OPTIONS, {}, source="kafka-capture", page=PAGE)
+    check_names(given, OPTIONS, UNSUPPORTED, source="kafka-capture", page=PAGE)
     return CaptureOptions(
         paths=parse_paths(given),
         storage=parse_storage(given),

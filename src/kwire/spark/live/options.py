@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from kwire.errors import OptionError
 from kwire.spark.offsets import Query, for_query
+from kwire.spark.options.decoding import DECODE_OPTIONS, is_registry_setting
 from kwire.spark.options.option import Option, check_names, number_option, text_option, user_options
 from kwire.spark.options.query import (
     SHARED_OPTIONS,
@@ -105,7 +106,14 @@ def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
     from kwire.client import ClientSettings
 
     given = user_options(options)
-    check_names(given, OPTIONS, UNSUPPORTED, source="kafka-live", page=PAGE, passed_on=is_client_setting)
+    check_names(
+        given,
+        (*OPTIONS, *DECODE_OPTIONS),
+        UNSUPPORTED,
+        source="kafka-live",
+        page=PAGE,
+        passed_on=lambda key: is_client_setting(key) or is_registry_setting(key),
+    )
     selection = parse_selection(given)
     if selection is None:
         raise OptionError(

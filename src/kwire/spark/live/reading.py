@@ -25,7 +25,7 @@ from kwire.records.columns.reader import ColumnReader
 from kwire.spark.live.options import LiveOptions
 from kwire.spark.live.planning import LivePartition
 from kwire.spark.offsets import OffsetRange, report_data_loss
-from kwire.spark.process.worker import join_small, report_null_timestamps, warm_up
+from kwire.spark.process.worker import finish_rows, warm_up
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,7 +79,7 @@ def read_partition(
     if not isinstance(partition, LivePartition):
         return iter(())  # Spark's placeholder for a query without tasks: InputPartition(None)
     warm_up()
-    return join_small(report_null_timestamps(_read_task(partition, columns, options)))
+    return finish_rows(lambda names: _read_task(partition, names, options), columns, options.decoded)
 
 
 def _read_task(task: LivePartition, columns: tuple[str, ...], options: LiveOptions) -> Iterator[pa.RecordBatch]:

@@ -18,7 +18,7 @@ from kwire.spark.offsets import OffsetRange, Query, for_query
 from kwire.spark.plain_errors import plain_errors
 from kwire.spark.process.worker import SentToWorkers, warm_up
 from kwire.spark.sail import is_sail, on_both_engines
-from kwire.spark.schema import TYPES, choose_columns, effective_options, render_schema
+from kwire.spark.schema import choose_columns, column_types, effective_options, render_schema, resolve_columns
 from kwire.spark.streaming.reader import InvalidStreamReader, OffsetStreamReader
 
 if TYPE_CHECKING:
@@ -92,16 +92,18 @@ class KafkaLiveSource(DataSource):
         return "kafka-live"
 
     _options: LiveOptions | None = None
-    """Parsed by schema(), after which Spark pickles the source; the planner unpickles it to create a reader."""
+    """Made by schema(), after which Spark pickles the source; the planner unpickles it to create a reader."""
 
     def schema(self) -> str:
-        """Return the selected columns as DDL. Raises OptionError."""
-        self._options = parse_options(self.options, "any")
-        return render_schema({name: TYPES[name] for name in choose_columns(self._options)}, self.options)
+        """Return the selected columns as DDL. Raises OptionError, RegistryError, InvalidSchema."""
+        self._options = options = resolve_columns(parse_options(self.options, "any"))
+        types = column_types(options)
+        return render_schema({name: types[name] for name in choose_columns(options)}, self.options, options.decoded)
 
     def _query_options(self, schema: StructType, query: Query) -> LiveOptions:
         """Return the options of a query; if the user or a table has set the schema, schema() has not been called."""
-        return for_query(self._options or parse_options(effective_options(self.options, schema), "any"), query)
+        parsed = self._options or resolve_columns(parse_options(effective_options(self.options, schema), "any"), schema)
+        return for_query(parsed, query)
 
     @on_both_engines
     def reader(self, schema: StructType) -> LiveReader:

@@ -12,6 +12,7 @@ from typing import Literal
 from kwire.errors import OptionError, did_you_mean
 from kwire.log.reading.paths import StorageOptions
 from kwire.spark.offsets import Query, for_query
+from kwire.spark.options.decoding import DECODE_OPTIONS, is_registry_setting
 from kwire.spark.options.option import (
     PATH,
     PATHS,
@@ -20,6 +21,7 @@ from kwire.spark.options.option import (
     check_names,
     choice,
     flag_option,
+    is_storage,
     parse_paths,
     parse_storage,
     user_options,
@@ -128,7 +130,14 @@ def parse_options(options: Mapping[str, str], query: Query = "batch") -> LogOpti
             raise OptionError(
                 f"Option '{key}' is not supported: {_NO_BROKER}; the only kafka.* option is {ISOLATION.name}"
             )
-    check_names(given, OPTIONS, UNSUPPORTED, source="kafka-log", page=PAGE)
+    check_names(
+        given,
+        (*OPTIONS, *DECODE_OPTIONS),
+        UNSUPPORTED,
+        source="kafka-log",
+        page=PAGE,
+        passed_on=lambda key: is_storage(key) or is_registry_setting(key),
+    )
     parsed = parse_query(
         given,
         LogOptions,

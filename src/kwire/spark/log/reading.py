@@ -15,7 +15,7 @@ from kwire.identifiers import MAX_OFFSET
 from kwire.log.reading.splits import Split, SplitReader, SplitRun
 from kwire.spark.log.options import LogOptions
 from kwire.spark.offsets import report_data_loss
-from kwire.spark.process.worker import join_small, report_null_timestamps, warm_up
+from kwire.spark.process.worker import finish_rows, warm_up
 from kwire.storage.checkpoints import PARTITION_METADATA, parse_partition_metadata
 from kwire.storage.open_store import open_store
 
@@ -56,12 +56,12 @@ def read_partition(
     """
     if not isinstance(partition, LogPartition):
         return iter(())  # Spark's placeholder for a query without tasks: InputPartition(None)
-    reader = SplitReader(columns, mode=options.mode, check_crc=options.check_crc)
     warm_up()
-    return join_small(report_null_timestamps(_read_splits(partition, reader, options)))
+    return finish_rows(lambda names: _read_splits(partition, names, options), columns, options.decoded)
 
 
-def _read_splits(partition: LogPartition, reader: SplitReader, options: LogOptions) -> Iterator[pa.RecordBatch]:
+def _read_splits(partition: LogPartition, columns: tuple[str, ...], options: LogOptions) -> Iterator[pa.RecordBatch]:
+    reader = SplitReader(columns, mode=options.mode, check_crc=options.check_crc)
     found_ids: dict[tuple[str, str], uuid.UUID | None] = {}
     for split in partition.splits:
         expected, directory = partition.topic_ids.get(split.topic), (split.store_url, split.log_directory)

@@ -17,7 +17,7 @@ from kwire.spark.log.options import LogOptions, check_query, parse_options
 from kwire.spark.plain_errors import plain_errors
 from kwire.spark.process.worker import SentToWorkers
 from kwire.spark.sail import on_both_engines
-from kwire.spark.schema import TYPES, choose_columns, effective_options, render_schema
+from kwire.spark.schema import choose_columns, column_types, effective_options, render_schema, resolve_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,16 +62,17 @@ class KafkaLogSource(DataSource):
         return "kafka-log"
 
     _options: LogOptions | None = None
-    """Parsed by schema(), after which Spark pickles the source; the planner unpickles it to create a reader."""
+    """Made by schema(), after which Spark pickles the source; the planner unpickles it to create a reader."""
 
     def schema(self) -> str:
-        """Return the selected columns as DDL. Raises OptionError."""
-        self._options = parse_options(self.options, "any")
-        return render_schema({name: TYPES[name] for name in choose_columns(self._options)}, self.options)
+        """Return the selected columns as DDL. Raises OptionError, RegistryError, InvalidSchema."""
+        self._options = options = resolve_columns(parse_options(self.options, "any"))
+        types = column_types(options)
+        return render_schema({name: types[name] for name in choose_columns(options)}, self.options, options.decoded)
 
     def _query_options(self, schema: StructType, query: Query) -> LogOptions:
         """Return the options of a query; if the user or a table has set the schema, schema() has not been called."""
-        parsed = self._options or parse_options(effective_options(self.options, schema), "any")
+        parsed = self._options or resolve_columns(parse_options(effective_options(self.options, schema), "any"), schema)
         return check_query(parsed, query)
 
     @on_both_engines

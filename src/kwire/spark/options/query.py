@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
@@ -22,6 +22,7 @@ from kwire.spark.offsets import (
     OffsetOptions,
     parse_offset_limits,
 )
+from kwire.spark.options.decoding import DecodeOptions, parse_decoding
 from kwire.spark.options.java_regex import translate_java_regex
 from kwire.spark.options.option import (
     COLUMNS,
@@ -32,6 +33,9 @@ from kwire.spark.options.option import (
     number_option,
 )
 from kwire.spark.packing import TaskSizes
+
+if TYPE_CHECKING:
+    from kwire.spark.decoded_columns import DecodedColumn
 
 __all__ = [
     "RATE_LIMITS",
@@ -309,7 +313,10 @@ UNSUPPORTED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryOptions(OffsetOptions):
-    """The options of a query. min_partitions, max_records, columns: None if not set. limits: of a streaming query."""
+    """The options of a query. min_partitions, max_records, columns: None if not set. limits: of a streaming query.
+
+    decoding: of values and keys. decoded: the same by column, once the source has asked the registry.
+    """
 
     selection: Selection
     include_headers: bool = False
@@ -318,6 +325,18 @@ class QueryOptions(OffsetOptions):
     columns: tuple[str, ...] | None = None
     limits: RateLimits = NO_LIMITS
     task_sizes: TaskSizes = field(default_factory=TaskSizes)
+    decoding: tuple[DecodeOptions, ...] = ()
+    decoded: Mapping[str, DecodedColumn] = field(default_factory=dict)
+
+    @property
+    def topic(self) -> str | None:
+        """The one topic that the query reads, or None if there may be several."""
+        match self.selection:
+            case Subscribe(topics) if len(topics) == 1:
+                return next(iter(topics))
+            case Assign(partitions) if len({topic for topic, _ in partitions}) == 1:
+                return next(iter(partitions))[0]
+        return None
 
     @property
     def is_cut(self) -> bool:
@@ -349,5 +368,6 @@ def parse_query(given: Mapping[str, str], options: Callable[..., Options], **mor
         limits=RateLimits(
             max_offsets=MAX_OFFSETS.of(given), min_offsets=MIN_OFFSETS.of(given), max_delay_ms=MAX_DELAY.of(given)
         ),
+        decoding=parse_decoding(given),
         **more,
     )

@@ -13,7 +13,7 @@ import os
 import socket
 import sys
 import zipimport
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING
@@ -21,7 +21,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["SentToWorkers", "avoid_tcp_delays", "join_small", "report_null_timestamps", "warm_up"]
+    from kwire.spark.decoded_columns import DecodedColumn
+
+__all__ = [
+    "SentToWorkers",
+    "avoid_tcp_delays",
+    "finish_rows",
+    "join_small",
+    "report_null_timestamps",
+    "warm_up",
+]
 
 logger = logging.getLogger("kwire.spark")
 
@@ -135,6 +144,20 @@ def _connections() -> Sequence[int]:
                 found.append(int(name))
             connection.detach()
     return found
+
+
+def finish_rows(
+    read: Callable[[tuple[str, ...]], Iterable[pa.RecordBatch]],
+    columns: tuple[str, ...],
+    decoded: Mapping[str, DecodedColumn],
+) -> Iterator[pa.RecordBatch]:
+    """Return the rows of a task as a query gets them. read: returns the columns of records that it is called with."""
+    if not decoded:
+        return join_small(report_null_timestamps(read(columns)))
+    from kwire.spark.decoded_columns import columns_to_read, decode_batches
+
+    batches = join_small(report_null_timestamps(read(columns_to_read(columns, decoded))))
+    return decode_batches(batches, columns, decoded)
 
 
 def join_small(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,139 @@
+"""Columns that the tasks of `kafka-log` and `kafka-live` decode with a schema registry: options `value.*` and `key.*`.
+
+The driver asks the registry for the schema to read, and so for the column's type, when the source is loaded. A query
+keeps both for its life: tasks ask for the schemas of ids only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kwire.errors import OptionError
+from kwire.schemas import Registry
+from kwire.schemas.choice import ChosenSchema, SchemaChoice
+from kwire.schemas.http import HttpSettings
+from kwire.spark.registry_columns import decoded_type, read_registry, to_data_type
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
+
+    from kwire.spark.options.decoding import DecodeOptions
+
+__all__ = ["DecodedColumn", "columns_to_read", "decode_batches", "resolve_decoding"]
+
+PLACE = ("topic", "partition", "offset")
+HEADERS = "headers"
+LATEST = (None, "latest")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodedColumn:
+    """A column that tasks decode. kind: its type as DataType.simpleString; ddl: the same with names in backquotes."""
+
+    chosen: ChosenSchema
+    has_headers: bool
+    type: pa.DataType
+    kind: str
+    ddl: str
+
+    @classmethod
+    def of(cls, chosen: ChosenSchema, *, has_headers: bool) -> DecodedColumn:
+        """Return the column of a schema. Raises OptionError, InvalidSchema."""
+        kind = decoded_type(chosen)
+        data_type = to_data_type(kind)
+        return cls(
+            chosen=chosen,
+            has_headers=has_headers,
+            type=kind,
+            kind=data_type.simpleString(),
+            ddl=_ddl_of(data_type),
+        )
+
+
+def resolve_decoding(
+    decoding: Iterable[DecodeOptions], topic: str | None, wanted: Mapping[str, str]
+) -> dict[str, DecodedColumn]:
+    """Ask the registries for the types of columns.
+
+    topic: the one that is read, None if there may be several. wanted: types of columns that a schema of the user or a
+    table has, as DataType.simpleString. If the latest version of a subject has another type, a former one that has it
+    is used: a table keeps its columns.
+    Raises OptionError, RegistryError, InvalidSchema.
+    """
+    return {each.column: _resolve(each, topic, wanted.get(each.column)) for each in decoding}
+
+
+def _resolve(given: DecodeOptions, topic: str | None, wanted: str | None) -> DecodedColumn:
+    choice = given.choice
+    if choice.subject is None and topic is not None:
+        choice = replace(choice, topic=topic)
+    elif choice.subject is None and choice.schema in (*LATEST, "union"):
+        raise OptionError(
+            f"Option '{given.column}.registry': requires option '{given.column}.subject', unless subscribe or assign "
+            "names one topic, since all values are one column"
+        )
+    try:
+        if given.settings:
+            choice = replace(choice, registry=Registry(given.registry, **HttpSettings.from_text(given.settings)))
+        found = DecodedColumn.of(choice.resolve(), has_headers=given.headers)
+        if wanted not in (None, found.kind) and choice.schema in LATEST:
+            found = _former(choice, found, wanted)
+    except OptionError as error:
+        raise OptionError(f"Options '{given.column}.*': {error}") from None
+    return found
+
+
+def _former(choice: SchemaChoice, latest: DecodedColumn, kind: str | None) -> DecodedColumn:
+    """Return the newest version of the subject that has a type, or the latest one if none has."""
+    registry, subject = latest.chosen.registry, choice.full_subject
+    assert subject is not None
+    for version in reversed(registry.versions(subject)):
+        chosen = replace(latest.chosen, reader=registry.version(subject, version))
+        found = DecodedColumn.of(chosen, has_headers=latest.has_headers)
+        if found.kind == kind:
+            return found
+    return latest
+
+
+def columns_to_read(columns: tuple[str, ...], decoded: Mapping[str, DecodedColumn]) -> tuple[str, ...]:
+    """Return the columns of records that a task reads: those of the query, and what decoding needs."""
+    headers = (HEADERS,) if any(each.has_headers for each in decoded.values()) else ()
+    return tuple(dict.fromkeys((*columns, *headers, *PLACE)))
+
+
+def decode_batches(
+    batches: Iterable[pa.RecordBatch], columns: tuple[str, ...], decoded: Mapping[str, DecodedColumn]
+) -> Iterator[pa.RecordBatch]:
+    """Decode batches that have columns_to_read(); return those of the query.
+
+    Raises DecodeError, with topic, partition and offset, for a bad value in mode failfast; RegistryError.
+    """
+    for batch in batches:
+        place = [batch.column(name) for name in PLACE]
+        arrays = []
+        for name in columns:
+            array = batch.column(name)
+            if (column := decoded.get(name)) is not None:
+                headers = (batch.column(HEADERS),) if column.has_headers else ()
+                array = read_registry((array, *headers, *place), column.chosen, column.has_headers)
+            arrays.append(array)
+        yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
+
+def _ddl_of(kind: DataType) -> str:
+    """Return a type in DDL, with names in backquotes, since those of a schema can be any text."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    match kind:
+        case StructType():
+            fields = (f"`{each.name.replace('`', '``')}`: {_ddl_of(each.dataType)}" for each in kind.fields)
+            return f"struct<{', '.join(fields)}>"
+        case ArrayType():
+            return f"array<{_ddl_of(kind.elementType)}>"
+        case MapType():
+            return f"map<{_ddl_of(kind.keyType)}, {_ddl_of(kind.valueType)}>"
+    return kind.simpleString()
