@@ -42,7 +42,7 @@ from tools.spark_tables import PYSPARK
 from benchmarks.broker.serving import real_kafka
 from benchmarks.schemas.avro import ORDER, PREFIX, orders
 from benchmarks.spark.clusters import PARTITIONS, TUNED_READING, Cluster
-from benchmarks.spark.measure import ROOT, TICKS_A_SECOND, Cost, Meter, in_turns, processes, show, start_session
+from benchmarks.spark.measure import ROOT, Cost, Meter, cpu_s, in_turns, show, start_session
 from kwire.schemas.avro import Encoder, parse
 
 ENVIRONMENT = ROOT / "build" / "spark-4.1"
@@ -132,10 +132,10 @@ def engine_of_sail() -> SailEngine | None:
 
 def on_sail(sail: SailEngine, arguments: tuple[object, ...]) -> Cost:
     """Copy the topic on Sail."""
-    before, started = sum(processes()[sail.pid][1]), time.perf_counter()
+    before, started = cpu_s(sail.pid), time.perf_counter()
     sail(copy_topic, *arguments)
     wall = time.perf_counter() - started
-    return Cost(wall, 0.0, (sum(processes()[sail.pid][1]) - before) / TICKS_A_SECOND)
+    return Cost(wall, 0.0, cpu_s(sail.pid) - before)
 
 
 def copy_topic(session: SparkSession, address: str, schemas: str, options: dict[str, str], table: str) -> None:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 from benchmarks.broker.serving import Served
 from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+SAMPLE_S = 0.2
+
+Identity = tuple[int, int]
+"""A process id, which may be used again, and when the process started."""
 
 
 def start_session(master: str = "local[2]", **settings: str) -> SparkSession:
@@ -54,28 +60,64 @@ class Meter:
 
     def run(self, query: Callable[[], object], broker: Served | None = None) -> Cost:
         """Run a query once. broker: the process id of its broker."""
-        jvm, python = self._cpu()
         served = 0.0 if broker is None else broker.cpu_s()
-        started = time.perf_counter()
-        query()
-        wall = time.perf_counter() - started
-        jvm_after, python_after = self._cpu()
-        return Cost(wall, jvm_after - jvm, python_after - python, 0.0 if broker is None else broker.cpu_s() - served)
+        with CpuOfChildren(self._jvm) as python:
+            before, started = cpu_s(self._jvm), time.perf_counter()
+            query()
+            wall, jvm = time.perf_counter() - started, cpu_s(self._jvm) - before
+        return Cost(wall, jvm, python.seconds, 0.0 if broker is None else broker.cpu_s() - served)
 
     def peak_mb(self) -> tuple[float, float]:
         """Return the peak memory of the JVM and of its largest child process."""
         return peak_mb(self._jvm), max((peak_mb(each) for each in below(self._jvm, processes())), default=0.0)
 
-    def _cpu(self) -> tuple[float, float]:
-        """Return CPU seconds so far of the JVM and of its child processes, ended ones included."""
+
+class CpuOfChildren:
+    """Measures the CPU seconds of the descendants of a process while a block runs, also of those that end in it.
+
+    The system adds the CPU time of a process that ends to its parent's, but Spark's daemon ignores SIGCHLD, and then
+    that time is lost: Spark ends workers that are idle for a minute. Processes are therefore looked at SAMPLE_S apart,
+    and one that ends counts as it was seen last.
+    """
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._before: dict[Identity, int] = {}
+        self._last: dict[Identity, int] = {}
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self.seconds = 0.0
+
+    def __enter__(self) -> CpuOfChildren:
+        self._before = self._ticks()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+        self._last |= self._ticks()
+        self.seconds = sum(ticks - self._before.get(each, 0) for each, ticks in self._last.items()) / TICKS_A_SECOND
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(SAMPLE_S):
+            self._last |= self._ticks()
+
+    def _ticks(self) -> dict[Identity, int]:
         found = processes()
-        user, system, ended_user, ended_system = found[self._jvm][1]
-        ticks = ended_user + ended_system + sum(sum(found[each][1]) for each in below(self._jvm, found))
-        return (user + system) / TICKS_A_SECOND, ticks / TICKS_A_SECOND
+        return {(each, found[each].started): found[each].ticks for each in below(self._root, found)}
 
 
-def processes() -> dict[int, tuple[int, list[int]]]:
-    """Return all processes: parent, and CPU ticks in user and system mode, also of ended children."""
+class Process(NamedTuple):
+    """A process: its parent, its CPU ticks in user and system mode, and when it started, in ticks."""
+
+    parent: int
+    ticks: int
+    started: int
+
+
+def processes() -> dict[int, Process]:
+    """Return all processes."""
     found = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -83,20 +125,25 @@ def processes() -> dict[int, tuple[int, list[int]]]:
                 fields = (folder / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue  # has ended
-            found[int(folder.name)] = int(fields[1]), [int(field) for field in fields[11:15]]
+            found[int(folder.name)] = Process(int(fields[1]), int(fields[11]) + int(fields[12]), int(fields[19]))
     return found
 
 
-def below(root: int, found: Mapping[int, tuple[int, list[int]]]) -> Iterator[int]:
+def cpu_s(process: int) -> float:
+    """Return the CPU seconds of a process so far."""
+    return processes()[process].ticks / TICKS_A_SECOND
+
+
+def below(root: int, found: Mapping[int, Process]) -> Iterator[int]:
     """Return the descendants of the process root."""
     children: dict[int, list[int]] = defaultdict(list)
-    for process, (parent, _) in found.items():
-        children[parent].append(process)
+    for number, process in found.items():
+        children[process.parent].append(number)
     todo = list(children[root])
     while todo:
-        process = todo.pop()
-        yield process
-        todo += children[process]
+        number = todo.pop()
+        yield number
+        todo += children[number]
 
 
 def peak_mb(process: int) -> float:
@@ -120,8 +167,7 @@ def in_turns(cases: Mapping[str, Callable[[], Cost]], runs: int) -> dict[str, Co
 
 
 def best(costs: list[Cost]) -> Cost:
-    """Minimum wall time, as disturbances only add to it; median CPU time, as a worker that ends takes its
-    CPU time out of the account."""
+    """Minimum wall time, as disturbances only add to it; median CPU time."""
     return Cost(
         min(cost.wall for cost in costs),
         median(cost.jvm for cost in costs),

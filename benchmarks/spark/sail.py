@@ -14,7 +14,7 @@ import time
 from dataclasses import replace
 
 from benchmarks.data import RECORDS_PER_BATCH, log_directory
-from benchmarks.spark.measure import TICKS_A_SECOND, Cost, Meter, in_turns, processes, start_session
+from benchmarks.spark.measure import Cost, Meter, cpu_s, in_turns, start_session
 from benchmarks.spark.read import NEEDED, PARTITIONS, QUERIES, SEGMENTS, write_parquet
 from pyspark.sql import SparkSession
 from tools.sail import SailEngine
@@ -42,9 +42,9 @@ def main() -> None:
     parquet = write_parquet(spark, log, requested)
 
     def on_sail(query: str, source: str, path: str, columns: tuple[str, ...] = ()) -> Cost:
-        before = sum(processes()[sail.pid][1])
+        before = cpu_s(sail.pid)
         wall = sail(run, query, source, path, columns)
-        return Cost(wall, 0.0, (sum(processes()[sail.pid][1]) - before) / TICKS_A_SECOND)
+        return Cost(wall, 0.0, cpu_s(sail.pid) - before)
 
     def on_spark(query: str, columns: tuple[str, ...] = ()) -> Cost:
         cost = meter.run(lambda: run(spark, query, "kafka-log", log, columns))
