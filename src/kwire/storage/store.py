@@ -14,10 +14,12 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from kwire.errors import LogError
+from kwire.storage.driver_calls import LISTING_S, call
 from kwire.storage.driver_errors import cause, explain
 
 T = TypeVar("T")
@@ -316,7 +318,7 @@ class FsspecStore(Store):
         full = self._full(path)
         try:
             self._fs.invalidate_cache(full)
-            listed = self._fs.ls(full, detail=True)
+            listed = call(self._fs, "ls", full, limit_s=LISTING_S, detail=True)
         except Exception as error:
             raise LogError(f"cannot list this directory: {self._explain(error)}", self.url_of(path)) from error
         found = []
@@ -334,7 +336,7 @@ class FsspecStore(Store):
         """
         try:
             self._fs.invalidate_cache()
-            listed = self._fs.find(self._root, detail=True)
+            listed = call(self._fs, "find", self._root, limit_s=LISTING_S, detail=True)
         except Exception as error:
             raise LogError(f"cannot list this directory: {self._explain(error)}", self.url) from error
         found: dict[str, dict[str, Entry]] = {"": {}}
@@ -358,7 +360,7 @@ class FsspecStore(Store):
     def read_all(self, path: str) -> bytes:
         """Read a whole small file in one request: one that is replaced meanwhile is not torn. Raises LogError."""
         try:
-            return bytes(unlisted(self._fs, self._full(path), self._fs.cat_file))
+            return bytes(unlisted(self._fs, self._full(path), partial(call, self._fs, "cat_file", limit_s=LISTING_S)))
         except Exception as error:
             raise LogError(f"cannot be opened: {self._explain(error)}", self.url_of(path)) from error
 
@@ -371,7 +373,7 @@ class FsspecStore(Store):
         try:
             if not self._root:  # the root of an archive
                 return False
-            return bool(self._fs.info(self._root)["type"] != "directory")
+            return bool(call(self._fs, "info", self._root)["type"] != "directory")
         except Exception as error:
             what = self._explain(error)
             raise LogError(
@@ -420,7 +422,7 @@ class FsspecFile(StoredFile):
         self._handle = None
         ranged = getattr(fs, "async_impl", False) or type(fs).cat_file is not AbstractFileSystem.cat_file
         try:
-            self._size = int(unlisted(fs, path, fs.info)["size"]) if size is None else size
+            self._size = int(unlisted(fs, path, partial(call, fs, "info"))["size"]) if size is None else size
             if not ranged:
                 self._handle = fs.open(path, "rb")
         except Exception as error:
@@ -437,7 +439,7 @@ class FsspecFile(StoredFile):
             return b""
         try:
             if self._handle is None:
-                return bytes(self._fs.cat_file(self._path, start=position, end=end))
+                return bytes(call(self._fs, "cat_file", self._path, size_bytes=end - position, start=position, end=end))
             self._handle.seek(position)
             return bytes(self._handle.read(end - position))
         except Exception as error:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from kwire.errors import LogError, OptionError
+from kwire.storage.driver_calls import LISTING_S, call
 from kwire.storage.file_system import FileSystem
 from kwire.storage.store import Entry, FsspecStore, LocalStore, Store
 
@@ -121,14 +122,14 @@ class WritableObjectStore(FsspecStore, WritableStore):
     def write(self, path: str, data: bytes) -> None:
         """Put an object."""
         try:
-            self._fs.pipe_file(self._full(path), data)
+            call(self._fs, "pipe_file", self._full(path), data, size_bytes=len(data))
         except Exception as error:  # drivers share no base class of exceptions
             raise self._failed("cannot be written", path, error) from error
 
     def create(self, path: str, data: bytes) -> bool:
         """Put an object that does not exist; without conditional writes a race is possible."""
         try:
-            self._fs.pipe_file(self._full(path), data, mode="create")
+            call(self._fs, "pipe_file", self._full(path), data, size_bytes=len(data), mode="create")
         except Exception as error:
             if self._exists(path):
                 return False
@@ -139,21 +140,21 @@ class WritableObjectStore(FsspecStore, WritableStore):
         full = self._full(path)
         try:
             self._fs.invalidate_cache(full.rpartition("/")[0])
-            return bool(self._fs.exists(full))
+            return bool(call(self._fs, "exists", full))
         except Exception:  # the caller has a better error
             return False
 
     def copy(self, path: str, new: str) -> None:
         """Copy an object inside the store."""
         try:
-            self._fs.cp_file(self._full(path), self._full(new))
+            call(self._fs, "cp_file", self._full(path), self._full(new), limit_s=LISTING_S)
         except Exception as error:
             raise self._failed(f"cannot be copied to {self.url_of(new)}", path, error) from error
 
     def remove(self, path: str) -> None:
         """Delete an object."""
         try:
-            self._fs.rm_file(self._full(path))
+            call(self._fs, "rm_file", self._full(path))
         except FileNotFoundError:
             pass
         except Exception as error:

@@ -7,6 +7,7 @@ are read first, without keys and values, to find unsorted and duplicate ones bef
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,9 @@ from kwire.errors import LogError, OptionError
 from kwire.identifiers import TopicPartition
 from kwire.log.files.file_names import check_topic
 from kwire.maintenance.row_batches import TAKEN
+from kwire.storage.driver_calls import LISTING_S, call
 from kwire.storage.driver_errors import cause
+from kwire.storage.store import FsspecFile, StoredFile
 
 __all__ = ["Input", "Piece", "find_files", "open_input"]
 
@@ -73,12 +76,12 @@ def find_files(inputs: Sequence[str], storage_options: Mapping[str, Any]) -> tup
                 raise OptionError(f"{text}: not in the same file system as the other inputs")
             first = first or fs
             if any(c in path for c in "*?["):
-                names = [name for name in fs.glob(path) if fs.isfile(name)]
-            elif fs.isdir(path):
+                names = [name for name in listed(fs, "glob", path) if call(fs, "isfile", name)]
+            elif call(fs, "isdir", path):
                 root = path.rstrip("/")
-                names = [name for name in fs.find(path) if not is_hidden(name[len(root) :])]
+                names = [name for name in listed(fs, "find", path) if not is_hidden(name[len(root) :])]
             else:
-                names = [path] if fs.exists(path) else []
+                names = [path] if call(fs, "exists", path) else []
         except OptionError:
             raise
         except Exception as error:  # drivers raise any exception
@@ -87,6 +90,46 @@ def find_files(inputs: Sequence[str], storage_options: Mapping[str, Any]) -> tup
             raise OptionError(f"{text}: no Parquet files")
         found += sorted(str(name) for name in names)
     return first, list(dict.fromkeys(found))
+
+
+def listed(fs: Any, name: str, path: str) -> list[str]:
+    """Return the paths that a listing of a driver has."""
+    return [str(each) for each in call(fs, name, path, limit_s=LISTING_S)]
+
+
+def _open(fs: Any, path: str) -> _Stream:
+    return _Stream(FsspecFile(fs, path, path))
+
+
+class _Stream(io.RawIOBase):
+    """A file for pyarrow, whose reads have deadlines."""
+
+    def __init__(self, file: StoredFile) -> None:
+        self._file, self._position = file, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._file.size()}[whence]
+        self._position = start + offset
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        n = self._file.readinto(self._position, memoryview(buffer).cast("B"))
+        self._position += n
+        return n
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
 
 
 def is_hidden(path: str) -> bool:
@@ -114,7 +157,7 @@ class Input:
     @property
     def size_bytes(self) -> int:
         """Bytes of all files."""
-        return sum(int(self._fs.info(file.path)["size"] or 0) for file in self.files)
+        return sum(int(call(self._fs, "info", file.path)["size"] or 0) for file in self.files)
 
     def pieces(self) -> dict[TopicPartition, list[Piece]]:
         """Return the pieces of each partition, in the order of files and row groups.
@@ -170,7 +213,7 @@ class Input:
         file = self.files[number]
         names = [name for name in columns if name in file.columns]
         try:
-            with self._fs.open(file.path, "rb") as stream, pq.ParquetFile(stream) as parquet:
+            with _open(self._fs, file.path) as stream, pq.ParquetFile(stream) as parquet:
                 if not names:  # topic and partition are in its path, and offsets are not needed
                     count = parquet.metadata.row_group(row_group).num_rows
                     yield pa.RecordBatch.from_arrays([pa.nulls(count)], ["nothing"])
@@ -237,7 +280,7 @@ def open_input(inputs: Sequence[str], topic: str | None, storage_options: Mappin
     files = []
     for path in paths:
         try:
-            with fs.open(path, "rb") as stream, pq.ParquetFile(stream) as parquet:
+            with _open(fs, path) as stream, pq.ParquetFile(stream) as parquet:
                 columns = frozenset(parquet.schema_arrow.names)
                 row_groups = parquet.metadata.num_row_groups
         except (OSError, pa.ArrowException) as error:
