@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("cryptography", "fsspec", "numpy", "pandas", "pyarrow", "pyspark", "rich", "typer", "uvloop")
+HEAVY = ("cryptography", "fsspec", "numpy", "pandas", "pyarrow", "pyspark", "rich", "typer")
 
 
 @pytest.mark.parametrize(

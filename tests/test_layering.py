@@ -13,6 +13,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 # outside the table.
 ORDER = [
     "errors",
+    "extras",
     "identifiers",
     "target_paths",
     "http_deadline",
@@ -75,7 +76,6 @@ OWNERS = {
     "fsspec": {"storage", "maintenance"},
     "typer": {"cli"},
     "rich": {"cli"},
-    "uvloop": {"broker"},
     "cryptography": {"client", "storage"},
     "pyiceberg": {"lake"},
     "deltalake": {"lake"},

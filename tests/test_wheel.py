@@ -85,7 +85,7 @@ def test_it_has_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
 
 
 def test_an_environment_with_what_it_asks_for_runs_all_of_it(wheel: Path, tmp_path: Path) -> None:
-    python = installed.make_environment(tmp_path / "environment", wheel, "pyspark", compiled=False)
+    python = installed.make_environment(tmp_path / "environment", wheel, extras=("cli", "spark"), compiled=False)
     variables = installed.environment(python, tmp_path / "home")
     told = json.loads(installed.run([str(python), "-c", PROGRAM], env=variables, cwd=tmp_path))
     assert told["file"].startswith(str(tmp_path))
@@ -107,7 +107,7 @@ def test_an_environment_with_what_it_asks_for_runs_all_of_it(wheel: Path, tmp_pa
 def test_a_wheel_without_compiled_code_does_the_same_in_plain_python(tmp_path: Path) -> None:
     wheel = installed.build_wheel(tmp_path / "wheel", KWIRE_WHEEL_TARGET="any")
     assert wheel.name.endswith("-py3-none-any.whl")
-    python = installed.make_environment(tmp_path / "environment", wheel, compiled=False)
+    python = installed.make_environment(tmp_path / "environment", wheel, extras=("arrow", "cli"), compiled=False)
     variables = installed.environment(python, tmp_path / "home")
     found = installed.results(installed.run([str(python), "-c", WITHOUT_CODE], env=variables, cwd=tmp_path))
     assert found == {"level": None, "message": True, "read": [["a", "1"], ["b", None]]}
@@ -121,7 +121,7 @@ def test_a_wheel_without_compiled_code_does_the_same_in_plain_python(tmp_path: P
         text=True,
         check=False,
     )
-    assert (built.returncode, built.stderr) == (1, "ziglang: not installed; pip install 'kwire[jit]'\n")
+    assert (built.returncode, built.stderr) == (1, "ziglang: not installed; pip install 'kwire[compiler]'\n")
 
 
 def test_wheels_are_built_with_the_compilers_of_the_lock() -> None:

@@ -10,6 +10,7 @@
       InvalidSchema(what, schema, path)     a schema of a registry is invalid, or values cannot be converted to it
       UnsupportedVersion                    a version, magic or codec that is not supported
       OptionError                           an invalid option, argument or config
+        MissingExtra                        a library that is not installed
       LogError(what, file)                  a log directory or file that cannot be used
         DirectoryInUse                      a log directory or copy that something else uses
         MissingOffsets                      offsets between two segments that are in neither
@@ -44,6 +45,7 @@ __all__ = [
     "LogError",
     "LogTruncated",
     "Malformed",
+    "MissingExtra",
     "MissingOffsets",
     "OptionError",
     "RegistryError",
@@ -234,6 +236,10 @@ class UnsupportedVersion(KwireError):
 
 class OptionError(KwireError):
     """An invalid option, argument or config; the message has its name and what is expected."""
+
+
+class MissingExtra(OptionError):
+    """A library that is not installed; the message has the command that installs it."""
 
 
 class LogError(KwireError):

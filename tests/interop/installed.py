@@ -31,11 +31,13 @@ def build_wheel(folder: Path, **variables: str) -> Path:
     return wheel
 
 
-def make_environment(folder: Path, wheel: Path | None, *requirements: str, compiled: bool = True) -> Path:
+def make_environment(
+    folder: Path, wheel: Path | None, *requirements: str, extras: Collection[str] = (), compiled: bool = True
+) -> Path:
     """Create a virtual environment and return its python.
 
     wheel: the wheel to install, None for none. requirements: other distributions with their dependencies, such as
-    `pyspark[connect]`.
+    `pyspark[connect]`. extras: those of the wheel.
     compiled: whether pip compiles the modules, which takes ten seconds.
     """
     run([sys.executable, "-m", "venv", "--without-pip", str(folder)])
@@ -47,7 +49,7 @@ def make_environment(folder: Path, wheel: Path | None, *requirements: str, compi
         words += [] if compiled else ["--no-compile"]
         run([sys.executable, "-m", "pip", "--python", str(python), *words])
         (information,) = packages.glob("kwire-*.dist-info")
-        needed += wanted(Distribution.at(information), ())
+        needed += wanted(Distribution.at(information), extras)
     link(closure(needed).values(), packages)
     return python
 
@@ -70,6 +72,9 @@ def closure(requirements: Collection[str]) -> dict[str, Distribution]:
         if (name, frozenset(requirement.extras)) in seen:
             continue
         seen.add((name, frozenset(requirement.extras)))
+        if name == "kwire":  # an extra of others
+            todo += [Requirement(line) for line in wanted(distribution(name), requirement.extras)]
+            continue
         found[name] = distribution(name)
         assert requirement.specifier.contains(found[name].version, prereleases=True), requirement
         todo += [Requirement(line) for line in wanted(found[name], requirement.extras)]

@@ -101,9 +101,9 @@ def place(tmp_path_factory: pytest.TempPathFactory, kafka_logs: dict[str, Path])
         broker.call(lambda node: node.controller.create_topic("without", 2))
         found = Place(
             folder=folder,
-            cluster=installed.make_environment(folder / "cluster", wheel, "pyspark", "deltalake"),
+            cluster=installed.make_environment(folder / "cluster", wheel, extras=("cli", "spark", "delta")),
             client=installed.make_environment(
-                folder / "client", wheel, "pyspark[connect]", "deltalake", compiled=False
+                folder / "client", wheel, "pyspark[connect]", extras=("cli", "spark", "delta"), compiled=False
             ),
             bare=installed.make_environment(folder / "bare", None, "pyspark[connect]"),
             given={

@@ -26,7 +26,8 @@ CHECKS = [name for name in EVERYWHERE if name.startswith(("sources.", "columns.m
 def environment_with(folder: Path, release: str) -> Path:
     """Create an environment with kwire's wheel and the latest PySpark of a release; return its python."""
     need_java()
-    python = installed.make_environment(folder / "environment", installed.build_wheel(folder / "wheel"), compiled=False)
+    wheel = installed.build_wheel(folder / "wheel")
+    python = installed.make_environment(folder / "environment", wheel, extras=("arrow",), compiled=False)
     words = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", f"pyspark=={release}.*"]
     installed.run(words, timeout=1200, env=dict(os.environ))
     return python

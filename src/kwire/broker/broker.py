@@ -249,7 +249,7 @@ class Broker:
 
     def _run(self) -> None:
         try:
-            with asyncio.Runner(loop_factory=new_loop) as runner:
+            with asyncio.Runner() as runner:
                 runner.run(self._serve())
         except BaseException as error:
             self._problem = error
@@ -308,12 +308,3 @@ def refuse_green_threads() -> None:
         raise OptionError(
             "the broker needs real threads, which gevent has patched; run `kwire serve` as a separate process"
         )
-
-
-def new_loop() -> asyncio.AbstractEventLoop:
-    """Create an event loop, of uvloop if it is installed."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()

@@ -13,7 +13,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from kwire.broker.clock import TimerHandle
-from kwire.errors import KwireError
+from kwire.errors import KwireError, MissingExtra
 
 if TYPE_CHECKING:
     from kwire.broker.clock import Clock, Timers
@@ -56,7 +56,11 @@ class Compaction:
             self._schedule()
             return
         if self._cleaner is None:
-            self._cleaner = self._make_cleaner()
+            try:
+                self._cleaner = self._make_cleaner()
+            except MissingExtra as missing:  # no timer: the next start may have it
+                log.warning("compacted topics are not cleaned: %s", missing)
+                return
         now_ms = self._clock.now_ms()
         try:
             due = self._cleaner.choose(logs, now_ms)

@@ -19,8 +19,14 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.disable()  # what modules make while they load is kept; kwire.cli.command enables it
-    from kwire.cli.main import run
+    from kwire.extras import MissingExtra, needing
 
+    try:
+        with needing("kwire"):
+            from kwire.cli.main import run
+    except MissingExtra as missing:
+        print(missing, file=sys.stderr)
+        sys.exit(2)  # kwire.cli.command.USAGE, which needs typer
     sys.exit(run())
 
 

@@ -28,6 +28,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from kwire.cli import terminal
 from kwire.errors import DirectoryInUse, KwireError, OptionError
+from kwire.extras import needing
 from kwire.pages.escaping import printable
 from kwire.storage.driver_errors import NO_ROOM, system_error
 
@@ -142,7 +143,7 @@ def add_command(
     def ended(*args: P.args, **kwargs: P.kwargs) -> None:
         gc.enable()
         try:
-            with _interruptible():
+            with _interruptible(), needing(name):
                 code = function(*args, **kwargs)
                 sys.stdout.flush()
         except KwireError as error:

@@ -31,6 +31,7 @@ from kwire.client.client import (
 from kwire.client.fetch_requests import BY_ID_VERSION, FETCH, Fetched
 from kwire.client.partition_state import fetch_leader_epochs, fetch_sizes
 from kwire.errors import BrokerError, CorruptBatch, LogError, LogTruncated, UnsupportedVersion
+from kwire.extras import needing
 from kwire.identifiers import TopicPartition
 from kwire.log.files.file_names import Ignored, SegmentFiles
 from kwire.log.files.segment import Segment
@@ -181,7 +182,8 @@ class ClusterLogs(LogSource["ClusterLog"]):
         self, logs: Sequence[ClusterLog] | None = None, *, advance: Callable[[int], None] | None = None
     ) -> DirectoryFindings:
         """Verify the batches that the leaders have: checksums, offsets, sequences, epochs, control records."""
-        from kwire.log.verify.runs import verify_runs
+        with needing("verification of logs"):
+            from kwire.log.verify.runs import verify_runs
 
         return verify_runs(list(self.values()) if logs is None else logs, advance=advance)
 
@@ -341,7 +343,8 @@ class ClusterLog(ReadableLog):
 
     def verify(self) -> list[Damage]:
         """Find damage of the batches that the leader has."""
-        from kwire.log.verify.runs import verify_runs
+        with needing("verification of logs"):
+            from kwire.log.verify.runs import verify_runs
 
         return verify_runs([self]).damages
 

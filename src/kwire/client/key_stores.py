@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING
 
 from kwire.client.pkcs12_trust import elements, marked_certificates
 from kwire.errors import OptionError
+from kwire.extras import needing
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCertificates
@@ -104,12 +105,8 @@ def _pem(label: str, der: bytes) -> str:
 
 
 def _pkcs12(path: str, data: bytes, password: str | None) -> PKCS12KeyAndCertificates:
-    try:
+    with needing(f"{path}: PKCS12 store"):
         from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
-    except ImportError:
-        raise OptionError(
-            f"{path}: PKCS12 stores require the package cryptography: pip install 'kwire[encryption]'"
-        ) from None
     try:
         return load_pkcs12(data, None if password is None else password.encode())
     except ValueError as error:

@@ -1,23 +1,14 @@
-"""The libraries of the formats: whether they are installed, and their exceptions as those of kwire."""
+"""Exceptions of the formats' libraries as those of kwire."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from kwire.errors import KwireError, OptionError
+from kwire.errors import KwireError
 from kwire.lake.table import CommitConflict
 
-__all__ = ["need_library", "translating"]
-
-
-def need_library(module: str, name: str, format: str) -> None:
-    """Raise OptionError unless the library of a format is installed."""
-    try:
-        importlib.import_module(module)
-    except ImportError:
-        raise OptionError(f"{format.capitalize()} tables require {name}: pip install 'kwire[{format}]'") from None
+__all__ = ["translating"]
 
 
 def translating(translate: Callable[[Exception, str], Exception]) -> Callable[[str], AbstractContextManager[None]]:

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.internal_topics.names import METADATA_TOPIC
-from kwire.log.cleaner.cleaner import Cleaner
-from kwire.log.cleaner.cleaner_stats import CleanerStats
+from kwire.log.cleaner import Cleaner, CleanerStats, CleaningPlan
 from kwire.log.cleaner.cleaning_pass import CleaningPass
-from kwire.log.cleaner.cleaning_plan import CleaningPlan, make_plan
+from kwire.log.cleaner.cleaning_plan import make_plan
 from kwire.log.cleaner.log_state import stored_state
 from kwire.log.cleaner.offset_map import DEFAULT_LOAD_FACTOR, DEFAULT_MEMORY_BYTES, OffsetMap
 from kwire.log.files.cleaner_checkpoints import CleanerCheckpoints

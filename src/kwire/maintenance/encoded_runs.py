@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kwire.errors import EncodeError, LogError, OptionError
+from kwire.extras import needing
 from kwire.identifiers import TopicPartition
 from kwire.maintenance.new_directory import NewDirectory, WrittenPartition, name_of
 from kwire.maintenance.new_log import NewLog
@@ -116,7 +117,8 @@ def append_by_offset(
         if len(overlapping) == 1:
             append_run(log, overlapping[0], 0)
             continue
-        from kwire.maintenance.row_batches import batch_options, encode_rows
+        with needing("runs that overlap"):
+            from kwire.maintenance.row_batches import batch_options, encode_rows
 
         rows = sorted_rows(key, overlapping, max_sort_bytes)
         for data in encode_rows(rows, {**batch_options(codec, None, segment_bytes), "keep_offsets": True}):

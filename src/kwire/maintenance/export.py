@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from kwire.errors import LogError, OptionError
+from kwire.extras import needing
 from kwire.log.reading.relisting import retry_on_change
 from kwire.maintenance.part_journal import PartJournal
 from kwire.records.columns.reader import COLUMNS
@@ -235,8 +236,9 @@ def in_time(batch: pa.RecordBatch, wanted: Range) -> pa.RecordBatch:
     """Return the rows with selected timestamps. A null one is after all times of the column."""
     if wanted.since_ms is None and wanted.until_ms is None:
         return batch
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    with needing("export of a time range"):
+        import pyarrow as pa
+        import pyarrow.compute as pc
 
     times = pc.fill_null(batch.column("timestamp").cast(pa.int64()), LARGEST_US)
     if wanted.since_ms is not None:
@@ -263,10 +265,11 @@ class RowGroups:
     """Parquet or Arrow IPC file; rows are collected into row groups."""
 
     def __init__(self, stream: BinaryIO, options: ExportOptions) -> None:
-        import pyarrow as pa
-        from pyarrow import parquet
+        with needing(f"export as {options.format}"):
+            import pyarrow as pa
+            from pyarrow import parquet
 
-        from kwire.records.columns.reader import arrow_schema
+            from kwire.records.columns.reader import arrow_schema
 
         schema = arrow_schema(options.columns)
         self._waiting: list[pa.RecordBatch] = []

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from kwire.errors import LogError
 from kwire.log.files.file_names import SEGMENT_FILE, segment_file
 from kwire.log.reading.partition_log import PartitionLog
-from kwire.log.verify.batches import DamagedRange, SuspectBatch
+from kwire.log.verify import DamagedRange, SuspectBatch
 from kwire.maintenance.new_directory import without_others
 from kwire.maintenance.quarantine import Quarantine, copy_range
 from kwire.maintenance.reindex import rebuild_indexes

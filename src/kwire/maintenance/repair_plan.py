@@ -18,10 +18,9 @@ from kwire.log.files.file_names import SEGMENT_FILE, segment_file
 from kwire.log.files.segment import Segment
 from kwire.log.reading.log_directory import LogDirectory
 from kwire.log.reading.partition_log import PartitionLog
-from kwire.log.verify import DirectoryFindings, PartitionFindings, SegmentFindings
-from kwire.log.verify.batches import DamagedRange, SuspectBatch
-from kwire.log.verify.claims import partitions_without_directory
+from kwire.log.verify import DamagedRange, DirectoryFindings, PartitionFindings, SegmentFindings, SuspectBatch
 from kwire.log.verify.layout import Layout
+from kwire.log.verify.root_files import partitions_without_directory
 from kwire.log.verify.topic_metadata import TopicMetadata
 from kwire.maintenance.repair_mode import Mode
 from kwire.records.format.batch_header import LEADER_EPOCH, LEADER_EPOCH_POSITION, OFFSET

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kwire.errors import DecodeError, LogError
+from kwire.extras import needing
 from kwire.log.reading.readable_log import PinnedRange, ReadableLog, Run
 from kwire.log.reading.relisting import TRIES, retry_on_change
 from kwire.records import ControlRecordType, parse_control_record, read_batches
@@ -394,7 +395,8 @@ def _count_partition(
 
 def _count_runs(log: ReadableLog, topic: TopicStatistics, advance: Callable[[int], None]) -> int:
     """Count one partition; returns the bytes passed to `advance`."""
-    from kwire.log.reading.arrow import RangeReader
+    with needing("statistics of logs"):
+        from kwire.log.reading.arrow import RangeReader
 
     pinned = log.pin()
     start, end = pinned.start_offset, pinned.end_offset
@@ -577,6 +579,7 @@ def _committed_of(log: ReadableLog) -> tuple[int, int, int]:
 
 
 def _count_offsets(log: ReadableLog, pinned: PinnedRange) -> int:
-    from kwire.log.reading.arrow import read_pinned
+    with needing("statistics of logs"):
+        from kwire.log.reading.arrow import read_pinned
 
     return sum(rows.num_rows for rows in read_pinned(log, pinned, ["offset"], mode="DROPMALFORMED"))

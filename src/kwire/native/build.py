@@ -3,7 +3,7 @@
     python -m kwire.native.build [--target TARGET ... | --target all]
 
 zig has a C compiler, a linker and the C library of every target. Equal sources and compilers give equal bytes. Needs
-ziglang (`pip install kwire[jit]`). What was built from the same sources is not built again.
+ziglang (`pip install kwire[compiler]`). What was built from the same sources is not built again.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def main() -> None:
     )
     names = parser.parse_args().target or [host_target() or THIS_MACHINE]
     if find_spec("ziglang") is None:
-        sys.exit("ziglang: not installed; pip install 'kwire[jit]'")
+        sys.exit("ziglang: not installed; pip install 'kwire[compiler]'")
     for path in build({name: folder_of(name) for name in (TARGETS if "all" in names else names)}):
         print(path)
 

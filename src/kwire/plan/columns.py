@@ -22,14 +22,17 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from kwire.errors import DecodeError, OptionError
-from kwire.plan.nested_columns import ARROW, NestedReader, arrow_type
-from kwire.plan.slices import Bytes, Int64Array
+from kwire.extras import needing
 from kwire.schema.model import Field, Message, Struct
+
+with needing("columns of messages"):
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from kwire.plan.nested_columns import ARROW, NestedReader, arrow_type
+    from kwire.plan.slices import Bytes, Int64Array
 
 __all__ = ["ColumnReader"]
 

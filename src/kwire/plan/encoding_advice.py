@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import DecodeError
+from kwire.extras import needing
 from kwire.schema.encoding_costs import IntegerCounts
 from kwire.wire.integer_encoding import ENCODINGS, FORMS
 
@@ -91,7 +92,8 @@ class EncodingTally:
 
     def rows(self) -> Iterator[Row]:
         """Yield the advice_row of every field with values, with `message`, `version` and `bodies`."""
-        from kwire.plan.integer_columns import integer_fields
+        with needing("counts of integers"):
+            from kwire.plan.integer_columns import integer_fields
 
         self.flush()
         for (name, version), found in sorted(self.messages.items()):
@@ -104,7 +106,8 @@ class EncodingTally:
 
 def count_bodies(spec: Message, version: int, bodies: list[bytes]) -> MessageTally:
     """Count bodies of one version. Unreadable ones are found by halving the list."""
-    from kwire.plan.integer_columns import count_fields, integer_fields
+    with needing("counts of integers"):
+        from kwire.plan.integer_columns import count_fields, integer_fields
 
     fields = integer_fields(spec, version)
     try:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire import native
 from kwire.errors import EncodeError, OptionError
+from kwire.extras import needing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,8 +29,9 @@ def key_hashes(keys: pa.Array) -> npt.NDArray[np.uint32]:
 
     Raises OptionError for a column of another type.
     """
-    import numpy as np
-    import pyarrow as pa
+    with needing("partitions of a column of keys"):
+        import numpy as np
+        import pyarrow as pa
 
     kind: Any = keys.type
     if pa.types.is_dictionary(kind):
@@ -83,7 +85,8 @@ def partitions_of_keys(keys: pa.Array, partitions: int) -> npt.NDArray[np.int32]
 
     partitions: of the topic. Raises OptionError for a column of another type.
     """
-    import numpy as np
+    with needing("partitions of a column of keys"):
+        import numpy as np
 
     if partitions <= 0:
         raise OptionError(f"partitions {partitions} is out of range: at least 1")

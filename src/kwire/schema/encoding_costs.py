@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kwire.extras import needing
 from kwire.wire.integer_encoding import IntegerEncoding
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ def count_integers(values: Any) -> IntegerCounts:
 
     Cost: some 20 ns a value.
     """
-    import numpy as np
+    with needing("counts of integers"):
+        import numpy as np
 
     column: np.ndarray[Any, np.dtype[np.int64]] = np.asarray(values, np.int64)
     if not len(column):

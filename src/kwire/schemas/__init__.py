@@ -13,6 +13,8 @@ Names import their modules on first access.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from kwire.extras import needing
+
 if TYPE_CHECKING:
     from kwire.schemas.choice import subject_name as subject_name
     from kwire.schemas.functions import decode as decode
@@ -58,5 +60,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    with needing("values of schema registries", "registry"):
+        module = import_module(_HOMES[name])
+    value = globals()[name] = getattr(module, name)
     return value

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from kwire.errors import OptionError, RegistryError, UnknownSchema, did_you_mean
+from kwire.extras import needing
 from kwire.schemas.registered import LATEST, RegisteredSchema, SchemaId, schema_from_json
 
 if TYPE_CHECKING:
@@ -190,10 +191,8 @@ class HttpSource:
 
 
 def _open_pool(settings: HttpSettings) -> urllib3.PoolManager:
-    try:
+    with needing("schema registries"):
         import urllib3
-    except ImportError:
-        raise OptionError("schema registries need urllib3: pip install 'kwire[registry]'") from None
     retries = urllib3.Retry(
         settings.retries,
         redirect=3,

@@ -20,6 +20,7 @@ Everything here is imported on first use: the planner and the workers of Spark i
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from kwire.extras import needing
 from kwire.spark.process.python_choice import choose_python
 
 if TYPE_CHECKING:
@@ -45,5 +46,7 @@ choose_python()
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
-        return getattr(import_module(_MODULES[name]), name)
+        with needing(f"kwire.spark.{name}"):
+            module = import_module(_MODULES[name])
+        return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

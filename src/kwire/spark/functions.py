@@ -17,13 +17,15 @@ from dataclasses import dataclass
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Literal
 
-import pyarrow as pa
-
 from kwire.errors import OptionError
+from kwire.extras import needing
 from kwire.spark.message_types import message_class, portable_message, struct_type
 from kwire.spark.options.option import Option, check_names, choice, flag_option
 from kwire.spark.plain_errors import without_traceback
 from kwire.spark.process.worker import warm_up
+
+with needing("columns of messages", "spark"):
+    import pyarrow as pa
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from kwire.errors import LogError
+from kwire.extras import needing
 from kwire.storage.driver_calls import LISTING_S, call
 from kwire.storage.driver_errors import cause, explain
 
@@ -282,7 +283,8 @@ class FsspecStore(Store):
     """Any place that fsspec supports: memory, archives, object stores and chains of them."""
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
-        import fsspec
+        with needing(url):
+            import fsspec
 
         self.url, self.options = url, options
         try:

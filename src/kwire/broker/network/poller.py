@@ -1,7 +1,6 @@
 """Readiness of sockets: a selector for all connections, which the event loop watches.
 
-The loop's add_reader is not used, because uvloop never calls back for a connection that was reset: libuv takes the
-error for a bad descriptor, and the connection would stay open forever. A selector reports such a socket as readable.
+The loop calls once for all sockets that are ready, and their owners take turns. Its own add_reader calls for each.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import OptionError, TableError
+from kwire.extras import need
 from kwire.identifiers import TopicPartition
 from kwire.lake.data_files import FilePlan, WrittenFile
 from kwire.lake.delta.checkpoints import transaction_ids
@@ -36,7 +37,6 @@ from kwire.lake.delta.errors import as_table_errors
 from kwire.lake.delta.plan import DeltaPlan, file_system
 from kwire.lake.delta.unfinished import delete_unfinished, find_unfinished, is_unfinished
 from kwire.lake.evolution import Evolution, compare_schemas, evolved, nullable_fields
-from kwire.lake.libraries import need_library
 from kwire.lake.offset_ranges import Ranges, render_spans, union
 from kwire.lake.state import Change, TableState
 from kwire.lake.table import CommitConflict, Layout, LoadedTable, Orphan, check_key
@@ -74,7 +74,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
     _recorded = TableState()  # what the transaction identifiers say, as of the last state that was read
 
     def __init__(self, uri: str, storage: Mapping[str, str] | None = None) -> None:
-        need_library("deltalake", "deltalake", "delta")
+        need("deltalake", "pyarrow", what="Delta tables", extra="delta")
         self.uri = uri if "://" in uri else os.path.abspath(uri.removeprefix("file:"))
         self.name, self.storage = self.uri, dict(storage or {})
 

@@ -19,12 +19,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import TableError
+from kwire.extras import need
 from kwire.lake.data_files import FilePlan, WrittenFile, write_files
 from kwire.lake.evolution import compare_schemas, evolved, nullable_fields
 from kwire.lake.iceberg.errors import as_table_errors, configuration_error
 from kwire.lake.iceberg.layout import set_partitioning, set_sort_order
 from kwire.lake.iceberg.plan import IcebergPlan, arrow_schema, data_file, plan_of
-from kwire.lake.libraries import need_library
 from kwire.lake.offset_ranges import render_spans
 from kwire.lake.state import Change, TableState
 from kwire.lake.table import CommitConflict, Layout, LoadedTable, Orphan, check_key
@@ -56,7 +56,7 @@ class IcebergTable(LoadedTable["Table"]):
     """The table `namespace.name` of a catalog. catalog: properties of pyiceberg.catalog.load_catalog, and its name."""
 
     def __init__(self, name: str, catalog: Mapping[str, str], *, catalog_name: str | None = None) -> None:
-        need_library("pyiceberg", "PyIceberg", "iceberg")
+        need("pyiceberg", "pyarrow", what="Iceberg tables", extra="iceberg")
         if "." not in name.strip("."):
             raise TableError("expected NAMESPACE.TABLE, such as sales.orders", name)
         self.name = name

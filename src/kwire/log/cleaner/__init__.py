@@ -12,10 +12,37 @@ sections          table of the batches of a chunk
 layout            arrays that the kernels (native/cleaning.c) share
 plain_cleaning    what they do, without compiled code
 cleaner_stats     statistics of a pass
+
+Names import their modules on first access, as numpy may be missing.
 """
 
-from kwire.log.cleaner.cleaner import Cleaner
-from kwire.log.cleaner.cleaner_stats import CleanerStats
-from kwire.log.cleaner.cleaning_plan import CleaningPlan
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = ["Cleaner", "CleanerStats", "CleaningPlan"]
+from kwire.extras import needing
+
+if TYPE_CHECKING:
+    from kwire.log.cleaner.cleaner import Cleaner as Cleaner
+    from kwire.log.cleaner.cleaner_stats import CleanerStats as CleanerStats
+    from kwire.log.cleaner.cleaning_plan import CleaningPlan as CleaningPlan
+
+_HOMES = {
+    "Cleaner": "kwire.log.cleaner.cleaner",
+    "CleanerStats": "kwire.log.cleaner.cleaner_stats",
+    "CleaningPlan": "kwire.log.cleaner.cleaning_plan",
+}
+
+__all__ = [
+    "Cleaner",
+    "CleanerStats",
+    "CleaningPlan",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    with needing("compaction of logs"):
+        module = import_module(_HOMES[name])
+    value = globals()[name] = getattr(module, name)
+    return value

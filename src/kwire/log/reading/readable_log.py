@@ -21,6 +21,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Self, TypeVar
 
 from kwire.errors import CorruptBatch, LogError, OptionError
+from kwire.extras import needing
 from kwire.identifiers import TopicPartition
 from kwire.log.files.file_names import Ignored
 from kwire.log.files.offset_checks import check_offsets
@@ -291,7 +292,8 @@ class ReadableLog(ABC):
         threads: decompress and decode in parallel; see ColumnReader for the memory.
         The returned reader raises the exceptions of read().
         """
-        from kwire.log.reading.arrow import read_arrow
+        with needing("records as Arrow columns"):
+            from kwire.log.reading.arrow import read_arrow
 
         return read_arrow(
             self,
@@ -378,9 +380,10 @@ class LogSource(Mapping[TopicPartition, L], Generic[L]):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Export all records, partition by partition, as an Arrow stream for DuckDB, Polars and others."""
-        import pyarrow as pa
+        with needing("records as Arrow columns"):
+            import pyarrow as pa
 
-        from kwire.log.reading.arrow import default_columns, schema_of
+            from kwire.log.reading.arrow import default_columns, schema_of
 
         batches = chain.from_iterable(log.read_arrow() for log in self.values())
         reader = pa.RecordBatchReader.from_batches(schema_of(default_columns(None)), batches)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kwire.errors import OptionError
+from kwire.extras import needing
 from kwire.identifiers import MAX_OFFSET, TopicPartition
 from kwire.log.files.file_names import SegmentFiles, segment_file
 from kwire.log.files.segment import INDEX_TRIES, Segment
@@ -382,7 +383,8 @@ class SplitReader:
         check_crc: bool = True,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     ) -> None:
-        from kwire.log.reading.arrow import RangeReader, default_columns
+        with needing("records as Arrow columns"):
+            from kwire.log.reading.arrow import RangeReader, default_columns
 
         if mode not in MODES:
             raise OptionError(f"mode {mode!r}: expected one of {', '.join(MODES)}")

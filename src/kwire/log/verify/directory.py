@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kwire.errors import KwireError, LogError, Malformed
-from kwire.identifiers import TopicPartition, parse_uuid
-from kwire.internal_topics.names import METADATA_TOPIC
+from kwire.errors import LogError, Malformed
+from kwire.identifiers import parse_uuid
 from kwire.log.files.damage import Damage, Kind, Severity
 from kwire.log.files.file_names import MARKED_DIRECTORY
 from kwire.log.verify.assessment import OFFLINE, Assessment, PartitionContext, assess_unreadable, is_refused
-from kwire.log.verify.claims import partitions_without_directory
 from kwire.log.verify.findings import PartitionFindings
 from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
 from kwire.log.verify.partition import verify_partition
-from kwire.log.verify.topic_metadata import TopicMetadata
+from kwire.log.verify.root_files import (
+    OWN_FILES,
+    RootFiles,
+    context_of,
+    partitions_without_directory,
+    read_root_files,
+    root_files_above,
+)
 from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
     CLEANER_OFFSETS,
@@ -32,11 +37,10 @@ from kwire.storage.checkpoints import (
     LOG_START_OFFSETS,
     META_PROPERTIES,
     RECOVERY_POINTS,
-    parse_offset_checkpoint,
     parse_properties,
 )
 from kwire.storage.directory_lock import is_held
-from kwire.storage.store import LocalStore, Store
+from kwire.storage.store import LocalStore
 
 if TYPE_CHECKING:
     from kwire.log.reading.log_directory import LogDirectory
@@ -44,52 +48,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DirectoryFindings",
-    "RootFiles",
-    "context_of",
-    "root_files_above",
     "verify_directory",
     "verify_log",
     "verify_root",
 ]
 
-OWN_FILES = (META_PROPERTIES, RECOVERY_POINTS, HIGH_WATERMARKS, LOG_START_OFFSETS, CLEANER_OFFSETS)
 NO_LOGS = frozenset({"remote-log-index-cache"})  # KIP-405 keeps it beside the logs
 
 NAMES_SHOWN = 10
 MAX_ATTEMPTS = 3  # for a partition whose files change while it is verified
-
-Offsets = Mapping[TopicPartition, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RootFiles:
-    """The log directory's own files. store: their location. names: existing files. offsets: checkpoints by file name.
-
-    topics: topics by the metadata log.
-    """
-
-    store: Store
-    names: frozenset[str]
-    offsets: Mapping[str, Offsets]
-    errors: Sequence[tuple[str, KwireError]]
-    topics: TopicMetadata
-
-    @property
-    def is_clean(self) -> bool | None:
-        """Whether the shutdown was clean; None if these are not files of a broker."""
-        return CLEAN_SHUTDOWN in self.names if self.names.intersection(OWN_FILES) else None
-
-    def context(self, key: TopicPartition) -> PartitionContext:
-        """Return the context of one partition."""
-        if key[0] == METADATA_TOPIC:  # recovered from the start whenever a broker starts
-            return PartitionContext(is_clean=False, recovery_point=0, topic=key[0])
-        return PartitionContext(
-            is_clean=self.is_clean,
-            recovery_point=self.offsets[RECOVERY_POINTS].get(key),
-            is_compacted=key in self.offsets[CLEANER_OFFSETS],
-            topic=key[0],
-            topics=self.topics,
-        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -102,35 +69,6 @@ class DirectoryFindings:
     partitions: list[PartitionFindings] = field(default_factory=list)
     damages: list[Damage] = field(default_factory=list)
     unchecked: str = ""
-
-
-def read_root_files(store: Store, topics: TopicMetadata) -> RootFiles:
-    """Read the files of a log directory. Raises LogError if it cannot be listed."""
-    names = frozenset(entry.name for entry in store.list("") if not entry.is_directory)
-    offsets: dict[str, Offsets] = {}
-    errors: list[tuple[str, KwireError]] = []
-    for name in (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_START_OFFSETS, CLEANER_OFFSETS):
-        offsets[name] = {}
-        if name in names:
-            try:
-                offsets[name] = parse_offset_checkpoint(store.read_all(name))
-            except (LogError, Malformed) as error:
-                errors.append((name, error))
-    return RootFiles(store=store, names=names, offsets=offsets, errors=errors, topics=topics)
-
-
-def root_files_above(log: PartitionLog) -> RootFiles:
-    """Read the files of a partition's log directory. Raises LogError if there is none, or it cannot be listed."""
-    metadata_log = log.sibling(METADATA_TOPIC, 0)
-    return read_root_files(metadata_log.store, TopicMetadata(metadata_log))
-
-
-def context_of(log: PartitionLog) -> PartitionContext:
-    """Return what a partition's log directory records about it; everything is unknown without one."""
-    try:
-        return root_files_above(log).context((log.topic, log.partition))
-    except LogError:
-        return PartitionContext()
 
 
 def verify_directory(

@@ -42,13 +42,13 @@ from kwire.log.verify.assessment import (
 )
 from kwire.log.verify.batch_findings import BatchFindings
 from kwire.log.verify.batches import DamagedRange, SegmentScan, SuspectBatch
-from kwire.log.verify.claims import claims_above
 from kwire.log.verify.epochs import LeaderEpochCheck
 from kwire.log.verify.findings import PartitionFindings, SegmentFindings
 from kwire.log.verify.indexes import IndexFault, OffsetIndexCheck, TimeIndexCheck
 from kwire.log.verify.layout import Layout, lay_out
 from kwire.log.verify.placement import gap_findings, layout_findings
 from kwire.log.verify.producers import Producers
+from kwire.log.verify.root_files import claims_above
 from kwire.storage.checkpoints import (
     LEADER_EPOCHS,
     PARTITION_METADATA,

@@ -19,7 +19,7 @@ from kwire.internal_topics.topic_records import new_cluster
 from kwire.log.reading.log_directory import LogDirectory
 from kwire.log.reading.partition_log import PartitionLog
 from kwire.log.topics.cluster_metadata import replay_cluster
-from kwire.log.verify.claims import CLAIMING_CHECKPOINTS, claims_above, partitions_without_directory
+from kwire.log.verify.root_files import CLAIMING_CHECKPOINTS, claims_above, partitions_without_directory
 from kwire.maintenance.accepted_configs import accepted_configs, accepted_records
 from kwire.maintenance.adopt.topic_configs import default_configs
 from kwire.maintenance.pull.manifest import MANIFEST, ClusterEntry, Manifest

@@ -22,6 +22,7 @@ import msgspec
 
 from kwire import native
 from kwire.errors import CorruptBatch, EncodeError, OptionError
+from kwire.extras import is_installed
 from kwire.records.append.patching import patch_header
 from kwire.records.append.record_errors import RecordToCheck, check_records, timestamps_may_be_wrong
 from kwire.records.append.settings import AppendOptions, AppendOrigin, AppendSettings
@@ -418,6 +419,8 @@ def rebuild_by_columns(
 ) -> ValidatedRecords | None:
     """Rebuild uncompressed messages of magic 0 and 1 as a batch of magic 2; None if that needs objects."""
     if native.LEVEL is None or given.to_magic != 2 or len(buf) < max(FEW_BYTES, DEFAULT_HEADER.size):
+        return None
+    if not is_installed("pyarrow"):
         return None
     view = byte_view(buf)
     target = given.target_codec(Compression.NONE)

@@ -19,6 +19,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from kwire.errors import CorruptBatch, OptionError
+from kwire.extras import needing
 from kwire.records.compression.codecs import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from kwire.records.columns.parallel_decoder import ParallelDecoder
 
 __all__ = ["COLUMNS", "ColumnReader", "arrow_schema", "to_arrow"]
+
+ARROW = "records as Arrow columns"
 
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 
@@ -41,9 +44,10 @@ def arrow_schema(columns: Iterable[str] | None = None) -> pa.Schema:
 
     Raises OptionError for a name that is not in COLUMNS.
     """
-    import pyarrow as pa
+    with needing(ARROW):
+        import pyarrow as pa
 
-    from kwire.records.columns.arrow_columns import COLUMN_TYPES
+        from kwire.records.columns.arrow_columns import COLUMN_TYPES
 
     return pa.schema([pa.field(name, COLUMN_TYPES[name]) for name in checked_columns(columns)])
 
@@ -93,7 +97,8 @@ class ColumnReader:
         include_control: bool = False,
         threads: int = 1,
     ) -> None:
-        from kwire.records.columns.decoder import ColumnDecoder
+        with needing(ARROW):
+            from kwire.records.columns.decoder import ColumnDecoder
 
         self.columns = checked_columns(columns)
         for name, value in (("max_decompressed_bytes", max_decompressed_bytes), ("max_bytes", max_bytes)):
@@ -177,7 +182,8 @@ def to_arrow(
 
     Raises CorruptBatch at the first corrupt batch, OptionError for an unknown column or more than 2 GiB in one.
     """
-    import pyarrow as pa
+    with needing(ARROW):
+        import pyarrow as pa
 
     reader = ColumnReader(
         columns,

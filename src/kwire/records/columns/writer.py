@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Unpack
 
+from kwire.extras import needing
 from kwire.records.attributes import NO_SEQUENCE, Compression
 from kwire.records.format.builder import DEFAULT_BATCH_SIZE, BatchBuilder, BatchOptions
 
@@ -56,7 +57,8 @@ class ColumnWriter:
         keep_offsets: bool = False,
         **options: Unpack[BatchOptions],
     ) -> None:
-        from kwire.records.columns.encoder import ColumnEncoder
+        with needing("records from Arrow columns"):
+            from kwire.records.columns.encoder import ColumnEncoder
 
         checked = BatchBuilder(  # refuses what the object path refuses
             magic=magic,

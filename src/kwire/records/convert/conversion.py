@@ -26,6 +26,7 @@ import msgspec
 
 from kwire import native
 from kwire.errors import EncodeError, OptionError
+from kwire.extras import is_installed
 from kwire.records.attributes import NO_LEADER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP, Compression, TimestampType
 from kwire.records.compression.codecs import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.compression.compressor import KAFKA_LEVELS
@@ -257,7 +258,7 @@ def runs_by_columns(
     view: memoryview, to_magic: int, first_offset: int, limits: Limits, *, down: bool
 ) -> Iterator[tuple[int, int, ConvertedRun | None]]:
     """Yield (start, end, result) of runs of batches; without a result they are left to the object path."""
-    if native.LEVEL is None or len(view) < FEW_BYTES:
+    if native.LEVEL is None or len(view) < FEW_BYTES or not is_installed("pyarrow"):
         yield 0, len(view), None
         return
     from kwire.records.convert.column_conversion import convert_span, spans_to_convert

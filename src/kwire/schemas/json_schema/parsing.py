@@ -19,7 +19,8 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pyarrow as pa
 
-from kwire.errors import InvalidSchema, OptionError
+from kwire.errors import InvalidSchema
+from kwire.extras import needing
 
 __all__ = ["DATA_KEYWORDS", "JsonSchema", "Node", "parse"]
 
@@ -87,10 +88,8 @@ def _parse_text(text: str, where: str) -> Any:
 
 
 def _check(document: Any) -> None:
-    try:
+    with needing("JSON schemas"):
         from jsonschema import FormatChecker, SchemaError, validators
-    except ImportError:
-        raise OptionError("JSON schemas need jsonschema: pip install 'kwire[registry]'") from None
     if isinstance(document, bool):
         return
     if not isinstance(document, Mapping):

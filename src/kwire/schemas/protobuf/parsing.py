@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from kwire.errors import InvalidSchema, OptionError
+from kwire.errors import InvalidSchema
+from kwire.extras import needing
 from kwire.schemas.protobuf.descriptors import DescriptorReader, is_descriptor
 from kwire.schemas.protobuf.model import SCALARS, Enum, Field, File, Message
 from kwire.schemas.protobuf.source_text import simplify
@@ -54,12 +55,10 @@ def parse(text: str, references: Mapping[str, str] | None = None) -> File:
 
 
 def _parse_text(text: str, name: str | None, deadline: float) -> ast.File:
-    try:
+    with needing("Protobuf schemas"):
         from antlr4 import ParserRuleContext, ParseTreeListener
         from antlr4.error.ErrorListener import ErrorListener
         from proto_schema_parser.parser import Parser
-    except ImportError:
-        raise OptionError("Protobuf schemas need proto-schema-parser: pip install 'kwire[registry]'") from None
 
     class Listener(ErrorListener):  # type: ignore[misc]  # antlr4 has no types
         def syntaxError(  # noqa: N802

@@ -20,8 +20,8 @@ from kwire.spark.jobs.runner import Item, Outcome, ProgressCallback, raise_failu
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kwire.log.verify.directory import RootFiles
     from kwire.log.verify.findings import PartitionFindings
+    from kwire.log.verify.root_files import RootFiles
 
 __all__ = ["DAMAGE_COLUMNS", "Verified", "verify"]
 
@@ -162,7 +162,7 @@ class Part:
 
 
 def _part(directory: LogDirectory, selected: Collection[TopicPartition]) -> Part:
-    from kwire.log.verify.directory import context_of, root_files_above
+    from kwire.log.verify.root_files import context_of, root_files_above
 
     first = next(iter(directory.values()))
     root = root_files_above(first) if first.directory else None

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kwire.errors import LogError, OptionError
+from kwire.extras import needing
 from kwire.storage.tiered.manifest import Encryption
 
 if TYPE_CHECKING:
@@ -43,13 +44,9 @@ class KeyRing:
         url: the manifest's, for errors. Raises LogError for a missing or wrong key, OptionError for an unusable PEM
         file.
         """
-        try:
+        with needing(f"{url}: encrypted segment"):
             from cryptography.exceptions import InvalidTag
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-        except ImportError:
-            raise LogError(
-                "segment is encrypted; install the decryption library: pip install 'kwire[encryption]'", url
-            ) from None
         data_key = unwrap(encryption.wrapped_key, self._key(encryption.key_id, url))
         if data_key is None or len(data_key) != AES_KEY_BYTES:
             raise LogError(
