@@ -96,7 +96,7 @@ def run_every_operation(directory: Path, files: FileSystem, reported: Guarantees
 
     old = log.segments.base_offsets[1:3]  # compaction: every second batch stays
     end = log.segments.base_offsets[3]
-    cleaned = log.new_cleaned_segment(old[0], now_ms=NOW)
+    cleaned = log.local.new_cleaned_segment(old[0], now_ms=NOW)
     gone = set[int]()
     for n, one in enumerate(
         each for base in old for each in list(read_batches((Path(log.directory) / f"{base:020d}.log").read_bytes()))
@@ -110,7 +110,7 @@ def run_every_operation(directory: Path, files: FileSystem, reported: Guarantees
     assert gone
     assert max(gone) < end
     reported.about_to_remove(gone.__contains__)
-    log.replace_segments(old, [old[0]], now_ms=NOW)
+    log.local.replace_segments(old, [old[0]], now_ms=NOW)
 
     cut = log.log_end_offset - 10
     reported.about_to_remove(lambda offset: offset >= cut)

@@ -324,7 +324,7 @@ def test_fetched_file_ranges_outlive_their_segment(tmp_path: Path) -> None:
     (part,) = fetched.parts
     fd = part.file.hold()
     log.truncate_fully_and_start_at(1000, now_ms=NOW)
-    log.delete_due_files(NOW + 60_000)
+    log.local.delete_due_files(NOW + 60_000)
     assert os.pread(fd, part.size_bytes, part.position) == expected
     part.file.release()
     with pytest.raises(OSError, match="Bad file descriptor"):
@@ -581,7 +581,7 @@ def test_truncating_fully_restarts_the_log_at_an_offset(tmp_path: Path) -> None:
     assert log.segments.base_offsets == [1000]
     log.append(numbered(0, 2), now_ms=NOW)
     assert list(records_of(log)) == [1000, 1001]
-    log.delete_due_files(NOW + 60_000)
+    log.local.delete_due_files(NOW + 60_000)
     names = set(files_of(tmp_path / "t-0"))
     assert {name for name in names if name.endswith(".log")} == {f"{1000:020d}.log"}
     assert log.truncate_to(10, now_ms=NOW)
@@ -621,9 +621,9 @@ def test_retention_deletes_segments_after_a_delay(tmp_path: Path) -> None:
     assert (directory / f"{0:020d}.log.deleted").exists()
     assert (directory / f"{0:020d}.index.deleted").exists()
     assert log.log_start_offset == bases[1]
-    log.delete_due_files(NOW + 1075 + 59_999)
+    log.local.delete_due_files(NOW + 1075 + 59_999)
     assert (directory / f"{0:020d}.log.deleted").exists()
-    log.delete_due_files(NOW + 1075 + 60_000)
+    log.local.delete_due_files(NOW + 1075 + 60_000)
     assert not list(directory.glob("*.deleted"))
 
 
@@ -682,7 +682,7 @@ def test_without_timestamps_retention_uses_the_modification_time(tmp_path: Path)
 def test_cleaned_segments_replace_the_originals(tmp_path: Path) -> None:
     log = filled(tmp_path)
     first, second, third = log.segments.base_offsets[:3]
-    cleaned = log.new_cleaned_segment(first, now_ms=NOW)
+    cleaned = log.local.new_cleaned_segment(first, now_ms=NOW)
     kept = [each for each in read_batches(log.fetch(0, 1 << 20).read()) if each.base_offset % 20 == 0]
     for each in kept:
         cleaned.append([each.buffer], each.last_offset, each.max_timestamp, each.last_offset)
@@ -692,13 +692,13 @@ def test_cleaned_segments_replace_the_originals(tmp_path: Path) -> None:
         offset: value for offset, value in records_of(log).items() if offset >= third or (offset // 10) % 2 == 0
     }
     expected = {offset: value for offset, value in expected.items() if not second <= offset < third}
-    log.replace_segments([first, second], [first], now_ms=NOW)
+    log.local.replace_segments([first, second], [first], now_ms=NOW)
     assert log.segments.base_offsets[:2] == [first, third]
     assert records_of(log) == expected
     directory = tmp_path / "t-0"
     assert not list(directory.glob("*.swap")) + list(directory.glob("*.cleaned"))
     assert (directory / f"{second:020d}.snapshot.deleted").exists()
-    log.delete_due_files(NOW + 60_000)
+    log.local.delete_due_files(NOW + 60_000)
     assert not list(directory.glob("*.deleted"))
     log.close()
     assert records_of(open_log(tmp_path, is_clean=True)) == expected
@@ -707,11 +707,11 @@ def test_cleaned_segments_replace_the_originals(tmp_path: Path) -> None:
 def test_the_active_segment_is_not_replaced(tmp_path: Path) -> None:
     log = filled(tmp_path)
     with pytest.raises(OptionError, match="is active"):
-        log.replace_segments([log.segments.active.base_offset], [0], now_ms=NOW)
+        log.local.replace_segments([log.segments.active.base_offset], [0], now_ms=NOW)
     with pytest.raises(OptionError, match="cannot replace"):
-        log.replace_segments([7], [0], now_ms=NOW)
+        log.local.replace_segments([7], [0], now_ms=NOW)
     with pytest.raises(OptionError, match="cannot replace"):
-        log.replace_segments([0], [], now_ms=NOW)
+        log.local.replace_segments([0], [], now_ms=NOW)
 
 
 # ---- names

@@ -262,7 +262,7 @@ def test_segments_after_a_damaged_one_are_deleted(tmp_path: Path) -> None:
     assert log.log_end_offset < third
     assert records_of(log) == {offset: value for offset, value in records.items() if offset < log.log_end_offset}
     assert list(directory.glob("*.log.deleted"))
-    log.delete_due_files(NOW + 60_000)
+    log.local.delete_due_files(NOW + 60_000)
     assert not list(directory.glob("*.deleted"))
 
 

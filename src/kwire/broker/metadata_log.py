@@ -187,7 +187,7 @@ class MetadataLog:
             self.log.delete_records(int(match[1]))
             self.log.delete_old_segments(now_ms)
             total -= sizes[oldest] + before - self.log.size_bytes
-        self.log.delete_due_files(now_ms)
+        self.log.local.delete_due_files(now_ms)
 
     def _snapshot_time(self, path: str) -> int:
         """Return the timestamp in a snapshot's header, in ms; a file without one counts as old."""

@@ -204,7 +204,7 @@ def compact(
                     raise  # a full disk does not mean that this partition is damaged
                 problem = error
             progress.finish()
-            log.delete_due_files(now_ms)
+            log.local.delete_due_files(now_ms)
             reached = cleaner.checkpoints.get((topic, partition))
             yield Compaction(
                 topic=topic,

@@ -102,7 +102,8 @@ class NewLog:
         log = self._log
         if log.log_end_offset < log_end_offset:
             log.roll(self._now_ms, log_end_offset)  # an empty segment: its base offset is the log end offset
-            log.log_end_offset = log.high_watermark = log_end_offset
+            log.local.log_end_offset = log_end_offset
+            log.high_watermark = log_end_offset
             log.producers.end_offset = log_end_offset
         if log_start_offset > log.log_start_offset:
             log.high_watermark = log.log_end_offset

@@ -4,7 +4,7 @@ A pass works in steps of one chunk, and a broker's loop can serve clients betwee
 `clean(log)` runs it to the end. Between steps the log may grow, lose segments or be closed; the pass ends at a group
 with missing segments and does not change it.
 
-    write <base>.log.cleaned and indexes -> PartitionWriter.replace_segments (X-35) ... -> cleaner-offset-checkpoint
+    write <base>.log.cleaned and indexes -> LocalLog.replace_segments (X-35) ... -> cleaner-offset-checkpoint
 
 After an interruption, each group has either its old segments or the new one. If the checkpoint was not written,
 another pass reads the clean range again.
@@ -140,7 +140,7 @@ class Cleaner:
         self, log: PartitionWriter, work: CleaningPass, group: Sequence[SourceSegment], now_ms: int
     ) -> Generator[int, None, bool]:
         """Replace a group by one compacted segment; return False if segments of the group are missing."""
-        cleaned = log.new_cleaned_segment(group[0].base_offset, now_ms=now_ms)
+        cleaned = log.local.new_cleaned_segment(group[0].base_offset, now_ms=now_ms)
         try:
             for retained in work.clean(group):
                 self._append(cleaned, retained)
@@ -157,7 +157,7 @@ class Cleaner:
             cleaned.remove()
             raise
         cleaned.close_files()
-        log.replace_segments([each.base_offset for each in group], [group[0].base_offset], now_ms=now_ms)
+        log.local.replace_segments([each.base_offset for each in group], [group[0].base_offset], now_ms=now_ms)
         return True
 
     def _append(self, cleaned: SegmentWriter, data: memoryview) -> None:

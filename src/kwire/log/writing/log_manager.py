@@ -324,7 +324,7 @@ class LogManager:
         executor: syncs rolled segments in the background; one thread is sufficient.
         """
         for log in self.logs.values():
-            if now_ms - log.flushed_ms >= log.config.flush_ms:
+            if now_ms - log.local.flushed_ms >= log.config.flush_ms:
                 log.flush(now_ms=now_ms)
             else:
                 log.flush_rolled(executor)
@@ -357,7 +357,7 @@ class LogManager:
             removed = log.delete_old_segments(now_ms)
             if removed:
                 removed_segments[which] = removed
-            log.delete_due_files(now_ms)
+            log.local.delete_due_files(now_ms)
             log.producers.remove_expired(now_ms)
         if self._removal.is_due(now_ms):
             self.write_checkpoints()  # a partition that they name without a directory counts as lost

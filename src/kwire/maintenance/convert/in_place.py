@@ -99,8 +99,8 @@ def convert_log(
         if segment.base_offset == writer.segments.active.base_offset:
             writer.roll(now_ms)
         new = write_cleaned(writer, segment, target, converter, now_ms, progress)
-        writer.replace_segments([segment.base_offset], new, now_ms=now_ms)
-        writer.delete_due_files(now_ms)
+        writer.local.replace_segments([segment.base_offset], new, now_ms=now_ms)
+        writer.local.delete_due_files(now_ms)
     if target.magic in (0, 1):
         writer.leader_epochs.clear()
         writer.producers.clear()
@@ -123,7 +123,7 @@ def write_cleaned(
     progress: ProgressCallback,
 ) -> list[int]:
     """Write the `.cleaned` segments of a segment, several only above 2 GiB. Returns their base offsets."""
-    cleaned = writer.new_cleaned_segment(segment.base_offset, now_ms=now_ms)
+    cleaned = writer.local.new_cleaned_segment(segment.base_offset, now_ms=now_ms)
     bases, next_offset = [segment.base_offset], segment.base_offset
     batches = advancing(check_offsets(segment, segment_batches(segment)), progress)
     for data in converter.convert(batches):
@@ -132,7 +132,7 @@ def write_cleaned(
             if cleaned.size_bytes + end - start > LARGEST_SEGMENT_BYTES:
                 finish(cleaned, segment)
                 bases.append(next_offset)
-                cleaned = writer.new_cleaned_segment(bases[-1], now_ms=now_ms)
+                cleaned = writer.local.new_cleaned_segment(bases[-1], now_ms=now_ms)
             info = analyze_append(view[start:end], origin=AppendOrigin.REPLICATION, topic_partition=writer.name)
             cleaned.append([view[start:end]], info.last_offset, info.max_timestamp, info.offset_of_max_timestamp)
             next_offset = info.last_offset + 1

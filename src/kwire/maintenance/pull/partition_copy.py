@@ -106,7 +106,7 @@ class PartitionCopy:
         """Begin an empty copy at an offset."""
         if offset:
             self.log.truncate_fully_and_start_at(offset, now_ms=now_ms)
-            self.log.delete_due_files(now_ms + self.log.config.file_delete_delay_ms)  # the empty first segment
+            self.log.local.delete_due_files(now_ms + self.log.config.file_delete_delay_ms)  # the empty first segment
             self._follow_active()
 
     def truncate_to(self, offset: int, *, now_ms: int) -> None:
