@@ -30,6 +30,7 @@ class Kernels(BuildHookInterface[Any]):
         if version == "editable":
             return
         sys.path.insert(0, str(Path(self.root, "src")))
+        os.environ.setdefault("KWIRE_KERNEL", "0")  # what is about to be compiled is not missing
         from kwire.native.build import TARGETS, build, folder_of, host_target
 
         name = os.environ.get(VARIABLE) or host_target() or WITHOUT_CODE

@@ -13,8 +13,9 @@ from uuid import UUID
 
 import msgspec
 import pytest
+from tests.compiled import needs_compiled_code
 
-from kwire import native, plan, schema
+from kwire import plan, schema
 from kwire.messages import FetchResponse, MetadataResponse, registry
 from kwire.messages.base import Struct
 
@@ -22,7 +23,6 @@ Partition = FetchResponse.PartitionData
 Leader = FetchResponse.LeaderIdAndEpoch
 
 
-compiled = pytest.mark.skipif(native.LEVEL is None, reason="no compiled code on this platform")
 IMMUTABLE = (NoneType, bool, int, float, str, bytes, UUID, tuple)
 """Of tuples there are only unknown tagged fields, (int, bytes)."""
 
@@ -97,7 +97,7 @@ def described() -> MetadataResponse:
 
 
 @pytest.mark.parametrize(
-    "kernels", [pytest.param(True, marks=compiled, id="compiled"), pytest.param(False, id="plain")]
+    "kernels", [pytest.param(True, marks=needs_compiled_code, id="compiled"), pytest.param(False, id="plain")]
 )
 @pytest.mark.parametrize("way", VALUES)
 def test_no_change_of_a_message_reaches_another(way: str, kernels: bool) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.compiled import needs_compiled_code
 from tests.plan.conftest import codec_of
 
 from kwire.messages import FetchRequest, ListOffsetsResponse
@@ -71,6 +72,7 @@ def test_subclasses_with_methods_are_read_and_written(codec_of: Any, options: di
     assert mine.decode(WIRE, version=12) == read
 
 
+@needs_compiled_code
 def test_a_subclass_of_a_message_reads_its_own_structs() -> None:
     class Topic(ListOffsetsResponse.ListOffsetsTopicResponse):
         pass

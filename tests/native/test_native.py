@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.compiled import needs_compiled_code
 from tests.waiting import HANG_S
 
 from kwire import native
@@ -31,12 +32,14 @@ def output(program: str, **environment: str) -> str:
     return done.stdout.strip()
 
 
+@needs_compiled_code
 def test_the_module_was_built_from_these_sources() -> None:
     from kwire.native import _kernels
 
     assert sources_digest() == _kernels.SOURCES, "the kernels have changed: python -m kwire.native.build"
 
 
+@needs_compiled_code
 def test_every_kernel_is_compiled() -> None:
     assert native.LEVEL is not None
     names = [each.name for each in kernels()]
@@ -62,6 +65,7 @@ except OptionError as error:
     assert output(program, KWIRE_KERNEL="x86-64-v2") == expected
 
 
+@needs_compiled_code
 def test_arguments_are_checked() -> None:
     table = np.zeros((4, t.COLUMN_COUNT), np.int64)
     assert native.scan_batches(b"", 0, table) == (0, 0, t.WHOLE)
@@ -109,6 +113,7 @@ for kernel, arguments in (
 """
 
 
+@needs_compiled_code
 def test_arrays_that_cannot_be_written_are_no_output() -> None:
     """Compiled code once wrote to them."""
     found = output(READ_ONLY).splitlines()
@@ -121,6 +126,7 @@ def test_arrays_that_cannot_be_written_are_no_output() -> None:
     assert found[3].startswith("argument 3 of hash_keys(): expected 1 dimension(s) of 4 bytes")
 
 
+@needs_compiled_code
 def test_calls_that_fail_keep_no_references() -> None:
     from kwire.records.format.record import Record, decode_header_key
 
@@ -148,6 +154,7 @@ def test_calls_that_fail_keep_no_references() -> None:
     assert references() == before
 
 
+@needs_compiled_code
 def test_plain_python_reads_what_compiled_code_reads() -> None:
     """The kernels' own source, run by Python, gives the same columns on the bytes that Kafka wrote."""
     program = """

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
+from tests.compiled import needs_compiled_code
 
 from kwire import native, plan
 from kwire.messages import FetchRequest
@@ -20,7 +21,7 @@ from kwire.plan import layout_check, message_codec
 from kwire.records import Record, TimestampType, read_batches, write_batch
 from kwire.records.format import record as records
 
-pytestmark = pytest.mark.skipif(native.LEVEL is None, reason="no compiled code on this platform")
+pytestmark = needs_compiled_code
 Slots = Callable[[type], tuple[int, dict[str, int]]]
 
 REQUEST = FetchRequest(rack_id="r", topics=[FetchRequest.FetchTopic(topic="t", topic_id=UUID(int=5))])

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests import golden
+from tests.compiled import needs_compiled_code
 from tests.plan.definitions import PRIMITIVES, Everything, Moved, MovedOld, Probe, compiled, field
 from tests.waiting import HANG_S
 
@@ -392,6 +393,7 @@ def test_the_type_of_all_versions_has_all_fields() -> None:
         NestedReader(Metadata.SPEC, 99)
 
 
+@needs_compiled_code
 def test_nothing_outside_a_message_is_touched() -> None:
     """In a process of its own: a step over the end kills it."""
     command = [sys.executable, "-m", "tests.fuzz.guarded_columns", "3000", "1"]

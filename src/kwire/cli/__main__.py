@@ -24,9 +24,11 @@ def main() -> None:
     try:
         with needing("kwire"):
             from kwire.cli.main import run
+            from kwire.cli.terminal import show_python_warnings
     except MissingExtra as missing:
         print(missing, file=sys.stderr)
         sys.exit(2)  # kwire.cli.command.USAGE, which needs typer
+    show_python_warnings()
     sys.exit(run())
 
 

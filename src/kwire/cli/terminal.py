@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol, TextIO
 
+import kwire
 from kwire.errors import hide_secrets
 from kwire.pages.escaping import printable
 
-__all__ = ["Progress", "bold", "is_terminal", "progress", "show_warnings", "warn", "width"]
+__all__ = ["Progress", "bold", "is_terminal", "progress", "show_python_warnings", "show_warnings", "warn", "width"]
+
+PACKAGE = os.path.join(os.path.dirname(kwire.__file__), "")
 
 
 def is_terminal(stream: TextIO | None = None) -> bool:
@@ -52,6 +55,28 @@ def show_warnings(name: str) -> None:
     logger = logging.getLogger(name)
     if not logger.handlers:
         logger.addHandler(Lines(logging.WARNING))
+
+
+def show_python_warnings() -> None:
+    """Print kwire's Python warnings like a command's own, in one line, and those of others as Python does."""
+    import warnings
+
+    show = warnings.showwarning
+
+    def show_ours(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if filename.startswith(PACKAGE):
+            warn(printable(str(message)))
+        else:
+            show(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show_ours
 
 
 class Progress(Protocol):

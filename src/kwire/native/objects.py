@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, requires
 
 import msgspec
 
@@ -38,6 +39,15 @@ def layout_of(cls: type, names: Sequence[str]) -> tuple[int, list[int]]:
     return allocator, offsets
 
 
+def _supported() -> str:
+    """Return the requirement of the msgspec that kwire supports."""
+    try:
+        needed = requires("kwire") or []
+    except PackageNotFoundError:  # a checkout that is not installed
+        needed = []
+    return next((each for each in needed if each.startswith("msgspec")), "kwire")
+
+
 def trusts(what: str, check: Callable[[], bool]) -> bool:
     """Return whether a check succeeds that makes objects with compiled code; warn if it does not.
 
@@ -49,8 +59,8 @@ def trusts(what: str, check: Callable[[], bool]) -> bool:
     except Exception:  # whatever goes wrong: the objects of this msgspec or Python are others
         pass
     warnings.warn(
-        f"compiled code cannot create {what} with msgspec {msgspec.__version__}: plain Python does, many times slower; "
-        "install a msgspec that kwire supports",
+        f"compiled code cannot create {what} with msgspec {msgspec.__version__}, so plain Python does, many times "
+        f"slower; pip install '{_supported()}'",
         RuntimeWarning,
         stacklevel=2,
     )

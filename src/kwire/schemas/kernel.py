@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -86,7 +86,7 @@ class KernelPlan:
 
 def decode_column(
     plan: KernelPlan,
-    kernel: Callable[[Int64Array], int],
+    kernel: Literal["decode_json", "decode_protobuf"],
     read: Callable[[bytes], Any],
     type: pa.DataType,
     values: pa.Array,
@@ -95,15 +95,15 @@ def decode_column(
 ) -> Decoded:
     """Decode an array of binary with the row ROOT of a plan; see SchemaDecoder.
 
-    read: decodes one value in plain Python, or raises DecodeError; called for rows that the kernel leaves, without
-    compiled code for all. Raises OptionError if a column has more than 2 GiB.
+    kernel: its name in kwire.native. read: decodes one value in plain Python, or raises DecodeError; called for rows
+    that the kernel leaves, without compiled code for all. Raises OptionError if a column has more than 2 GiB.
     """
     data, starts, ends = binary_bounds(values)
     starts = starts + np.minimum(skip, ends - starts)
     wanted = (writer >= 0) & values.is_valid().to_numpy(zero_copy_only=False)
     array, rows = pa.nulls(len(values), type), np.flatnonzero(wanted)
     if native.LEVEL is not None:
-        array, left = plan.decode(kernel, data, starts, ends, np.where(wanted, ROOT, -1))
+        array, left = plan.decode(getattr(native, kernel), data, starts, ends, np.where(wanted, ROOT, -1))
         rows = left[:, 0]
     reread, errors = list[Any](), list[RowError]()
     places, view = np.arange(len(array)), memoryview(data)

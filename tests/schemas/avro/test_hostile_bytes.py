@@ -11,14 +11,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.compiled import needs_compiled_code
 from tests.fuzz.avro import compare, run
 from tests.schemas.avro.drawing import Drawing, expected, plain, written
 
 from kwire import native
 from kwire.errors import InvalidSchema, Malformed, OptionError, Truncated
 from kwire.schemas.avro import Decoder, parse
-
-needs_kernel = pytest.mark.skipif(native.LEVEL is None, reason="without compiled code")
 
 
 def decoder(schema: Any, **settings: Any) -> Decoder:
@@ -120,7 +119,7 @@ def test_few_items_without_bytes_are_accepted() -> None:
     assert found == [{"n": None}] * 2
 
 
-@needs_kernel
+@needs_compiled_code
 def test_a_value_cut_at_every_place_and_with_any_byte_changed() -> None:
     source = Random(7)
     for _ in range(12):
@@ -134,18 +133,18 @@ def test_a_value_cut_at_every_place_and_with_any_byte_changed() -> None:
                 compare(of_all, data[:cut] + bytes([byte]) + data[cut + 1 :])
 
 
-@needs_kernel
+@needs_compiled_code
 def test_mutated_values_through_both_paths() -> None:
     run(4000, seed=11)
 
 
-@needs_kernel
+@needs_compiled_code
 def test_nothing_outside_of_buffers_is_touched() -> None:
     code = "from tests.fuzz.avro import run; run(1500, 12, True)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
-@needs_kernel
+@needs_compiled_code
 def test_a_bad_row_leaves_nothing_behind_in_any_column() -> None:
     source = Random(3)
     for _ in range(60):
@@ -244,7 +243,7 @@ def test_arrays_may_be_slices_large_or_empty() -> None:
     assert decoder(EMPTY).decode(pa.array([b"", None], pa.binary())).array.to_pylist() == [{"n": None}, None]
 
 
-@needs_kernel
+@needs_compiled_code
 def test_many_columns_of_items_grow_together() -> None:
     fields = [{"name": f"f{i}", "type": "long"} for i in range(1000)]
     schema = array(["null", {"type": "record", "name": "W", "fields": fields}])
@@ -255,7 +254,7 @@ def test_many_columns_of_items_grow_together() -> None:
     assert time.process_time() - before < 10  # a minute if each column stops the kernel
 
 
-@needs_kernel
+@needs_compiled_code
 def test_columns_grow_as_needed() -> None:
     schema = {"type": "record", "name": "R", "fields": [{"name": "l", "type": array("string")}]}
     rows = [written(schema, {"l": ["x" * (i % 50)] * (i % 40)}) for i in range(3000)]

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.compiled import needs_compiled_code
 from tests.fuzz.json_values import left_to_python, run
 
-from kwire import native
 from kwire.schemas.json_schema import Decoder, parse
 
-pytestmark = pytest.mark.skipif(native.LEVEL is None, reason="without compiled code")
+pytestmark = needs_compiled_code
 
 
 def decoder(schema: Any) -> Decoder:

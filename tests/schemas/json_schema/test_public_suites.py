@@ -9,6 +9,7 @@ import pytest
 from tests import golden
 from tests.fuzz.json_values import compare, left_to_python
 
+from kwire import native
 from kwire.errors import KwireError
 from kwire.schemas.json_schema import Decoder, parse
 from kwire.schemas.json_schema.checking import Checker
@@ -58,7 +59,7 @@ def test_json_is_parsed_as_a_public_suite_expects() -> None:
         compare(decoder, [data])
         if wanted != "i":
             assert _is_read(decoder, data) == (wanted == "y"), line["name"]
-        if wanted == "n":
+        if wanted == "n" and native.LEVEL is not None:
             assert left_to_python(decoder, [data]) == [0], line["name"]
 
 

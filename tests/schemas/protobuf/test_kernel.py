@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from google.protobuf.message import DecodeError as GoogleError
+from tests.compiled import needs_compiled_code
 from tests.fuzz.protobuf import compare, run
 from tests.schemas.protobuf.drawing import Drawing, Writer, varint
 from tests.schemas.protobuf.test_protobuf import expected, fill, text
@@ -20,8 +21,6 @@ from kwire.schemas.decoder import Decoded
 from kwire.schemas.protobuf import Decoder, parse
 from kwire.schemas.protobuf.columns import _plain
 from kwire.schemas.protobuf.types import build_node
-
-needs_kernel = pytest.mark.skipif(native.LEVEL is None, reason="without compiled code")
 
 
 @pytest.fixture(params=["kernel", "plain"])
@@ -115,24 +114,24 @@ def test_values_of_many_random_schemas_are_those_of_google_protobuf() -> None:
     check_with_google(6, 5000)
 
 
-@needs_kernel
+@needs_compiled_code
 def test_mutated_values_through_the_kernel_and_plain_python() -> None:
     run(5000, seed=11)
 
 
-@needs_kernel
+@needs_compiled_code
 @pytest.mark.slow
 def test_many_mutated_values_through_the_kernel_and_plain_python() -> None:
     run(500_000, seed=13)
 
 
-@needs_kernel
+@needs_compiled_code
 def test_nothing_outside_of_buffers_is_touched() -> None:
     code = "from tests.fuzz.protobuf import run; run(800, 12, True)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
-@needs_kernel
+@needs_compiled_code
 def test_a_value_cut_at_every_place_and_with_any_byte_changed() -> None:
     source = random.Random(7)
     for _ in range(15):
@@ -336,7 +335,7 @@ def test_values_may_be_null_sliced_large_or_of_no_writer() -> None:
     assert (len(empty.array), empty.errors) == (0, [])
 
 
-@needs_kernel
+@needs_compiled_code
 def test_rows_that_plain_python_reads_are_in_their_places() -> None:
     source = PROTO3 + "message M { map<int32, int32> m = 1; int32 a = 2; }"
     twice = entry(b"\x08\1", 1) + entry(b"\x08\1", 2)

@@ -154,6 +154,8 @@ class Walker:
             self.depth += 1
             NESTED[operation](self, row, self.values[row[1]])
             self.depth -= 1
+        except RecursionError:  # two calls for each level: Python's limit may be reached before MAX_DEPTH
+            raise Fault("TOO_DEEP", self.pos) from None
         except Fault as fault:
             if fault.row < 0:
                 fault.row = number

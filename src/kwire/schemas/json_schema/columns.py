@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from kwire import native
 from kwire.errors import EncodeError, InvalidSchema, Malformed, did_you_mean
 from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, encode_error
 from kwire.schemas.json_schema.checking import Checker
@@ -41,7 +40,7 @@ class Decoder:
 
     def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array) -> Decoded:
         """Decode an array of binary; see SchemaDecoder. Raises OptionError if a column has more than 2 GiB."""
-        return decode_column(self._plan, native.decode_json, self.read, self.type, values, skip, writer)
+        return decode_column(self._plan, "decode_json", self.read, self.type, values, skip, writer)
 
     def read(self, data: bytes) -> Any:
         """Decode one value to what Arrow takes. Raises Malformed."""

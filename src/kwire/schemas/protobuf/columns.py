@@ -7,7 +7,6 @@ from functools import partial
 
 import pyarrow as pa
 
-from kwire import native
 from kwire.errors import EncodeError
 from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, encode_error
 from kwire.schemas.kernel import KernelPlan, decode_column
@@ -36,7 +35,7 @@ class Decoder:
     def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array) -> Decoded:
         """Decode an array of binary; see SchemaDecoder. Raises OptionError if a column has more than 2 GiB."""
         read = partial(read_message, self._node)
-        return decode_column(self._plan, native.decode_protobuf, read, self.type, values, skip, writer)
+        return decode_column(self._plan, "decode_protobuf", read, self.type, values, skip, writer)
 
 
 class Encoder:
