@@ -554,6 +554,17 @@ def test_truncating_at_the_end_changes_nothing(tmp_path: Path) -> None:
     assert list(records_of(log)) == list(range(30))
 
 
+@pytest.mark.requirement("P-07")
+def test_changed_configs_decide_when_idle_producers_expire(tmp_path: Path) -> None:
+    log = open_log(tmp_path, SMALL.replace(producer_id_expiration_ms=1000))
+    log.append(batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0), now_ms=NOW)
+    log.config = SMALL.replace(producer_id_expiration_ms=500)
+    log.producers.remove_expired(NOW + 499)
+    assert 1 in log.producers.entries
+    log.producers.remove_expired(NOW + 500)
+    assert 1 not in log.producers.entries
+
+
 @pytest.mark.requirement("F-04", "P-05", "F-44")
 def test_truncating_restores_producers_and_epochs(tmp_path: Path) -> None:
     log = open_log(tmp_path)

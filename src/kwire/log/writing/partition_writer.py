@@ -148,6 +148,7 @@ class PartitionWriter:
         if config is not self.local.config:
             self.local.config = config
             self._preparation = AppendPreparation(self.name, config)
+            self.producers.expiration_ms = config.producer_id_expiration_ms
 
     @property
     def topic_id(self) -> uuid.UUID | None:
