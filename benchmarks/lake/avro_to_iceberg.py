@@ -1,7 +1,8 @@
 """How fast does Spark copy a topic of Avro values to an Iceberg table, compared with the JARs of Spark and Iceberg?
 
 1 M orders of 10 fields in the wire format of schema registries; a topic of real Kafka with 4 partitions, batches of
-16 KB. kwire: kafka-live, from_registry with a folder of schemas, kwire-iceberg. Peer: Spark's connector, also tuned,
+16 KB. kwire: kafka-live, from_registry with a folder of schemas, kwire-iceberg; `kwire-source` decodes in kafka-live,
+with option value.registry; `kwire-direct` is copy_stream. Peer: Spark's connector, also tuned,
 from_avro of spark-avro on `substring(value, 6)`, and Iceberg's JAR with a Hadoop catalog. Both write unpartitioned
 Parquet with zstd, their default. `batch` is one write, also with jobs.table, which writes Kafka's columns as well;
 `stream` has the trigger availableNow, one micro-batch; `read` discards the decoded rows; `decode` reads the values from
@@ -195,6 +196,7 @@ class Copies:
         return {
             "batch.kwire": lambda: copy_topic(spark, *self.arguments("kwire.batch")),
             "batch.kwire-tuned": lambda: self.tuned(copy_topic, spark, *self.arguments("kwire.tuned")),
+            "batch.kwire-source": lambda: self.kwire_write(self.from_source(self.read("kafka-live", self.decoded()))),
             "batch.kwire-table": self.kwire_table,
             "batch.connector": lambda: self.peer_write(self.from_avro(self.read("kafka", {}))),
             "batch.connector-tuned": lambda: self.peer_write(self.from_avro(self.read("kafka", tuned))),
@@ -202,12 +204,18 @@ class Copies:
             "stream.kwire-tuned": lambda: self.tuned(
                 lambda: self.kwire_stream(self.from_registry(self.stream("kafka-live", ours)))
             ),
+            "stream.kwire-source": lambda: self.kwire_stream(
+                self.from_source(self.stream("kafka-live", self.decoded()))
+            ),
+            "stream.kwire-direct": self.kwire_direct,
             "stream.connector": lambda: self.peer_stream(self.from_avro(self.stream("kafka", {}))),
             "stream.connector-tuned": lambda: self.peer_stream(self.from_avro(self.stream("kafka", tuned))),
             "read.kwire": lambda: discard(self.from_registry(self.read("kafka-live", ours))),
+            "read.kwire-source": lambda: discard(self.from_source(self.read("kafka-live", self.decoded()))),
             "read.connector": lambda: discard(self.from_avro(self.read("kafka", {}))),
             "read.connector-tuned": lambda: discard(self.from_avro(self.read("kafka", tuned))),
             "decode.kwire": lambda: discard(self.from_registry(values)),
+            "decode.kwire-tuned": lambda: self.tuned(lambda: discard(self.from_registry(values))),
             "decode.from_avro": lambda: discard(self.from_avro(values)),
         }
 
@@ -240,6 +248,14 @@ class Copies:
         from kwire.spark.functions import from_registry
 
         return frame.select(from_registry("value", str(self.work / "schemas"), topic=TOPIC).alias("o")).select("o.*")
+
+    def decoded(self) -> dict[str, str]:
+        """Return the options with which kafka-live decodes."""
+        return {"columns": "value", "value.registry": str(self.work / "schemas")}
+
+    def from_source(self, frame: DataFrame) -> DataFrame:
+        """Return the fields of decoded values."""
+        return frame.select("value.*")
 
     def from_avro(self, frame: DataFrame) -> DataFrame:
         """Decode with spark-avro."""
@@ -276,9 +292,35 @@ class Copies:
             registry=str(self.work / "schemas"),
         )
 
+    def kwire_direct(self) -> None:
+        """Create a table with a stream whose rows stay in Arrow."""
+        from kwire.spark import copy_stream
+
+        table = self.table("kwire.stream")
+        copy_stream(
+            self.spark,
+            "kafka-live",
+            {
+                "kafka.bootstrap.servers": self.cluster.served.address,
+                "subscribe": TOPIC,
+                "startingOffsets": "earliest",
+                **self.decoded(),
+            },
+            "kwire-iceberg",
+            {"table": table, **{f"catalog.{key}": value for key, value in self.catalog().items()}},
+            checkpoint=f"{self.work}/{table}",
+            function=fields_of,
+            trigger={"availableNow": True},
+        ).awaitTermination()
+
     def peer_write(self, frame: DataFrame) -> None:
         """Create a table with Iceberg."""
         frame.writeTo(f"peer.{self.table('peer.batch')}").create()
+
+    def kwire_write(self, frame: DataFrame) -> None:
+        """Create a table with kwire's sink."""
+        options = {f"catalog.{key}": value for key, value in self.catalog().items()}
+        frame.write.format("kwire-iceberg").options(**options).mode("append").save(self.table("kwire.batch"))
 
     def kwire_stream(self, frame: DataFrame) -> None:
         """Create a table with a stream of kwire."""
@@ -315,6 +357,11 @@ class Copies:
             found = found.sort_by("id").combine_chunks()
             first = found if first is None else first
             assert found.cast(first.schema).equals(first), case
+
+
+def fields_of(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the fields of decoded values."""
+    return pa.RecordBatch.from_struct_array(rows.column("value"))
 
 
 def discard(frame: DataFrame) -> None:

@@ -18,11 +18,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from tests.soak.query_process import descendants
 from tests.spark.conftest import environment_of_a_new_session
 from tests.waiting import HANG_S
 from tools.kafka import SHORT_LIVED
+
+import kwire.spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 __all__ = ["QuerySettings", "TableQuery"]
 
@@ -33,7 +41,10 @@ TASK = b"pyspark.worker"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySettings:
-    """What a query does. format: of the sink, with its options; columns: SQL of the rows."""
+    """What a query does. format: of the sink, with its options; columns: SQL of the rows.
+
+    is_direct: whether copy_stream copies the rows, which then are the same without SQL.
+    """
 
     servers: str
     topic: str
@@ -41,6 +52,7 @@ class QuerySettings:
     format: str
     options: dict[str, str]
     columns: tuple[str, ...]
+    is_direct: bool = False
     limit: int = 2000
 
 
@@ -202,6 +214,32 @@ def _parent(pid: int) -> int:
     return 0
 
 
+def start(spark: SparkSession, settings: QuerySettings, reading: dict[str, str], *, ends: bool) -> StreamingQuery:
+    """Start the query. reading: options of the source. ends: with the available records."""
+    if settings.is_direct:
+        return kwire.spark.copy_stream(
+            spark,
+            "kafka-live",
+            reading,
+            settings.format,
+            settings.options,
+            checkpoint=settings.checkpoint,
+            function=with_text,
+            trigger={"availableNow": True} if ends else None,
+        )
+    frame = spark.readStream.format("kafka-live").options(**reading).load().selectExpr(*settings.columns)
+    writer = frame.writeStream.format(settings.format).options(**settings.options)
+    writer = writer.option("checkpointLocation", settings.checkpoint)
+    return (writer.trigger(availableNow=True) if ends else writer).start()
+
+
+def with_text(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the columns of a soak: place, key and value, as text."""
+    texts = [rows.column(name).cast(pa.string()) for name in ("key", "value")]
+    place = [rows.column(name) for name in ("topic", "partition", "offset")]
+    return pa.RecordBatch.from_arrays([*place, *texts], ["topic", "partition", "offset", "key", "value"])
+
+
 def main() -> None:
     """Run queries as told on stdin."""
     settings = QuerySettings(**json.loads(sys.argv[1]))
@@ -222,17 +260,12 @@ def main() -> None:
     )
     print("@ready", flush=True)
     for line in sys.stdin:
-        reader = spark.readStream.format("kafka-live").option("subscribe", settings.topic)
-        reader = reader.option("kafka.bootstrap.servers", settings.servers).option("startingOffsets", "earliest")
-        reader = reader.option("kafka.isolation.level", "read_committed")
+        reading = {"subscribe": settings.topic, "kafka.bootstrap.servers": settings.servers}
+        reading |= {"startingOffsets": "earliest", "kafka.isolation.level": "read_committed"}
         if line.strip() == "go":
-            reader = reader.option("maxOffsetsPerTrigger", settings.limit)
-        writer = reader.load().selectExpr(*settings.columns).writeStream.format(settings.format)
-        writer = writer.options(**settings.options).option("checkpointLocation", settings.checkpoint)
-        if line.strip() == "rest":
-            writer = writer.trigger(availableNow=True)
+            reading["maxOffsetsPerTrigger"] = str(settings.limit)
         try:
-            writer.start().awaitTermination()
+            start(spark, settings, reading, ends=line.strip() == "rest").awaitTermination()
         except Exception as error:
             text = str(error).split("JVM stacktrace")[0][-3000:]
             print(f"ended: {text}", file=sys.stderr, flush=True)

@@ -51,13 +51,17 @@ Place = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """What is written, and where. streams: number of queries, each of a topic, that write the same table."""
+    """What is written, and where. streams: number of queries, each of a topic, that write the same table.
+
+    is_direct: whether copy_stream writes it.
+    """
 
     name: str
     options: dict[str, str]
     streams: int = 1
     in_object_store: bool = False
     on_kafka: bool = False
+    is_direct: bool = False
 
     @property
     def by_key(self) -> bool:
@@ -71,6 +75,7 @@ SCENARIOS = (
     Scenario(name="merged by key", options={"mergeKey": "key"}),
     Scenario(name="in S3", options={"partitionBy": "partition"}, in_object_store=True),
     Scenario(name="two streams", options={"partitionBy": "topic"}, streams=2),
+    Scenario(name="without rows in the JVM", options={}, is_direct=True),
 )
 
 
@@ -233,6 +238,7 @@ class Soak:
             format=f"kwire-{files.format}",
             options=options | self.scenario.options,
             columns=COLUMNS,
+            is_direct=self.scenario.is_direct,
         )
 
     @property

@@ -11,6 +11,7 @@ Spark run the Python of this program (kwire.spark.process.python_choice).
 
 functions          columns of Kafka messages                  docs/functions.md
 jobs               jobs on whole log directories              docs/jobs.md
+copy_stream        streams whose rows stay in Arrow           docs/tables.md
 lag, LagListener   lag of streaming queries
 Kafka*Source       the data sources, for spark.dataSource.register
 
@@ -25,12 +26,21 @@ from kwire.spark.process.python_choice import choose_python
 
 if TYPE_CHECKING:
     from kwire.spark.capture.source import KafkaCaptureSource
+    from kwire.spark.copying import copy_stream
     from kwire.spark.internal.source import KafkaInternalSource
     from kwire.spark.live.source import KafkaLiveSource
     from kwire.spark.log.source import KafkaLogSource
     from kwire.spark.streaming.lag import LagListener, lag
 
-__all__ = ["KafkaCaptureSource", "KafkaInternalSource", "KafkaLiveSource", "KafkaLogSource", "LagListener", "lag"]
+__all__ = [
+    "KafkaCaptureSource",
+    "KafkaInternalSource",
+    "KafkaLiveSource",
+    "KafkaLogSource",
+    "LagListener",
+    "copy_stream",
+    "lag",
+]
 
 _MODULES = {
     "KafkaCaptureSource": "kwire.spark.capture.source",
@@ -38,6 +48,7 @@ _MODULES = {
     "KafkaLiveSource": "kwire.spark.live.source",
     "KafkaLogSource": "kwire.spark.log.source",
     "LagListener": "kwire.spark.streaming.lag",
+    "copy_stream": "kwire.spark.copying",
     "lag": "kwire.spark.streaming.lag",
 }
 

@@ -1,0 +1,236 @@
+"""copy_stream: a streaming query whose rows do not enter Spark's JVM.
+
+    driver    offsets of each micro-batch, in the checkpoint -> tasks, one row each: a range of offsets
+    tasks     read the range, decode it, call the function, write: Arrow from Kafka's batches to the sink
+    driver    commits what the tasks have written, with the micro-batch's number
+
+Offsets, checkpoint, marks and commits are those of the source and the sink, which are used as they are: Spark passes
+the ranges from one to the other instead of rows. See docs/tables.md.
+"""
+
+from __future__ import annotations
+
+import pickle
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, cast
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from kwire.errors import OptionError, did_you_mean
+from kwire.spark.lake.source import DeltaSink, IcebergSink
+from kwire.spark.live.source import KafkaLiveSource, LiveStreamReader
+from kwire.spark.log.source import KafkaLogSource
+from kwire.spark.log.stream import LogStreamReader
+from kwire.spark.plain_errors import plain_errors
+from kwire.spark.process.worker import SentToWorkers
+from kwire.spark.sail import struct_type
+from kwire.spark.streaming.reader import InvalidStreamReader
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import DataSourceStreamWriter, InputPartition
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.types import StructType
+
+__all__ = ["Function", "copy_stream"]
+
+Function = Callable[[pa.RecordBatch], pa.RecordBatch]
+"""Changes rows: columns, values, their number. It gets batches of one partition each, in the order of offsets."""
+
+TASK = "task"
+
+Option = str | int | float | bool
+
+
+def copy_stream(
+    spark: SparkSession,
+    source: str,
+    source_options: Mapping[str, Option],
+    sink: str,
+    sink_options: Mapping[str, Option],
+    *,
+    checkpoint: str,
+    function: Function | None = None,
+    name: str | None = None,
+    trigger: Mapping[str, str | bool] | None = None,
+) -> StreamingQuery:
+    """Start a streaming query from kafka-live or kafka-log to kwire-iceberg, kwire-delta or kafka-live.
+
+    source_options, sink_options: those of the formats; with value.registry and key.registry, tasks decode rows.
+    checkpoint: directory of the query's offsets; one of a query on the same source can be continued.
+    function: is applied to the rows in tasks, to batches of Arrow. Called once without rows, for the columns.
+    name: of the query. trigger: arguments of DataStreamWriter.trigger, such as {"availableNow": True}.
+    Rows cannot be transformed by Spark, and progress reports count tasks as rows; offsets and lag are as usual.
+    Raises OptionError, and the errors of opening source and sink, before the query starts.
+    """
+    copy = Copy.of(
+        *(_choose("source", source, SOURCES), _texts(source_options)),
+        *(_choose("sink", sink, SINKS), _texts(sink_options)),
+        function,
+    )
+    copy.open_writer()  # so that a wrong option is an error of this call
+    format_name = f"kwire-copy-{uuid.uuid4().hex}"
+    spark.dataSource.register(type("CopySource", (CopySource,), {"copy": copy, "format_name": format_name}))
+    writer = spark.readStream.format(format_name).load().writeStream.format(format_name)
+    writer = writer.option("checkpointLocation", checkpoint)
+    if name is not None:
+        writer = writer.queryName(name)
+    if trigger is not None:
+        writer = writer.trigger(**trigger)  # type: ignore[arg-type]
+    return writer.start()
+
+
+def _choose(what: str, name: str, known: Mapping[str, type[DataSource]]) -> type[DataSource]:
+    if name not in known:
+        raise OptionError(f"{what}: expected one of {', '.join(known)}, got '{name}'{did_you_mean(name, known)}")
+    return known[name]
+
+
+def _texts(options: Mapping[str, Option]) -> dict[str, str]:
+    """Return options as Spark passes them."""
+    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+
+
+@plain_errors
+class LiveTasks(LiveStreamReader):
+    """Plans the micro-batches of kafka-live, and returns tasks instead of their rows."""
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Return one row: the task."""
+        yield _row_of(partition)
+
+
+@plain_errors
+class LogTasks(LogStreamReader):
+    """Plans the micro-batches of kafka-log, and returns tasks instead of their rows."""
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Return one row: the task."""
+        yield _row_of(partition)
+
+
+def _row_of(task: InputPartition) -> pa.RecordBatch:
+    return pa.record_batch({TASK: pa.array([pickle.dumps(task)], pa.binary())})
+
+
+SOURCES: Mapping[str, type[DataSource]] = {"kafka-live": KafkaLiveSource, "kafka-log": KafkaLogSource}
+SINKS: Mapping[str, type[DataSource]] = {
+    "kwire-iceberg": IcebergSink,
+    "kwire-delta": DeltaSink,
+    "kafka-live": KafkaLiveSource,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy:
+    """What a query copies, and where to. Picklable. schema: of the rows that are written."""
+
+    reader: LiveStreamReader | LogStreamReader
+    sink: type[DataSource]
+    sink_options: Mapping[str, str]
+    function: Function | None
+    schema: pa.Schema
+
+    @classmethod
+    def of(
+        cls,
+        source: type[DataSource],
+        source_options: dict[str, str],
+        sink: type[DataSource],
+        sink_options: dict[str, str],
+        function: Function | None,
+    ) -> Copy:
+        """Resolve the columns. Raises OptionError, RegistryError, InvalidSchema."""
+        made = source(source_options)
+        schema = pa.schema(made.schema())
+        reader = made.streamReader(struct_type(schema))
+        if isinstance(reader, InvalidStreamReader):
+            raise reader.error
+        assert isinstance(reader, LiveStreamReader | LogStreamReader)
+        if function is not None:
+            schema = _checked(function(pa.RecordBatch.from_pylist([], schema))).schema
+        return cls(reader=reader, sink=sink, sink_options=sink_options, function=function, schema=schema)
+
+    def plan_reader(self) -> LiveTasks | LogTasks:
+        """Return the reader that plans the micro-batches."""
+        if isinstance(self.reader, LiveStreamReader):
+            return LiveTasks(self.reader.options, self.reader.columns)
+        return LogTasks(self.reader.options, self.reader.columns)
+
+    def open_writer(self) -> DataSourceStreamWriter:
+        """Return the sink's writer of a micro-batch. Raises the errors of the sink."""
+        schema = self.schema if self.sink in (IcebergSink, DeltaSink) else struct_type(self.schema)
+        return self.sink(dict(self.sink_options)).streamWriter(cast("StructType", schema), overwrite=False)
+
+    def rows(self, tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the rows of tasks, each a row of these batches."""
+        for batch in tasks:
+            for task in batch.column(TASK):
+                for rows in self.reader.read(pickle.loads(task.as_py())):
+                    yield rows if self.function is None else self._changed(rows)
+
+    def _changed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        assert self.function is not None
+        found = _checked(self.function(rows))
+        if found.schema != self.schema:
+            raise OptionError(
+                f"function: returned the columns {_text(found.schema)}; without rows it returned {_text(self.schema)}"
+            )
+        return found
+
+
+def _checked(found: object) -> pa.RecordBatch:
+    if not isinstance(found, pa.RecordBatch):
+        raise OptionError(f"function: expected a pyarrow.RecordBatch, got {type(found).__name__}")
+    return found
+
+
+def _text(schema: pa.Schema) -> str:
+    return ", ".join(f"{each.name}: {each.type}" for each in schema)
+
+
+@plain_errors
+class CopyWriter(SentToWorkers, DataSourceStreamArrowWriter):
+    """Writes the rows of the tasks that it gets, with the sink's writer."""
+
+    def __init__(self, copy: Copy) -> None:
+        self.copy, self.writer = copy, copy.open_writer()
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Read and write the rows of one task; called in a worker."""
+        return self.writer.write(cast("Iterator[object]", self.copy.rows(iterator)))  # type: ignore[arg-type]
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 (Spark's name)
+        """Commit a micro-batch."""
+        self.writer.commit(messages, batchId)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Abort a micro-batch; a task has failed."""
+        self.writer.abort(messages, batchId)
+
+
+class CopySource(DataSource):
+    """Source and sink of one query: a subclass for each has its copy, since options of Spark are text and are shown."""
+
+    copy: ClassVar[Copy]
+    format_name: ClassVar[str]
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the format's name."""
+        return cls.format_name
+
+    def schema(self) -> str:
+        """Return the column of tasks."""
+        return f"{TASK} binary"
+
+    def streamReader(self, schema: StructType) -> LiveTasks | LogTasks:  # noqa: N802 (Spark's name)
+        """Create the reader, which plans micro-batches."""
+        return self.copy.plan_reader()
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> CopyWriter:  # noqa: N802
+        """Create the writer of a micro-batch."""
+        return CopyWriter(self.copy)

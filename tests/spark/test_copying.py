@@ -1,0 +1,221 @@
+"""copy_stream: streams from topics to tables and topics whose rows do not enter the JVM."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from tests.lake.tables import FORMATS, Tables
+
+import kwire
+import kwire.spark
+from kwire.broker import Broker
+from kwire.errors import OptionError, UnknownSchema
+from kwire.schemas.avro import Encoder, parse
+
+pytest.importorskip("pyspark.sql.datasource")
+pytest.importorskip("pyiceberg")
+pytest.importorskip("deltalake")
+
+from tests.spark.lake.test_sink import copy as copy_with_spark
+from tests.spark.lake.test_sink import forget_the_last_commit, options, state
+
+confluent_kafka = pytest.importorskip("confluent_kafka")
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS = 300
+SCHEMA = json.dumps(
+    {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}, {"name": "note", "type": "string"}]}
+)
+ALL = [(partition, offset) for partition in (0, 1) for offset in range(ROWS // 2)]
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    encoder = Encoder(parse(SCHEMA))
+    orders = pa.array([{"id": n, "note": f"n{n}"} for n in range(ROWS)], encoder.type)
+    values = encoder.encode(orders, prefix=b"\0\0\0\0\x07").array.to_pylist()
+    with Broker(num_partitions=2) as broker:
+        broker.create_topic("copies", partitions=2)
+        producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
+        for number, value in enumerate(values):
+            producer.produce("orders", value, f"k{number % 10}", partition=number % 2)
+        assert producer.flush(30) == 0
+        yield broker.bootstrap_servers
+
+
+@pytest.fixture(scope="module")
+def schemas(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("schemas")
+    (folder / "orders-value.1.7.avsc").write_text(SCHEMA)
+    return str(folder)
+
+
+def read_options(servers: str, **more: Any) -> dict[str, Any]:
+    return {
+        "kafka.bootstrap.servers": servers,
+        "subscribe": "orders",
+        "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": 100,
+        **{name.replace("_", "."): value for name, value in more.items()},
+    }
+
+
+def copy(spark: SparkSession, servers: str, tables: Tables, function: Any = None, **more: Any) -> Any:
+    """Copy the topic to a table in micro-batches of 100 offsets until its end."""
+    query = kwire.spark.copy_stream(
+        spark,
+        "kafka-live",
+        read_options(servers, **more),
+        f"kwire-{tables.format}",
+        options(tables),
+        checkpoint=str(tables.folder / "checkpoint"),
+        function=function,
+        trigger={"availableNow": True},
+    )
+    query.awaitTermination()
+    return query
+
+
+def places(table: pa.Table) -> list[tuple[int, int]]:
+    return sorted(zip(table["partition"].to_pylist(), table["offset"].to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_driver_that_dies_after_a_commit_writes_each_row_once(
+    spark: SparkSession, servers: str, tmp_path: Path, format: str
+) -> None:
+    tables = Tables(format, tmp_path)
+    query = copy(spark, servers, tables)
+    assert [progress["numInputRows"] for progress in query.recentProgress] == [2, 2, 2]  # tasks
+    assert kwire.spark.lag(query)["orders"]["maxOffsetsBehindLatest"] == 0
+    forget_the_last_commit(tables)
+    copy(spark, servers, tables)
+    found = tables.read()
+    assert places(found) == ALL
+    assert found.schema.names == ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType"]
+    assert state(tables).spans == {("orders", partition): ((0, ROWS // 2),) for partition in (0, 1)}
+    assert list(state(tables).batches.values()) == [2]
+    assert tables.open().find_orphans(0) == []
+
+
+def test_a_usual_stream_is_continued_and_the_other_way_round(spark: SparkSession, servers: str, tmp_path: Path) -> None:
+    tables = Tables("delta", tmp_path)
+    producer = confluent_kafka.Producer({"bootstrap.servers": servers})
+    for number in range(3):
+        producer.produce("moving", f"{number}", partition=0)
+        assert producer.flush(30) == 0
+        if number == 1:
+            copy(spark, servers, tables, subscribe="moving")
+        else:
+            copy_with_spark(spark, servers, tables, topic="moving")
+        assert places(tables.read()) == [(0, offset) for offset in range(number + 1)]
+    assert list(state(tables).batches.values()) == [2]
+
+
+def test_values_are_decoded_and_a_function_changes_rows(
+    spark: SparkSession, servers: str, schemas: str, tmp_path: Path
+) -> None:
+    def flatten(rows: pa.RecordBatch) -> pa.RecordBatch:
+        place = rows.select(["topic", "partition", "offset"])
+        fields = pa.RecordBatch.from_struct_array(rows.column("value"))
+        made = pa.RecordBatch.from_arrays(
+            [*place.columns, *fields.columns], [*place.schema.names, *fields.schema.names]
+        )
+        return made.filter(pc.not_equal(made.column("id"), 17))
+
+    tables = Tables("iceberg", tmp_path)
+    copy(spark, servers, tables, flatten, value_registry=schemas)
+    found = tables.read()
+    assert found.schema.names == ["topic", "partition", "offset", "id", "note"]
+    rows = found.to_pylist()
+    assert sorted(row["id"] for row in rows) == [n for n in range(ROWS) if n != 17]
+    assert all(row["note"] == f"n{row['id']}" and row["partition"] == row["id"] % 2 for row in rows)
+
+
+def test_a_topic_is_copied_to_a_topic_in_transactions(spark: SparkSession, servers: str, tmp_path: Path) -> None:
+    for _ in range(2):
+        query = kwire.spark.copy_stream(
+            spark,
+            "kafka-live",
+            read_options(servers, columns="key,value,partition"),
+            "kafka-live",
+            {"kafka.bootstrap.servers": servers, "topic": "copies", "transactionalIdPrefix": "copy"},
+            checkpoint=str(tmp_path / "checkpoint"),
+            name="copies",
+            trigger={"availableNow": True},
+        )
+        query.awaitTermination()
+        assert query.name == "copies"
+        commits = sorted((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))
+        commits[-1].unlink()
+        (commits[-1].parent / f".{commits[-1].name}.crc").unlink()
+    logs = kwire.open(f"kafka://{servers}")
+    for partition in (0, 1):
+        ours, theirs = ([(r.key, r.value) for r in logs[topic, partition].read()] for topic in ("copies", "orders"))
+        assert ours == theirs
+
+
+def test_a_log_directory_is_copied(spark: SparkSession, modern: Path, tmp_path: Path) -> None:
+    tables = Tables("delta", tmp_path)
+    query = kwire.spark.copy_stream(
+        spark,
+        "kafka-log",
+        {"path": str(modern), "subscribe": "orders", "startingOffsets": "earliest"},
+        "kwire-delta",
+        options(tables),
+        checkpoint=str(tmp_path / "checkpoint"),
+        trigger={"availableNow": True},
+    )
+    query.awaitTermination()
+    expected = spark.read.format("kafka-log").option("subscribe", "orders").load(str(modern))
+    assert places(tables.read()) == sorted(map(tuple, expected.select("partition", "offset").collect()))
+
+
+def test_a_function_that_changes_its_columns_fails_the_query(spark: SparkSession, servers: str, tmp_path: Path) -> None:
+    def unstable(rows: pa.RecordBatch) -> pa.RecordBatch:
+        return rows.select(["value"] if len(rows) else ["value", "offset"])
+
+    tables = Tables("delta", tmp_path)
+    with pytest.raises(Exception, match=r"function: returned the columns value: binary; without rows it returned va"):
+        copy(spark, servers, tables, unstable)
+
+
+@pytest.mark.parametrize(
+    ("source", "more", "sink", "sink_options", "error", "message"),
+    [
+        ("kafka", {}, "kwire-delta", {}, OptionError, "source: expected one of kafka-live, kafka-log, got 'kafka'"),
+        ("kafka-live", {}, "delta", {}, OptionError, "sink: expected one of kwire-iceberg, .*did you mean"),
+        ("kafka-live", {"colums": "x"}, "kwire-delta", {}, OptionError, "did you mean 'columns'"),
+        ("kafka-live", {}, "kwire-delta", {"pth": "/t"}, OptionError, r"Unknown option 'pth'"),
+        ("kafka-live", {}, "kafka-live", {"topic": "t"}, OptionError, "'kafka.bootstrap.servers' must be specified"),
+        ("kafka-live", {"endingOffsets": "latest"}, "kwire-delta", {}, OptionError, "not valid in streaming"),
+        ("kafka-live", {"value_registry": "FOLDER", "value_subject": "x"}, "kwire-delta", {}, UnknownSchema, "'x'"),
+    ],
+)
+def test_faults_are_found_before_the_query_starts(
+    spark: SparkSession,
+    servers: str,
+    schemas: str,
+    source: str,
+    more: dict[str, Any],
+    sink: str,
+    sink_options: dict[str, str],
+    error: type[Exception],
+    message: str,
+) -> None:
+    more = {name: schemas if value == "FOLDER" else value for name, value in more.items()}
+    with pytest.raises(error, match=message):
+        kwire.spark.copy_stream(spark, source, read_options(servers, **more), sink, sink_options, checkpoint="/c")
+
+
+def test_a_function_that_returns_no_batch_is_refused(spark: SparkSession, servers: str, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"function: expected a pyarrow\.RecordBatch, got list"):
+        copy(spark, servers, Tables("delta", tmp_path), pa.RecordBatch.to_pylist)
