@@ -26,7 +26,7 @@ from kwire.records import ColumnReader, Record, write_batch
 from kwire.spark.live.options import parse_options
 from kwire.spark.live.source import LiveReader
 from kwire.spark.process import worker
-from kwire.spark.process.worker import join_small, report_null_timestamps
+from kwire.spark.process.worker import FEW_BYTES, FEW_ROWS, join_small, report_null_timestamps, report_small_batches
 
 OPTIONS = {"kafka.bootstrap.servers": "localhost:1", "subscribe": "t"}
 
@@ -219,3 +219,27 @@ def test_sockets_of_other_programs_stay_as_they_are(
             worker._connections.cache_clear()
         assert os.get_blocking(ours.fileno())
         assert not ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "width", "reports"),
+    [
+        ([10_000] * 7 + [9_999] * 9, 10, 0),  # one less
+        ([10_000, 5] * 8, 10, 1),  # with the ends of tasks
+        ([10_000] * 40, 10, 1),  # once
+        ([5] * 7 + [10_000] * 7 + [5] * 7, 10, 0),
+        ([FEW_ROWS - 1] * 8, 10, 1),
+        ([FEW_ROWS] * 8, 10, 0),
+        ([100] * 8, FEW_BYTES // 100, 0),  # large rows
+        ([0] * 3, 10, 0),
+    ],
+)
+def test_settings_that_hold_a_query_back_are_reported_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, sizes: list[int], width: int, reports: int
+) -> None:
+    monkeypatch.setattr(worker, "_largest_batch", 0)
+    monkeypatch.setattr(worker, "_full_batches", 0)
+    given = [pa.record_batch({"value": pa.array([b"x" * width] * size, pa.binary())}) for size in sizes]
+    assert list(report_small_batches(given)) == given
+    assert len(caplog.records) == reports
+    assert all("set spark.sql.execution.arrow.maxRecordsPerBatch to 50000" in text for text in caplog.messages)

@@ -22,7 +22,7 @@ from kwire.extras import needing
 from kwire.spark.message_types import message_class, portable_message, struct_type
 from kwire.spark.options.option import Option, check_names, choice, flag_option
 from kwire.spark.plain_errors import without_traceback
-from kwire.spark.process.worker import warm_up
+from kwire.spark.process.worker import note_batch, warm_up
 
 with needing("columns of messages", "spark"):
     import pyarrow as pa
@@ -233,6 +233,7 @@ def _udf(function: Callable[..., pa.Array], kind: DataType | str) -> Callable[..
     def in_worker(*columns: pa.Array) -> pa.Array:
         with without_traceback():
             warm_up()
+            note_batch(columns)
             return function(*columns)
 
     udf: Callable[..., Column] = arrow_udf(in_worker, kind)

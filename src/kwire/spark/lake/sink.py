@@ -24,7 +24,7 @@ from kwire.lake.offset_ranges import subtract, text_of
 from kwire.lake.state import WRITE_AGAIN
 from kwire.spark.lake.options import LakeOptions
 from kwire.spark.plain_errors import plain_errors
-from kwire.spark.process.worker import SentToWorkers, warm_up
+from kwire.spark.process.worker import SentToWorkers, report_small_batches, warm_up
 from kwire.spark.streaming.micro_batch_ids import micro_batch_of_task, task_number
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class _Writing(SentToWorkers):
         known = {} if self.overwrite else self.state.foreign(query)
         is_merged = bool(self.options.merge_key)
         new = KnownOffsets(known=known, mode=self.options.on_known_offsets, table=self.plan.table, is_merged=is_merged)
-        files = write_files(new.new_rows(rows), self.plan, task=task_number())
+        files = write_files(new.new_rows(report_small_batches(rows)), self.plan, task=task_number())
         return TaskWritten(files, mark, new.skipped)
 
     def commit_all(self, messages: Messages) -> None:

@@ -21,7 +21,7 @@ from kwire.errors import BrokerError, ConnectionFailed, OptionError
 from kwire.spark.live.batch_marks import Mark, add_mark, find_mark, replace_mark
 from kwire.spark.live.write_options import LiveWriteOptions
 from kwire.spark.plain_errors import plain_errors
-from kwire.spark.process.worker import SentToWorkers, warm_up
+from kwire.spark.process.worker import SentToWorkers, report_small_batches, warm_up
 from kwire.spark.streaming.micro_batch_ids import micro_batch_of_task, task_number
 
 if TYPE_CHECKING:
@@ -97,7 +97,8 @@ def _write(
 
     warm_up()
     mark = _task_mark() if is_marked else None
-    return TaskWritten(write_task(rows, columns, options, task=task_number(), mark=mark))
+    given = report_small_batches(rows)
+    return TaskWritten(write_task(given, columns, options, task=task_number(), mark=mark))
 
 
 def _task_mark() -> Mark:

@@ -28,7 +28,9 @@ __all__ = [
     "avoid_tcp_delays",
     "finish_rows",
     "join_small",
+    "note_batch",
     "report_null_timestamps",
+    "report_small_batches",
     "warm_up",
 ]
 
@@ -37,7 +39,12 @@ logger = logging.getLogger("kwire.spark")
 JOINED_ROWS = 32768
 JOINED_BYTES = 8 << 20
 
+FEW_ROWS, FEW_BYTES = JOINED_ROWS // 2, JOINED_BYTES // 2
+FULL_BATCHES = 8
+"""Batches of one size after which a limit of Spark is assumed: it is not worth a word for a few rows."""
+
 _frozen_modules = 0
+_largest_batch = _full_batches = 0
 
 
 def is_spark_worker() -> bool:
@@ -185,6 +192,37 @@ def join_small(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             rows, n_bytes = rows + batch.num_rows, n_bytes + size
     if waiting:
         yield waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
+
+
+def report_small_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Pass on batches that Spark makes of rows, and report a limit of Spark as note_batch() does."""
+    for batch in batches:
+        note_batch(batch.columns)
+        yield batch
+
+
+def note_batch(columns: Sequence[pa.Array]) -> None:
+    """Log one warning if Spark's settings divide small rows into many batches: a batch costs 0.2 ms.
+
+    columns: of a batch that Spark has made of rows. A process logs it once.
+    """
+    global _largest_batch, _full_batches
+    rows = len(columns[0]) if columns else 0
+    if _full_batches >= FULL_BATCHES or rows < _largest_batch:
+        return  # reported, or the last batch of a task
+    if rows > _largest_batch:
+        _largest_batch, _full_batches = rows, 0
+    size = sum(each.nbytes for each in columns)
+    if rows >= FEW_ROWS or size >= FEW_BYTES:
+        return
+    _full_batches += 1
+    if _full_batches == FULL_BATCHES:
+        logger.warning(
+            "Spark divides rows into Arrow batches of %d rows, %d KiB each, and each costs CPU time; for small rows, "
+            "set spark.sql.execution.arrow.maxRecordsPerBatch to 50000 and spark.sql.execution.arrow.maxBytesPerBatch "
+            "to 2147483647",
+            *(rows, size >> 10),
+        )
 
 
 def report_null_timestamps(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
