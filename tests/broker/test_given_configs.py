@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import ssl
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import trustme
 
 from kwire.broker import Broker
 from kwire.broker.configs.definitions import Resource, definitions
@@ -40,8 +42,8 @@ DAY_MS = 86_400_000
         ({"users": {"alice": "x"}}, "SASL_PLAINTEXT"),
         ({"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"}, "SASL_PLAINTEXT"),
         ({"sasl_enabled_mechanisms": "OAUTHBEARER"}, "SASL_PLAINTEXT"),
-        ({"sasl.jaas.config": f'{PLAIN} username="admin" password="x";'}, "SASL_PLAINTEXT"),
-        ({"sasl.jaas.config": f"{SCRAM};"}, "SASL_PLAINTEXT"),
+        ({"listener.name.internal.plain.sasl.jaas.config": f'{PLAIN} username="a" password="x";'}, "SASL_PLAINTEXT"),
+        ({"listener.name.internal.scram-sha-256.sasl.jaas.config": f"{SCRAM};"}, "SASL_PLAINTEXT"),
         ({"listener.name.internal.oauthbearer.sasl.jaas.config": OAUTH}, "SASL_PLAINTEXT"),
         ({"connections.max.reauth.ms": "1"}, "SASL_PLAINTEXT"),
         ({"security.inter.broker.protocol": "SASL_SSL"}, "SASL_SSL"),
@@ -74,7 +76,8 @@ def test_the_listener_has_the_protocol_that_configs_ask_for(given: dict[str, obj
         ("ssl.principal.mapping.rules", "RULE:^CN=(.*?)$/$1/", "remove it"),
         ("ssl.engine.factory.class", "org.example.Engine", "remove it"),
         ("ssl.client.auht", "required", "did you mean 'ssl.client.auth'"),
-        ("sasl.server.callback.handler.class", "org.example.Handler", "sasl_oauthbearer_validator"),
+        ("listener.name.a.oauthbearer.sasl.server.callback.handler.class", "org.example.Handler", "_validator"),
+        ("listener.name.a.oauthbearer.sasl.oauthbearer.expected.audience", "kafka", "sasl_oauthbearer_validator"),
         ("sasl.oauthbearer.expected.audience", "kafka", "sasl_oauthbearer_validator"),
         ("sasl.oauthbearer.jwks.endpoint.url", "https://example.org/keys", "sasl_oauthbearer_validator"),
         ("listener.name.a.scram-sha-256.sasl.server.callback.handler.class", "org.example.Handler", "remove|validator"),
@@ -169,6 +172,66 @@ def test_configs_of_the_whole_broker_are_refused_for_a_listener(name: str, value
     for given in ({}, {"listeners": "PLAINTEXT://127.0.0.1:0"}):
         with pytest.raises(OptionError, match=rf"plaintext\.{name}: Kafka ignores it, .*; remove it or set {name}"):
             parse_settings({**given, f"listener.name.plaintext.{name}": value})
+
+
+ALICE = f'{PLAIN} user_alice="x";'
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        ("sasl.jaas.config", ALICE, "LISTENER.MECHANISM.sasl.jaas.config"),
+        ("listener.name.a.sasl.jaas.config", ALICE, "a.MECHANISM.sasl.jaas.config"),
+        ("listener.name.A.plain.sasl.jaas.config", ALICE, "a.plain.sasl.jaas.config"),
+        ("listener.name.a.PLAIN.sasl.jaas.config", ALICE, "a.plain.sasl.jaas.config"),
+        ("listener.name.A.sasl.enabled.mechanisms", "PLAIN", "a.sasl.enabled.mechanisms"),
+        ("listener.name.A.ssl.client.auth", "required", "a.ssl.client.auth"),
+        ("sasl.server.callback.handler.class", "x.Y", "LISTENER.MECHANISM.sasl.server.callback.handler.class"),
+        ("listener.name.a.sasl.server.callback.handler.class", "x.Y", "a.MECHANISM.sasl.server.callback.handler.class"),
+    ],
+)
+@pytest.mark.parametrize(
+    "listeners", [{}, {"listeners": "A://127.0.0.1:0", "listener.security.protocol.map": "A:SASL_SSL"}]
+)
+def test_names_that_kafka_ignores_are_refused(name: str, value: str, remedy: str, listeners: dict[str, str]) -> None:
+    """tests/interop/test_broker_protection.py has Kafka's behaviour."""
+    with pytest.raises(
+        OptionError, match=rf"^broker config {name}: Kafka ignores it, .*; set listener\.name\.{remedy}$"
+    ):
+        parse_settings({name: value, **listeners})
+
+
+def test_users_without_the_name_of_a_listener_and_a_mechanism_are_unknown() -> None:
+    with pytest.raises(OptionError, match=r"unknown broker config 'plain\.sasl\.jaas\.config'"):
+        parse_settings({"plain.sasl.jaas.config": ALICE})
+    assert parse_settings({"sasl.server.callback.handler.class": ""}).listeners.startswith("PLAINTEXT:")
+
+
+def test_client_certificates_are_asked_for_where_kafka_does(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    authority = trustme.CA()
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(tmp_path / "broker.pem")
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    files = {"ssl.certfile": str(tmp_path / "broker.pem"), "ssl.cafile": str(tmp_path / "ca.pem")}
+
+    def modes(listeners: str, **more: str) -> dict[str, ssl.VerifyMode]:
+        bound = bind_listeners(parse_settings({"listeners": listeners, **files, **more}), {})
+        bound.close()
+        return {name: context.verify_mode for name, context in bound.tls.items()}
+
+    common = {"ssl.client.auth": "required"}
+    assert modes("SSL://127.0.0.1:0", **common) == {"SSL": ssl.CERT_REQUIRED}
+    assert caplog.messages == []
+    both = "SSL://127.0.0.1:0,SASL_SSL://127.0.0.1:0,PLAINTEXT://127.0.0.1:0"
+    assert modes(both, **common) == {"SSL": ssl.CERT_REQUIRED, "SASL_SSL": ssl.CERT_NONE}
+    assert caplog.messages[0].startswith("ssl.client.auth: Kafka ignores it on listeners of SASL_SSL")
+    named = {"listener.name.sasl_ssl.ssl.client.auth": "required"}
+    assert modes("SASL_SSL://127.0.0.1:0", **named) == {"SASL_SSL": ssl.CERT_REQUIRED}
+    assert modes("SASL_SSL://127.0.0.1:0", **{"ssl.client.auth": "NONE"}) == {"SASL_SSL": ssl.CERT_NONE}
+    for listeners in ("SASL_SSL://127.0.0.1:0", "SASL_SSL://127.0.0.1:0,PLAINTEXT://127.0.0.1:0"):
+        with pytest.raises(
+            OptionError, match=r"^broker config ssl\.client\.auth: Kafka ignores it on .* SASL_SSL .*; set"
+        ):
+            modes(listeners, **common)
 
 
 def test_configs_that_kafka_reads_for_a_listener_are_accepted_for_it() -> None:

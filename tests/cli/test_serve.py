@@ -191,10 +191,15 @@ def pem(tmp_path_factory: pytest.TempPathFactory) -> str:
         ("sasl.enabled.mechanisms=SCRAM-SHA-256", []),
         ("", ["-c", "sasl.enabled.mechanisms=SCRAM-SHA-256"]),
         (
-            "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username=a password=b;",
+            "listener.name.sasl_plaintext.plain.sasl.jaas.config="
+            "org.apache.kafka.common.security.plain.PlainLoginModule required username=a password=b;",
             [],
         ),
-        ("sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;", []),
+        (
+            "listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config="
+            "org.apache.kafka.common.security.scram.ScramLoginModule required;",
+            [],
+        ),
         ("listeners=INTERNAL://:9092\nlistener.security.protocol.map=INTERNAL:SASL_PLAINTEXT", []),
     ],
 )
@@ -221,7 +226,7 @@ def test_a_broker_that_should_be_protected_gives_strangers_no_response(
         ("listeners=SSL://:9092", "ssl_certfile is missing"),
         ("listeners=PLAINTEXT://:9092\nsasl.enabled.mechanisms=PLAIN", "sasl.enabled.mechanisms requires a listener"),
         ("ssl.keystore.location=/etc/kafka.jks", "set ssl.certfile and ssl.keyfile to PEM files"),
-        ("users=alice:hidden", "set sasl.jaas.config, or use --user"),
+        ("users=alice:hidden", "set listener.name.LISTENER.MECHANISM.sasl.jaas.config, or use --user"),
         ("listener=SASL_SSL://:9092", "unknown broker config 'listener' (did you mean 'listeners'?)"),
         ("listeners.security.protocol.map=PLAINTEXT:SSL", "did you mean 'listener.security.protocol.map'?"),
         ("authoriser.class.name=hidden", "did you mean 'authorizer.class.name'?"),

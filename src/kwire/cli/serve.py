@@ -259,7 +259,10 @@ def _properties(path: str) -> dict[str, str]:
     except OSError as error:
         raise OptionError(f"{path}: cannot be read: {error.strerror}") from None
     if "users" in given:
-        raise OptionError(f"{path}: users is not supported in a file; set sasl.jaas.config, or use --user")
+        raise OptionError(
+            f"{path}: users is not supported in a file; set listener.name.LISTENER.MECHANISM.sasl.jaas.config, or use "
+            "--user"
+        )
     unknown = [name for name in given if not is_known(name)]
     for name in unknown:
         try:

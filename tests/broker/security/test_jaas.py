@@ -45,7 +45,7 @@ def test_users_are_read_from_login_modules(text: str, users: str) -> None:
 )
 def test_an_invalid_configuration_is_rejected_without_its_values(text: str, message: str) -> None:
     with pytest.raises(OptionError) as caught:
-        parse_settings({"sasl.jaas.config": text})
-    assert str(caught.value).startswith("sasl.jaas.config: ")
+        parse_settings({"listener.name.a.plain.sasl.jaas.config": text})
+    assert str(caught.value).startswith("listener.name.a.plain.sasl.jaas.config: ")
     assert message in str(caught.value)
     assert "hidden" not in str(caught.value)

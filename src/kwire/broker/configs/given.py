@@ -6,12 +6,15 @@
     listener.name.NAME.*       the config without the prefix, for the only listener; refused for one of several, and if
                                Kafka reads the config for the whole broker
     ...MECHANISM.*             the config of a mechanism; refused if other enabled mechanisms have another value
-    sasl.jaas.config           users
+    ...sasl.jaas.config        users; refused without the names of a listener and a mechanism, as Kafka ignores it
+    ssl.client.auth            refused for listeners of SASL_SSL, as Kafka ignores it without the name of the listener
     of Kafka, without effect   stored and described; named in a warning unless it has Kafka's default
     protective, not supported  refused (see protection)
     unknown                    refused, with suggestions
 
 The security protocol that the configs ask for is that of the listener, or has to be in `listeners`.
+
+tests/interop/test_broker_protection.py asks Kafka what it ignores.
 
 Source: kafka.server.KafkaConfig, kafka.network.SocketServer, org.apache.kafka.common.network.ListenerName.configPrefix,
 ChannelBuilders 4.4.0.
@@ -20,7 +23,7 @@ ChannelBuilders 4.4.0.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kwire.broker.configs.definitions import ConfigType, Resource, definitions
@@ -49,8 +52,11 @@ OF_LISTENERS = ("ssl.", "sasl.", "principal.builder.class", "security.providers"
 """Names, or beginnings of names, of configs that Kafka reads with the prefix of a listener. See also COUNTS."""
 REAUTH, ENABLED = "connections.max.reauth.ms", "sasl.enabled.mechanisms"
 COUNTS = frozenset({REAUTH, "max.connection.creation.rate", "max.connections", "num.network.threads"})
-OF_MECHANISMS = (JAAS_CONFIG, "sasl.login.", "sasl.server.callback.handler.class")
+ONLY_OF_MECHANISMS = (JAAS_CONFIG, "sasl.server.callback.handler.class")
+"""Configs that Kafka reads with the prefixes of a listener and a mechanism only."""
+OF_MECHANISMS = (*ONLY_OF_MECHANISMS, "sasl.login.", "sasl.oauthbearer.")
 """Names, or beginnings of names, of configs that Kafka reads with the prefix of a mechanism, besides REAUTH."""
+CLIENT_AUTH = "ssl.client.auth"
 HAVE_EFFECT = frozenset({BROKER_ID, CONTROLLER_NAMES, *UNITS})
 """Configs that are not in Settings and have an effect nevertheless."""
 
@@ -120,7 +126,19 @@ def parse_settings(given: Mapping[str, object], host: str = "127.0.0.1", port: i
                 f"broker config {name} requires a listener of protocol {needed}, got listeners={settings.listeners}; "
                 f"change listeners or remove {name}"
             )
+    if not any(parts_of(name)[0] and parts_of(name)[2] == CLIENT_AUTH for name in typed):
+        check_client_auth(settings, protocols)
     return settings
+
+
+def check_client_auth(settings: Settings, protocols: Sequence[str]) -> None:
+    """Raise OptionError for certificates that Kafka would not ask for, or warn if some listeners ask for them."""
+    if settings.ssl_client_auth.lower() == "none" or "SASL_SSL" not in protocols:
+        return
+    what = f"{CLIENT_AUTH}: Kafka ignores it on listeners of SASL_SSL without the name of the listener"
+    if "SSL" not in protocols:
+        raise OptionError(f"broker config {what}; set {LISTENER}NAME.{CLIENT_AUTH} for the only listener, or remove it")
+    log.warning("%s: those here ask for no certificate either", what)
 
 
 def without_listener_names(configs: Mapping[str, object]) -> tuple[dict[str, object], list[Login]]:
@@ -140,18 +158,10 @@ def without_listener_names(configs: Mapping[str, object]) -> tuple[dict[str, obj
             raise OptionError(
                 f"broker config {name}: listeners has no {listener.upper()}; correct the name or remove it"
             )
+        elif (reason := ignored_by_kafka(name, str(configs[name]))) is not None:
+            raise OptionError(f"broker config {name}: Kafka ignores it, {reason}")
         elif base == JAAS_CONFIG:
             logins.append(Login(listener.upper(), name, str(configs[name])))
-        elif listener and is_of_the_broker(base):
-            raise OptionError(
-                f"broker config {name}: Kafka ignores it, because {base} holds for all listeners; remove it "
-                f"or set {base}"
-            )
-        elif mechanism and not (base == REAUTH or base.startswith(OF_MECHANISMS)):
-            raise OptionError(
-                f"broker config {name}: Kafka ignores it, because {base} holds for all mechanisms; remove "
-                f"{mechanism} from the name"
-            )
         elif listener and len(listeners) > 1:
             raise OptionError(f"broker config {name}: not supported for one of several listeners; set {base}")
         elif mechanism and base == REAUTH:
@@ -162,6 +172,24 @@ def without_listener_names(configs: Mapping[str, object]) -> tuple[dict[str, obj
     if idle:
         log.warning("configs of controllers have no effect on this broker: %s", ", ".join(idle))
     return found, logins
+
+
+def ignored_by_kafka(name: str, text: str) -> str | None:
+    """Return why Kafka would ignore a config, with the remedy; None if it reads it. text: its value."""
+    listener, mechanism, base = parts_of(name)
+    prefix = name.removesuffix(base)
+    if prefix != prefix.lower():
+        return f"because it reads names of listeners and mechanisms in lower case; set {prefix.lower()}{base}"
+    if base in ONLY_OF_MECHANISMS and not (listener and mechanism) and text.strip():
+        return (
+            "because it reads it with the names of a listener and a mechanism; set "
+            f"listener.name.{listener or 'LISTENER'}.{mechanism or 'MECHANISM'}.{base}"
+        )
+    if listener and is_of_the_broker(base):
+        return f"because {base} holds for all listeners; remove it or set {base}"
+    if mechanism and not (base == REAUTH or base.startswith(OF_MECHANISMS)):
+        return f"because {base} holds for all mechanisms; remove {mechanism} from the name"
+    return None
 
 
 def parts_of(name: str) -> tuple[str, str, str]:

@@ -15,7 +15,7 @@ import socket
 import ssl
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -51,12 +51,12 @@ request.timeout.ms."""
 class BoundListeners(msgspec.Struct, frozen=True, kw_only=True):
     """Sockets bound to the addresses of `listeners`, not listening yet.
 
-    endpoints: advertised (host, port) by listener name. tls: for listeners that use it.
+    endpoints: advertised (host, port) by listener name. tls: by name, of listeners that use it.
     """
 
     sockets: list[tuple[socket.socket, Listener]]
     endpoints: dict[str, tuple[str, int]]
-    tls: ssl.SSLContext | None
+    tls: Mapping[str, ssl.SSLContext]
 
     @property
     def ports(self) -> dict[str, int]:
@@ -75,7 +75,7 @@ def bind_listeners(settings: Settings, ports: Mapping[str, int]) -> BoundListene
     ports: the port of listeners with port 0, by name; any free port for others.
     """
     listeners = parse_listeners(settings, settings.listeners)
-    tls = server_context(settings) if any(listener.is_tls for listener in listeners) else None
+    tls = contexts_of(settings, listeners)
     sockets: list[tuple[socket.socket, Listener]] = []
     endpoints: dict[str, tuple[str, int]] = {}
     with contextlib.ExitStack() as undo:
@@ -99,6 +99,16 @@ def bind_listeners(settings: Settings, ports: Mapping[str, int]) -> BoundListene
                 log.warning("clients are sent to %s; set advertised.listeners if they do not know that name", address)
         undo.pop_all()
     return BoundListeners(sockets=sockets, endpoints=endpoints, tls=tls)
+
+
+def contexts_of(settings: Settings, listeners: Sequence[Listener]) -> dict[str, ssl.SSLContext]:
+    """Return the TLS contexts of listeners by name. Raises OptionError.
+
+    Beside listeners of SSL, ssl.client.auth is not that of SASL_SSL, as in Kafka (KIP-684).
+    """
+    used = [each for each in listeners if each.is_tls]
+    by_login = settings.replace(ssl_client_auth="none") if any(each.protocol == "SSL" for each in used) else settings
+    return {each.name: server_context(settings if each.protocol == "SSL" else by_login) for each in used}
 
 
 def bind(listener: Listener) -> socket.socket:
@@ -198,8 +208,7 @@ class Server:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             local = sock.getsockname()
             if listener.is_tls:
-                assert self._tls is not None  # made by bind_listeners
-                sock = self._tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+                sock = self._tls[listener.name].wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         except OSError as error:  # the client has disconnected
             log.debug("connection from %s: %s", host, error)
             sock.close()
