@@ -151,7 +151,7 @@ class Broker:
         self.call(create)
 
     def records(self, topic: str, partition: int | None = None) -> list[Record]:
-        """Return the records of a topic, ordered by partition and offset, also those of open transactions.
+        """Return the records of a topic, ordered by partition and offset, including records of open transactions.
 
         partition: of all partitions by default. Raises OptionError for an unknown topic or partition.
         """

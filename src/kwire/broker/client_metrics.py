@@ -115,14 +115,14 @@ class ClientMetrics:
         )
 
     def _instance(self, instance_id: UUID, context: RequestContext) -> ClientInstance:
-        found, subscriptions = self._instances.get(instance_id), self._subscriptions()
-        if found is None or found.subscriptions != subscriptions:
-            attributes = attributes_of(instance_id, context) if found is None else found.attributes
-            found = self._instances[instance_id] = subscribed(instance_id, attributes, subscriptions)
+        instance, subscriptions = self._instances.get(instance_id), self._subscriptions()
+        if instance is None or instance.subscriptions != subscriptions:
+            attributes = attributes_of(instance_id, context) if instance is None else instance.attributes
+            instance = self._instances[instance_id] = subscribed(instance_id, attributes, subscriptions)
             if len(self._instances) > MAX_INSTANCES:
                 self._instances.popitem(last=False)
         self._instances.move_to_end(instance_id)
-        return found
+        return instance
 
 
 def attributes_of(instance_id: UUID, context: RequestContext) -> dict[str, str]:

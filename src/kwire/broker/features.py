@@ -1,4 +1,4 @@
-"""The features of the cluster: a new one has those of Kafka 3.9, so a Kafka 3.9 broker can take over the directory.
+"""The features of the cluster. A new cluster is one of Kafka 3.9, so a Kafka 3.9 broker can take over the directory.
 
     metadata.version      of the records that this broker writes; a directory of a newer Kafka keeps its own
     kraft.version         0 for static voters, 1 for those in the log; is not changed
@@ -34,7 +34,7 @@ HIGHEST_TRANSACTION_VERSION = 2
 
 
 class UpgradeType(IntEnum):
-    """What an update may do. Source: org.apache.kafka.clients.admin.FeatureUpdate.UpgradeType."""
+    """Whether an update may lower a level. Source: org.apache.kafka.clients.admin.FeatureUpdate.UpgradeType."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2

@@ -30,10 +30,10 @@ LEVELS = {
 
 
 def known_loggers() -> dict[str, logging.Logger]:
-    """Return the loggers by name, in order; those of modules that are not imported yet are missing."""
+    """Return the loggers by name, in order. Modules that are not imported yet have none."""
     below = sorted(name for name in logging.root.manager.loggerDict if name.startswith(f"{TOP}."))
-    found = {name: logging.root.manager.loggerDict[name] for name in below}
-    loggers = {name: each for name, each in found.items() if isinstance(each, logging.Logger)}
+    entries = {name: logging.root.manager.loggerDict[name] for name in below}
+    loggers = {name: each for name, each in entries.items() if isinstance(each, logging.Logger)}
     return {ROOT: logging.getLogger(TOP), **loggers}
 
 

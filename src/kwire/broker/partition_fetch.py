@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from kwire.log.writing.log_reads import Fetched
     from kwire.messages.fetch_request import FetchPartition
 
-__all__ = ["READ_COMMITTED", "Found", "check_leader_epoch", "error_code", "failure", "fetch_partition"]
+__all__ = ["READ_COMMITTED", "FetchedPartition", "check_leader_epoch", "error_code", "failure", "fetch_partition"]
 
 READ_COMMITTED = 1
 ZSTD_VERSION = 10
 
 
 @dataclass(slots=True, kw_only=True)
-class Found:
+class FetchedPartition:
     """The result of one partition. data: its response without records; payload: the records, in pieces.
 
     conversion: reads the records on the broker's thread and returns a function that down-converts them on any thread;
@@ -44,7 +44,7 @@ class Found:
     data: PartitionData
     payload: Sequence[Piece] = field(default_factory=tuple)
     size_bytes: int = 0
-    conversion: Callable[[], Callable[[], Found]] | None = None
+    conversion: Callable[[], Callable[[], FetchedPartition]] | None = None
 
 
 def fetch_partition(
@@ -55,7 +55,7 @@ def fetch_partition(
     max_bytes: int,
     *,
     at_least_one: bool,
-) -> Found:
+) -> FetchedPartition:
     """Fetch from one partition. max_bytes: remaining size of the response.
 
     at_least_one: return the first batch even if it exceeds the limits. Raises BrokerError, LogError, CorruptBatch.
@@ -75,7 +75,7 @@ def fetch_partition(
         diverging = diverging_epoch(partition, request)
         if diverging is not None:
             data.diverging_epoch = diverging
-            return Found(data=data)
+            return FetchedPartition(data=data)
     offset = request.fetch_offset
     if not log.log_start_offset <= offset <= log.log_end_offset:
         raise refusal(
@@ -99,7 +99,7 @@ def fetch_partition(
         if not config.message_downconversion_enable:
             raise refusal(ErrorCode.UNSUPPORTED_VERSION, "message.downconversion.enable is false")
         conversion = functools.partial(start_conversion, data, fetched, magic, offset)
-    return Found(data=data, payload=fetched.parts, size_bytes=fetched.size_bytes, conversion=conversion)
+    return FetchedPartition(data=data, payload=fetched.parts, size_bytes=fetched.size_bytes, conversion=conversion)
 
 
 def error_code(error: KwireError) -> ErrorCode:
@@ -109,9 +109,9 @@ def error_code(error: KwireError) -> ErrorCode:
     return ErrorCode.CORRUPT_MESSAGE if isinstance(error, CorruptBatch) else ErrorCode.KAFKA_STORAGE_ERROR
 
 
-def failure(index: int, code: ErrorCode) -> Found:
+def failure(index: int, code: ErrorCode) -> FetchedPartition:
     """Build the result of a partition with an error."""
-    return Found(data=PartitionData(partition_index=index, error_code=code, high_watermark=-1, records=b""))
+    return FetchedPartition(data=PartitionData(partition_index=index, error_code=code, high_watermark=-1, records=b""))
 
 
 def check_leader_epoch(partition: Partition, current_epoch: int) -> None:
@@ -124,15 +124,17 @@ def check_leader_epoch(partition: Partition, current_epoch: int) -> None:
         )
 
 
-def start_conversion(data: PartitionData, fetched: Fetched, to_magic: int, offset: int) -> Callable[[], Found]:
+def start_conversion(
+    data: PartitionData, fetched: Fetched, to_magic: int, offset: int
+) -> Callable[[], FetchedPartition]:
     """Read the records and return a function that down-converts them. Raises LogError."""
     return functools.partial(convert, data, fetched.read(), to_magic, offset)
 
 
-def convert(data: PartitionData, source: bytes, to_magic: int, offset: int) -> Found:
+def convert(data: PartitionData, source: bytes, to_magic: int, offset: int) -> FetchedPartition:
     """Down-convert the records of one partition. Raises RejectedRecords, CorruptBatch."""
     conversion = FetchConversion(source, to_magic, offset)
-    return Found(data=data, payload=list(conversion.chunks()), size_bytes=conversion.size_bytes)
+    return FetchedPartition(data=data, payload=list(conversion.chunks()), size_bytes=conversion.size_bytes)
 
 
 def diverging_epoch(partition: Partition, request: FetchPartition) -> EpochEndOffset | None:

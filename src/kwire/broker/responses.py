@@ -51,7 +51,7 @@ class SplicedResponse(msgspec.Struct, kw_only=True):
 
 
 Response: TypeAlias = Message | SplicedResponse
-"""What a handler returns."""
+"""The result of a handler."""
 
 
 def piece_bytes(piece: Piece) -> int:

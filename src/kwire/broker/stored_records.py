@@ -37,13 +37,13 @@ def records_of(topics: TopicRegistry, topic: str, partition: int | None) -> list
 
     Raises OptionError for an unknown topic or partition.
     """
-    found = topics.get(topic)
-    if found is None:
+    known = topics.get(topic)
+    if known is None:
         raise OptionError(f"unknown topic {topic!r}{did_you_mean(topic, [each.name for each in topics])}")
-    if partition is not None and partition not in found.partitions:
-        count = counted(len(found.partitions), "partition")
+    if partition is not None and partition not in known.partitions:
+        count = counted(len(known.partitions), "partition")
         raise OptionError(f"unknown partition {partition}: topic {topic!r} has {count}")
-    logs = [each.log for index, each in sorted(found.partitions.items()) if partition in (None, index)]
+    logs = [each.log for index, each in sorted(known.partitions.items()) if partition in (None, index)]
     return [
         record
         for log in logs

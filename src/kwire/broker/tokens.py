@@ -73,12 +73,12 @@ def time_ms(claim: object) -> int:
 def parse_part(text: str) -> dict[str, object]:
     """Decode a part of a JWS. Raises InvalidToken."""
     try:
-        found = json.loads(decode_base64url(text))
+        part = json.loads(decode_base64url(text))
     except (ValueError, RecursionError):
         raise InvalidToken from None
-    if not isinstance(found, dict):
+    if not isinstance(part, dict):
         raise InvalidToken
-    return found
+    return part
 
 
 UNSECURED = TokenValidator()

@@ -1,4 +1,4 @@
-"""Topics created on first use: those of producers and consumers, and the coordinators' internal topics.
+"""Topics created on first use, by producers and consumers, or as internal topics of the coordinators.
 
 Source: kafka.server.DefaultAutoTopicCreationManager; GroupCoordinatorConfig, TransactionLogConfigs 3.9.1.
 """

@@ -38,7 +38,7 @@ class Api(NamedTuple):
 
 
 class Handler(Protocol):
-    """What dispatch calls in a handler module, whose own signature names the request class."""
+    """A handler module as dispatch calls it; its own signature names the request class."""
 
     def handle(self, node: Node, context: RequestContext, request: Message | None) -> Response | Awaitable[Response]:
         """Handle a request. Raises BrokerError to fail it as a whole."""

@@ -30,12 +30,14 @@ def handle(node: Node, context: RequestContext, request: DeleteAclsRequest) -> D
 def remove(acls: Acls, filter_: DeleteAclsFilter) -> DeleteAclsFilterResult:
     """Delete the matches of one filter."""
     try:
-        found = acls.remove(filter_of(filter_))
+        removed = acls.remove(filter_of(filter_))
     except BrokerError as error:
         return DeleteAclsFilterResult(error_code=error.code, error_message=error.what)
     return DeleteAclsFilterResult(
         error_message=None,
-        matching_acls=[DeleteAclsResponse.DeleteAclsMatchingAcl(error_message=None, **acl._asdict()) for acl in found],
+        matching_acls=[
+            DeleteAclsResponse.DeleteAclsMatchingAcl(error_message=None, **acl._asdict()) for acl in removed
+        ],
     )
 
 

@@ -18,14 +18,14 @@ ORDER = ("connection_creation_rate", "consumer_byte_rate", "controller_mutation_
 
 
 def place_of(quota: tuple[str, float]) -> int:
-    """Return the place of a quota among those of its entity."""
+    """Return the place of a quota in the list of its entity."""
     return ORDER.index(quota[0]) if quota[0] in ORDER else len(ORDER)
 
 
 def handle(node: Node, context: RequestContext, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
     """List the matching quotas."""
     node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER)
-    found = node.security.quotas.find(request.components, strict=request.strict)
+    matching = node.security.quotas.find(request.components, strict=request.strict)
     return DescribeClientQuotasResponse(
         error_message=None,
         entries=[
@@ -39,7 +39,7 @@ def handle(node: Node, context: RequestContext, request: DescribeClientQuotasReq
                     for key, value in sorted(quotas.items(), key=place_of)
                 ],
             )
-            for entity, quotas in found.items()
+            for entity, quotas in matching.items()
         ],
     )
 

@@ -2,7 +2,7 @@
 
     0  whether a value is the default    1  sources and synonyms    3  types and documentation    4  flexible
 
-Documentation is Kafka's; configs that Kafka does not have, and those of one listener, have none. Values of passwords
+Documentation is Kafka's; configs that Kafka does not have, or that are for one listener, have none. Values of passwords
 and of unknown configs are never returned. The broker resource with an empty name has the dynamic configs of all
 brokers. Loggers are Python's below `kwire`, which is `root`.
 

@@ -27,7 +27,7 @@ from kwire.broker.context import RequestContext
 from kwire.broker.fetch_sessions import NO_SESSION, SessionPartition, View
 from kwire.broker.network.throttling import QuotaType
 from kwire.broker.node import Node
-from kwire.broker.partition_fetch import Found, error_code, failure, fetch_partition
+from kwire.broker.partition_fetch import FetchedPartition, error_code, failure, fetch_partition
 from kwire.broker.responses import RECORDS_ELSEWHERE, SplicedResponse, piece_bytes
 from kwire.broker.topics import Partition
 from kwire.errors import KwireError
@@ -43,27 +43,27 @@ NEWEST_MAGIC = 2
 CORRELATION_ID_BYTES = 4
 
 Body = FetchResponse | SplicedResponse
-Read = list[tuple[SessionPartition, Found]]
-"""The results of partitions, without those of which an incremental response needs nothing."""
+Results = list[tuple[SessionPartition, FetchedPartition]]
+"""The results by partition; partitions that an incremental response does not need are left out."""
 Result = TypeVar("Result")
 
 
 def handle(node: Node, context: RequestContext, request: FetchRequest) -> Body | Awaitable[Body]:
     """Read the partitions; returns an awaitable if the request has to wait for records or their conversion."""
     fetch = Fetch(node, context, request)
-    found = fetch.read()
+    results = fetch.read()
     if fetch_magic(context.api_version) < NEWEST_MAGIC:
-        return respond_converted(fetch, found)
-    if fetch.is_enough(found):
-        return fetch.respond(found)
+        return respond_converted(fetch, results)
+    if fetch.is_enough(results):
+        return fetch.respond(results)
     return DelayedFetch(fetch, fetch.respond).future
 
 
-async def respond_converted(fetch: Fetch, found: Read) -> Body:
+async def respond_converted(fetch: Fetch, results: Results) -> Body:
     """Respond in a version that may need an older record format than the stored one."""
-    if not fetch.is_enough(found):
-        found = await DelayedFetch(fetch, list).future
-    return fetch.respond([(each, await fetch.convert(one)) for each, one in found])
+    if not fetch.is_enough(results):
+        results = await DelayedFetch(fetch, list).future
+    return fetch.respond([(each, await fetch.convert(one)) for each, one in results])
 
 
 class Fetch:
@@ -109,17 +109,17 @@ class Fetch:
         """The partitions whose appends may complete the request."""
         return [each for each in self._partitions if isinstance(each, Partition)]
 
-    def read(self) -> Read:
+    def read(self) -> Results:
         """Read every partition that may have something to return."""
         request, version = self.request, self.context.api_version
         self._started_ns = time.perf_counter_ns()
         left = self._max_bytes
         at_least_one = version >= FIRST_BATCH_WHOLE_VERSION
-        found: Read = []
+        results: Results = []
         is_incremental = self._view.is_incremental
         for each, partition in zip(self._view.partitions, self._partitions, strict=True):
             if isinstance(partition, ErrorCode):
-                found.append((each, failure(each.index, partition)))
+                results.append((each, failure(each.index, partition)))
                 continue
             if is_incremental and is_unchanged(partition, each):
                 continue
@@ -131,36 +131,36 @@ class Fetch:
                 one = failure(each.index, error_code(error))
             if one.size_bytes:
                 left, at_least_one = left - one.size_bytes, False
-            found.append((each, one))
-        return found
+            results.append((each, one))
+        return results
 
-    async def convert(self, found: Found) -> Found:
+    async def convert(self, result: FetchedPartition) -> FetchedPartition:
         """Convert records to the format of the client's version, if needed."""
-        if found.conversion is None:
-            return found
+        if result.conversion is None:
+            return result
         try:
-            return await self.node.workers.run(self.context.peer, found.conversion())
+            return await self.node.workers.run(self.context.peer, result.conversion())
         except KwireError as error:
-            return failure(found.data.partition_index, error_code(error))
+            return failure(result.data.partition_index, error_code(error))
         finally:
             self._started_ns = time.perf_counter_ns()  # waiting does not count as request time
 
-    def is_enough(self, found: Read) -> bool:
+    def is_enough(self, results: Results) -> bool:
         """Return whether the response can be sent now."""
         return (
             self.request.max_wait_ms <= 0
             or not self._partitions
-            or sum(one.size_bytes for _, one in found) >= min(self.request.min_bytes, self._max_bytes)
-            or any(one.data.error_code or one.data.diverging_epoch.epoch >= 0 for _, one in found)
+            or sum(one.size_bytes for _, one in results) >= min(self.request.min_bytes, self._max_bytes)
+            or any(one.data.error_code or one.data.diverging_epoch.epoch >= 0 for _, one in results)
         )
 
-    def respond(self, found: Read) -> Body:
+    def respond(self, results: Results) -> Body:
         """Build the response; in an incremental session, only with partitions that have changed."""
         view = self._view
         topics: dict[str | UUID, FetchableTopicResponse] = {}
         payloads = []
         sent = []
-        for each, one in found:
+        for each, one in results:
             if one.size_bytes:
                 one.data.records = RECORDS_ELSEWHERE
             if not view.has_changed(each, one.data):
@@ -222,7 +222,7 @@ class DelayedFetch(Generic[Result]):
 
     __slots__ = ("_fetch", "_finish", "_timer", "future")
 
-    def __init__(self, fetch: Fetch, finish: Callable[[Read], Result]) -> None:
+    def __init__(self, fetch: Fetch, finish: Callable[[Results], Result]) -> None:
         self._fetch, self._finish = fetch, finish
         self.future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self.future.add_done_callback(self._stop)
@@ -232,18 +232,18 @@ class DelayedFetch(Generic[Result]):
 
     def _on_append(self) -> None:
         if not self.future.done():
-            found = self._fetch.read()
-            if self._fetch.is_enough(found):
-                self._done(found)
+            results = self._fetch.read()
+            if self._fetch.is_enough(results):
+                self._done(results)
 
     def _on_timeout(self) -> None:
         if not self.future.done():
             self._done(self._fetch.read())
 
-    def _done(self, found: Read) -> None:
+    def _done(self, results: Results) -> None:
         for partition in self._fetch.watched:
             partition.watchers.discard(self._on_append)
-        self.future.set_result(self._finish(found))
+        self.future.set_result(self._finish(results))
 
     def _stop(self, _future: asyncio.Future[Result]) -> None:
         """Release timer and watchers, also if the future was cancelled because the client disconnected."""

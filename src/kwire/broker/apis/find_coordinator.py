@@ -32,9 +32,11 @@ def handle(node: Node, context: RequestContext, request: FindCoordinatorRequest)
         response = FindCoordinatorResponse()
         for key in request.coordinator_keys:
             code = check(node, context, request.key_type, key)
-            found = FindCoordinatorResponse.Coordinator(key=key, error_code=int(code), error_message="")
-            found.node_id, found.host, found.port = (node.node_id, host, port) if not code else (-1, "", -1)
-            response.coordinators.append(found)
+            coordinator = FindCoordinatorResponse.Coordinator(key=key, error_code=int(code), error_message="")
+            coordinator.node_id, coordinator.host, coordinator.port = (
+                (node.node_id, host, port) if not code else (-1, "", -1)
+            )
+            response.coordinators.append(coordinator)
         return response
     code = check(node, context, request.key_type, request.key)
     if code:

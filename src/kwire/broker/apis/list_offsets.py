@@ -96,11 +96,11 @@ def find(partition: Partition, version: int, isolation_level: int, timestamp: in
         return NONE_FOUND, NONE_FOUND, NONE_FOUND
     if timestamp == LATEST:
         return NONE_FOUND, end, partition.leader_epoch
-    found = log.offset_for_time(EARLIEST if timestamp == EARLIEST_LOCAL else timestamp, up_to=end)
-    if found is None:
+    record = log.offset_for_time(EARLIEST if timestamp == EARLIEST_LOCAL else timestamp, up_to=end)
+    if record is None:
         return NONE_FOUND, NONE_FOUND, NONE_FOUND
-    epoch = found.leader_epoch
-    return found.timestamp, found.offset, NONE_FOUND if epoch is None else epoch
+    epoch = record.leader_epoch
+    return record.timestamp, record.offset, NONE_FOUND if epoch is None else epoch
 
 
 def offsets_before(partition: Partition, timestamp: int, max_count: int, *, now_ms: int) -> list[int]:

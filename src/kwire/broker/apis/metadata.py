@@ -51,13 +51,13 @@ def handle(node: Node, context: RequestContext, request: MetadataRequest) -> Met
     version = context.api_version
     topics = request.topics
     if topics is None or (version == 0 and not topics):
-        found = [
+        described = [
             describe(node, context, request, topic)
             for topic in node.topics
             if node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
         ]
     else:
-        found = [describe_requested(node, context, request, topic) for topic in topics]
+        described = [describe_requested(node, context, request, topic) for topic in topics]
     host, port = node.endpoint(context.listener)
     response = MetadataResponse(
         brokers=[
@@ -67,7 +67,7 @@ def handle(node: Node, context: RequestContext, request: MetadataRequest) -> Met
         ],
         cluster_id=node.cluster_id,
         controller_id=node.node_id,
-        topics=found,
+        topics=described,
         cluster_authorized_operations=NO_OPERATIONS,
     )
     if 8 <= version <= 10 and request.include_cluster_authorized_operations:

@@ -46,15 +46,15 @@ def handle(node: Node, context: RequestContext, request: OffsetFetchRequest) -> 
             for topic in request.topics
         ],
     )
-    found = fetch_group(node, context, one, request.require_stable)
+    group = fetch_group(node, context, one, request.require_stable)
     if version == 0:
-        for topic in found.topics:
+        for topic in group.topics:
             for partition in topic.partitions:
                 if partition.committed_offset == NO_OFFSET and not partition.error_code:
                     partition.error_code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if version < GROUP_ERROR_VERSION and found.error_code:
-        return error_response(request, ErrorCode(found.error_code), "")
-    return OffsetFetchResponse(topics=old_topics(found.topics), error_code=found.error_code)
+    if version < GROUP_ERROR_VERSION and group.error_code:
+        return error_response(request, ErrorCode(group.error_code), "")
+    return OffsetFetchResponse(topics=old_topics(group.topics), error_code=group.error_code)
 
 
 def fetch_group(
@@ -112,14 +112,14 @@ def fetch(node: Node, group_id: str, name: str, index: int, require_stable: bool
     state = node.groups.store.state
     if require_stable and (name, index) in state.pending_partitions(group_id):
         return no_offset(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
-    found = state.offsets_of(group_id).get((name, index))
-    if found is None:
+    committed = state.offsets_of(group_id).get((name, index))
+    if committed is None:
         return no_offset(index, ErrorCode.NONE)
     return Partition(
         partition_index=index,
-        committed_offset=found.offset,
-        committed_leader_epoch=found.leader_epoch,
-        metadata=found.metadata,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
     )
 
 

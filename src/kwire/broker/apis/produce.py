@@ -102,13 +102,13 @@ def append_all(
     failed = False
     responses = []
     for data in request.topic_data:
-        found = request_error or find_topic(node, context, data)
+        target = request_error or find_topic(node, context, data)
         partitions = []
         for each in data.partition_data:
-            if isinstance(found, BrokerError):
-                response = failure(each.index, found)
+            if isinstance(target, BrokerError):
+                response = failure(each.index, target)
             else:
-                response = yield from append(node, context, request, found, each, now_ms)
+                response = yield from append(node, context, request, target, each, now_ms)
             failed |= response.error_code != 0
             partitions.append(response)
         responses.append(

@@ -3,7 +3,7 @@
     topic config     the topic's own value, then the broker config that is its default (settings.TOPIC_DEFAULTS)
     broker config    dynamic config of this broker, of all brokers, setting at start, Kafka's default
 
-A broker has the configs of Kafka 4.4.0 and those of Settings. Configs that are not in Settings have no effect; they are
+A broker has the configs of Kafka 4.4.0 and of Settings. Configs that are not in Settings have no effect; they are
 stored, and described with Kafka's default until they are changed. Values of passwords and of unknown configs, which
 could be a plugin's passwords, are never described.
 
@@ -222,7 +222,7 @@ def client_metrics_entries(own: Mapping[str, str]) -> list[Entry]:
 
 
 def dynamic_configs(cluster: ClusterState, node_id: int) -> dict[str, str]:
-    """Return the broker configs that were set while the broker was running; its own replace those of all brokers."""
+    """Return the broker configs that were set while the broker was running: of all brokers, then its own on top."""
     of_all, own = (cluster.configs_of(ConfigResource.BROKER, resource) for resource in ("", str(node_id)))
     return {**of_all, **own}
 

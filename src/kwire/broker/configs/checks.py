@@ -240,17 +240,17 @@ def check_client_metrics(name: str, configs: Mapping[str, str]) -> None:
 
 def parse_match(text: str) -> dict[str, TopicRegex]:
     """Parse a subscription's match: client attribute -> pattern. Raises BrokerError: INVALID_CONFIG."""
-    found: dict[str, TopicRegex] = {}
+    patterns: dict[str, TopicRegex] = {}
     for each in filter(None, (part.strip() for part in text.split(","))):
         key, equals, pattern = (part.strip() for part in each.partition("="))
         illegal = refusal(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {each}")
         if not equals or key not in MATCH_KEYS:
             raise illegal
         try:
-            found[key] = TopicRegex(pattern, PRINTABLE)
+            patterns[key] = TopicRegex(pattern, PRINTABLE)
         except BrokerError:
             raise illegal from None
-    return found
+    return patterns
 
 
 def reject_names(names: list[str], what: str) -> None:

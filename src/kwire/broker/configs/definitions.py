@@ -184,11 +184,11 @@ def read_line(line: str) -> tuple[str, ConfigDefinition]:
 @functools.cache
 def read_all() -> Mapping[str, Mapping[str, ConfigDefinition]]:
     """Read all definitions, by resource kind and name."""
-    found: dict[str, dict[str, ConfigDefinition]] = {}
+    by_resource: dict[str, dict[str, ConfigDefinition]] = {}
     for line in (*FACTS.read_text("utf-8").splitlines(), *DROPPED):
         resource, definition = read_line(line)
-        found.setdefault(resource, {})[definition.name] = definition
-    return found
+        by_resource.setdefault(resource, {})[definition.name] = definition
+    return by_resource
 
 
 def definitions(resource: str) -> Mapping[str, ConfigDefinition]:
@@ -199,13 +199,13 @@ def definitions(resource: str) -> Mapping[str, ConfigDefinition]:
 @functools.cache
 def read_documentation() -> Mapping[tuple[str, str], str]:
     """Read what Kafka says about its configs, by resource kind and name."""
-    found: dict[tuple[str, str], str] = {}
+    texts: dict[tuple[str, str], str] = {}
     for line in gzip.decompress(DOCUMENTATION.read_bytes()).decode().splitlines():
         about, _, text = line.partition("\t")
         text = re.sub(r"\\(.)", lambda match: "\n" if match[1] == "n" else match[1], text)
         words = about.split(" ")
-        found.update(dict.fromkeys(zip(words[::2], words[1::2], strict=True), text))
-    return found
+        texts.update(dict.fromkeys(zip(words[::2], words[1::2], strict=True), text))
+    return texts
 
 
 def documentation(resource: str, name: str) -> str | None:

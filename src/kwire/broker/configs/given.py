@@ -117,11 +117,11 @@ def parse_settings(given: Mapping[str, object], host: str = "127.0.0.1", port: i
         address = f"[{host}]" if ":" in host else host
         return settings.replace(listeners=f"{asked.protocol}://{address}:{port}")
     protocols = [each.protocol for each in parse_listeners(settings, settings.listeners)]
-    for name, needed, found in (
+    for name, needed, has_one in (
         (asked.tls, "SSL or SASL_SSL", any(each.endswith("SSL") for each in protocols)),
         (asked.sasl, "SASL_PLAINTEXT or SASL_SSL", any(each.startswith("SASL") for each in protocols)),
     ):
-        if name and not found:
+        if name and not has_one:
             raise OptionError(
                 f"broker config {name} requires a listener of protocol {needed}, got listeners={settings.listeners}; "
                 f"change listeners or remove {name}"
@@ -147,10 +147,10 @@ def without_listener_names(configs: Mapping[str, object]) -> tuple[dict[str, obj
     Raises OptionError for a config of an unknown listener, and of one of several: it would hold for all.
     """
     listeners, controllers = listener_names(configs)
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     logins, idle = [], []
     sessions: dict[str, str] = {}
-    for name in sorted(configs, key=lambda each: each.startswith(LISTENER)):  # stable; those of a listener are later
+    for name in sorted(configs, key=lambda each: each.startswith(LISTENER)):  # stable; configs of a listener are later
         listener, mechanism, base = parts_of(name)
         if listener.upper() in controllers:
             idle.append(name)
@@ -167,11 +167,11 @@ def without_listener_names(configs: Mapping[str, object]) -> tuple[dict[str, obj
         elif mechanism and base == REAUTH:
             sessions[mechanism] = name
         else:
-            found[base] = configs[name]
-    apply_sessions(found, {mechanism: (name, configs[name]) for mechanism, name in sessions.items()})
+            values[base] = configs[name]
+    apply_sessions(values, {mechanism: (name, configs[name]) for mechanism, name in sessions.items()})
     if idle:
         log.warning("configs of controllers have no effect on this broker: %s", ", ".join(idle))
-    return found, logins
+    return values, logins
 
 
 def ignored_by_kafka(name: str, text: str) -> str | None:
@@ -236,12 +236,12 @@ def users_of_logins(logins: list[Login]) -> dict[str, str]:
     users: dict[str, dict[str, str]] = {}
     for listener, name, text in logins:
         try:
-            found = users_of(text)
+            own_users = users_of(text)
         except OptionError as error:
             raise OptionError(f"{name}: {error}") from None
-        if not found:
+        if not own_users:
             log.warning("%s: no user can log in with it", name)
-        users.setdefault(listener, {}).update(found)
+        users.setdefault(listener, {}).update(own_users)
     common = users.pop("", {})
     each = [{**common, **own} for own in users.values()] or [common]
     if any(one != each[0] for one in each):

@@ -94,7 +94,7 @@ def resembles_protective(name: str, known: Iterable[str]) -> bool:
     """Return whether an unknown name may be meant for a config that protects the broker. known: all known names.
 
     The first word counts, and the closest of the known names. Case, underscores and hyphens make no difference. Configs
-    of ZooKeeper's client are none of the broker, although they end like those of TLS.
+    of ZooKeeper's client are none of the broker, although they end like configs of TLS.
     """
     import difflib
 
@@ -128,7 +128,7 @@ def is_secret(name: str) -> bool:
 
 
 class Asked(NamedTuple):
-    """What settings ask for: the first config that needs TLS, and the first that needs SASL; "" for none."""
+    """The protection that settings ask for: the first config that needs TLS, the first that needs SASL; "" for none."""
 
     tls: str
     sasl: str

@@ -323,10 +323,10 @@ class ConsumerProtocol:
                 if known is None:
                     raise
                 matching = known.topics
-            found = frozenset(name for name in matching if may_see(name))
-            if known is None or known.topics != found:
+            visible = frozenset(name for name in matching if may_see(name))
+            if known is None or known.topics != visible:
                 now_ms = self.store.clock.now_ms()
-                known = ResolvedRegex(topics=found, version=0, timestamp_ms=now_ms)  # 0: Kafka resolves it again
+                known = ResolvedRegex(topics=visible, version=0, timestamp_ms=now_ms)  # 0: Kafka resolves it again
                 written.append(records.regex(group.group_id, pattern, known))
             regexes[pattern] = known
         written.extend(records.regex(group.group_id, p, None) for p in group.regexes if p not in regexes)
@@ -348,11 +348,11 @@ class ConsumerProtocol:
         counts: dict[UUID, int] = {}
         specifications = {}
         for member_id, one in after.items():
-            found = [topic for name in sorted(member_topics(one, regexes)) if (topic := self.store.topics.get(name))]
-            counts.update((topic.topic_id, len(topic.partitions)) for topic in found)
+            topics = [topic for name in sorted(member_topics(one, regexes)) if (topic := self.store.topics.get(name))]
+            counts.update((topic.topic_id, len(topic.partitions)) for topic in topics)
             specifications[member_id] = assignors.MemberToAssign(
                 instance_id=one.instance_id,
-                topic_ids=tuple(topic.topic_id for topic in found),
+                topic_ids=tuple(topic.topic_id for topic in topics),
                 target=to_assignment(self._target(group, replaces if one is member else member_id) or ()),
             )
         assignor = ASSIGNORS[preferred_assignor(after.values(), self.default_assignor())]

@@ -227,14 +227,14 @@ class GroupCoordinator:
         """
         state_filter = {state.strip().lower() for state in states}
         type_filter = {kind.lower() for kind in types}
-        found = []
+        groups = []
         for group in self.store.groups():
             classic = isinstance(group, ClassicGroup)
             kind = "classic" if classic else "consumer"
             protocol = (group.protocol_type or "") if isinstance(group, ClassicGroup) else "consumer"
             if (not state_filter or group.state.lower() in state_filter) and (not type_filter or kind in type_filter):
-                found.append((group.group_id, protocol, str(group.state), kind))
-        return found
+                groups.append((group.group_id, protocol, str(group.state), kind))
+        return groups
 
     def restart_session(self, group: ClassicGroup | ConsumerGroup, member_id: str) -> None:
         """Restart the session of a member of a classic group that committed offsets."""

@@ -188,12 +188,12 @@ class Migration:
 
     def _by_id(self, topics: Iterable[tuple[str, list[int]]]) -> Assignment:
         """Convert partitions by topic name to partitions by topic id, without deleted topics."""
-        found: dict[UUID, frozenset[int]] = {}
+        assignment: dict[UUID, frozenset[int]] = {}
         for name, partitions in topics:
             topic = self.store.topics.get(name)
             if topic is not None and partitions:
-                found[topic.topic_id] = found.get(topic.topic_id, frozenset()) | frozenset(partitions)
-        return found
+                assignment[topic.topic_id] = assignment.get(topic.topic_id, frozenset()) | frozenset(partitions)
+        return assignment
 
     def _embed(self, assignment: Assignment, metadata: bytes) -> bytes:
         """Encode an assignment in the version of the member's metadata. Raises BrokerError if that is unreadable."""

@@ -73,8 +73,8 @@ def commit_each(
     """
     if by_id:
         for topic in request.topics:
-            found = node.topics.with_id(topic.topic_id)
-            topic.name = found.name if found is not None else ""
+            known = node.topics.with_id(topic.topic_id)
+            topic.name = known.name if known is not None else ""
     unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     outcome: Outcome = {}
     commits: Commits = []

@@ -109,10 +109,10 @@ class TopicRegex:
         return state, [state]
 
     def _characters(self, characters: Iterable[str]) -> Fragment:
-        found = set(characters)
+        chosen = set(characters)
         if self._ignore_case:
-            found |= {c.swapcase() for c in found}
-        state = self._machine.add(CHARS, characters=self._alphabet & found)
+            chosen |= {c.swapcase() for c in chosen}
+        state = self._machine.add(CHARS, characters=self._alphabet & chosen)
         return state, [state]
 
     # --- grammar ---
@@ -295,8 +295,8 @@ class TopicRegex:
         r"""Parse the class after a backslash, such as \d or \p{L}; return None for anything else."""
         character = self._next()
         if character.lower() in PERL:
-            found = PERL[character.lower()]
-            return found if character.islower() else self._alphabet - found
+            members = PERL[character.lower()]
+            return members if character.islower() else self._alphabet - members
         if character in "pP":
             name = self._next()
             if name == "{":
@@ -351,16 +351,16 @@ class TopicRegex:
 
     def _class(self) -> frozenset[str]:
         negated = self._take("^")
-        found: set[str] = set()
+        members: set[str] = set()
         first = True
         while first or not self._take("]"):
             first = False
             if self._take("[:"):
-                found |= self._posix_class()
+                members |= self._posix_class()
                 continue
             low = self._class_member()
             if isinstance(low, frozenset):
-                found |= low
+                members |= low
                 continue
             high = low
             if self._peek("-") and not self._peek("-]"):
@@ -369,10 +369,10 @@ class TopicRegex:
                 if isinstance(member, frozenset) or member < low:
                     raise self._wrong("invalid character class range")
                 high = member
-            found.update(c for c in self._alphabet | {low} if low <= c <= high)
+            members.update(c for c in self._alphabet | {low} if low <= c <= high)
         if self._ignore_case:
-            found |= {c.swapcase() for c in found}
-        return self._alphabet - found if negated else self._alphabet & found
+            members |= {c.swapcase() for c in members}
+        return self._alphabet - members if negated else self._alphabet & members
 
     def _class_member(self) -> str | frozenset[str]:
         if self._take("\\"):

@@ -267,14 +267,14 @@ class ClientConnection:
             self._reply(call, error_response(call, unexpected))
             return
         started_ns = time.perf_counter_ns()
-        found = respond(self.node, call)
+        response = respond(self.node, call)
         call.context.thread_ns += time.perf_counter_ns() - started_ns
-        if isinstance(found, asyncio.Future):
+        if isinstance(response, asyncio.Future):
             self.busy = True
-            self._pending = found
-            found.add_done_callback(functools.partial(self._response_ready, call))
+            self._pending = response
+            response.add_done_callback(functools.partial(self._response_ready, call))
         else:
-            self._reply(call, found)
+            self._reply(call, response)
 
     def _complete_handshake(self) -> None:
         """Take the principal from the client's certificate: with the first request the TLS handshake is over."""

@@ -36,7 +36,7 @@ class Listener:
 
 
 def split(text: str, controllers: str) -> Iterator[tuple[str, str, str]]:
-    """Split `listeners` into (part, name, address), without those of controllers. Malformed parts have no address."""
+    """Split `listeners` into (part, name, address), but no controllers' listeners. Malformed parts have no address."""
     controller_names = split_names(controllers)
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, address = part.partition("://")
@@ -60,11 +60,11 @@ def move_listeners(configs: Mapping[str, object], host: str | None, port: int | 
 
     Raises OptionError if several listeners would get the same port; 0, for any free port, is allowed.
     """
-    found = list(split(str(configs["listeners"]), str(configs.get(CONTROLLER_NAMES, ""))))
-    if port and len(found) > 1:
-        raise OptionError(f"port {port} cannot be that of {len(found)} listeners; use 0, or change listeners")
+    listeners = list(split(str(configs["listeners"]), str(configs.get(CONTROLLER_NAMES, ""))))
+    if port and len(listeners) > 1:
+        raise OptionError(f"port {port} cannot be that of {len(listeners)} listeners; use 0, or change listeners")
     moved = []
-    for _, name, address in found:
+    for _, name, address in listeners:
         own_host, _, own_port = address.rpartition(":")
         shown = own_host if host is None else f"[{host}]" if ":" in host else host
         moved.append(f"{name}://{shown}:{own_port if port is None else port}")
@@ -75,7 +75,7 @@ def parse_listeners(settings: Settings, text: str) -> list[Listener]:
     """Parse the value of `listeners` or `advertised.listeners`. Raises OptionError."""
     pairs = (pair.strip().partition(":") for pair in settings.listener_security_protocol_map.split(","))
     protocols = {name.upper(): protocol.upper() for name, _, protocol in pairs}
-    found: dict[str, Listener] = {}
+    listeners: dict[str, Listener] = {}
     for each, name, address in split(text, settings.others.get(CONTROLLER_NAMES, "")):
         host, colon, port = address.rpartition(":")
         if not colon or not port.isdigit() or int(port) > 65535:
@@ -83,9 +83,9 @@ def parse_listeners(settings: Settings, text: str) -> list[Listener]:
         protocol = protocols.get(name)
         if protocol not in PROTOCOLS:
             raise OptionError(f"listener {name!r}: no security protocol in listener.security.protocol.map")
-        if name in found:
+        if name in listeners:
             raise OptionError(f"listener {name!r} is defined twice")
-        found[name] = Listener(name=name, host=host.strip("[]"), port=int(port), protocol=protocol)
-    if not found:
+        listeners[name] = Listener(name=name, host=host.strip("[]"), port=int(port), protocol=protocol)
+    if not listeners:
         raise OptionError("no listener is configured; set listeners to NAME://HOST:PORT")
-    return list(found.values())
+    return list(listeners.values())

@@ -74,13 +74,13 @@ class Rates(Generic[Rate]):
 
     def get(self, tags: Tags) -> Rate:
         """Return the rate of a client, creating it if needed."""
-        found = self._by_tags.get(tags)
-        if found is None:
-            found = self._by_tags[tags] = self._make()
+        rate = self._by_tags.get(tags)
+        if rate is None:
+            rate = self._by_tags[tags] = self._make()
             if len(self._by_tags) > MAX_RATES:
                 self._by_tags.popitem(last=False)
         self._by_tags.move_to_end(tags)
-        return found
+        return rate
 
     def clear(self) -> None:
         """Forget all clients."""
@@ -140,10 +140,10 @@ class Throttling:
 
     def record(self, kind: QuotaType, context: RequestContext, value: float) -> int:
         """Record usage of a client; returns its throttle time in milliseconds."""
-        found = self.limit(kind, context)
-        if found is None:
+        limit = self.limit(kind, context)
+        if limit is None:
             return 0
-        tags, quota = found
+        tags, quota = limit
         rate, now_ms = self._rates[kind].get(tags), self._clock.now_ms()
         rate.record(value, now_ms)
         throttle_ms = rate.throttle_ms(quota, now_ms)
@@ -151,9 +151,9 @@ class Throttling:
 
     def unrecord(self, kind: QuotaType, context: RequestContext, value: float) -> None:
         """Undo record()."""
-        found = self.limit(kind, context)
-        if found is not None:
-            self._rates[kind].get(found[0]).record(-value, self._clock.now_ms())
+        limit = self.limit(kind, context)
+        if limit is not None:
+            self._rates[kind].get(limit[0]).record(-value, self._clock.now_ms())
 
     def record_time(self, context: RequestContext) -> int:
         """Record the handling time of a request (RequestContext.thread_ns); returns the throttle time."""
@@ -161,13 +161,13 @@ class Throttling:
 
     def max_fetch_bytes(self, context: RequestContext) -> int | None:
         """Return the size that a fetch must not exceed because of its quota; None without a quota."""
-        found = self.limit(QuotaType.FETCH, context)
-        return None if found is None else int(found[1] * self._fetch_window_s)
+        limit = self.limit(QuotaType.FETCH, context)
+        return None if limit is None else int(limit[1] * self._fetch_window_s)
 
     def mutations(self, context: RequestContext, *, strict_since: int) -> MutationQuota:
         """Return the quota of a request that creates or deletes partitions. strict_since: first strict version."""
-        found = self.limit(QuotaType.MUTATION, context)
-        bucket = None if found is None else self._buckets.get(found[0])
-        quota = 0.0 if found is None else found[1]
+        limit = self.limit(QuotaType.MUTATION, context)
+        bucket = None if limit is None else self._buckets.get(limit[0])
+        quota = 0.0 if limit is None else limit[1]
         is_strict = context.api_version >= strict_since
         return MutationQuota(bucket, quota, self._clock.now_ms(), is_strict=is_strict)

@@ -103,10 +103,10 @@ class Acls:
     def remove(self, filter_: AclFilter) -> list[Acl]:
         """Remove the ACLs that match a filter and return them. Raises BrokerError for an invalid filter."""
         filter_.check()
-        found = {acl_id: acl for acl_id, acl in self._acls.items() if filter_.matches(acl)}
-        if found:
-            self._commit([(RemoveAccessControlEntryRecord(id=acl_id), 0) for acl_id in found])
-        return list(found.values())
+        matching = {acl_id: acl for acl_id, acl in self._acls.items() if filter_.matches(acl)}
+        if matching:
+            self._commit([(RemoveAccessControlEntryRecord(id=acl_id), 0) for acl_id in matching])
+        return list(matching.values())
 
     def _drop_index(self, record: object) -> None:
         self._by_resource = None

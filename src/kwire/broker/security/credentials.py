@@ -1,4 +1,4 @@
-"""Users: those of the settings with their passwords, and SCRAM credentials created while the broker runs.
+"""Users: given by the settings with their passwords, or created as SCRAM credentials while the broker runs.
 
 SCRAM credentials are records of the metadata log (UserScramCredentialRecord, RemoveUserScramCredentialRecord) and
 override a user of the same name in the settings. PLAIN needs passwords, so it knows the users of the settings only.
@@ -56,11 +56,11 @@ class Credentials:
 
     def iterations(self) -> dict[str, dict[int, int]]:
         """Return the iterations by user and mechanism."""
-        found: dict[str, dict[int, int]] = {}
+        by_user: dict[str, dict[int, int]] = {}
         known = {**self._given, **self._stored}
         for user, name in sorted(known):
-            found.setdefault(user, {})[NUMBERS[name]] = known[user, name].iterations
-        return found
+            by_user.setdefault(user, {})[NUMBERS[name]] = known[user, name].iterations
+        return by_user
 
     def alter(
         self, deletions: Sequence[ScramCredentialDeletion], upsertions: Sequence[ScramCredentialUpsertion]

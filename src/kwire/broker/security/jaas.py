@@ -5,7 +5,7 @@
 PlainLoginModule: each option user_NAME is a user and its password. username and password are the broker's own login,
 which a single node does not need. ScramLoginModule: username and password, also a user in Kafka.
 OAuthBearerLoginModule has no users.
-Values with characters other than those of a class name are quoted.
+Values are quoted if they have a character that no class name has.
 Source: org.apache.kafka.common.security.JaasConfig, plain.internals.PlainServerCallbackHandler.
 """
 

@@ -116,13 +116,13 @@ class ScramServer:
                 "Authentication failed: Client requested an authorization id that is different from username"
             )
         if TOKEN_EXTENSION in match["bare"].split(",")[2:]:
-            token, found = self._find_token(self._name) or (None, None)
+            token, credential = self._find_token(self._name) or (None, None)
             if token is not None:
                 self.is_token_authenticated, self.expires_at_ms = True, token.expiration_timestamp
                 self._owner = token.owner.partition(":")[2]
         else:
-            found = self._find(self._name)
-        self._credential = found or self._unknown_user()
+            credential = self._find(self._name)
+        self._credential = credential or self._unknown_user()
         self._header = match["header"]
         self._nonce = match["nonce"] + self._own_nonce
         salt = base64.b64encode(self._credential.salt).decode()

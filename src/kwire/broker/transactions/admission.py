@@ -35,7 +35,7 @@ BUSY = frozenset(
 
 
 class ClientSupport(Enum):
-    """What a client supports, by the version of its request."""
+    """How much of the transaction protocol a client supports, by the version of its request."""
 
     VERIFY = "verify"
     VERIFY_ABORTABLE = "verify, TRANSACTION_ABORTABLE known"

@@ -112,7 +112,7 @@ class _Mixed:
         return min(self.subscribers[partition[0]], key=lambda member: (len(self.owned[member]), self.rank[member]))
 
     def _scarcest_first(self) -> list[TopicIdPartition]:
-        """Return all partitions, those of topics with most partitions per subscriber first."""
+        """Return all partitions; topics with the most partitions per subscriber come first."""
         counts = self.group.partition_counts
         topics = sorted(
             self.subscribers, key=lambda t: (-counts[t] / len(self.subscribers[t]), len(self.subscribers[t]))
