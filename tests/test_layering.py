@@ -14,6 +14,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 ORDER = [
     "errors",
     "extras",
+    "spark_formats",
     "identifiers",
     "target_paths",
     "http_deadline",

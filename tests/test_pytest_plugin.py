@@ -141,3 +141,10 @@ def test_loading_the_plugin_does_not_import_kwire() -> None:
     code = "import kwire.pytest_plugin, sys; print(sorted(m for m in sys.modules if m.startswith('kwire')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['kwire', 'kwire.pytest_plugin']"
+
+
+def test_the_plugin_can_be_switched_off(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("def test_it(kafka_broker): pass\n")
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:kwire", "test_it.py"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "fixture 'kafka_broker' not found" in done.stdout, done.stdout + done.stderr

@@ -1,10 +1,13 @@
 """Registers the source `kafka-capture` with Spark; see pyspark_kwire_log."""
 
-from kwire.spark.releases import is_supported, unsupported_source
+from kwire.spark_formats import are_registered
 
-if is_supported():
-    from kwire.spark.capture.source import KafkaCaptureSource as DefaultSource
-else:
-    DefaultSource = unsupported_source("kafka-capture")  # type: ignore[assignment, misc]
+if are_registered():
+    from kwire.spark.releases import is_supported, unsupported_source
 
-__all__ = ["DefaultSource"]
+    if is_supported():
+        from kwire.spark.capture.source import KafkaCaptureSource as DefaultSource
+    else:
+        DefaultSource = unsupported_source("kafka-capture")  # type: ignore[assignment, misc]
+
+    __all__ = ["DefaultSource"]

@@ -4,11 +4,14 @@ PySpark imports every top-level package called pyspark_* at the first look-up of
 its DefaultSource. These packages must therefore import quickly: pyspark.sql.datasource and nothing larger.
 """
 
-from kwire.spark.releases import is_supported, unsupported_source
+from kwire.spark_formats import are_registered
 
-if is_supported():
-    from kwire.spark.log.source import KafkaLogSource as DefaultSource
-else:
-    DefaultSource = unsupported_source("kafka-log")  # type: ignore[assignment, misc]
+if are_registered():
+    from kwire.spark.releases import is_supported, unsupported_source
 
-__all__ = ["DefaultSource"]
+    if is_supported():
+        from kwire.spark.log.source import KafkaLogSource as DefaultSource
+    else:
+        DefaultSource = unsupported_source("kafka-log")  # type: ignore[assignment, misc]
+
+    __all__ = ["DefaultSource"]

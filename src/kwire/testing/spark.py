@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from kwire.broker import Broker
 from kwire.client import Client, OutgoingBatch, Producer
 from kwire.errors import OptionError
+from kwire.extras import needing
 from kwire.records import Record, TimestampType, write_batch
 from kwire.records.partitioner import murmur2
 from kwire.testing.rows import difference
@@ -47,7 +48,8 @@ def new_session(settings: Mapping[str, object], folder: Path) -> SparkSession:
 
     Raises OptionError for settings that a session which exists already would not obey.
     """
-    from pyspark.sql import SparkSession
+    with needing("kafka_spark"):
+        from pyspark.sql import SparkSession
 
     import kwire.spark  # noqa: F401 (before the JVM starts: Spark then runs the Python of this program)
 
