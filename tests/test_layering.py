@@ -85,6 +85,10 @@ OWNERS = {
     "jsonschema": {"schemas"},
 }
 
+# The modules of the broker that hold the whole node: they hand it to handlers, run it, or reset it. Services take the
+# objects that they use.
+WITH_NODE = {"broker", "dispatch", "housekeeping", "network/connection", "network/server", "reset"}
+
 
 def imports(path: Path) -> set[str]:
     """Return the absolute names that a module imports, including relative imports and imports inside functions."""
@@ -128,3 +132,10 @@ def test_a_module_imports_only_from_rows_above_it(path: Path) -> None:
 def test_every_package_is_in_the_table() -> None:
     outside = {"__init__", "pytest_plugin", "warm"}
     assert {owner(p) for p in modules()} - outside <= set(ORDER)
+
+
+def test_only_handlers_and_the_modules_that_run_them_know_the_node() -> None:
+    broker = SOURCE / "kwire" / "broker"
+    paths = [path for path in broker.rglob("*.py") if "kwire.broker.node" in imports(path)]
+    names = {path.relative_to(broker).with_suffix("").as_posix() for path in paths}
+    assert {name for name in names if not name.startswith("apis/")} == WITH_NODE

@@ -1,4 +1,4 @@
-"""The APIs that the broker serves: one handler module each, listed in SERVED.
+"""The APIs that the broker serves: one handler module each, listed in SERVED. Common steps are in `steps`.
 
 A handler module defines
 

@@ -7,7 +7,7 @@ Source: kafka.server.ControllerApis.handleLegacyAlterConfigs, ConfigurationContr
 
 from __future__ import annotations
 
-from kwire.broker.configs.changes import change, check_once, current, repeated
+from kwire.broker.apis.steps.config_changes import change, check_once, current, repeated
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError

@@ -10,10 +10,10 @@ Source: kafka.server.KafkaApis.handleCreateTokenRequest, DelegationTokenControlM
 
 from __future__ import annotations
 
+from kwire.broker.apis.steps.token_access import NO_TIMESTAMP, require_token_access
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.token_requests import NO_TIMESTAMP, require_token_access
 from kwire.errors import BrokerError
 from kwire.messages import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 from kwire.protocol.error_codes import ErrorCode, refusal

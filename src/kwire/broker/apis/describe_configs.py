@@ -11,9 +11,9 @@ Source: kafka.server.ConfigHelper 3.9.1 and 4.4.0; KIP-133, KIP-226, KIP-412, KI
 
 from __future__ import annotations
 
+from kwire.broker.apis.steps.config_changes import current, to_node_id
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.configs.broker_configs import client_metrics_entries
-from kwire.broker.configs.changes import current, to_node_id
 from kwire.broker.configs.definitions import Resource, documentation
 from kwire.broker.configs.entries import Entry
 from kwire.broker.configs.groups import group_entries

@@ -10,10 +10,10 @@ Source: kafka.server.KafkaApis.handleDescribeTokensRequest, DelegationTokenManag
 
 from __future__ import annotations
 
+from kwire.broker.apis.steps.token_access import require_token_access
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.token_requests import require_token_access
 from kwire.internal_topics.cluster_state import DelegationToken
 from kwire.messages import DescribeDelegationTokenRequest, DescribeDelegationTokenResponse
 from kwire.messages.describe_delegation_token_response import DescribedDelegationToken

@@ -9,9 +9,9 @@ Source: org.apache.kafka.controller.DelegationTokenControlManager.expireDelegati
 
 from __future__ import annotations
 
+from kwire.broker.apis.steps.token_access import change_expiry
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.token_requests import change_expiry
 from kwire.messages import ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
 
 

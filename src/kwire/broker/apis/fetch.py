@@ -21,13 +21,13 @@ from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 from uuid import UUID
 
+from kwire.broker.apis.steps.partition_fetch import FetchedPartition, error_code, failure, fetch_partition
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.clock import TimerHandle
 from kwire.broker.context import RequestContext
 from kwire.broker.fetch_sessions import NO_SESSION, SessionPartition, View
 from kwire.broker.network.throttling import QuotaType
 from kwire.broker.node import Node
-from kwire.broker.partition_fetch import FetchedPartition, error_code, failure, fetch_partition
 from kwire.broker.responses import RECORDS_ELSEWHERE, SplicedResponse, piece_bytes
 from kwire.broker.topics import Partition
 from kwire.errors import KwireError

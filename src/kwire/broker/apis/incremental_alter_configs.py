@@ -8,7 +8,7 @@ KIP-339, KIP-714.
 
 from __future__ import annotations
 
-from kwire.broker.configs.changes import change, check_logger_resource, check_once, current, repeated
+from kwire.broker.apis.steps.config_changes import change, check_logger_resource, check_once, current, repeated
 from kwire.broker.configs.definitions import ConfigType, Resource, definitions
 from kwire.broker.configs.entries import ConfigOperation
 from kwire.broker.context import RequestContext

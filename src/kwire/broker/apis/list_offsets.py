@@ -14,10 +14,10 @@ legacyFetchOffsetsBefore 3.9.1.
 
 from __future__ import annotations
 
+from kwire.broker.apis.steps.partition_fetch import READ_COMMITTED, check_leader_epoch
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.partition_fetch import READ_COMMITTED, check_leader_epoch
 from kwire.broker.topics import Partition
 from kwire.errors import BrokerError, KwireError
 from kwire.messages import ListOffsetsRequest, ListOffsetsResponse

@@ -12,9 +12,16 @@ Source: kafka.server.KafkaApis.handleOffsetCommitRequest 3.9.1; OffsetMetadataMa
 
 from __future__ import annotations
 
+from kwire.broker.apis.steps.offset_commits import (
+    Commits,
+    Outcome,
+    commit_each,
+    commit_value,
+    response_topics,
+    same_error,
+)
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.groups.offset_requests import Commits, Outcome, commit_each, commit_value, response_topics, same_error
 from kwire.broker.groups.offsets import NO_RETENTION
 from kwire.broker.node import Node
 from kwire.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetCommitValue

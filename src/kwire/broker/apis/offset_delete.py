@@ -5,9 +5,9 @@ Source: kafka.server.KafkaApis.handleOffsetDeleteRequest 3.9.1; OffsetMetadataMa
 
 from __future__ import annotations
 
+from kwire.broker.apis.steps.offset_commits import check_partition
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.groups.offset_requests import check_partition
 from kwire.broker.groups.offsets import subscription
 from kwire.broker.node import Node
 from kwire.messages import OffsetDeleteRequest, OffsetDeleteResponse

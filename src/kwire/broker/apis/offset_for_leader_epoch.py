@@ -7,10 +7,10 @@ Source: kafka.server.KafkaApis.handleOffsetForLeaderEpochRequest, Partition.last
 
 from __future__ import annotations
 
+from kwire.broker.apis.steps.partition_fetch import check_leader_epoch
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.partition_fetch import check_leader_epoch
 from kwire.errors import BrokerError
 from kwire.messages import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from kwire.messages.offset_for_leader_epoch_request import OffsetForLeaderPartition

@@ -12,9 +12,16 @@ CoordinatorRuntime.scheduleTransactionalWriteOperation.
 
 from __future__ import annotations
 
+from kwire.broker.apis.steps.offset_commits import (
+    Commits,
+    Outcome,
+    commit_each,
+    commit_value,
+    response_topics,
+    same_error,
+)
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.groups.offset_requests import Commits, Outcome, commit_each, commit_value, response_topics, same_error
 from kwire.broker.node import Node
 from kwire.broker.transactions.admission import ClientSupport, admit
 from kwire.broker.transactions.metadata import ProducerIdAndEpoch

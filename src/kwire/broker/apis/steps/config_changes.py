@@ -8,18 +8,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.configs.checks import check_broker_configs, check_client_metrics
 from kwire.broker.configs.groups import check_group_configs
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
 from kwire.broker.topics import check_name
 from kwire.internal_topics.enums import ConfigResource
 from kwire.protocol.error_codes import ErrorCode, refusal
-
-if TYPE_CHECKING:
-    from kwire.broker.context import RequestContext
-    from kwire.broker.node import Node
 
 __all__ = ["change", "check_logger_resource", "check_once", "current", "repeated", "to_node_id"]
 

@@ -1,0 +1,1 @@
+"""Steps of handlers that several APIs share. Like handlers, they get the node."""
