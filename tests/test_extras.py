@@ -86,7 +86,7 @@ REFUSED = {
     "from kwire.records import arrow_schema; arrow_schema()": f"records as Arrow columns: needs pyarrow, {ARROW}",
     "log.read_arrow()": f"records as Arrow columns: needs pyarrow, {ARROW}",
     "log.verify()": f"verification of logs: needs numpy, {ARROW}",
-    "from kwire.log.verify import verify_directory": f"verification of logs: needs numpy, {ARROW}",
+    "from kwire.maintenance.verify import verify_directory": f"verification of logs: needs numpy, {ARROW}",
     "from kwire.log.cleaner import Cleaner": f"compaction of logs: needs numpy, {ARROW}",
     "from kwire.maintenance import compaction": f"compaction of logs: needs numpy, {ARROW}",
     "from kwire.maintenance import repair": f"verification of logs: needs numpy, {ARROW}",

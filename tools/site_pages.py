@@ -36,7 +36,7 @@ MODULES = {
         "kwire.log",
         "kwire.log.cleaner",
         "kwire.log.topics",
-        "kwire.log.verify",
+        "kwire.maintenance.verify",
         "kwire.maintenance.adopt",
         "kwire.maintenance.convert",
         "kwire.maintenance.from_parquet",

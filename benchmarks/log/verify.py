@@ -21,7 +21,7 @@ LARGE_RECORDS = 31_500_000
 VERIFY = """
 import sys
 from kwire.log import LogDirectory
-from kwire.log.verify import verify_directory
+from kwire.maintenance.verify import verify_directory
 found = verify_directory(LogDirectory(sys.argv[1]), threads=int(sys.argv[2]))
 assert not [each for each in found.damages if not each.is_harmless], found.damages
 """

@@ -22,7 +22,7 @@ for log in LogDirectory(sys.argv[1]).values():
 VERIFY = """
 import sys
 from kwire.log import LogDirectory
-from kwire.log.verify import verify_directory
+from kwire.maintenance.verify import verify_directory
 verify_directory(LogDirectory(sys.argv[1]), threads=1)
 """
 
@@ -64,7 +64,7 @@ def main() -> None:
             return link_segments(Path(folder), source, count)
 
         grow("list", "partitions", PARTITIONS, LIST, partitions, start="import kwire.log")
-        grow("verify", "partitions", PARTITIONS, VERIFY, partitions, start="import kwire.log.verify")
+        grow("verify", "partitions", PARTITIONS, VERIFY, partitions, start="import kwire.maintenance.verify")
         grow("list", "segments", SEGMENTS, LIST, segments, start="import kwire.log")
 
 

@@ -32,7 +32,7 @@ assert sum(1 for record in log.read()) == log.log_end_offset
 VERIFY = """
 import sys
 from kwire.log import LogDirectory
-from kwire.log.verify import verify_directory
+from kwire.maintenance.verify import verify_directory
 assert all(each.is_harmless for each in verify_directory(LogDirectory(sys.argv[1]), threads=1).damages)
 """
 COMPACT = """
@@ -54,7 +54,7 @@ def main() -> None:
     sizes = [size for size in SIZES if size * DISK_BYTES <= shutil.disk_usage(CACHE).free]
     grow("read_arrow", "records", sizes, READ, directory, start=reading)
     grow("read", "records", sizes, OBJECTS, directory, start="import kwire.log")
-    grow("verify", "records", sizes, VERIFY, directory, start="import kwire.log.verify")
+    grow("verify", "records", sizes, VERIFY, directory, start="import kwire.maintenance.verify")
     with tempfile.TemporaryDirectory(dir=Path(directory(SIZES[0])).parent) as folder:
 
         def copy(records: int) -> str:

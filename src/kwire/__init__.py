@@ -6,7 +6,7 @@ Logs
     kwire.open("kafka://localhost:9092")                the logs of a cluster, a directory or an object store
     from kwire.log import LogDirectory                  read a log directory, a backup or an object store
     from kwire.log import LogManager                    write log directories that a Kafka broker boots on
-    from kwire.log.verify import verify_directory       find damage; kwire.maintenance repairs it
+    from kwire.maintenance.verify import verify_directory       find damage; kwire.maintenance repairs it
     from kwire.maintenance import convert, export       convert, compact, export, restore whole directories
     from kwire.log.topics import replay_groups        groups, transactions and cluster metadata of a directory
 

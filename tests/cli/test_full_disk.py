@@ -11,8 +11,8 @@ from json import dumps
 from pathlib import Path
 
 import pytest
-from tests.log.damaging import flip
 from tests.log.writing import NOW, record
+from tests.maintenance.verify.damaging import flip
 
 from kwire.cli.main import run
 from kwire.errors import OptionError

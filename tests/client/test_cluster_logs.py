@@ -18,6 +18,7 @@ from kwire.client.cluster_logs import ClusterLog, ClusterLogs
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, LogDirectory
 from kwire.log.reading.readable_log import ReadableLog
+from kwire.maintenance.verify import verify_logs
 from kwire.messages import (
     CreateTopicsRequest,
     DeleteRecordsRequest,
@@ -102,7 +103,7 @@ def test_times_are_looked_up_by_the_broker(served: tuple[str, LogDirectory]) -> 
 def test_a_cluster_is_verified_without_damage(served: tuple[str, LogDirectory]) -> None:
     url, directory = served
     cluster = ClusterLogs(url)
-    found = cluster.verify_logs()
+    found = verify_logs(cluster)
     assert found.damages == []
     assert "replicas" in found.unchecked
     for each in found.partitions:

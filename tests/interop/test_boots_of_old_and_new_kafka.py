@@ -11,12 +11,11 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests import golden
 from tests.interop.booted_logs import MODERN44, PEER, as_printed, booted, by_place
-from tests.log.damaging import flip
 from tests.log.expected import consumed
+from tests.maintenance.verify.damaging import flip
 from tools import kafka
 
 from kwire.log import LogDirectory
-from kwire.log.verify import verify_directory
 from kwire.maintenance.compaction import OfflineSettings, compact
 from kwire.maintenance.convert import TargetFormat, convert_directory
 from kwire.maintenance.export import ExportOptions, export_logs
@@ -24,6 +23,7 @@ from kwire.maintenance.from_parquet import FromParquetOptions, restore_from_parq
 from kwire.maintenance.repair import repair_into
 from kwire.maintenance.repair_mode import Mode
 from kwire.maintenance.repair_plan import make_plan
+from kwire.maintenance.verify import verify_directory
 from kwire.records import Compression
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]

@@ -26,6 +26,7 @@ from kwire.client.cluster_logs import ClusterLogs
 from kwire.internal_topics.enums import Operation, PatternType, Permission, ResourceType
 from kwire.log import LogDirectory
 from kwire.log.topics import replay_groups, replay_transactions
+from kwire.maintenance.verify import verify_logs
 from kwire.messages import CreateAclsRequest, CreateAclsResponse, ProduceRequest, ProduceResponse
 from kwire.records import ColumnWriter
 
@@ -99,7 +100,7 @@ def test_everything_that_is_read_equals_the_directory(running: kafka.KafkaBroker
                 columns = ["offset", "key", "value", "timestamp", "headers"]
                 read = [each.read_arrow(3, None, isolation, columns).read_all() for each in (log, stored)]
                 assert read[0].equals(read[1]), (key, isolation)
-        assert cluster.verify_logs().damages == []
+        assert verify_logs(cluster).damages == []
 
 
 def test_commands_print_what_they_print_for_the_directory(running: kafka.KafkaBroker, tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ from kwire.client import Client
 from kwire.client.fetcher import FetchedBatches, Fetcher, Position
 from kwire.errors import BrokerError, ConnectionFailed
 from kwire.log import LogDirectory
-from kwire.log.verify import verify_directory
 from kwire.maintenance.pull import PullOptions, PullResult, pull
+from kwire.maintenance.verify import verify_directory
 from kwire.messages import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,

@@ -15,8 +15,8 @@ from tools import kafka
 
 from kwire.client import Client
 from kwire.log import LogDirectory
-from kwire.log.verify import verify_directory
 from kwire.maintenance.pull import pull
+from kwire.maintenance.verify import verify_directory
 from kwire.storage.checkpoints import CLEANER_OFFSETS, parse_offset_checkpoint
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]

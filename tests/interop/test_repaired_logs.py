@@ -13,10 +13,10 @@ from tests.log.expected import consumed
 from tools import kafka
 
 from kwire.log import LogDirectory
-from kwire.log.verify import verify_directory
 from kwire.maintenance.repair import repair_in_place, repair_into
 from kwire.maintenance.repair_mode import Mode
 from kwire.maintenance.repair_plan import make_plan
+from kwire.maintenance.verify import verify_directory
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 

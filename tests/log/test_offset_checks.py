@@ -10,6 +10,7 @@ from kwire.errors import CorruptBatch
 from kwire.identifiers import MAX_OFFSET
 from kwire.log import LogDirectory, PartitionLog
 from kwire.log.files.damage import Kind
+from kwire.maintenance.verify import verify_logs
 from tests.log.test_missing_segments import make
 from tests.log.writing import NOW, batch
 
@@ -37,7 +38,7 @@ def test_the_last_batch_of_a_segment_ends_below_the_next_segment(
 ) -> None:
     directory = LogDirectory(reaching(tmp_path / "data", last_offset))
     log = directory["t", 0]
-    damages = [each.cause for each in directory.verify_logs().damages if each.kind is Kind.OFFSETS]
+    damages = [each.cause for each in verify_logs(directory).damages if each.kind is Kind.OFFSETS]
     if not is_damaged:
         expected = [*range(last_offset + 1), *range(100, 300)]
         assert [each.offset for each in log.read(skip_missing=True)] == expected

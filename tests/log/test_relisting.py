@@ -12,13 +12,13 @@ from kwire.errors import LogError
 from kwire.log import LogDirectory
 from kwire.log.files.damage import Kind
 from kwire.log.reading.partition_log import PartitionLog
-from kwire.log.verify import verify_directory
 from kwire.maintenance.export import export_logs
 from kwire.maintenance.reindex import rebuild_indexes
 from kwire.maintenance.statistics import count_topics
+from kwire.maintenance.verify import verify_directory
 from kwire.storage.file_system import FileSystem
 from kwire.storage.store import Entry, LocalStore, Store
-from tests.log.damaging import flip
+from tests.maintenance.verify.damaging import flip
 
 Copied = Callable[[str, str], Path]
 Change = Callable[[], None]

@@ -9,7 +9,6 @@ import pytest
 
 from kwire.errors import LogError
 from kwire.log import LogDirectory
-from kwire.log.verify import verify_directory
 from kwire.maintenance.compaction import OfflineSettings, compact, copy_logs
 from kwire.maintenance.convert import TargetFormat, convert_directory, convert_in_place
 from kwire.maintenance.export import export_logs
@@ -17,10 +16,11 @@ from kwire.maintenance.from_parquet import restore_from_parquet
 from kwire.maintenance.repair import repair_in_place, repair_into
 from kwire.maintenance.repair_mode import Mode
 from kwire.maintenance.repair_plan import make_plan
+from kwire.maintenance.verify import verify_directory
 from kwire.records import Compression
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space
-from tests.log.damaging import flip, tree
+from tests.maintenance.verify.damaging import flip, tree
 
 Copied = Callable[[str, str], Path]
 NOW_MS = 1_790_000_000_000

@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 from kwire.errors import LogError
 from kwire.log import LogDirectory
 from kwire.log.files.producer_snapshot import parse_producer_snapshot
-from kwire.log.verify import verify_directory
 from kwire.maintenance.quarantine import Quarantine
 from kwire.maintenance.repair import repair_in_place, repair_into
 from kwire.maintenance.repair_mode import Mode
 from kwire.maintenance.repair_plan import make_index_plan, make_plan
+from kwire.maintenance.verify import verify_directory
 from kwire.storage.directory_lock import DirectoryLock
 from kwire.storage.file_system import FileSystem
-from tests.log.damaging import LOGS, batches_of, copy_of, damage, flip, key_of, plan_for, tree
 from tests.log.expected import consumed, read_objects
 from tests.log.test_missing_segments import make
+from tests.maintenance.verify.damaging import LOGS, batches_of, copy_of, damage, flip, key_of, plan_for, tree
 from tests.storage.faults import Stopped, StoppingFileSystem
 
 Copied = Callable[[str, str], Path]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kwire.errors import CorruptBatch
-from kwire.log.verify.resync import Range, find_header
+from kwire.maintenance.verify.resync import Range, find_header
 from kwire.records import Record, TimestampType, write_batch
 from kwire.records.attributes import CONTROL_FLAG, TRANSACTIONAL_FLAG
 from kwire.records.format import batch_table as t

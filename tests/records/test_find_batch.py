@@ -7,7 +7,7 @@ import struct
 import numpy as np
 from tests.records.building import batch, record
 
-from kwire.log.verify.resync import Range, find_header, find_plain
+from kwire.maintenance.verify.resync import Range, find_header, find_plain
 
 HEADER_BYTES = 61
 

@@ -22,8 +22,8 @@ from tests.soak.clients import CLIENT, PARTITIONS, PlainWriter, TransactionalWri
 from tests.waiting import HANG_S
 
 from kwire.log import LogDirectory
-from kwire.log.verify import verify_directory
 from kwire.maintenance.pull.manifest import manifest_damages
+from kwire.maintenance.verify import verify_directory
 
 __all__ = ["PullReport", "Source", "soak_pulls"]
 

@@ -16,6 +16,7 @@ from kwire.errors import LogError
 from kwire.log import LogDirectory
 from kwire.log.files.damage import Severity
 from kwire.log.writing.log_manager import LogManager
+from kwire.maintenance.verify import verify_logs
 from kwire.storage.directory_lock import DirectoryLock, is_held
 from kwire.storage.links import linked_twice, refuse_links
 from tests.log.test_missing_segments import make
@@ -181,7 +182,7 @@ def test_every_link_to_another_directory_is_found(links: dict[str, str], found: 
     assert linked_twice([str(data)]) == expected
     directory = LogDirectory(data, may_share=True)
     assert {f"{data}/{name}": other for name, other in directory.shared.items()} == expected
-    damages = [each for each in directory.verify_logs().damages if "two directories" in each.cause]
+    damages = [each for each in verify_logs(directory).damages if "two directories" in each.cause]
     assert {each.file: each.severity for each in damages} == dict.fromkeys(expected, Severity.LOSES_RECORDS)
     if found:
         with pytest.raises(LogError, match="two directories with the same files"):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import uuid
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -31,21 +31,19 @@ from kwire.client.client import (
 from kwire.client.fetch_requests import BY_ID_VERSION, FETCH, Fetched
 from kwire.client.partition_state import fetch_leader_epochs, fetch_sizes
 from kwire.errors import BrokerError, CorruptBatch, LogError, LogTruncated, UnsupportedVersion
-from kwire.extras import needing
 from kwire.identifiers import TopicPartition
 from kwire.log.files.file_names import Ignored, SegmentFiles
 from kwire.log.files.segment import Segment
 from kwire.log.files.segment_batches import open_batches
 from kwire.log.files.time_lookup import MAX_TIMESTAMP, TimestampAndOffset
-from kwire.log.reading.readable_log import Isolation, LogSource, PinnedRange, ReadableLog, Run, check_bounds
+from kwire.log.reading.readable_log import LogSource, ReadableLog
+from kwire.log.reading.runs import Isolation, PinnedRange, Run, check_bounds
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records.format.batch_header import batch_spans, parse_header
 from kwire.storage.checkpoints import LeaderEpoch
 from kwire.storage.store import Entry, Store, StoredFile
 
 if TYPE_CHECKING:
-    from kwire.log.files.damage import Damage
-    from kwire.log.verify import DirectoryFindings
     from kwire.records import Batch
 
 __all__ = ["ClusterLog", "ClusterLogs"]
@@ -177,15 +175,6 @@ class ClusterLogs(LogSource["ClusterLog"]):
     def close(self) -> None:
         """Close all connections."""
         self._session.close()
-
-    def verify_logs(
-        self, logs: Sequence[ClusterLog] | None = None, *, advance: Callable[[int], None] | None = None
-    ) -> DirectoryFindings:
-        """Verify the batches that the leaders have: checksums, offsets, sequences, epochs, control records."""
-        with needing("verification of logs"):
-            from kwire.log.verify.runs import verify_runs
-
-        return verify_runs(list(self.values()) if logs is None else logs, advance=advance)
 
 
 class ClusterLog(ReadableLog):
@@ -330,7 +319,13 @@ class ClusterLog(ReadableLog):
         The runs raise LogError if the topic is deleted or the log truncated meanwhile, BrokerError, ConnectionFailed.
         """
         start, end = self.bounds(start_offset, end_offset, isolation)
-        return PinnedRange(start_offset=start, end_offset=end, runs=self._runs(start, end, isolation))
+        return PinnedRange(
+            topic=self.topic,
+            partition=self.partition,
+            start_offset=start,
+            end_offset=end,
+            runs=self._runs(start, end, isolation),
+        )
 
     def batches(self, start_offset: int = 0) -> Iterator[tuple[Segment, Batch]]:
         """Iterate over the batches from the one that contains start_offset on, up to the present high watermark."""
@@ -340,13 +335,6 @@ class ClusterLog(ReadableLog):
                 if batch.magic == 2 and batch.base_offset >= pinned.end_offset:
                     return
                 yield run.segment, batch
-
-    def verify(self) -> list[Damage]:
-        """Find damage of the batches that the leader has."""
-        with needing("verification of logs"):
-            from kwire.log.verify.runs import verify_runs
-
-        return verify_runs([self]).damages
 
     def _runs(self, start: int, end: int, isolation: str) -> Iterator[Run]:
         with self._session.reader() as client:

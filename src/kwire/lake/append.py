@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kwire.log.reading.arrow import NullTimestamps
-    from kwire.log.reading.readable_log import Isolation, ReadableLog
+    from kwire.log.reading.readable_log import ReadableLog
+    from kwire.log.reading.runs import Isolation
     from kwire.schemas.record_values import ValueDecoding
 
 __all__ = [
@@ -388,9 +389,7 @@ def read_offsets(
         )
     if pinned.start_offset > start:
         notes.lost.append(_lost(start, min(pinned.start_offset, end)))
-    batches = notes.of_null_timestamps(
-        read_pinned(log, pinned, columns, skip_missing=skip_missing, skipped=notes.skipped)
-    )
+    batches = notes.of_null_timestamps(read_pinned(pinned, columns, skip_missing=skip_missing, skipped=notes.skipped))
     yield from batches if decoding is None else decoding.decode(batches)
 
 

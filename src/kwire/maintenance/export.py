@@ -35,7 +35,8 @@ from kwire.target_paths import path_inside
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kwire.log.reading.readable_log import Isolation, ReadableLog
+    from kwire.log.reading.readable_log import ReadableLog
+    from kwire.log.reading.runs import Isolation
 
 __all__ = ["ExportOptions", "Exported", "Format", "Range", "export_logs"]
 

@@ -17,11 +17,11 @@ from collections.abc import Callable
 from kwire.errors import LogError
 from kwire.log.files.file_names import SEGMENT_FILE, segment_file
 from kwire.log.reading.partition_log import PartitionLog
-from kwire.log.verify import DamagedRange, SuspectBatch
 from kwire.maintenance.new_directory import without_others
 from kwire.maintenance.quarantine import Quarantine, copy_range
 from kwire.maintenance.reindex import rebuild_indexes
 from kwire.maintenance.repair_plan import PartitionPlan, Plan, SegmentPlan
+from kwire.maintenance.verify import DamagedRange, SuspectBatch
 from kwire.storage.checkpoints import LEADER_EPOCHS, META_PROPERTIES, PARTITION_METADATA
 from kwire.storage.directory_lock import LOCK_FILE, DirectoryLock
 from kwire.storage.driver_errors import cause

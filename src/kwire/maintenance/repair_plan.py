@@ -18,11 +18,11 @@ from kwire.log.files.file_names import SEGMENT_FILE, segment_file
 from kwire.log.files.segment import Segment
 from kwire.log.reading.log_directory import LogDirectory
 from kwire.log.reading.partition_log import PartitionLog
-from kwire.log.verify import DamagedRange, DirectoryFindings, PartitionFindings, SegmentFindings, SuspectBatch
-from kwire.log.verify.layout import Layout
-from kwire.log.verify.root_files import partitions_without_directory
-from kwire.log.verify.topic_metadata import TopicMetadata
+from kwire.log.topics.topic_metadata import TopicMetadata
 from kwire.maintenance.repair_mode import Mode
+from kwire.maintenance.verify import DamagedRange, DirectoryFindings, PartitionFindings, SegmentFindings, SuspectBatch
+from kwire.maintenance.verify.layout import Layout
+from kwire.maintenance.verify.root_files import partitions_without_directory
 from kwire.records.format.batch_header import LEADER_EPOCH, LEADER_EPOCH_POSITION, OFFSET
 from kwire.storage.checkpoints import (
     CLEANER_OFFSETS,

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import DecodeError, LogError
 from kwire.extras import needing
-from kwire.log.reading.readable_log import PinnedRange, ReadableLog, Run
+from kwire.log.reading.readable_log import ReadableLog
 from kwire.log.reading.relisting import TRIES, retry_on_change
+from kwire.log.reading.runs import PinnedRange, Run
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.records.attributes import CODEC_MASK
 from kwire.records.format.batch_header import BatchHeader
@@ -575,11 +576,11 @@ def _count_committed(topic: TopicStatistics, logs: Sequence[ReadableLog]) -> Non
 def _committed_of(log: ReadableLog) -> tuple[int, int, int]:
     """Return the last stable offset, the committed records below it and the number of records from it on."""
     stable = log.last_stable_offset
-    return stable, _count_offsets(log, log.pin(0, stable, "read_committed")), _count_offsets(log, log.pin(stable))
+    return stable, _count_offsets(log.pin(0, stable, "read_committed")), _count_offsets(log.pin(stable))
 
 
-def _count_offsets(log: ReadableLog, pinned: PinnedRange) -> int:
+def _count_offsets(pinned: PinnedRange) -> int:
     with needing("statistics of logs"):
         from kwire.log.reading.arrow import read_pinned
 
-    return sum(rows.num_rows for rows in read_pinned(log, pinned, ["offset"], mode="DROPMALFORMED"))
+    return sum(rows.num_rows for rows in read_pinned(pinned, ["offset"], mode="DROPMALFORMED"))

@@ -69,7 +69,7 @@ KERNEL(scan_batches) {
     results[2] = ending;
 }
 
-/* (data, position, left, floor, ceiling) -> position or -1: kwire.log.verify.resync.find_header. */
+/* (data, position, left, floor, ceiling) -> position or -1: kwire.maintenance.verify.resync.find_header. */
 KERNEL(find_header) {
     const uint8_t *data = (const uint8_t *)arguments[0];
     const int64_t length = arguments[1], left = arguments[3], floor = arguments[4], ceiling = arguments[5];

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from kwire.errors import counted
 from kwire.log.files.damage import Damage, Severity
-from kwire.log.verify import DirectoryFindings, PartitionFindings
+from kwire.maintenance.verify import DirectoryFindings, PartitionFindings
 from kwire.pages.charts import HEIGHT, rect, svg
 from kwire.pages.document import document, made_by, page_head, tiles
 from kwire.pages.markup import Markup, element, join

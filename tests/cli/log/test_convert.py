@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.log.damaging import tree
+from tests.maintenance.verify.damaging import tree
 
 from kwire.cli.main import run
 from kwire.log import LogDirectory

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.log.damaging import flip, tree
+from tests.maintenance.verify.damaging import flip, tree
 
 from kwire.log import LogDirectory
 

@@ -11,11 +11,11 @@ from given import Given, create_topic, of_broker, of_log
 
 from kwire.log import LogDirectory
 from kwire.log.topics import replay_groups
-from kwire.log.verify import verify_directory
 from kwire.maintenance import compaction as offline
 from kwire.maintenance.convert import TargetFormat, convert_directory
 from kwire.maintenance.export import ExportOptions, export_logs
 from kwire.maintenance.from_parquet import FromParquetOptions, restore_from_parquet
+from kwire.maintenance.verify import verify_directory
 from kwire.records import Compression
 from kwire.spark import jobs
 

@@ -24,8 +24,8 @@ from kwire.maintenance.pull.manifest import ClusterEntry, TopicEntry
 from kwire.messages import ClientQuotaRecord
 from kwire.storage.checkpoints import render_offset_checkpoint
 from kwire.storage.file_system import FileSystem
-from tests.log.damaging import flip
 from tests.maintenance.adopt.nodes import CLUSTER_ID, NOW_MS, ONE_EPOCH, ORDERS, Epochs, node
+from tests.maintenance.verify.damaging import flip
 from tests.storage.test_directory_lock import HOLD
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from kwire.errors import CorruptBatch, OptionError
 from kwire.log import LogDirectory, PartitionLog
-from kwire.log.reading.readable_log import AbortedBatches
+from kwire.log.reading.runs import AbortedBatches
 from kwire.maintenance.convert.batch_format import BatchConverter, Loss, TargetFormat, recompress
 from kwire.records import Batch, Compression, Record, TimestampType, read_batches, to_arrow, write_batch
 

@@ -14,14 +14,14 @@ import pytest
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
 from kwire.log.files.damage import Severity
-from kwire.log.verify import verify_directory
 from kwire.log.writing.log_manager import LogManager
 from kwire.maintenance.convert import LossRefused, TargetFormat, convert_directory, examine
+from kwire.maintenance.verify import verify_directory
 from kwire.records import Compression
 from kwire.records.columns.reader import COLUMNS
 from kwire.storage.checkpoints import parse_offset_checkpoint
-from tests.log.damaging import tree
 from tests.log.expected import ISOLATIONS, read_objects
+from tests.maintenance.verify.damaging import tree
 from tests.storage.faults import Stopped, StoppingFileSystem
 
 NOW = 1_770_000_000_000

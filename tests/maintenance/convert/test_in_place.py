@@ -11,9 +11,9 @@ import pytest
 
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.log.verify import verify_directory
 from kwire.log.writing.log_manager import LogManager
 from kwire.maintenance.convert import LossRefused, TargetFormat, convert_in_place, examine
+from kwire.maintenance.verify import verify_directory
 from kwire.records import Compression
 from tests.log.expected import Row, read_objects
 from tests.storage.faults import Stopped, StoppingFileSystem

@@ -15,10 +15,10 @@ import pytest
 
 from kwire.errors import KwireError, LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.log.verify import verify_directory
 from kwire.log.writing.log_manager import LogManager
 from kwire.maintenance.export import ExportOptions, export_logs
 from kwire.maintenance.from_parquet import FromParquetOptions, restore_from_parquet
+from kwire.maintenance.verify import verify_directory
 from kwire.records import Compression
 from kwire.storage.file_system import FileSystem
 from tests.log.expected import Row, read_objects

@@ -19,10 +19,10 @@ from kwire.broker import Broker
 from kwire.client import Client, Producer
 from kwire.errors import BrokerError, LogError
 from kwire.log import LogDirectory
-from kwire.log.verify import verify_directory
 from kwire.maintenance.pull import MANIFEST, Manifest, PullOptions, pull
 from kwire.maintenance.pull.cluster import Bounds, SourceCluster
 from kwire.maintenance.pull.manifest import manifest_damages
+from kwire.maintenance.verify import verify_directory
 from kwire.messages import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,

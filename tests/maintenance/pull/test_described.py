@@ -18,9 +18,9 @@ from kwire.client.group_offsets import commit_offsets, fetch_offsets
 from kwire.internal_topics.enums import Operation, PatternType, Permission, ResourceType
 from kwire.log import LogDirectory
 from kwire.log.topics import replay_groups, replay_transactions
-from kwire.log.verify import verify_directory
 from kwire.maintenance.pull import MANIFEST, Manifest, PullOptions, PullResult, pull
 from kwire.maintenance.pull.manifest import AclEntry, QuotaEntry, UserEntry, manifest_damages
+from kwire.maintenance.verify import verify_directory
 from kwire.messages import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,

@@ -23,10 +23,10 @@ from kwire.broker import Broker
 from kwire.client import Client, Producer
 from kwire.errors import LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.log.verify import verify_directory
 from kwire.log.writing.log_manager import LogManager
 from kwire.maintenance.pull import MANIFEST, Manifest, PullOptions, pull
 from kwire.maintenance.pull.manifest import manifest_damages
+from kwire.maintenance.verify import verify_directory
 from kwire.records import ColumnWriter
 from tests.broker.still import StillBroker
 from tests.rewriting_proxy import RewritingProxy

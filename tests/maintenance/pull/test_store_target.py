@@ -26,12 +26,12 @@ from kwire.cli.main import run
 from kwire.client import Client, Producer
 from kwire.errors import DirectoryInUse, LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.log.verify import verify_directory
 from kwire.log.writing.log_manager import LogManager
 from kwire.maintenance.pull import MANIFEST, Manifest, PullOptions, pull
 from kwire.maintenance.pull.lease import Owner
 from kwire.maintenance.pull.manifest import manifest_damages
 from kwire.maintenance.pull.store_target import LEASE, StoreTarget
+from kwire.maintenance.verify import verify_directory
 from kwire.records import ColumnWriter, read_batches
 from kwire.storage.open_store import open_store
 from kwire.storage.writable_store import WritableObjectStore, open_writable_store

@@ -20,8 +20,8 @@ from kwire.internal_topics.groups_state import GroupsState
 from kwire.internal_topics.transactions_state import TransactionState
 from kwire.log import LogDirectory
 from kwire.log.topics import replay_groups, replay_transactions
-from kwire.log.verify import verify_directory
 from kwire.maintenance.restore import RestoreResult
+from kwire.maintenance.verify import verify_directory
 from tests.waiting import HANG_S
 
 TOPICS = {"orders": 4, "payments": 3, "plain": 3, "stamped": 2}

@@ -12,10 +12,10 @@ from kwire.errors import LogError, OptionError
 from kwire.log import LogDirectory
 from kwire.maintenance.repair import repair_into
 from kwire.maintenance.restore import AtOffsets, AtTime, RestorePoint, restore_directory
-from tests.log.damaging import plan_for
-from tests.log.test_lost_ends import END, claim
 from tests.log.test_missing_segments import make
 from tests.log.writing import NOW
+from tests.maintenance.verify.damaging import plan_for
+from tests.maintenance.verify.test_lost_ends import END, claim
 
 ALL = AtTime(time_ms=NOW + END)
 KEY = "t", 0

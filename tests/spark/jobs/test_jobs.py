@@ -16,11 +16,11 @@ import pytest
 
 from kwire.errors import JobFailed, LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.log.verify import verify_directory
 from kwire.maintenance import compaction as offline
 from kwire.maintenance.convert import LossRefused, TargetFormat, convert_directory
 from kwire.maintenance.export import ExportOptions, export_logs
 from kwire.maintenance.from_parquet import FromParquetOptions, restore_from_parquet
+from kwire.maintenance.verify import verify_directory
 from kwire.records import Compression
 from kwire.spark import jobs
 from kwire.spark.jobs import runner

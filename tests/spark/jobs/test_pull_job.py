@@ -19,10 +19,10 @@ from kwire.broker import Broker
 from kwire.client import Client
 from kwire.errors import JobFailed, LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.log.verify import verify_directory
 from kwire.maintenance.pull import pull
 from kwire.maintenance.pull.manifest import manifest_damages
 from kwire.maintenance.pull.store_target import StoreTarget
+from kwire.maintenance.verify import verify_directory
 from kwire.spark import jobs
 from kwire.spark.jobs import runner
 from kwire.spark.jobs.runner import Item, Outcome

@@ -23,9 +23,9 @@ from kwire.storage.staged_directory import check_empty
 
 if TYPE_CHECKING:
     from kwire.log import LogDirectory
-    from kwire.log.verify import DirectoryFindings
     from kwire.maintenance.quarantine import Quarantine
     from kwire.maintenance.repair_plan import Plan
+    from kwire.maintenance.verify import DirectoryFindings
 
 __all__ = ["index", "repair"]
 
@@ -104,7 +104,7 @@ def _verified(
     directory = open_directory(path)
     logs = selected(directory, Selection.parse(topic, partition))
     with terminal.progress("Verifying", bytes_of(logs)) as bar:
-        from kwire.log.verify import verify_directory
+        from kwire.maintenance.verify import verify_directory
 
         chosen = None if len(logs) == len(directory) else logs
         return directory, verify_directory(directory, chosen, advance=bar.advance)
@@ -161,7 +161,7 @@ def _rows(plan: Plan) -> list[Row]:
 def _left(plan: Plan, output: Path | None) -> list[str]:
     """Return the damage in repaired logs that the plan did not announce."""
     from kwire.log import LogDirectory
-    from kwire.log.verify import verify_directory
+    from kwire.maintenance.verify import verify_directory
 
     after = LogDirectory(output if output is not None else plan.directory.url)
     keys = [(each.log.topic, each.log.partition) for each in plan.touched]

@@ -25,7 +25,7 @@ from kwire.pages.quantities import bytes_text, count_text
 if TYPE_CHECKING:
     from kwire.log.files.damage import Damage
     from kwire.log.reading.readable_log import LogSource, ReadableLog
-    from kwire.log.verify import DirectoryFindings
+    from kwire.maintenance.verify import DirectoryFindings
 
 __all__ = ["COLUMNS", "damage_rows", "totals", "verify"]
 
@@ -91,11 +91,12 @@ def verify(
         check_page_path(report)
     from kwire.log import LogDirectory
     from kwire.maintenance.pull.manifest import manifest_damages
+    from kwire.maintenance.verify import verify_logs
 
     size = bytes_of(logs)
     with terminal.progress("Verifying", size if original is None else 2 * size) as bar:
         chosen = logs if topic or partition else None
-        found = source.verify_logs(chosen, advance=bar.advance)
+        found = verify_logs(source, chosen, advance=bar.advance)
         if isinstance(source, LogDirectory):
             keys = None if chosen is None else {(log.topic, log.partition) for log in chosen}
             found.damages += manifest_damages(source.url, keys)

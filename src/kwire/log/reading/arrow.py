@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,13 +19,11 @@ from kwire.log.files.chunks import Chunks
 from kwire.log.files.segment import Segment
 from kwire.log.files.transaction_index import AbortedTransaction
 from kwire.log.reading.chunk_offset_check import ChunkOffsetCheck
+from kwire.log.reading.runs import PinnedRange, Run
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.columns.reader import COLUMNS, ColumnReader, arrow_schema
 from kwire.storage.header_walk import HeaderWalk
 from kwire.storage.store import StoredFile
-
-if TYPE_CHECKING:
-    from kwire.log.reading.readable_log import Isolation, PinnedRange, ReadableLog, Run
 
 CHUNK_BYTES = 8 << 20
 CORRUPT = "_corrupt"
@@ -86,39 +83,38 @@ def schema_of(columns: Sequence[str]) -> pa.Schema:
     return pa.schema([pa.field(CORRUPT, pa.string()) if name == CORRUPT else known.field(name) for name in columns])
 
 
-def read_arrow(
-    log: ReadableLog,
-    start_offset: int,
-    end_offset: int | None,
-    isolation: Isolation,
-    columns: Sequence[str] | None,
+def record_columns(columns: Sequence[str] | None) -> tuple[str, ...]:
+    """Return default_columns. Raises OptionError for `_corrupt` too, which a reader that raises has no use for."""
+    wanted = default_columns(columns)
+    if CORRUPT in wanted:
+        raise OptionError(
+            f"column {CORRUPT!r} is not supported by read_arrow, which raises CorruptBatch; use read_split"
+        )
+    return wanted
+
+
+def read_warning(
+    pinned: PinnedRange,
+    columns: Sequence[str],
     *,
     check_crc: bool,
     skip_missing: bool,
     max_decompressed_bytes: int,
     threads: int,
 ) -> pa.RecordBatchReader:
-    """Implement ReadableLog.read_arrow."""
-    wanted = default_columns(columns)
-    if CORRUPT in wanted:
-        raise OptionError(
-            f"column {CORRUPT!r} is not supported by read_arrow, which raises CorruptBatch; use read_split"
-        )
-
-    pinned = log.pin(start_offset, end_offset, isolation)
+    """Return read_pinned as an Arrow reader, which warns of timestamps that do not fit their column."""
     batches = read_pinned(
-        log,
         pinned,
-        wanted,
+        columns,
         check_crc=check_crc,
         skip_missing=skip_missing,
         max_decompressed_bytes=max_decompressed_bytes,
         threads=threads,
     )
-    return pa.RecordBatchReader.from_batches(schema_of(wanted), _warning_of_nulls(log, batches))
+    return pa.RecordBatchReader.from_batches(schema_of(columns), _warning_of_nulls(pinned, batches))
 
 
-def _warning_of_nulls(log: ReadableLog, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _warning_of_nulls(pinned: PinnedRange, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     lost = NullTimestamps()
     try:
         for batch in batches:
@@ -126,11 +122,10 @@ def _warning_of_nulls(log: ReadableLog, batches: Iterable[pa.RecordBatch]) -> It
             yield batch
     finally:
         if lost.problem is not None:
-            logger.warning("%s-%d: %s", log.topic, log.partition, lost.problem)
+            logger.warning("%s-%d: %s", pinned.topic, pinned.partition, lost.problem)
 
 
 def read_pinned(
-    log: ReadableLog,
     pinned: PinnedRange,
     columns: Sequence[str],
     *,
@@ -147,8 +142,8 @@ def read_pinned(
     """
     reader = RangeReader(
         columns,
-        topic=log.topic,
-        partition=log.partition,
+        topic=pinned.topic,
+        partition=pinned.partition,
         offsets=(pinned.start_offset, pinned.end_offset),
         check_crc=check_crc,
         max_decompressed_bytes=max_decompressed_bytes,

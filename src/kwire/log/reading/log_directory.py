@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from kwire.errors import LogError, Malformed
 from kwire.identifiers import TopicPartition
@@ -33,9 +33,6 @@ from kwire.storage.checkpoints import (
 from kwire.storage.links import explain_shared, linked_twice
 from kwire.storage.open_store import open_store
 from kwire.storage.store import Entry, Store, parent_of
-
-if TYPE_CHECKING:
-    from kwire.log.verify import DirectoryFindings
 
 T = TypeVar("T")
 
@@ -117,14 +114,6 @@ class LogDirectory(LogSource[PartitionLog]):
     def is_clean_shutdown(self) -> bool:
         """Whether the broker was shut down cleanly and has not been started since (G-01)."""
         return CLEAN_SHUTDOWN in self._names
-
-    def verify_logs(
-        self, logs: Sequence[PartitionLog] | None = None, *, advance: Callable[[int], None] | None = None
-    ) -> DirectoryFindings:
-        """Verify these logs and the directory's own files: see kwire.log.verify.verify_directory."""
-        from kwire.log.verify import verify_directory
-
-        return verify_directory(self, logs, advance=advance)
 
     def read_file(self, name: str) -> bytes | None:
         """Return the contents of one of the directory's own files, None if it is missing. Raises LogError."""

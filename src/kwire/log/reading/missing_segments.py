@@ -8,6 +8,7 @@ missing inside of the two segments: no broker writes such batches.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -17,24 +18,31 @@ from kwire.log.files.segment_batches import segment_batches
 
 if TYPE_CHECKING:
     from kwire.log.files.segment import Segment
-    from kwire.log.reading.partition_log import PartitionLog
+    from kwire.log.reading.partition_listing import PartitionListing
+    from kwire.log.reading.runs import Missing
 
 __all__ = ["missing_after"]
 
 
 def missing_after(
-    log: PartitionLog, segment: Segment, reached: int | None, start_offset: int, end_offset: int
-) -> tuple[tuple[int, int], MissingOffsets] | None:
+    log: PartitionListing,
+    segment: Segment,
+    reached: int | None,
+    start_offset: int,
+    end_offset: int,
+    is_known_as_compacted: Callable[[], bool],
+) -> Missing | None:
     """Return the offsets [from, to) of [start_offset, end_offset) that are missing after a segment, and the error.
 
-    None without any. reached: the offset after the last batch of the segment, None to look it up. The error is to be
-    raised, or logged. Raises LogError for files that cannot be read.
+    None without any. reached: the offset after the last batch of the segment, None to look it up.
+    is_known_as_compacted: whether other files say that the log was compacted, or may be.
+    Raises LogError for files that cannot be read.
     """
     if segment.next_base is None or (reached is not None and reached >= segment.next_base):
         return None
     first = max(segment.end().next_offset if reached is None else reached, start_offset)
     end = min(segment.next_base, end_offset)
-    if first >= end or _may_be_compacted(log, segment):
+    if first >= end or _may_be_compacted(log, segment, is_known_as_compacted):
         return None
     offsets = f"offset {first}" if first == end - 1 else f"offsets {first} to {end - 1}"
     what = (
@@ -44,13 +52,8 @@ def missing_after(
     return (first, end), MissingOffsets(what, segment.url)
 
 
-def _may_be_compacted(log: PartitionLog, segment: Segment) -> bool:
-    from kwire.log.verify import context_of
-
-    if log.topic in COORDINATOR_TOPICS:
-        return True
-    context = context_of(log)
-    if context.is_compacted or context.is_compacted_topic:
+def _may_be_compacted(log: PartitionListing, segment: Segment, is_known_as_compacted: Callable[[], bool]) -> bool:
+    if log.topic in COORDINATOR_TOPICS or is_known_as_compacted():
         return True
     following = [each for each in log.segments if each.base_offset == segment.next_base]
     before = [each for each in log.segments if each.next_base == segment.base_offset]

@@ -8,19 +8,12 @@ design; a broker that starts on this directory alone would use its log end offse
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from kwire.errors import CorruptBatch, LogError, Malformed
-from kwire.log.files.file_names import (
-    Ignored,
-    PartitionFiles,
-    SegmentFiles,
-    decide_files,
-    plain_segments,
-)
+from kwire.identifiers import TopicPartition
+from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.files.producer_snapshot import parse_producer_snapshot
 from kwire.log.files.segment import Segment
 from kwire.log.files.segment_batches import segment_batches
@@ -34,39 +27,19 @@ from kwire.log.files.time_lookup import (
 )
 from kwire.log.files.transaction_index import AbortedTransaction
 from kwire.log.files.transactions import aborted_transactions, open_transactions
-from kwire.log.reading.readable_log import Isolation, PinnedRange, ReadableLog
+from kwire.log.reading.missing_segments import missing_after
+from kwire.log.reading.partition_listing import PartitionListing
+from kwire.log.reading.readable_log import ReadableLog
 from kwire.log.reading.relisting import retry_on_change
-from kwire.log.reading.segment_runs import open_runs
+from kwire.log.reading.runs import Isolation, Missing, PinnedRange, Run
+from kwire.log.reading.segment_runs import open_segments
 from kwire.records import Batch
-from kwire.storage.checkpoints import (
-    LEADER_EPOCHS,
-    PARTITION_METADATA,
-    LeaderEpoch,
-    parse_leader_epochs,
-    parse_partition_metadata,
-)
+from kwire.storage.checkpoints import CLEANER_OFFSETS, parse_offset_checkpoint
 from kwire.storage.open_store import open_store
-from kwire.storage.store import Entry, Store, StoredFile, parent_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kwire.log.files.damage import Damage
-
-T = TypeVar("T")
-MEASURED = (".log", ".log.swap")  # files of segments, whose sizes and times matter
+from kwire.storage.store import Store, parent_of
 
 
-class SegmentSpan(NamedTuple):
-    """Offsets and size of a segment. next_base: None for the active one. name: of the `.log` file."""
-
-    base_offset: int
-    next_base: int | None
-    size_bytes: int
-    name: str
-
-
-class PartitionLog(ReadableLog):
+class PartitionLog(PartitionListing, ReadableLog):
     """The log of one partition, as of one listing of its directory. Created by LogDirectory.
 
     topic, partition: its identity. store, directory: the location of its files. Growth of the active segment is visible
@@ -85,27 +58,15 @@ class PartitionLog(ReadableLog):
         only_base_offset: int | None = None,
     ) -> None:
         """directory: path in the store. only_base_offset: use this segment only."""
-        self.store, self.directory = store, directory
-        self.topic, self.partition = topic, partition
+        super().__init__(store, directory, topic, partition, only_base_offset=only_base_offset)
         self._log_start_checkpoint = log_start_checkpoint
         self._high_watermark_checkpoint = high_watermark_checkpoint
-        self.only_base_offset = only_base_offset
 
     def __repr__(self) -> str:
         return f"PartitionLog({self.topic!r}, {self.partition}, {self.url!r})"
 
-    @property
-    def url(self) -> str:
-        """The path or URL of the partition's directory."""
-        return self.store.url_of(self.directory)
-
-    @property
-    def source_url(self) -> str:
-        """The path or URL of the store that has the directory."""
-        return self.store.url
-
     def reopened(self) -> PartitionLog:
-        """Return the same partition with a new listing, which has later segments and no deleted ones."""
+        """Return the same partition with a new listing: see PartitionListing.reopened."""
         return PartitionLog(
             self.store,
             self.directory,
@@ -129,91 +90,15 @@ class PartitionLog(ReadableLog):
             store = open_store(parent[0], store.options)
         return PartitionLog(store, f"{topic}-{partition}", topic, partition)
 
-    # ---- files
-
-    @cached_property
-    def listing(self) -> dict[str, Entry]:
-        """The files of the directory, by name. Raises LogError if it cannot be listed."""
-        return {entry.name: entry for entry in self.store.list(self.directory) if not entry.is_directory}
-
-    @cached_property
-    def entries(self) -> Mapping[str, Entry | None]:
-        """The files of the directory, with entries for those of MEASURED at least; the listing if that was read before.
-
-        Asking for the sizes of all files would take most of the time of planning with many small segments.
-        """
-        return self.listing if "listing" in self.__dict__ else self.store.list_files(self.directory, MEASURED)
-
     @property
-    def is_fully_listed(self) -> bool:
-        """Whether entries has the sizes and times of all files."""
-        return self.__dict__.get("listing") is self.entries
-
-    @cached_property
-    def _files(self) -> PartitionFiles:
-        def next_offset(name: str, base_offset: int) -> int:
-            files = SegmentFiles(base_offset=base_offset, names={"log": name})
-            return self._segment(files, None).end().next_offset
-
-        files = decide_files(self.entries, next_offset)
-        if self.only_base_offset is not None:
-            files.segments = [each for each in files.segments if each.base_offset == self.only_base_offset]
-        return files
-
-    def _segment(self, files: SegmentFiles, next_base: int | None) -> Segment:
-        entry = self.entries[files.names["log"]]
-        assert entry is not None, "a segment's file has one of the endings MEASURED"
-        return Segment(
-            self.store,
-            self.directory,
-            files,
-            next_base=next_base,
-            size_bytes=entry.size_bytes,
-            modified_ms=entry.modified_ms,
-        )
-
-    @cached_property
-    def segments(self) -> list[Segment]:
-        """The segments that a broker would load, by base offset. Raises LogError if the directory cannot be listed."""
-        found = self._files.segments
-        next_bases = [*(each.base_offset for each in found[1:]), None]
-        return [self._segment(files, base) for files, base in zip(found, next_bases, strict=False)]
-
-    def segment_spans(self) -> list[SegmentSpan]:
-        """Return what planning needs of each segment. Takes a third of the time of creating segments.
-
-        Raises LogError if the directory cannot be listed.
-        """
-        entries = self.entries
-        found = None if self.only_base_offset is not None else plain_segments(entries)
-        if found is None or "segments" in self.__dict__:
-            return [
-                SegmentSpan(each.base_offset, each.next_base, each.size_bytes, each.name_of("log"))
-                for each in self.segments
-            ]
-        spans, next_base = [], None
-        for base, name in reversed(found):
-            entry = entries[name]
-            assert entry is not None, "a segment's file has one of the endings MEASURED"
-            spans.append(SegmentSpan(base, next_base, entry.size_bytes, name))
-            next_base = base
-        spans.reverse()
-        return spans
+    def size_bytes(self) -> int:
+        """Total size of the `.log` files, as listed."""
+        return sum(segment.size_bytes for segment in self.segments)
 
     @property
     def segment_count(self) -> int:
         """Number of segments."""
         return len(self.segments)
-
-    @property
-    def ignored(self) -> list[Ignored]:
-        """Files in this directory that are not part of the log, with reasons."""
-        return self._files.ignored
-
-    @property
-    def size_bytes(self) -> int:
-        """Total size of the `.log` files, as listed."""
-        return sum(segment.size_bytes for segment in self.segments)
 
     @property
     def last_timestamp(self) -> int | None:
@@ -228,75 +113,6 @@ class PartitionLog(ReadableLog):
     def fingerprint(self) -> list[list[int]]:
         """Return values that change when the log does."""
         return [[segment.base_offset, segment.size_bytes] for segment in self.segments] + [[self.log_start_offset]]
-
-    def has_changed(self, again: PartitionLog) -> bool:
-        """Return whether a new listing differs in files, sizes or times, as far as this one has them."""
-        try:
-            return self.entries != (again.listing if self.is_fully_listed else again.entries)
-        except LogError:
-            return True
-
-    @property
-    def is_deleted(self) -> bool:
-        """Whether the directory was removed, or renamed because its topic was deleted."""
-        if not self.directory:
-            return False
-        try:
-            return all(entry.name != self.directory for entry in self.store.list("") if entry.is_directory)
-        except LogError:
-            return False
-
-    @property
-    def directory_bytes(self) -> int:
-        """Total size of the files in the directory, as listed."""
-        return sum(entry.size_bytes for entry in self.listing.values())
-
-    def path_of(self, name: str) -> str:
-        """Return the path of a file in this directory, relative to the store."""
-        return f"{self.directory}/{name}" if self.directory else name
-
-    def url_of(self, name: str) -> str:
-        """Return the path or URL of a file in this directory."""
-        return self.store.url_of(self.path_of(name))
-
-    def open_file(self, name: str) -> StoredFile:
-        """Open a file in this directory. Raises LogError."""
-        return self.store.open(self.path_of(name))
-
-    def read_file(self, name: str) -> bytes:
-        """Read a whole small file in this directory. Raises LogError."""
-        return self.store.read_all(self.path_of(name))
-
-    def has_file(self, name: str) -> bool:
-        """Return whether the listing contains a file."""
-        return name in self.entries
-
-    @property
-    def file_names(self) -> list[str]:
-        """Names of the files in this directory, as listed."""
-        return list(self.listing)
-
-    @property
-    def snapshots(self) -> dict[int, str]:
-        """Names of the producer snapshots, by offset."""
-        return self._files.snapshots
-
-    def _parse_file(self, name: str, parse: Callable[[bytes], T]) -> T | None:
-        """Parse a small file, None if it is missing. Raises LogError if it is invalid."""
-        try:
-            return parse(self.read_file(name)) if name in self.entries else None
-        except Malformed as error:
-            raise LogError(str(error), self.url_of(name)) from error
-
-    @cached_property
-    def topic_id(self) -> uuid.UUID | None:
-        """Topic id in partition.metadata; None without that file (before Kafka 2.8). Raises LogError if invalid."""
-        return self._parse_file(PARTITION_METADATA, parse_partition_metadata)
-
-    @cached_property
-    def leader_epochs(self) -> list[LeaderEpoch]:
-        """Entries of leader-epoch-checkpoint, oldest first; empty without it. Raises LogError if it is invalid."""
-        return self._parse_file(LEADER_EPOCHS, parse_leader_epochs) or []
 
     # ---- offsets
 
@@ -368,14 +184,6 @@ class PartitionLog(ReadableLog):
             return []
         return aborted_transactions(self.segments, start, end, snapshot=self._snapshot, may_walk=may_walk)
 
-    def segments_between(self, start_offset: int, end_offset: int) -> list[Segment]:
-        """Return the segments that may contain offsets in [start_offset, end_offset)."""
-        return [
-            segment
-            for segment in self.segments
-            if segment.base_offset < end_offset and (segment.next_base is None or segment.next_base > start_offset)
-        ]
-
     def offset_for_time(
         self, timestamp: int, *, isolation: Isolation = "read_uncommitted"
     ) -> TimestampAndOffset | None:
@@ -398,15 +206,6 @@ class PartitionLog(ReadableLog):
             found = find_timestamp(self.segments, timestamp, start)
         return found if found is not None and found.offset < end else None
 
-    def verify(self) -> list[Damage]:
-        """Find all damage of batches, indexes, snapshots and checkpoints, by file and position.
-
-        Includes notes (`is_harmless`). Damaged bytes do not raise.
-        """
-        from kwire.log.verify import context_of, verify_log
-
-        return verify_log(self, context_of(self)).damages
-
     # ---- records
 
     def pin(
@@ -417,7 +216,13 @@ class PartitionLog(ReadableLog):
         def pinned(log: PartitionLog) -> PinnedRange:
             start, end = log.bounds(start_offset, end_offset, isolation)
             aborted = log.aborted_transactions(start, end) if isolation == "read_committed" else ()
-            return PinnedRange(start_offset=start, end_offset=end, runs=open_runs(log, start, end, aborted))
+            return PinnedRange(
+                topic=log.topic,
+                partition=log.partition,
+                start_offset=start,
+                end_offset=end,
+                runs=_runs(log, start, end, aborted),
+            )
 
         return retry_on_change(self, pinned)
 
@@ -431,3 +236,36 @@ class PartitionLog(ReadableLog):
             if segment.next_base is None or segment.next_base > start_offset:
                 for batch in segment_batches(segment, start_offset):
                     yield segment, batch
+
+    def missing_after(
+        self, segment: Segment, start_offset: int, reached: int | None, end_offset: int
+    ) -> Missing | None:
+        """Return what is missing of offsets [start_offset, end_offset) after a segment: see missing_segments."""
+        return missing_after(self, segment, reached, start_offset, end_offset, self._is_known_as_compacted)
+
+    def _is_known_as_compacted(self) -> bool:
+        """Return whether files of the log directory say that the log was compacted, or may be."""
+        from kwire.log.topics.topic_metadata import TopicMetadata
+
+        if self.topic == METADATA_TOPIC:
+            return False
+        try:
+            metadata_log = self.sibling(METADATA_TOPIC, 0)
+        except LogError:
+            return False  # a partition's directory alone
+        if (self.topic, self.partition) in _cleaned(metadata_log.store):
+            return True
+        return bool(TopicMetadata(metadata_log).is_compacted(self.topic))
+
+
+def _cleaned(store: Store) -> dict[TopicPartition, int]:
+    """Return the cleaner's checkpoint; empty if it is missing or cannot be read."""
+    try:
+        return parse_offset_checkpoint(store.read_all(CLEANER_OFFSETS))
+    except (LogError, Malformed):
+        return {}
+
+
+def _runs(log: PartitionLog, start: int, end: int, aborted: Sequence[AbortedTransaction]) -> Iterator[Run]:
+    for now, segment, file, offset in open_segments(log, start, end):
+        yield Run(segment, file, offset, aborted, partial(now.missing_after, segment, offset))

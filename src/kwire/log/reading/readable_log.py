@@ -1,26 +1,24 @@
 """What every log gives to its readers, whether its batches are in files or come from a broker.
 
     LogSource      a mapping from (topic, partition) to logs
-      ReadableLog    offsets, sizes, times; read(), read_arrow(), batches(), verify()
+      ReadableLog    offsets, sizes, times; read(), read_arrow(), batches()
         pin()          a range of offsets, fixed when a read begins, as runs
           Run            stored batches in offset order: a segment file, or the batches of one Fetch response
 
-`pin` is the primitive: all reading goes through it, so that files and clusters share it.
+`pin` is the primitive: all reading goes through it, so that files and clusters share it. `verify()` is there for users;
+packages above import `kwire.maintenance.verify`.
 """
 
 from __future__ import annotations
 
-import logging
 import uuid
 from abc import ABC, abstractmethod
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
-from kwire.errors import CorruptBatch, LogError, OptionError
+from kwire.errors import CorruptBatch, LogError
 from kwire.extras import needing
 from kwire.identifiers import TopicPartition
 from kwire.log.files.file_names import Ignored
@@ -28,101 +26,17 @@ from kwire.log.files.offset_checks import check_offsets
 from kwire.log.files.segment import Segment
 from kwire.log.files.segment_batches import open_batches
 from kwire.log.files.transaction_index import AbortedTransaction
-from kwire.log.reading.missing_segments import missing_after
+from kwire.log.reading.runs import AbortedBatches, Isolation, PinnedRange, check_bounds
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Batch, Record
 from kwire.storage.checkpoints import LeaderEpoch
-from kwire.storage.store import StoredFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pyarrow as pa
 
     from kwire.log.files.damage import Damage
     from kwire.log.files.time_lookup import TimestampAndOffset
-    from kwire.log.reading.partition_log import PartitionLog
-    from kwire.log.verify import DirectoryFindings
 
-__all__ = [
-    "ISOLATIONS",
-    "AbortedBatches",
-    "Isolation",
-    "LogSource",
-    "PinnedRange",
-    "ReadableLog",
-    "Run",
-    "check_bounds",
-]
-
-logger = logging.getLogger("kwire.log")
-
-Isolation = Literal["read_uncommitted", "read_committed"]
-ISOLATIONS = ("read_uncommitted", "read_committed")
-
-
-class Run(NamedTuple):
-    """Stored batches in offset order.
-
-    segment, file: where they are; file is open until the next run. start_offset: the first one that is wanted.
-    aborted: the aborted transactions among them, for read_committed. log: whose segment this is, None for a part of a
-    Fetch response.
-    """
-
-    segment: Segment
-    file: StoredFile
-    start_offset: int
-    aborted: Sequence[AbortedTransaction] = ()
-    log: PartitionLog | None = None
-
-    def check_end(self, reached: int | None, end_offset: int, *, skip_missing: bool) -> tuple[int, int] | None:
-        """Raise MissingOffsets if wanted offsets after this run are in no segment; skip_missing: log and return them.
-
-        reached: the offset after its last batch, None to look it up. end_offset: of the read.
-        """
-        if self.log is None:
-            return None
-        missing = missing_after(self.log, self.segment, reached, self.start_offset, end_offset)
-        if missing is None:
-            return None
-        offsets, error = missing
-        if not skip_missing:
-            raise error
-        logger.warning("%s", error)
-        return offsets
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PinnedRange:
-    """Offsets [start_offset, end_offset) as of the begin of a read, and their runs, to iterate over once."""
-
-    start_offset: int
-    end_offset: int
-    runs: Iterator[Run]
-
-
-class AbortedBatches:
-    """Tests whether batches belong to aborted transactions."""
-
-    def __init__(self, aborted: Sequence[AbortedTransaction]) -> None:
-        self._by_producer: dict[int, list[AbortedTransaction]] = {}
-        for each in sorted(aborted, key=lambda each: each.first_offset):
-            self._by_producer.setdefault(each.producer_id, []).append(each)
-
-    def has(self, batch: Batch) -> bool:
-        """Return whether a batch is data of an aborted transaction (D-04)."""
-        if not batch.is_transactional or batch.is_control:
-            return False
-        known = self._by_producer.get(batch.producer_id, [])
-        i = bisect_right(known, batch.base_offset, key=lambda each: each.first_offset)
-        return i > 0 and batch.base_offset <= known[i - 1].last_offset
-
-
-def check_bounds(start_offset: int, isolation: str) -> None:
-    """Raise OptionError for an unknown isolation or a negative start."""
-    if isolation not in ISOLATIONS:
-        raise OptionError(f"isolation {isolation!r}: expected one of {', '.join(ISOLATIONS)}")
-    if start_offset < 0:
-        raise OptionError(f"start_offset {start_offset}: offsets are not negative")
+__all__ = ["LogSource", "ReadableLog"]
 
 
 class ReadableLog(ABC):
@@ -242,9 +156,14 @@ class ReadableLog(ABC):
     ) -> TimestampAndOffset | None:
         """Find the earliest record at or after `timestamp` (ms), like Kafka's ListOffsets; None if there is none."""
 
-    @abstractmethod
     def verify(self) -> list[Damage]:
-        """Find all damage, as far as it can be seen. Damaged bytes do not raise."""
+        """Find all damage of batches, indexes, snapshots and checkpoints, by file and position.
+
+        Includes notes (`is_harmless`). Damaged bytes do not raise. Of a cluster, only the leader's batches can be seen.
+        """
+        from kwire.maintenance.verify import verify_logs
+
+        return verify_logs(self).damages
 
     @abstractmethod
     def batches(self, start_offset: int = 0) -> Iterator[tuple[Segment, Batch]]:
@@ -293,14 +212,12 @@ class ReadableLog(ABC):
         The returned reader raises the exceptions of read().
         """
         with needing("records as Arrow columns"):
-            from kwire.log.reading.arrow import read_arrow
+            from kwire.log.reading.arrow import read_warning, record_columns
 
-        return read_arrow(
-            self,
-            start_offset,
-            end_offset,
-            isolation,
-            columns,
+        wanted = record_columns(columns)
+        return read_warning(
+            self.pin(start_offset, end_offset, isolation),
+            wanted,
             check_crc=check_crc,
             skip_missing=skip_missing,
             max_decompressed_bytes=max_decompressed_bytes,
@@ -398,15 +315,11 @@ class LogSource(Mapping[TopicPartition, L], Generic[L]):
     def reopened(self) -> Self:
         """Return the same logs as they are now."""
 
-    @abstractmethod
-    def verify_logs(
-        self, logs: Sequence[L] | None = None, *, advance: Callable[[int], None] | None = None
-    ) -> DirectoryFindings:
-        """Verify logs, all by default. advance: called with bytes read, perhaps from several threads."""
-
     def verify(self) -> list[Damage]:
         """Find all damage, worst first, including notes (`is_harmless`)."""
-        return self.verify_logs().damages
+        from kwire.maintenance.verify import verify_logs
+
+        return verify_logs(self).damages
 
     def close(self) -> None:
         """Release what is open, such as connections."""

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TypeVar
 
 from kwire.errors import LogError
 from kwire.log.files.segment import Segment
-from kwire.log.files.transaction_index import AbortedTransaction
-from kwire.log.reading.readable_log import Run
+from kwire.log.reading.partition_listing import PartitionListing
 from kwire.log.reading.relisting import TRIES
+from kwire.storage.store import StoredFile
 
-if TYPE_CHECKING:
-    from kwire.log.reading.partition_log import PartitionLog
+__all__ = ["open_segments"]
 
-__all__ = ["open_runs"]
+L = TypeVar("L", bound=PartitionListing)
 
 
-def open_runs(log: PartitionLog, start: int, end: int, aborted: Sequence[AbortedTransaction]) -> Iterator[Run]:
-    """Yield the segments of offsets [start, end) as runs.
+def open_segments(log: L, start: int, end: int) -> Iterator[tuple[L, Segment, StoredFile, int]]:
+    """Yield the segments of offsets [start, end): the listing that has it, the segment, its open file, first offset.
 
     If a file is missing or was replaced since the listing, the directory is listed again. Records deleted by retention
     meanwhile are skipped, as consumers skip them. A segment missing between unchanged ones is lost: its LogError is
@@ -41,13 +40,13 @@ def open_runs(log: PartitionLog, start: int, end: int, aborted: Sequence[Aborted
                     if log.has_changed(again):
                         log = again
                         break
-                yield Run(segment, file, offset, aborted, log)
+                yield log, segment, file, offset
             offset = end if segment.next_base is None else max(offset, segment.next_base)
         else:
             return
 
 
-def is_lost(segment: Segment, log: PartitionLog, again: PartitionLog) -> bool:
+def is_lost(segment: Segment, log: PartitionListing, again: PartitionListing) -> bool:
     """Return whether a segment is missing from a new listing although neither retention nor compaction removed it.
 
     Retention removes the oldest segments. Compaction replaces an older segment by a new file, which then has the

@@ -19,9 +19,8 @@ from kwire.log.files.segment import INDEX_TRIES, Segment
 from kwire.log.files.transaction_index import AbortedTransaction
 from kwire.log.files.transactions import NeedsWalk
 from kwire.log.reading.log_directory import LogDirectory
-from kwire.log.reading.missing_segments import missing_after
 from kwire.log.reading.partition_log import PartitionLog
-from kwire.log.reading.readable_log import ISOLATIONS, Isolation
+from kwire.log.reading.runs import ISOLATIONS, Isolation
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.format.batch_header import BatchHeader
 from kwire.storage.header_walk import HeaderWalk
@@ -408,8 +407,8 @@ class SplitReader:
         segment = split_segment(split)
         yield from self._reader.read(segment, split.start_position, split.stop_position)
         if self._reader.is_whole and self._reader.reached != split.next_base:
-            missing = missing_after(
-                split_log(split), segment, self._reader.reached, split.start_offset, split.end_offset
+            missing = split_log(split).missing_after(
+                segment, split.start_offset, self._reader.reached, split.end_offset
             )
             if missing is not None:
                 raise missing[1]

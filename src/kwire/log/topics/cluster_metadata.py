@@ -24,7 +24,8 @@ from kwire.internal_topics.typed_record import Problems, TypedRecord, damage_row
 from kwire.log.topics.history import Source, partitions_of, read_history
 
 if TYPE_CHECKING:
-    from kwire.log.reading.partition_log import PartitionLog
+    from kwire.log.reading.partition_listing import PartitionListing
+    from kwire.log.reading.readable_log import ReadableLog
 
 __all__ = [
     "Snapshot",
@@ -46,14 +47,18 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int
 
 
-def metadata_log(source: Source) -> PartitionLog:
+def metadata_log(source: Source) -> ReadableLog:
     """Return the metadata log of a directory. Raises LogError if it has none."""
-    return cast("PartitionLog", partitions_of(source, METADATA_TOPIC)[0])  # brokers serve it to no client
+    return partitions_of(source, METADATA_TOPIC)[0]
+
+
+def _files(source: Source) -> PartitionListing:
+    return cast("PartitionListing", metadata_log(source))  # brokers serve it to no client, so it is in files
 
 
 def list_snapshots(source: Source) -> list[Snapshot]:
     """Return the snapshots of the metadata log, oldest first. Raises LogError."""
-    log = metadata_log(source)
+    log = _files(source)
     found = [
         Snapshot(name=entry.name, end_offset=int(match["offset"]), epoch=int(match["epoch"]))
         for entry in log.store.list(log.directory)
@@ -75,7 +80,7 @@ def read_snapshot_records(source: Source, snapshot: Snapshot) -> Iterator[TypedR
     """Yield every record of a snapshot, header and footer included; offsets count within the file. Raises LogError."""
     from kwire.records import read_batches
 
-    log = metadata_log(source)
+    log = _files(source)
     data = log.read_file(snapshot.name)
     offset = 0
     try:
@@ -115,7 +120,7 @@ def replay_cluster(source: Source, *, at_offset: int | None = None, at_time: int
     return cluster
 
 
-def _leader_before(log: PartitionLog, offset: int) -> int:
+def _leader_before(log: ReadableLog, offset: int) -> int:
     """Return the leader of the last election below offset, which snapshots do not contain; -1 if unknown."""
     leader = -1
     for record in usable(_elections(log, offset), Problems()):
@@ -124,7 +129,7 @@ def _leader_before(log: PartitionLog, offset: int) -> int:
     return leader
 
 
-def _elections(log: PartitionLog, offset: int) -> Iterator[TypedRecord]:
+def _elections(log: ReadableLog, offset: int) -> Iterator[TypedRecord]:
     """Yield the control records below offset; of other batches only the headers are read."""
     try:
         for _, batch in log.batches(log.log_start_offset):

@@ -14,7 +14,7 @@ from kwire.log.files.offset_checks import check_offsets
 from kwire.log.files.segment import Segment
 from kwire.log.files.segment_batches import segment_batches
 from kwire.log.reading.partition_log import PartitionLog
-from kwire.log.reading.readable_log import AbortedBatches
+from kwire.log.reading.runs import AbortedBatches
 from kwire.maintenance.convert.batch_format import BatchConverter, Loss, TargetFormat
 from kwire.maintenance.new_log import NewLog
 from kwire.records import Batch

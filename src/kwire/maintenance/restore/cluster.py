@@ -19,12 +19,12 @@ from kwire.internal_topics.topic_records import new_cluster
 from kwire.log.reading.log_directory import LogDirectory
 from kwire.log.reading.partition_log import PartitionLog
 from kwire.log.topics.cluster_metadata import replay_cluster
-from kwire.log.verify.root_files import CLAIMING_CHECKPOINTS, claims_above, partitions_without_directory
 from kwire.maintenance.accepted_configs import accepted_configs, accepted_records
 from kwire.maintenance.adopt.topic_configs import default_configs
 from kwire.maintenance.pull.manifest import MANIFEST, ClusterEntry, Manifest
 from kwire.maintenance.restore.points import AtTime, RestorePoint
 from kwire.maintenance.restore.survey import Survey
+from kwire.maintenance.verify.root_files import CLAIMING_CHECKPOINTS, claims_above, partitions_without_directory
 from kwire.storage.checkpoints import CLEANER_OFFSETS, RECOVERY_POINTS, parse_offset_checkpoint
 
 __all__ = ["DEFAULT_RELEASE", "Source", "assign_replicas", "open_source", "restored_cluster"]

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kwire.log.files.file_names import Ignored
-    from kwire.log.reading.readable_log import Isolation, ReadableLog
+    from kwire.log.reading.readable_log import ReadableLog
+    from kwire.log.reading.runs import Isolation
     from kwire.schemas import RegisteredSchema, Registry
     from kwire.schemas.avro.resolution import Names
     from kwire.schemas.choice import Mode
@@ -201,7 +202,7 @@ def table(
     """
     from kwire.lake import open_table
     from kwire.log.reading.arrow import default_columns
-    from kwire.log.reading.readable_log import check_bounds
+    from kwire.log.reading.runs import check_bounds
     from kwire.records.columns.reader import COLUMNS as RECORD_COLUMNS
 
     started = time.monotonic()

@@ -20,8 +20,8 @@ from kwire.spark.jobs.runner import Item, Outcome, ProgressCallback, raise_failu
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kwire.log.verify.findings import PartitionFindings
-    from kwire.log.verify.root_files import RootFiles
+    from kwire.maintenance.verify.findings import PartitionFindings
+    from kwire.maintenance.verify.root_files import RootFiles
 
 __all__ = ["DAMAGE_COLUMNS", "Verified", "verify"]
 
@@ -80,7 +80,7 @@ class VerifyPartition:
     """Verifies one partition; subject: (directory, log, its context)."""
 
     def __call__(self, item: Item, attempt: str) -> Row:
-        from kwire.log.verify.directory import verify_log
+        from kwire.maintenance.verify.directory import verify_log
 
         directory, log, context = item.subject
         found = verify_log(log, context)
@@ -112,7 +112,7 @@ def verify(
     read again; remove it to start anew. storage: arguments of fsspec's driver.
     Raises LogError for a path without logs, OptionError, JobFailed.
     """
-    from kwire.log.verify.directory import verify_root
+    from kwire.maintenance.verify.directory import verify_root
 
     options = dict(storage or {})
     urls = [url for each in as_list(path) for url in expand_glob(each, options)]
@@ -162,7 +162,7 @@ class Part:
 
 
 def _part(directory: LogDirectory, selected: Collection[TopicPartition]) -> Part:
-    from kwire.log.verify.root_files import context_of, root_files_above
+    from kwire.maintenance.verify.root_files import context_of, root_files_above
 
     first = next(iter(directory.values()))
     root = root_files_above(first) if first.directory else None
@@ -192,7 +192,7 @@ def _row(directory: LogDirectory, log: PartitionLog, outcome: Outcome) -> Row:
 
 def _findings(log: PartitionLog, row: Row) -> PartitionFindings:
     """Return the findings that the checks of the directory's own files need."""
-    from kwire.log.verify.findings import PartitionFindings, SegmentFindings
+    from kwire.maintenance.verify.findings import PartitionFindings, SegmentFindings
 
     segments = [
         SegmentFindings(segment=each, size_bytes=each.size_bytes, next_offset=each.base_offset) for each in log.segments

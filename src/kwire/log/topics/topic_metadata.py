@@ -11,7 +11,7 @@ from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from kwire.internal_topics.cluster_state import ClusterState
-    from kwire.log.reading.partition_log import PartitionLog
+    from kwire.log.reading.readable_log import ReadableLog
 
 __all__ = ["TopicMetadata"]
 
@@ -24,11 +24,11 @@ class TopicMetadata:
     Thread-safe and picklable. metadata_log: of the directory; its files may be missing.
     """
 
-    def __init__(self, metadata_log: PartitionLog) -> None:
+    def __init__(self, metadata_log: ReadableLog) -> None:
         self._metadata_log = metadata_log
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[type[TopicMetadata], tuple[PartitionLog]]:
+    def __reduce__(self) -> tuple[type[TopicMetadata], tuple[ReadableLog]]:
         return TopicMetadata, (self._metadata_log.reopened(),)
 
     @cached_property

@@ -13,7 +13,7 @@ from kwire.log import Damage, LogDirectory, Severity
 from kwire.log.files.damage import Kind
 from kwire.maintenance.repair import repair_in_place, repair_into
 from kwire.maintenance.repair_mode import Mode
-from tests.log.damaging import batches_of, flip, key_of, plan_for, tree
+from tests.maintenance.verify.damaging import batches_of, flip, key_of, plan_for, tree
 from tests.storage.faults import Stopped, StoppingFileSystem
 
 Copied = Callable[[str, str], Path]

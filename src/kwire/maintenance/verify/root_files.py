@@ -15,8 +15,8 @@ from kwire.errors import KwireError, LogError, Malformed
 from kwire.identifiers import TopicPartition
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.files.file_names import marked_as
-from kwire.log.verify.assessment import PartitionContext
-from kwire.log.verify.topic_metadata import TopicMetadata
+from kwire.log.topics.topic_metadata import TopicMetadata
+from kwire.maintenance.verify.assessment import PartitionContext
 from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
     CLEANER_OFFSETS,

@@ -25,7 +25,7 @@ from kwire.log.files.damage import Kind
 from kwire.log.files.index_writer import LARGEST_RELATIVE
 from kwire.log.files.offset_checks import offset_limit, outside_segment, overlapping
 from kwire.log.files.segment import Segment
-from kwire.log.verify.resync import Range, next_valid_batch
+from kwire.maintenance.verify.resync import Range, next_valid_batch
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, read_batches
 from kwire.records.attributes import CODEC_MASK
 from kwire.records.columns.reader import ColumnReader

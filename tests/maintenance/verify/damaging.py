@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 from kwire.log import LogDirectory
-from kwire.log.verify import verify_directory
 from kwire.maintenance.repair_mode import Mode
 from kwire.maintenance.repair_plan import Plan, make_plan
+from kwire.maintenance.verify import verify_directory
 
 # A log of each kind: transactions, small segments, compaction, idempotence, append time, the three formats.
 LOGS = (

@@ -20,10 +20,11 @@ from kwire.log.writing.log_manager import LogManager
 from kwire.maintenance.pull.manifest import MANIFEST
 from kwire.maintenance.repair import repair_in_place, repair_into
 from kwire.maintenance.restore import AtOffsets, AtTime, RestorePoint, restore_directory
+from kwire.maintenance.verify import verify_logs
 from kwire.storage.checkpoints import parse_offset_checkpoint, render_offset_checkpoint
-from tests.log.damaging import plan_for
 from tests.log.test_missing_segments import make
 from tests.log.writing import NOW
+from tests.maintenance.verify.damaging import plan_for
 
 END = 300
 CHECKPOINTS = ("recovery-point", "replication", "log-start")
@@ -47,7 +48,7 @@ def two(data: Path, *, is_clean: bool = True) -> Path:
 
 
 def lost(data: Path) -> list[Damage]:
-    return [each for each in LogDirectory(data).verify_logs().damages if each.kind is Kind.MISSING_RECORDS]
+    return [each for each in verify_logs(LogDirectory(data)).damages if each.kind is Kind.MISSING_RECORDS]
 
 
 @pytest.mark.requirement("F-01", "F-02")

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import BrokerError, ConnectionFailed, CorruptBatch, LogError
 from kwire.log.files.damage import Kind, Severity
-from kwire.log.verify.assessment import Assessment, assess_batch
-from kwire.log.verify.batch_findings import BatchFindings
-from kwire.log.verify.batches import SegmentScan
-from kwire.log.verify.directory import DirectoryFindings
-from kwire.log.verify.epochs import LeaderEpochCheck
-from kwire.log.verify.findings import PartitionFindings, SegmentFindings
-from kwire.log.verify.producers import Producers
+from kwire.maintenance.verify.assessment import Assessment, assess_batch
+from kwire.maintenance.verify.batch_findings import BatchFindings
+from kwire.maintenance.verify.batches import SegmentScan
+from kwire.maintenance.verify.epochs import LeaderEpochCheck
+from kwire.maintenance.verify.findings import DirectoryFindings, PartitionFindings, SegmentFindings
+from kwire.maintenance.verify.producers import Producers
 
 if TYPE_CHECKING:
     from kwire.log.reading.readable_log import ReadableLog

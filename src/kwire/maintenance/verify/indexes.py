@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kwire.errors import counted
-from kwire.log.verify.batches import ValidBatches
+from kwire.maintenance.verify.batches import ValidBatches
 from kwire.storage.store import StoredFile
 
 __all__ = ["IndexFault", "OffsetIndexCheck", "TimeIndexCheck"]

@@ -19,17 +19,17 @@ from kwire.errors import LogError
 from kwire.log import Damage, LogDirectory, Severity
 from kwire.log.files.damage import Kind
 from kwire.log.files.producer_snapshot import parse_producer_snapshot, render_producer_snapshot
-from kwire.log.verify import verify_directory
-from kwire.log.verify.batches import DamagedRange, SegmentScan, ValidBatches
-from kwire.log.verify.resync import WINDOW_BYTES
 from kwire.maintenance.repair import repair_in_place
 from kwire.maintenance.repair_plan import make_index_plan
+from kwire.maintenance.verify import verify_directory
+from kwire.maintenance.verify.batches import DamagedRange, SegmentScan, ValidBatches
+from kwire.maintenance.verify.resync import WINDOW_BYTES
 from kwire.records import Compression
 from kwire.records.columns.layout import LARGEST_MS
 from kwire.storage.store import LocalStore, StoredFile
 from kwire.wire.checksum import crc32c
-from tests.log.damaging import LOGS, batches_of, copy_of, damage, flip, key_of
 from tests.log.writing import NOW, with_times
+from tests.maintenance.verify.damaging import LOGS, batches_of, copy_of, damage, flip, key_of
 from tests.records.building import batch, record
 
 Copied = Callable[[str, str], Path]

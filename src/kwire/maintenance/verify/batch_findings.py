@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import counted
 from kwire.log.files.damage import Damage, Kind
-from kwire.log.verify.assessment import Assessment, assess_suspect
-from kwire.log.verify.batches import DamagedRange, ScanResult, SuspectBatch, ValidBatches
-from kwire.log.verify.epochs import LeaderEpochCheck
-from kwire.log.verify.findings import PartitionFindings, SegmentFindings
-from kwire.log.verify.indexes import OffsetIndexCheck, TimeIndexCheck
-from kwire.log.verify.producers import Producers
+from kwire.maintenance.verify.assessment import Assessment, assess_suspect
+from kwire.maintenance.verify.batches import DamagedRange, ScanResult, SuspectBatch, ValidBatches
+from kwire.maintenance.verify.epochs import LeaderEpochCheck
+from kwire.maintenance.verify.findings import PartitionFindings, SegmentFindings
+from kwire.maintenance.verify.indexes import OffsetIndexCheck, TimeIndexCheck
+from kwire.maintenance.verify.producers import Producers
 
 if TYPE_CHECKING:
     from kwire.log.files.segment import Segment

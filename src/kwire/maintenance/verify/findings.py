@@ -1,4 +1,4 @@
-"""Results of verification: of one segment and of one partition."""
+"""Results of verification: of one segment, of one partition, and of all."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from kwire.log.files.damage import Damage
 from kwire.log.files.segment import Segment
-from kwire.log.verify.batches import DamagedRange, SuspectBatch
-from kwire.log.verify.layout import Layout, Piece
+from kwire.maintenance.verify.batches import DamagedRange, SuspectBatch
+from kwire.maintenance.verify.layout import Layout, Piece
 
 if TYPE_CHECKING:
     from kwire.log.reading.readable_log import ReadableLog
 
-__all__ = ["PartitionFindings", "SegmentFindings"]
+__all__ = ["DirectoryFindings", "PartitionFindings", "SegmentFindings"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,3 +57,15 @@ class PartitionFindings:
     def size_bytes(self) -> int:
         """Bytes of batches that were read."""
         return self.fetched_bytes + sum(segment.size_bytes for segment in self.segments)
+
+
+@dataclass(slots=True, kw_only=True)
+class DirectoryFindings:
+    """Result of verify_logs: findings by partition, and all damages, worst first.
+
+    unchecked: what could not be checked, for people; empty for a directory.
+    """
+
+    partitions: list[PartitionFindings] = field(default_factory=list)
+    damages: list[Damage] = field(default_factory=list)
+    unchecked: str = ""

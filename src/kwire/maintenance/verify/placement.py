@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from kwire.errors import counted
 from kwire.log.files.damage import Damage, Kind, Severity
 from kwire.log.files.file_names import SEGMENT_FILE, segment_file
-from kwire.log.verify.assessment import NOT_A_NUMBER, RESTORE, Assessment
-from kwire.log.verify.layout import Layout, Loose
+from kwire.maintenance.verify.assessment import NOT_A_NUMBER, RESTORE, Assessment
+from kwire.maintenance.verify.layout import Layout, Loose
 
 if TYPE_CHECKING:
     from kwire.log.reading.partition_log import PartitionLog
-    from kwire.log.verify.findings import SegmentFindings
+    from kwire.maintenance.verify.findings import SegmentFindings
 
 __all__ = ["gap_findings", "layout_findings"]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from kwire.errors import CorruptBatch, LogError, Malformed
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.files.damage import Damage, Kind, Severity
-from kwire.log.verify.assessment import Assessment, assess_unreadable
+from kwire.maintenance.verify.assessment import Assessment, assess_unreadable
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.storage.header_walk import is_zero_tail
 from kwire.storage.store import Store

@@ -14,7 +14,7 @@ from kwire.errors import LogError, counted
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.files.damage import Damage, Kind, Severity
 from kwire.log.files.segment import Segment
-from kwire.log.verify.topic_metadata import TopicMetadata
+from kwire.log.topics.topic_metadata import TopicMetadata
 
 if TYPE_CHECKING:
     from kwire.log.reading.readable_log import ReadableLog

@@ -21,7 +21,7 @@ from kwire.log.files.producer_snapshot import parse_producer_snapshot
 from kwire.log.files.segment import Segment
 from kwire.log.files.transaction_index import ENTRY as TRANSACTION_ENTRY
 from kwire.log.files.transaction_index import TransactionIndexEntry, parse_transaction_index
-from kwire.log.verify.assessment import (
+from kwire.maintenance.verify.assessment import (
     EPOCHS_CORRUPT,
     EPOCHS_WRONG,
     LEFTOVER,
@@ -40,15 +40,15 @@ from kwire.log.verify.assessment import (
     assess_index,
     assess_unreadable,
 )
-from kwire.log.verify.batch_findings import BatchFindings
-from kwire.log.verify.batches import DamagedRange, SegmentScan, SuspectBatch
-from kwire.log.verify.epochs import LeaderEpochCheck
-from kwire.log.verify.findings import PartitionFindings, SegmentFindings
-from kwire.log.verify.indexes import IndexFault, OffsetIndexCheck, TimeIndexCheck
-from kwire.log.verify.layout import Layout, lay_out
-from kwire.log.verify.placement import gap_findings, layout_findings
-from kwire.log.verify.producers import Producers
-from kwire.log.verify.root_files import claims_above
+from kwire.maintenance.verify.batch_findings import BatchFindings
+from kwire.maintenance.verify.batches import DamagedRange, SegmentScan, SuspectBatch
+from kwire.maintenance.verify.epochs import LeaderEpochCheck
+from kwire.maintenance.verify.findings import PartitionFindings, SegmentFindings
+from kwire.maintenance.verify.indexes import IndexFault, OffsetIndexCheck, TimeIndexCheck
+from kwire.maintenance.verify.layout import Layout, lay_out
+from kwire.maintenance.verify.placement import gap_findings, layout_findings
+from kwire.maintenance.verify.producers import Producers
+from kwire.maintenance.verify.root_files import claims_above
 from kwire.storage.checkpoints import (
     LEADER_EPOCHS,
     PARTITION_METADATA,

@@ -11,18 +11,17 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kwire.errors import LogError, Malformed
 from kwire.identifiers import parse_uuid
 from kwire.log.files.damage import Damage, Kind, Severity
 from kwire.log.files.file_names import MARKED_DIRECTORY
-from kwire.log.verify.assessment import OFFLINE, Assessment, PartitionContext, assess_unreadable, is_refused
-from kwire.log.verify.findings import PartitionFindings
-from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
-from kwire.log.verify.partition import verify_partition
-from kwire.log.verify.root_files import (
+from kwire.maintenance.verify.assessment import OFFLINE, Assessment, PartitionContext, assess_unreadable, is_refused
+from kwire.maintenance.verify.findings import DirectoryFindings, PartitionFindings
+from kwire.maintenance.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
+from kwire.maintenance.verify.partition import verify_partition
+from kwire.maintenance.verify.root_files import (
     OWN_FILES,
     RootFiles,
     context_of,
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from kwire.log.reading.partition_log import PartitionLog
 
 __all__ = [
-    "DirectoryFindings",
     "verify_directory",
     "verify_log",
     "verify_root",
@@ -57,18 +55,6 @@ NO_LOGS = frozenset({"remote-log-index-cache"})  # KIP-405 keeps it beside the l
 
 NAMES_SHOWN = 10
 MAX_ATTEMPTS = 3  # for a partition whose files change while it is verified
-
-
-@dataclass(slots=True, kw_only=True)
-class DirectoryFindings:
-    """Result of verify_directory: findings by partition, and all damages, worst first.
-
-    unchecked: what could not be checked, for people; empty for a directory.
-    """
-
-    partitions: list[PartitionFindings] = field(default_factory=list)
-    damages: list[Damage] = field(default_factory=list)
-    unchecked: str = ""
 
 
 def verify_directory(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kwire.log.files.damage import Kind
-from kwire.log.verify.batches import SuspectBatch, ValidBatches
+from kwire.maintenance.verify.batches import SuspectBatch, ValidBatches
 from kwire.storage.checkpoints import LeaderEpoch
 
 __all__ = ["LeaderEpochCheck"]

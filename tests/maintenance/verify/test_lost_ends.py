@@ -10,8 +10,8 @@ import pytest
 from kwire.log import LogDirectory, Severity
 from kwire.log.files.damage import Damage, Kind
 from kwire.maintenance.repair import repair_into
-from tests.log.damaging import plan_for
 from tests.log.test_missing_segments import make
+from tests.maintenance.verify.damaging import plan_for
 
 END = 300
 CHECKPOINTS = "recovery-point-offset-checkpoint", "replication-offset-checkpoint"

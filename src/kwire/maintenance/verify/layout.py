@@ -23,7 +23,7 @@ from kwire.errors import CorruptBatch
 from kwire.identifiers import MAX_OFFSET
 from kwire.log.files.file_names import SEGMENT_FILE, SegmentFiles, segment_file
 from kwire.log.files.segment import Segment
-from kwire.log.verify.resync import Range, next_valid_batch, valid_batch
+from kwire.maintenance.verify.resync import Range, next_valid_batch, valid_batch
 from kwire.records import read_batches
 from kwire.records.attributes import CODEC_MASK
 from kwire.records.format.batch_header import BatchHeader

@@ -17,7 +17,7 @@ from kwire.errors import CorruptBatch, Malformed, counted
 from kwire.log.files.damage import Kind
 from kwire.log.files.producer_snapshot import ProducerState
 from kwire.log.files.transaction_index import TransactionIndexEntry
-from kwire.log.verify.batches import SuspectBatch, ValidBatches
+from kwire.maintenance.verify.batches import SuspectBatch, ValidBatches
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.records.attributes import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG
 

@@ -1,0 +1,93 @@
+"""A range of offsets that is fixed when a read begins, as runs of stored batches.
+
+Readers of records, of Arrow columns and of statistics take it from a log's `pin()` and know neither files nor brokers.
+"""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from kwire.errors import MissingOffsets, OptionError
+from kwire.log.files.segment import Segment
+from kwire.log.files.transaction_index import AbortedTransaction
+from kwire.records import Batch
+from kwire.storage.store import StoredFile
+
+__all__ = ["ISOLATIONS", "AbortedBatches", "Isolation", "Missing", "PinnedRange", "Run", "check_bounds"]
+
+logger = logging.getLogger("kwire.log")
+
+Isolation = Literal["read_uncommitted", "read_committed"]
+ISOLATIONS = ("read_uncommitted", "read_committed")
+
+Missing: TypeAlias = tuple[tuple[int, int], MissingOffsets]
+"""Offsets [from, to) that are in no segment, and the error to raise or log."""
+
+
+class Run(NamedTuple):
+    """Stored batches in offset order.
+
+    segment, file: where they are; file is open until the next run. start_offset: the first one that is wanted.
+    aborted: the aborted transactions among them, for read_committed. missing_after(reached, end_offset): looks for
+    offsets after the run that are in no segment; None for a part of a Fetch response.
+    """
+
+    segment: Segment
+    file: StoredFile
+    start_offset: int
+    aborted: Sequence[AbortedTransaction] = ()
+    missing_after: Callable[[int | None, int], Missing | None] | None = None
+
+    def check_end(self, reached: int | None, end_offset: int, *, skip_missing: bool) -> tuple[int, int] | None:
+        """Raise MissingOffsets if wanted offsets after this run are in no segment; skip_missing: log and return them.
+
+        reached: the offset after its last batch, None to look it up. end_offset: of the read.
+        """
+        missing = None if self.missing_after is None else self.missing_after(reached, end_offset)
+        if missing is None:
+            return None
+        offsets, error = missing
+        if not skip_missing:
+            raise error
+        logger.warning("%s", error)
+        return offsets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedRange:
+    """Offsets [start_offset, end_offset) of a partition as of the begin of a read, and their runs, to iterate once."""
+
+    topic: str
+    partition: int
+    start_offset: int
+    end_offset: int
+    runs: Iterator[Run]
+
+
+class AbortedBatches:
+    """Tests whether batches belong to aborted transactions."""
+
+    def __init__(self, aborted: Sequence[AbortedTransaction]) -> None:
+        self._by_producer: dict[int, list[AbortedTransaction]] = {}
+        for each in sorted(aborted, key=lambda each: each.first_offset):
+            self._by_producer.setdefault(each.producer_id, []).append(each)
+
+    def has(self, batch: Batch) -> bool:
+        """Return whether a batch is data of an aborted transaction (D-04)."""
+        if not batch.is_transactional or batch.is_control:
+            return False
+        known = self._by_producer.get(batch.producer_id, [])
+        i = bisect_right(known, batch.base_offset, key=lambda each: each.first_offset)
+        return i > 0 and batch.base_offset <= known[i - 1].last_offset
+
+
+def check_bounds(start_offset: int, isolation: str) -> None:
+    """Raise OptionError for an unknown isolation or a negative start."""
+    if isolation not in ISOLATIONS:
+        raise OptionError(f"isolation {isolation!r}: expected one of {', '.join(ISOLATIONS)}")
+    if start_offset < 0:
+        raise OptionError(f"start_offset {start_offset}: offsets are not negative")
