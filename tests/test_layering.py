@@ -82,6 +82,7 @@ OWNERS = {
     "cryptography": {"client", "storage"},
     "pyiceberg": {"lake"},
     "deltalake": {"lake"},
+    "gssapi": {"broker", "client"},
     "urllib3": {"schemas"},
     "proto_schema_parser": {"schemas"},
     "jsonschema": {"schemas"},

@@ -21,6 +21,7 @@ EXTRAS = {
     "cryptography": "encryption",
     "deltalake": "delta",
     "fsspec": "s3",
+    "gssapi": "kerberos",
     "jsonschema": "registry",
     "numpy": "arrow",
     "proto_schema_parser": "registry",

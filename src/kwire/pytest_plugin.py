@@ -108,7 +108,7 @@ def kafka_spark_session(
     kafka_spark_settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SparkSession]:
     """A small Spark session for all tests, stopped at the end; of projects without a fixture `spark`."""
-    pytest.importorskip("pyspark", reason="kafka_spark requires PySpark: pip install kwire[spark]")
+    pytest.importorskip("pyspark", reason="kafka_spark requires PySpark: pip install 'kwire[spark]'")
     from kwire.testing.spark import new_session
 
     session = new_session(kafka_spark_settings, tmp_path_factory.mktemp("spark"))

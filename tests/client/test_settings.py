@@ -14,6 +14,13 @@ from kwire.errors import OptionError
 
 DATA = Path(__file__).parents[1] / "data"
 SERVERS = {"bootstrap.servers": "a:1"}
+SASL = {"security.protocol": "SASL_SSL"}
+KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
+SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="u" password="p"'
+
+
+def kerberos(options: str) -> dict[str, str]:
+    return {"sasl.jaas.config": f"{KERBEROS} required {options};", "sasl.kerberos.service.name": "kafka"}
 
 
 def test_servers_may_have_protocols_and_brackets() -> None:
@@ -61,14 +68,34 @@ def test_no_timeout_is_longer_than_the_overall_timeout() -> None:
             "'receive.buffer.bytes': expected a number up to 2147483647",
         ),
         ({**SERVERS, "security.protocol": "TLS"}, "expected one of PLAINTEXT"),
-        ({**SERVERS, "security.protocol": "SASL_SSL"}, "'sasl.mechanism' is required"),
+        ({**SERVERS, "security.protocol": "SASL_SSL"}, "'sasl.kerberos.service.name' is required with sasl.mechanism"),
+        ({**SERVERS, **SASL, "sasl.mechanism": "PLAIN"}, "'sasl.username' is required with sasl.mechanism PLAIN"),
         ({**SERVERS, "sasl.jaas.config": "nonsense"}, "'sasl.jaas.config'"),
-        ({**SERVERS, "sasl.mechanism": "GSSAPI"}, r"Kerberos \(GSSAPI\) is not supported"),
+        ({**SERVERS, **SASL, "sasl.jaas.config": f"{KERBEROS} required;"}, "expected useKeyTab=true or useTicketCache"),
+        ({**SERVERS, **SASL, "sasl.jaas.config": KERBEROS}, "expected ...LoginModule required"),
+        ({**SERVERS, **SASL, **kerberos("useKeyTab=true useTicketCache=true")}, "mutually exclusive"),
+        ({**SERVERS, **SASL, **kerberos("useKeyTab=true keyTab=k")}, "requires keyTab and principal"),
+        ({**SERVERS, **SASL, **kerberos("useKeyTab=true principal=p")}, "requires keyTab and principal"),
+        ({**SERVERS, **SASL, **kerberos("useTicketCache=true keyTab=k")}, "a keytab requires useKeyTab=true"),
+        ({**SERVERS, **SASL, **kerberos("useKeyTab=yes")}, "option useKeyTab: expected true or false"),
+        ({**SERVERS, **SASL, **kerberos("useTicketCache=true storePass=true")}, "option storePass='true' of"),
+        ({**SERVERS, **SASL, **kerberos("useTicketCache=true isInitiator=false")}, "option isInitiator='false' of"),
         (
-            {**SERVERS, "security.protocol": "SASL_SSL", "sasl.kerberos.service.name": "kafka"},
-            "GSSAPI, is not supported",
+            {**SERVERS, **SASL, **kerberos("useTicketCache=true serviceName=a"), "sasl.kerberos.service.name": "b"},
+            "'sasl.kerberos.service.name' is 'b', but serviceName in sasl.jaas.config is 'a'",
         ),
-        ({**SERVERS, "sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;"}, "Kerberos"),
+        (
+            {**SERVERS, **SASL, "sasl.jaas.config": "com.ibm.security.auth.module.Krb5LoginModule required x=y;"},
+            "GSSAPI requires com.sun.security.auth.module.Krb5LoginModule",
+        ),
+        (
+            {**SERVERS, **SASL, "sasl.mechanism": "PLAIN", **kerberos("useTicketCache=true")},
+            "Krb5LoginModule in sasl.jaas.config requires GSSAPI",
+        ),
+        (
+            {**SERVERS, **SASL, "sasl.mechanism": "PLAIN", "sasl.jaas.config": f"{SCRAM} tokenauth=true;"},
+            "tokenauth requires a SCRAM mechanism, got PLAIN",
+        ),
         ({**SERVERS, "sasl.login.class": "com.example.Login"}, "is not supported: Java classes cannot be loaded"),
         ({**SERVERS, "config.providers": "env"}, "is not supported: references such as"),
         ({**SERVERS, "bootstrap.controllers": "a:1"}, "set bootstrap.servers"),

@@ -45,6 +45,7 @@ class BrokerConnection:
 
     def __init__(self, host: str, port: int, settings: ClientSettings) -> None:
         self.address = f"{host}:{port}"
+        self._host = host
         self._settings = settings
         self._connection = Connection(Role.CLIENT, client_id=settings.client_id, views=True, lenient=True)
         timeout = settings.socket_connection_setup_timeout_ms / 1000
@@ -212,10 +213,17 @@ class BrokerConnection:
                 f"{self.address}: SASL mechanism {settings.sasl_mechanism} refused; supported mechanisms: {supported}",
                 handshake.error_code,
             )
-        if settings.token_source is not None:
+        if settings.kerberos is not None:
+            exchange = settings.kerberos.exchange(self._host, max(0.001, deadline - time.monotonic()))
+        elif settings.token_source is not None:
             exchange = oauthbearer(settings.token_source.token(), settings.token_source.extensions)
         else:
-            exchange = start(settings.sasl_mechanism, settings.sasl_username or "", settings.sasl_password or "")
+            exchange = start(
+                settings.sasl_mechanism,
+                settings.sasl_username or "",
+                settings.sasl_password or "",
+                is_token=settings.sasl_tokenauth,
+            )
         token = next(exchange)
         while True:
             self._write(self._connection.send(SaslAuthenticateRequest(auth_bytes=token)))

@@ -25,15 +25,22 @@ SASL_AUTHENTICATION_FAILED = 58
 MAX_ITERATIONS = 1_000_000  # a broker cannot keep a client busy for minutes
 
 
-def start(mechanism: str, username: str, password: str, *, nonce: str | None = None) -> Generator[bytes, bytes, None]:
-    """Start an authentication; yields the tokens to send. nonce: for tests, by default random.
+def start(
+    mechanism: str, username: str, password: str, *, is_token: bool = False, nonce: str | None = None
+) -> Generator[bytes, bytes, None]:
+    """Start an authentication; yields the tokens to send.
+
+    is_token: whether user and password are id and HMAC of a delegation token (SCRAM only). nonce: for tests, by default
+    random.
 
     Raises Malformed for challenges that are not SCRAM, BrokerError if the broker refused the credentials or cannot
     prove that it knows the password.
     """
     if mechanism == "PLAIN":
         return plain(username, password)
-    return scram(mechanism.removeprefix("SCRAM-").replace("-", "").lower(), username, password, nonce)
+    return scram(
+        mechanism.removeprefix("SCRAM-").replace("-", "").lower(), username, password, nonce, is_token=is_token
+    )
 
 
 def plain(username: str, password: str) -> Generator[bytes, bytes, None]:
@@ -54,11 +61,13 @@ def oauthbearer(token: str, extensions: Mapping[str, str]) -> Generator[bytes, b
     raise BrokerError(f"the broker refused the token: {reason}", SASL_AUTHENTICATION_FAILED)
 
 
-def scram(digest: str, username: str, password: str, nonce: str | None) -> Generator[bytes, bytes, None]:
+def scram(
+    digest: str, username: str, password: str, nonce: str | None, *, is_token: bool = False
+) -> Generator[bytes, bytes, None]:
     """Authenticate with two tokens and verify the broker's signature. digest: sha256 or sha512."""
     ours = nonce or base64.b64encode(os.urandom(24)).decode()
     name = username.replace("=", "=3D").replace(",", "=2C")
-    first = f"n={name},r={ours}"
+    first = f"n={name},r={ours}{',tokenauth=true' if is_token else ''}"
     challenge = yield f"n,,{first}".encode()
     fields = parse(challenge)
     try:

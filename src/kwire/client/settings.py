@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kwire.client.cipher_suites import check_suites
+from kwire.client.kerberos import KerberosConfigs, KerberosLogin, choose_login
 from kwire.client.oauthbearer import OAuthConfigs, TokenSource, choose_source
 from kwire.client.unused_configs import HARMLESS, REFUSED, WITHOUT_EFFECT, WITHOUT_RACK
 from kwire.errors import OptionError, did_you_mean
@@ -24,12 +25,11 @@ __all__ = ["ClientSettings", "parse_config"]
 
 MAX_INT32 = (1 << 31) - 1
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+OF_ONE_MECHANISM = {"Krb5LoginModule": "GSSAPI", "OAuthBearerLoginModule": "OAUTHBEARER"}
+JAAS_FORM = 'expected ...LoginModule required username="..." password="...";'
+LOGIN = re.compile(r"\s*[\w.$]+\s+(?i:required|requisite|sufficient|optional)\b")
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
-SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
-KERBEROS = (
-    "Kerberos (GSSAPI) is not supported, because kwire has no Kerberos library; supported mechanisms: "
-    f"{', '.join(SASL_MECHANISMS)}"
-)
+SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
 
 REASONS = {name: reason for reason, names in WITHOUT_EFFECT.items() for name in names}
 LOGGER = logging.getLogger("kwire.client")
@@ -80,12 +80,6 @@ def _between(low: int, high: int) -> Callable[[str], int]:
         return number
 
     return parse
-
-
-def _mechanism(value: str) -> str:
-    if value.strip().upper() == "GSSAPI":
-        raise OptionError(f"config 'sasl.mechanism': {KERBEROS}")
-    return _one_of(*SASL_MECHANISMS)(value)
 
 
 def _off(value: str) -> bool:
@@ -162,10 +156,13 @@ KNOWN: dict[str, tuple[str, Callable[[str], Any]]] = {
     "retry.backoff.max.ms": ("retry_backoff_max_ms", _positive),
     "retry.backoff.ms": ("retry_backoff_ms", _positive),
     "sasl.jaas.config": ("sasl_jaas_config", _text),
+    "sasl.kerberos.keytab": ("kerberos_keytab", _text),
+    "sasl.kerberos.principal": ("kerberos_principal", _text),
+    "sasl.kerberos.service.name": ("kerberos_service_name", _text),
     "sasl.login.callback.handler.class": ("oauth_handler", _text),
     "sasl.login.connect.timeout.ms": ("oauth_connect_timeout_ms", _positive),
     "sasl.login.read.timeout.ms": ("oauth_read_timeout_ms", _positive),
-    "sasl.mechanism": ("sasl_mechanism", _mechanism),
+    "sasl.mechanism": ("sasl_mechanism", _one_of(*SASL_MECHANISMS)),
     "sasl.oauthbearer.client.credentials.client.id": ("oauth_client_id", _text),
     "sasl.oauthbearer.client.credentials.client.secret": ("oauth_client_secret", _text),
     "sasl.oauthbearer.header.urlencode": ("oauth_urlencode", _flag),
@@ -203,14 +200,15 @@ SYNONYMS = {"metadata.broker.list": "bootstrap.servers", "sasl.mechanisms": "sas
 
 
 Fields = dict[str, Any]
-"""Parsed values by the field of ClientSettings, or of OAuthConfigs with the prefix `oauth_`."""
+"""Parsed values by the field of ClientSettings, or of OAuthConfigs and KerberosConfigs with a prefix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
     """Configs of a client. Times in ms, sizes in bytes; the repr has no secrets.
 
-    compression_level: of compression_type, None for its default. token_source: of OAUTHBEARER, else None.
+    compression_level: of compression_type, None for its default. token_source: of OAUTHBEARER, else None. kerberos: of
+    GSSAPI, else None. sasl_tokenauth: whether user and password are those of a delegation token.
     ssl_ca_location, ssl_certificate_location: PEM files, or Java's stores. ssl_key_location: a PEM file.
     ssl_cipher_suites: by Java's names, empty for OpenSSL's.
     ssl_truststore_certificates, ssl_keystore_certificate_chain, ssl_keystore_key: PEM text.
@@ -242,7 +240,9 @@ class ClientSettings:
     sasl_mechanism: str | None = None
     sasl_username: str | None = None
     sasl_password: str | None = field(default=None, repr=False)
+    sasl_tokenauth: bool = False
     token_source: TokenSource | None = field(default=None, repr=False)
+    kerberos: KerberosLogin | None = None
     ssl_ca_location: str | None = None
     ssl_certificate_location: str | None = None
     ssl_key_location: str | None = None
@@ -337,15 +337,6 @@ def check(fields: Fields) -> Fields:
     fields["compression_level"] = levels.get(fields.get("compression_type", "none"))
     fields.pop("two_phase_commit", None)
     check_sasl(fields)
-    if fields.get("security_protocol", "").startswith("SASL") and fields.get("token_source") is None:
-        fields.setdefault("sasl_mechanism", None)
-        missing = [name for name in ("sasl_mechanism", "sasl_username", "sasl_password") if not fields.get(name)]
-        if missing:
-            raise OptionError(
-                f"config '{missing[0].replace('_', '.')}' is required with security.protocol "
-                f"{fields['security_protocol']}; supported mechanisms: {', '.join(SASL_MECHANISMS)} (Java's default, "
-                "GSSAPI, is not supported)"
-            )
     if "default_api_timeout_ms" in fields:  # unless set, no single timeout is longer than the overall one
         for name in ("request_timeout_ms", "socket_connection_setup_timeout_ms"):
             default = ClientSettings.__dataclass_fields__[name].default
@@ -369,28 +360,44 @@ def check_tls(fields: Fields) -> None:
 
 
 def check_sasl(fields: Fields) -> None:
-    """Convert sasl.jaas.config and the OAUTHBEARER configs to fields of ClientSettings. Raises OptionError."""
-    jaas = fields.pop("sasl_jaas_config", None)
-    module = "" if jaas is None else jaas.strip().partition(" ")[0].rpartition(".")[2]
-    if module == "Krb5LoginModule":
-        raise OptionError(f"config 'sasl.jaas.config': {KERBEROS}")
-    found = parse_jaas(jaas or "")
-    uses_sasl = fields.get("security_protocol", "").startswith("SASL")
-    names = [name for name in fields if name.startswith("oauth_")]
-    oauth = {name.removeprefix("oauth_"): fields.pop(name) for name in names}
-    if fields.get("sasl_mechanism") == "OAUTHBEARER" and uses_sasl:
-        fields["token_source"] = choose_source(OAuthConfigs(**oauth), found)
-        return  # otherwise they are ignored, as in Java
-    if jaas is None or fields.get("sasl_mechanism") == "OAUTHBEARER":
-        return
-    if module == "OAuthBearerLoginModule":
-        raise OptionError("config 'sasl.mechanism': OAuthBearerLoginModule in sasl.jaas.config requires OAUTHBEARER")
-    if "username" not in found or "password" not in found:
-        raise OptionError(
-            'config \'sasl.jaas.config\': expected ...LoginModule required username="..." password="...";'
-        )
-    fields.setdefault("sasl_username", found["username"])
-    fields.setdefault("sasl_password", found["password"])
+    """Convert sasl.jaas.config and the configs of a mechanism to fields of ClientSettings. Raises OptionError."""
+    jaas = fields.pop("sasl_jaas_config", None) or ""
+    module = jaas.strip().partition(" ")[0]
+    options = parse_jaas(jaas)
+    if jaas.strip() and not LOGIN.match(jaas):
+        raise OptionError(f"config 'sasl.jaas.config': {JAAS_FORM}")
+    oauth, kerberos = (of_mechanism(fields, prefix) for prefix in ("oauth_", "kerberos_"))
+    if not fields.get("security_protocol", "").startswith("SASL"):
+        return  # configs of mechanisms are ignored, as in Java
+    mechanism = fields.setdefault("sasl_mechanism", "GSSAPI")
+    for name, required in OF_ONE_MECHANISM.items():
+        if module.rpartition(".")[2] == name and mechanism != required:
+            raise OptionError(f"config 'sasl.mechanism': {name} in sasl.jaas.config requires {required}")
+    if mechanism == "OAUTHBEARER":
+        fields["token_source"] = choose_source(OAuthConfigs(**oauth), options)
+    elif mechanism == "GSSAPI":
+        fields["kerberos"] = choose_login(KerberosConfigs(**kerberos), module, options)
+    else:
+        check_password(fields, module, options)
+
+
+def of_mechanism(fields: Fields, prefix: str) -> Fields:
+    """Remove the fields with a prefix, and return them without it."""
+    return {name.removeprefix(prefix): fields.pop(name) for name in list(fields) if name.startswith(prefix)}
+
+
+def check_password(fields: Fields, module: str, options: dict[str, str]) -> None:
+    """Take the user and the password of a login module, unless they are set. Raises OptionError without them."""
+    mechanism = fields["sasl_mechanism"]
+    if module and not {"username", "password"} <= options.keys():
+        raise OptionError(f"config 'sasl.jaas.config': {JAAS_FORM}")
+    for name in ("username", "password"):
+        if not fields.setdefault(f"sasl_{name}", options.get(name)):
+            raise OptionError(f"config 'sasl.{name}' is required with sasl.mechanism {mechanism}")
+    if options.get("tokenauth", "").lower() == "true":
+        if not mechanism.startswith("SCRAM"):
+            raise OptionError(f"config 'sasl.jaas.config': tokenauth requires a SCRAM mechanism, got {mechanism}")
+        fields["sasl_tokenauth"] = True
 
 
 def parse_jaas(text: str) -> dict[str, str]:

@@ -101,10 +101,9 @@ WITHOUT_EFFECT: Mapping[str, tuple[str, ...]] = {
         "ssl.secure.random.implementation",
         "ssl.trustmanager.algorithm",
     ),
-    "Kerberos is used with sasl.mechanism GSSAPI only, which is not supported": (
+    "each connection uses tickets that are valid when it is opened; those of a keytab are renewed then": (
         "sasl.kerberos.kinit.cmd",
         "sasl.kerberos.min.time.before.relogin",
-        "sasl.kerberos.service.name",
         "sasl.kerberos.ticket.renew.jitter",
         "sasl.kerberos.ticket.renew.window.factor",
     ),

@@ -211,7 +211,8 @@ def test_a_tls_listener_without_a_certificate_does_not_start() -> None:
 @pytest.mark.parametrize(
     ("settings", "name"),
     [
-        ({"sasl_enabled_mechanisms": "GSSAPI"}, "sasl_enabled_mechanisms"),
+        ({"sasl_enabled_mechanisms": "DIGEST-MD5"}, "sasl_enabled_mechanisms"),
+        ({"sasl_enabled_mechanisms": "GSSAPI"}, "GSSAPI requires kerberos_keytab and kerberos_principal"),
         ({"authorizer_class_name": "com.example.Mine"}, "authorizer_class_name"),
         ({"acls": True, "super_users": "root"}, "super_users"),
     ],

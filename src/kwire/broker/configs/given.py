@@ -6,7 +6,8 @@
     listener.name.NAME.*       the config without the prefix, for the only listener; refused for one of several, and if
                                Kafka reads the config for the whole broker
     ...MECHANISM.*             the config of a mechanism; refused if other enabled mechanisms have another value
-    ...sasl.jaas.config        users; refused without the names of a listener and a mechanism, as Kafka ignores it
+    ...sasl.jaas.config        users, a key of Kerberos; refused without the names of a listener and a mechanism, as
+                               Kafka ignores it
     ssl.client.auth            refused for listeners of SASL_SSL, as Kafka ignores it without the name of the listener
     of Kafka, without effect   stored and described; named in a warning unless it has Kafka's default
     protective, not supported  refused (see protection)
@@ -31,7 +32,7 @@ from kwire.broker.configs.protection import JAAS_CONFIG, asked_of, is_protective
 from kwire.broker.configs.secret_values import Users
 from kwire.broker.configs.settings import FIELDS, Settings, parse_value, render
 from kwire.broker.network.listeners import CONTROLLER_NAMES, listener_names, parse_listeners
-from kwire.broker.security.jaas import users_of
+from kwire.broker.security.jaas import Jaas, read_jaas
 from kwire.errors import OptionError, did_you_mean
 
 __all__ = ["check_misspelled", "dotted", "is_known", "parse_settings"]
@@ -104,8 +105,11 @@ def parse_settings(given: Mapping[str, object], host: str = "127.0.0.1", port: i
             values[field.name] = parse_value(typed.get(name, name), type(field.default), value)
         else:
             others[name] = parse_other(name, typed.get(name, name), value)
-    if users := users_of_logins(logins):
-        values["users"] = Users({**users, **values.get("users", {})})
+    jaas = jaas_of(logins)
+    if jaas.users:
+        values["users"] = Users({**jaas.users, **values.get("users", {})})
+    if jaas.keytab:
+        add_kerberos(values, jaas)
     convert(values, others)
     idle = [name for name, text in others.items() if name not in HAVE_EFFECT and not is_default(name, text)]
     if idle:
@@ -231,22 +235,42 @@ def is_of_the_broker(name: str) -> bool:
     return is_a_config and name not in COUNTS and not name.startswith(OF_LISTENERS)
 
 
-def users_of_logins(logins: list[Login]) -> dict[str, str]:
-    """Return the users of login modules. Raises OptionError, which contains no value, if listeners have others."""
-    users: dict[str, dict[str, str]] = {}
+def jaas_of(logins: list[Login]) -> Jaas:
+    """Return what login modules say. Raises OptionError, which contains no password, if listeners have others."""
+    by_listener: dict[str, Jaas] = {}
     for listener, name, text in logins:
         try:
-            own_users = users_of(text)
+            found = read_jaas(text)
+            if not (found.users or found.keytab):
+                log.warning("%s: no user can log in with it", name)
+            by_listener[listener] = by_listener.get(listener, Jaas({})).joined(found)
         except OptionError as error:
             raise OptionError(f"{name}: {error}") from None
-        if not own_users:
-            log.warning("%s: no user can log in with it", name)
-        users.setdefault(listener, {}).update(own_users)
-    common = users.pop("", {})
-    each = [{**common, **own} for own in users.values()] or [common]
-    if any(one != each[0] for one in each):
+    common = by_listener.pop("", Jaas({}))
+    try:
+        each = [common.joined(own) for own in by_listener.values()] or [common]
+    except OptionError as error:
+        raise OptionError(f"{JAAS_CONFIG}: {error}") from None
+    if any(one.users != each[0].users for one in each):
         raise OptionError(f"{JAAS_CONFIG} of several listeners: different users are not supported; name the same users")
+    if any(one != each[0] for one in each):
+        raise OptionError(
+            f"{JAAS_CONFIG} of several listeners: different Kerberos keys are not supported; name the same"
+        )
     return each[0]
+
+
+def add_kerberos(values: dict[str, Any], jaas: Jaas) -> None:
+    """Set the fields of a broker's Kerberos key. Raises OptionError if a config has another value."""
+    for name, value in (
+        ("kerberos_keytab", jaas.keytab),
+        ("kerberos_principal", jaas.principal),
+        ("sasl_kerberos_service_name", jaas.service),
+    ):
+        if value and values.setdefault(name, value) != value:
+            raise OptionError(
+                f"{JAAS_CONFIG} and broker config {name.replace('_', '.')} differ: {value!r} and {values[name]!r}"
+            )
 
 
 def parse_other(name: str, typed: str, value: object) -> str:

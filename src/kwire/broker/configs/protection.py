@@ -58,7 +58,9 @@ LIKE_A_WORD, LIKE_A_NAME = 0.75, 0.8
 NOT_OF_CLIENTS = (
     INTER_BROKER,
     "sasl.client.callback.handler.class",
-    "sasl.kerberos.",
+    "sasl.kerberos.kinit.cmd",
+    "sasl.kerberos.min.time.before.relogin",
+    "sasl.kerberos.ticket.renew.",
     "sasl.login.",
     "sasl.mechanism.controller.protocol",
     "sasl.mechanism.inter.broker.protocol",
@@ -82,7 +84,16 @@ REMEDIES = (
     ("config.providers", "replace variables by their values"),
 )
 SECRET_WORDS = ("password", "passphrase", "secret", JAAS_CONFIG)
-OF_LOGIN = frozenset({"users", "sasl_oauthbearer_validator", "connections_max_reauth_ms"})
+OF_LOGIN = frozenset(
+    {
+        "users",
+        "sasl_oauthbearer_validator",
+        "connections_max_reauth_ms",
+        "kerberos_keytab",
+        "kerberos_principal",
+        "sasl_kerberos_principal_to_local_rules",
+    }
+)
 
 
 def is_protective(name: str) -> bool:

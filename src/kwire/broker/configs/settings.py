@@ -2,11 +2,12 @@
 
 Configs without an effect are not fields, but in `others`. Three defaults differ from Kafka:
 group.initial.rebalance.delay.ms is 0, as in Kafka's quick start; sasl.enabled.mechanisms lists the supported mechanisms
-instead of GSSAPI (OAUTHBEARER has to be enabled explicitly); queued.max.request.bytes has a limit instead of -1.
+instead of GSSAPI (it and OAUTHBEARER have to be enabled); queued.max.request.bytes has a limit instead of -1.
 
 Settings without a counterpart in Kafka: users (SASL passwords by user name), sasl_oauthbearer_validator (a function in
-place of a Java class), ssl_certfile, ssl_keyfile and ssl_cafile (PEM files in place of key stores), acls (short for the
-authorizer), and transaction_version (a cluster feature in Kafka).
+place of a Java class), kerberos_keytab and kerberos_principal (options of a login module), ssl_certfile, ssl_keyfile
+and ssl_cafile (PEM files in place of key stores), acls (short for the authorizer), and transaction_version (a cluster
+feature in Kafka).
 
 Source: kafka.server.KafkaConfig and the classes it joins, 3.9.1.
 """
@@ -125,6 +126,10 @@ class Settings:
     users: Users = NO_USERS
     sasl_enabled_mechanisms: str = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
     sasl_oauthbearer_validator: TokenValidator = UNSECURED
+    kerberos_keytab: str = ""
+    kerberos_principal: str = ""
+    sasl_kerberos_service_name: str = ""
+    sasl_kerberos_principal_to_local_rules: str = "DEFAULT"
     sasl_server_max_receive_size: int = 512 * 1024
     connections_max_reauth_ms: int = 0
     connection_failed_authentication_delay_ms: int = 100

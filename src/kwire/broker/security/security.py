@@ -17,6 +17,7 @@ from kwire.broker.security.acls import Acls
 from kwire.broker.security.authorizer import Authorizer
 from kwire.broker.security.credentials import Credentials
 from kwire.broker.security.delegation_tokens import DelegationTokens
+from kwire.broker.security.kerberos import GssapiServer, KerberosKey
 from kwire.broker.security.oauthbearer import OauthBearerServer
 from kwire.broker.security.plain import PlainServer
 from kwire.broker.security.quotas import Quotas
@@ -38,7 +39,7 @@ __all__ = ["Security"]
 
 logger = logging.getLogger(__name__)
 
-PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
+PLAIN, OAUTHBEARER, GSSAPI = "PLAIN", "OAUTHBEARER", "GSSAPI"
 SCRAM = {mechanism.label: mechanism for mechanism in ScramMechanism}
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 AUTHORIZERS = frozenset({AUTHORIZER, "kafka.security.authorizer.AclAuthorizer"})
@@ -51,7 +52,7 @@ class Security:
     def __init__(self, cluster: ClusterState, commit: Commit, clock: Clock, settings: Settings) -> None:
         self._settings, self._clock = settings, clock
         names = [name.strip() for name in settings.sasl_enabled_mechanisms.split(",") if name.strip()]
-        known = [PLAIN, *SCRAM, OAUTHBEARER]
+        known = [PLAIN, *SCRAM, OAUTHBEARER, GSSAPI]
         if not names:
             raise OptionError(
                 "broker config sasl.enabled.mechanisms: it is empty, so nobody could log in; name at least one of "
@@ -94,6 +95,8 @@ class Security:
     def _servers(self, names: list[str]) -> dict[str, Callable[[], SaslServer]]:
         credentials, pepper = self.credentials, secrets.token_bytes(PEPPER_BYTES)
         servers: dict[str, Callable[[], SaslServer]] = {}
+        if self._settings.kerberos_keytab and GSSAPI not in names:
+            logger.warning("kerberos_keytab has no effect: sasl.enabled.mechanisms does not contain GSSAPI")
         for name in names:
             if name == PLAIN:
                 servers[name] = partial(PlainServer, credentials.password)
@@ -101,6 +104,8 @@ class Security:
                 if self._settings.sasl_oauthbearer_validator is UNSECURED:
                     logger.warning("OAUTHBEARER accepts unsigned tokens, which anybody can create: for tests only")
                 servers[name] = partial(OauthBearerServer, self._settings.sasl_oauthbearer_validator, self._clock)
+            elif name == GSSAPI:
+                servers[name] = partial(GssapiServer, KerberosKey(self._settings))
             else:
                 mechanism = SCRAM[name]
                 servers[name] = partial(
