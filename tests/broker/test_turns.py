@@ -65,11 +65,11 @@ def test_a_client_waits_for_one_turn_of_each_other(counting_broker: Broker) -> N
 
 
 def test_requests_after_one_that_waited_are_handled_in_turns(counting_broker: Broker) -> None:
-    fetch, metadata = messages.FetchRequest, messages.MetadataRequest
+    fetch = messages.FetchRequest
     topic = fetch.FetchTopic(topic="waits", partitions=[fetch.FetchPartition(partition=0)])
     request = messages.ApiVersionsRequest()
+    counting_broker.create_topic("waits")  # by nobody whose turn then comes later
     with RawClient(counting_broker, "greedy") as greedy, RawClient(counting_broker, "modest") as modest:
-        modest.ask(metadata(topics=[metadata.MetadataRequestTopic(name="waits")]), 12)
         greedy.send(fetch(max_wait_ms=600_000, min_bytes=1, topics=[topic]), 11)
         for _ in range(1000):
             greedy.send(request, 0)
