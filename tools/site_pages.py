@@ -57,6 +57,7 @@ MODULES = {
         "kwire.pytest_plugin",
         "kwire.testing",
         "kwire.client",
+        "kwire.client.admin.tokens",
     ),
     "Messages and records": (
         "kwire.messages.base",

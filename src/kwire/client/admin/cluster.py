@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from kwire.client.admin.requests import AdminRequests
+from kwire.client.admin.tokens import described
 from kwire.client.client import Client
 from kwire.errors import BrokerError, UnsupportedVersion
 from kwire.identifiers import render_uuid
@@ -28,7 +29,6 @@ from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.cluster_values import (
     Acl,
-    DelegationToken,
     Endpoint,
     Node,
     Partition,
@@ -337,17 +337,7 @@ def _tokens(client: Client, found: DescribedCluster) -> None:
     response = found.requests.one(client, request, DescribeDelegationTokenResponse)
     _check(response.error_code, "DescribeDelegationToken")
     for each in response.tokens:
-        owner = f"{each.principal_type}:{each.principal_name}"
-        requester = f"{each.token_requester_principal_type}:{each.token_requester_principal_name}"
-        found.state.tokens[each.token_id] = DelegationToken(
-            token_id=each.token_id,
-            owner=owner,
-            requester=owner if requester == ":" else requester,
-            renewers=tuple(f"{renewer.principal_type}:{renewer.principal_name}" for renewer in each.renewers),
-            issue_timestamp=each.issue_timestamp,
-            max_timestamp=each.max_timestamp,
-            expiration_timestamp=each.expiry_timestamp,
-        )
+        found.state.tokens[each.token_id] = described(each)
 
 
 Step = Callable[[Client, DescribedCluster], None]
