@@ -65,7 +65,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kwire.maintenance.pull.store_target.SEGMENT_BYTES", 40_000)
     monkeypatch.setattr("kwire.maintenance.pull.store_target.TAIL_BYTES", 20_000)
     monkeypatch.setattr("kwire.maintenance.pull.partition_copy.APPEND_BYTES", 4096)
-    monkeypatch.setattr("kwire.maintenance.pull.run.CHECKPOINT_S", 0.0)
+    monkeypatch.setattr("kwire.maintenance.pull.copier.CHECKPOINT_S", 0.0)
 
 
 class StoppingStore(WritableObjectStore):
@@ -354,7 +354,7 @@ def test_two_pulls_do_not_write_one_copy(
         return False
 
     monkeypatch.setattr("kwire.maintenance.pull.lease.RENEW_S", 0.0)
-    monkeypatch.setattr("kwire.maintenance.pull.run.CHECKPOINT_S", 0.0)
+    monkeypatch.setattr("kwire.maintenance.pull.copier.CHECKPOINT_S", 0.0)
     with pytest.raises(LogError, match="process 7 on elsewhere has taken over this copy"):
         pull(client, url, PullOptions(follow=True), stop=taken)
 
@@ -379,7 +379,7 @@ def test_a_copy_in_s3_is_read_while_it_grows(
     broker: Broker, client: Client, tmp_path: Path, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("kwire.maintenance.pull.run.CHECKPOINT_S", 0.0)
+    monkeypatch.setattr("kwire.maintenance.pull.copier.CHECKPOINT_S", 0.0)
     monkeypatch.setattr("kwire.maintenance.pull.store_target.TAIL_BYTES", 100_000)
     object_store.fs.mkdir("copies")
     create(broker, "orders", 2)
@@ -424,7 +424,7 @@ def test_errors_of_a_store_name_the_file_and_the_remedy(
     broker: Broker, client: Client, tmp_path: Path, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("kwire.maintenance.pull.run.CHECKPOINT_S", 0.0)
+    monkeypatch.setattr("kwire.maintenance.pull.copier.CHECKPOINT_S", 0.0)
     with pytest.raises(LogError, match=r"s3://nowhere/copy/kwire-manifest.json: cannot be written: .*bucket"):
         pull(client, "s3://nowhere/copy", storage_options=object_store.options)
     object_store.fs.mkdir("copies")

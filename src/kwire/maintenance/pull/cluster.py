@@ -18,6 +18,7 @@ from kwire.identifiers import TopicPartition
 from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
 from kwire.internal_topics.names import COORDINATOR_TOPICS
 from kwire.log.files.file_names import check_topic
+from kwire.log.writing.log_config import LogConfig
 from kwire.maintenance.pull.manifest import AclEntry, ClusterEntry, QuotaEntry, UserEntry
 from kwire.messages import DescribeConfigsRequest, DescribeConfigsResponse
 from kwire.messages.describe_configs_response import DescribeConfigsResourceResult
@@ -39,10 +40,27 @@ DESCRIBED_PARTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PulledTopic:
-    """A topic to copy. configs: those set on the topic, None if the account may not see them."""
+    """A topic to copy.
+
+    configs: those set on the topic, None if the account may not see them. made_from: the admin APIs that its contents
+    come from, if the account may not read it.
+    """
 
     topic: Topic
     configs: dict[str, str] | None
+    made_from: Sequence[str] = ()
+
+    @property
+    def log_config(self) -> LogConfig:
+        """The configs that a log needs; those that this release does not know or accept are ignored."""
+        accepted: dict[str, str] = {}
+        for name, value in (self.configs or {}).items():
+            try:
+                LogConfig.parse({name: value})
+            except OptionError:
+                continue
+            accepted[name] = value
+        return LogConfig.parse(accepted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ a log may have grown since, never below the sizes given here.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -242,3 +243,8 @@ def difference(store: Store, path: str, segment: SegmentEntry, advance: Callable
     except LogError as error:
         return "is missing" if isinstance(error.__cause__, FileNotFoundError) else error.what
     return None if digest.hexdigest() == segment.sha256 else "its SHA-256 is not that of the manifest"
+
+
+def now() -> int:
+    """Return the time in ms since the epoch, as manifests have it."""
+    return time.time_ns() // 1_000_000

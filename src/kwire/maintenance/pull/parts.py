@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from kwire.client.client import Client
-from kwire.client.cluster import Cluster, Topic
-from kwire.client.fetcher import Fetcher
+from kwire.client.cluster import Topic
 from kwire.errors import KwireError
 from kwire.identifiers import TopicPartition, render_uuid
-from kwire.log.writing.log_config import LogConfig
 from kwire.maintenance.pull.cluster import Bounds, PulledTopic, SourceCluster
-from kwire.maintenance.pull.manifest import Event, Manifest, PartitionEntry, TopicEntry
-from kwire.maintenance.pull.run import Pull, PullOptions, copy_all, log_config, now
+from kwire.maintenance.pull.copier import Copier
+from kwire.maintenance.pull.manifest import Event, Manifest, PartitionEntry, TopicEntry, now
+from kwire.maintenance.pull.run import Pull, servers_of
+from kwire.maintenance.pull.state import CopyState
 from kwire.maintenance.pull.store_target import StoreTarget
 from kwire.storage.writable_store import WritableStore
 
@@ -57,10 +57,10 @@ def plan_parts(run: Pull, target: StoreTarget, topics: Sequence[Topic]) -> list[
     """
     parts = []
     for key, bounds in run.bounds(topics).items():
-        run.set_aside_recreated(key)
-        known, topic = target.known(key), run.topics[key[0]]
+        run.set_aside(key)
+        known, topic = target.known(key), run.state.topics[key[0]]
         if known is not None and known.log_end_offset == bounds.high_watermark:
-            run.done[key] = PartitionEntry(
+            run.state.done[key] = PartitionEntry(
                 log_start_offset=known.log_start_offset,
                 log_end_offset=known.log_end_offset,
                 high_watermark=bounds.high_watermark,
@@ -69,7 +69,7 @@ def plan_parts(run: Pull, target: StoreTarget, topics: Sequence[Topic]) -> list[
             continue
         parts.append(
             Part(
-                cluster_id=run.cluster.cluster_id,
+                cluster_id=run.state.cluster_id,
                 topic=replace(topic, topic=replace(topic.topic, partitions={})),
                 number=key[1],
                 bounds=bounds,
@@ -87,29 +87,25 @@ def copy_part(client: Client, store: WritableStore, part: Part) -> CopiedPart:
     topic_id = None if topic.topic_id is None else render_uuid(topic.topic_id)
     known = TopicEntry(id=topic_id, configs=part.topic.configs, partitions=entries)
     earlier = Manifest.begun(part.cluster_id, [], now(), {name: known})
-    config: LogConfig = log_config(part.topic.configs)
-    target.open(cluster_id=part.cluster_id, configs={name: config}, earlier=earlier)
-    run = Pull(
-        client=client,
-        source=SourceCluster(client=client, patterns=[name], with_groups=False),
-        target=target,
-        options=PullOptions(topics=[name], partitions=[part.number], groups=False, cluster=False),
-        cluster=Cluster(brokers={}, cluster_id=part.cluster_id, topics={name: topic}),
-        earlier=earlier,
-        began_ms=now(),
-        fetcher=Fetcher(client),
-        topics={name: part.topic},
+    target.open(cluster_id=part.cluster_id, configs={name: part.topic.log_config}, earlier=earlier)
+    state = CopyState(
+        cluster_id=part.cluster_id, servers=servers_of(client), earlier=earlier, topics={name: part.topic}
     )
+    copier = Copier(client, SourceCluster(client=client, patterns=[name], with_groups=False), target, state)
     is_clean = False
+
+    def checkpoint() -> None:
+        target.checkpoint(state.manifest, now_ms=now())
+
     try:
-        run.open(part.key, part.bounds)
-        run.checkpoint()
-        copy_all(run, lambda: False, lambda n: None)
+        copier.open(part.key, part.bounds)
+        checkpoint()
+        copier.run(checkpoint=checkpoint)
         is_clean = True
     finally:
-        run.fetcher.close()
-        target.close(run.manifest, clean=is_clean)
-    failure: KwireError | None = run.failures.get(part.key)
+        copier.close()
+        target.close(state.manifest, clean=is_clean)
+    failure: KwireError | None = state.failures.get(part.key)
     if failure is not None:
         raise failure
-    return CopiedPart(run.copies[part.key].entry(), run.events, run.copied_bytes)
+    return CopiedPart(state.copies[part.key].entry(), state.events, state.copied_bytes)

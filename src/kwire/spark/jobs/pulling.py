@@ -123,7 +123,6 @@ def pull(
         try:
             if is_local(target):
                 stack.callback(DirectoryLock(store.url).release)
-            run.set_aside_made()
             run.describe()
             parts = plan_parts(run, place, found)
             work = PullPartition(address=address.cluster, target=store.url, settings=given, storage=dict(storage or {}))
@@ -135,15 +134,15 @@ def pull(
             place.close(run.manifest, clean=is_clean)
     result = Pulled(
         rows=_rows(run, done),
-        resumed=len(run.done) - len(done.rows),
+        resumed=len(run.state.done) - len(done.rows),
         seconds=done.seconds,
         columns=COLUMNS,
         session=spark,
         manifest=run.manifest(),
-        events=tuple(run.events),
+        events=tuple(run.state.events),
     )
     raise_failures("pull", done, result, f"what was copied is in {store.url}; run the job again to continue")
-    for error in run.failures.values():  # of partitions that no task got, because their offsets are unknown
+    for error in run.state.failures.values():  # of partitions that no task got, because their offsets are unknown
         raise error
     return result
 
@@ -166,12 +165,12 @@ def _adopt(run: Pull, place: StoreTarget, done: JobRun) -> None:
     for each in done.outcomes:
         part: Part = each.item.subject
         if each.row is None:
-            run.failures[part.key] = KwireError(each.problem or "")
+            run.state.failures[part.key] = KwireError(each.problem or "")
             continue
         entry = msgspec.convert(each.row["entry"], PartitionEntry)
-        run.done[part.key] = entry
-        run.events += msgspec.convert(each.row["events"], list[Event])
-        run.copied_bytes += each.row["copied_bytes"]
+        run.state.done[part.key] = entry
+        run.state.events += msgspec.convert(each.row["events"], list[Event])
+        run.state.copied_bytes += each.row["copied_bytes"]
         place.adopt(part.key, entry)
 
 
@@ -179,7 +178,7 @@ def _rows(run: Pull, done: JobRun) -> tuple[Row, ...]:
     """Return a row per partition."""
     copied = {each.item.subject.key: each.row["copied_bytes"] for each in done.outcomes if each.row is not None}
     rows: list[Row] = []
-    for key, entry in (run.done | {key: copy.entry() for key, copy in run.copies.items()}).items():
+    for key, entry in run.state.entries().items():
         rows.append(
             {
                 "topic": key[0],
@@ -193,6 +192,6 @@ def _rows(run: Pull, done: JobRun) -> tuple[Row, ...]:
                 "problem": None,
             }
         )
-    for (topic, number), error in run.failures.items():
+    for (topic, number), error in run.state.failures.items():
         rows.append(dict.fromkeys(COLUMNS) | {"topic": topic, "partition": number, "problem": str(error)})
     return tuple(sorted(rows, key=lambda row: (row["topic"], row["partition"])))
