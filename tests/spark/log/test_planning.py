@@ -52,9 +52,8 @@ def read(planned: list[list[Any]], columns: tuple[str, ...] = COLUMNS, **options
 
 def as_run(split: Split) -> SplitRun:
     """Return a run of one split."""
-    shared = {each.name: getattr(split, each.name) for each in dataclasses.fields(SplitRun) if each.name != "cuts"}
-    cut = {name: getattr(split, name, None) for name in Cut._fields}
-    return SplitRun(**shared, cuts=(Cut(**cut),))
+    fields = dataclasses.asdict(split)
+    return SplitRun(cuts=(Cut(**{name: fields.pop(name) for name in Cut._fields}),), **fields)
 
 
 def offsets(path: Path | str, **options: object) -> dict[str, tuple[int, int, int]]:

@@ -8,7 +8,7 @@ task on another machine needs, if the same URL opens there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kwire.errors import OptionError
@@ -36,14 +36,28 @@ Mode = Literal["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]
 MODES = ("FAILFAST", "DROPMALFORMED", "PERMISSIVE")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
-    """A range of one segment: batches that start in [start_position, stop_position), and the offsets to keep.
+class Cut(NamedTuple):
+    """A part of one segment: batches in [start_position, stop_position), records in [start_offset, end_offset).
 
-    store_url, storage_options, path: location of the `.log` file. log_directory: the partition's, in the store.
-    base_offset, next_base: of the segment and the next one (None for the active one).
-    start_offset, end_offset: records to return, [start, end). aborted: transactions to exclude; None if the reader has
-    to find them, () for read_uncommitted.
+    base_offset, next_base: of the segment and the next one (None for the active one). name: of the `.log` file, None
+    for the usual one.
+    """
+
+    base_offset: int
+    next_base: int | None
+    start_position: int
+    stop_position: int
+    start_offset: int
+    end_offset: int
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitLog:
+    """The log that splits are of, as a task on another machine needs it.
+
+    store_url, storage_options, log_directory: its location. aborted: transactions to exclude; None if the reader has to
+    find them, () for read_uncommitted.
     """
 
     topic: str
@@ -52,15 +66,29 @@ class Split:
     storage_options: Mapping[str, Any] = field(repr=False, compare=False)
     log_directory: str
     only_base_offset: int | None
-    path: str
+    isolation: Isolation
+    aborted: tuple[AbortedTransaction, ...] | None = field(repr=False)
+
+    def aborted_in(self, start_offset: int, end_offset: int) -> tuple[AbortedTransaction, ...] | None:
+        """Return the aborted transactions that concern offsets [start_offset, end_offset)."""
+        if not self.aborted:
+            return self.aborted
+        return tuple(
+            each for each in self.aborted if each.first_offset < end_offset and each.last_offset >= start_offset
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split(SplitLog):
+    """A range of one segment: the fields of a Cut, and its log."""
+
     base_offset: int
     next_base: int | None
     start_position: int
     stop_position: int
     start_offset: int
     end_offset: int
-    isolation: Isolation
-    aborted: tuple[AbortedTransaction, ...] | None = field(repr=False)
+    name: str | None
 
     @property
     def size_bytes(self) -> int:
@@ -68,9 +96,39 @@ class Split:
         return self.stop_position - self.start_position
 
     @property
+    def path(self) -> str:
+        """The path of the `.log` file in the store."""
+        name = self.name or segment_file(self.base_offset, "log")
+        return f"{self.log_directory}/{name}" if self.log_directory else name
+
+    @property
     def url(self) -> str:
         """The URL or path of the `.log` file."""
         return open_store(self.store_url, self.storage_options).url_of(self.path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitRun(SplitLog):
+    """Consecutive splits of one partition, in a small form: their log, and a Cut for each."""
+
+    cuts: tuple[Cut, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of all splits."""
+        return sum(cut.stop_position - cut.start_position for cut in self.cuts)
+
+    def part(self, cuts: Sequence[Cut]) -> SplitRun:
+        """Return the run of some of the cuts, with the aborted transactions that concern them."""
+        return replace(self, cuts=tuple(cuts), aborted=self.aborted_in(cuts[0].start_offset, cuts[-1].end_offset))
+
+    def splits(self) -> list[Split]:
+        """Return the splits."""
+        log = {each.name: getattr(self, each.name) for each in fields(SplitLog)}
+        return [
+            Split(**log | {"aborted": self.aborted_in(cut.start_offset, cut.end_offset)}, **cut._asdict())
+            for cut in self.cuts
+        ]
 
 
 def plan_splits(
@@ -112,78 +170,6 @@ def plan_range(
     """Plan the splits of offsets [start_offset, end_offset) of one log; arguments as for plan_splits."""
     start, end = log.bounds(start_offset, end_offset, isolation)
     return plan_run(log, start, end, isolation, split_bytes).splits()
-
-
-class Cut(NamedTuple):
-    """A part of one segment: batches in [start_position, stop_position), records in [start_offset, end_offset).
-
-    base_offset, next_base: of the segment and the next one (None for the active one). name: of the `.log` file, None
-    for the usual one.
-    """
-
-    base_offset: int
-    next_base: int | None
-    start_position: int
-    stop_position: int
-    start_offset: int
-    end_offset: int
-    name: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitRun:
-    """Consecutive splits of one partition, in a small form: what they share, and a Cut for each."""
-
-    topic: str
-    partition: int
-    store_url: str
-    storage_options: Mapping[str, Any] = field(repr=False, compare=False)
-    log_directory: str
-    only_base_offset: int | None
-    isolation: Isolation
-    aborted: tuple[AbortedTransaction, ...] | None = field(repr=False)
-    cuts: tuple[Cut, ...]
-
-    @property
-    def size_bytes(self) -> int:
-        """Size of all splits."""
-        return sum(cut.stop_position - cut.start_position for cut in self.cuts)
-
-    def part(self, cuts: Sequence[Cut]) -> SplitRun:
-        """Return the run of some of the cuts, with the aborted transactions that concern them."""
-        aborted = self.aborted
-        if aborted:
-            low, high = cuts[0].start_offset, cuts[-1].end_offset
-            aborted = tuple(each for each in aborted if each.first_offset < high and each.last_offset >= low)
-        return replace(self, cuts=tuple(cuts), aborted=aborted)
-
-    def splits(self) -> list[Split]:
-        """Return the splits."""
-        return [self._split(cut) for cut in self.cuts]
-
-    def _split(self, cut: Cut) -> Split:
-        name = cut.name or segment_file(cut.base_offset, "log")
-        aborted = self.aborted
-        if aborted:
-            low, high = cut.start_offset, cut.end_offset
-            aborted = tuple(each for each in aborted if each.first_offset < high and each.last_offset >= low)
-        return Split(
-            topic=self.topic,
-            partition=self.partition,
-            store_url=self.store_url,
-            storage_options=self.storage_options,
-            log_directory=self.log_directory,
-            only_base_offset=self.only_base_offset,
-            path=f"{self.log_directory}/{name}" if self.log_directory else name,
-            base_offset=cut.base_offset,
-            next_base=cut.next_base,
-            start_position=cut.start_position,
-            stop_position=cut.stop_position,
-            start_offset=cut.start_offset,
-            end_offset=cut.end_offset,
-            isolation=self.isolation,
-            aborted=aborted,
-        )
 
 
 def plan_run(
@@ -330,7 +316,7 @@ def _cut_points(segment: Segment, file: StoredFile, start: int, stop: int, split
 
 def split_segment(split: Split) -> Segment:
     """Return the segment of a split, without listing its directory."""
-    name = split.path.removeprefix(f"{split.log_directory}/") if split.log_directory else split.path
+    name = split.name or segment_file(split.base_offset, "log")
     names = {"log": name, "index": name.replace(".log", ".index", 1)}
     store = open_store(split.store_url, split.storage_options)
     files = SegmentFiles(base_offset=split.base_offset, names=names)
