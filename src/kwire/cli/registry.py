@@ -25,8 +25,8 @@ def schema_choice(
     """
     from kwire.schemas.choice import SchemaChoice
 
-    opened = _open_registry(registry, config_file)
-    return SchemaChoice.of_options(opened, {**options, "schema": _schema_of(options["schema"])})
+    given = {**options, "schema": _schema_of(options["schema"])}  # wrong usage is reported before the registry is read
+    return SchemaChoice.of_options(_open_registry(registry, config_file), given)
 
 
 def _open_registry(registry: str | None, config_file: str | None) -> Registry | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, requires
 
 import msgspec
 
@@ -41,6 +40,8 @@ def layout_of(cls: type, names: Sequence[str]) -> tuple[int, list[int]]:
 
 def _supported() -> str:
     """Return the requirement of the msgspec that kwire supports."""
+    from importlib.metadata import PackageNotFoundError, requires  # 60 modules, for a rare warning
+
     try:
         needed = requires("kwire") or []
     except PackageNotFoundError:  # a checkout that is not installed

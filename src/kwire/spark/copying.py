@@ -212,6 +212,7 @@ class CopyWriter(SentToWorkers, DataSourceStreamArrowWriter):
         self.writer.abort(messages, batchId)
 
 
+@plain_errors
 class CopySource(DataSource):
     """Source and sink of one query: a subclass for each has its copy, since options of Spark are text and are shown."""
 
