@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import struct
 import subprocess
 from pathlib import Path
 from random import Random
@@ -19,7 +18,7 @@ import pyspark
 import pytest
 from pyspark.sql.pandas.types import from_arrow_type
 from tests.fuzz.avro import mutate
-from tests.schemas.avro.drawing import Drawing, plain, without_logical, written
+from tests.schemas.avro.drawing import Drawing, plain, tagged, without_logical, written
 from tests.schemas.avro.evolving import evolved
 
 from kwire.errors import InvalidSchema
@@ -51,27 +50,6 @@ def run(program: str, lines: list[str]) -> list[Any]:
     found = [line if line.startswith("ERROR") else json.loads(line) for line in done.stdout.splitlines()]
     assert len(found) == len(lines)
     return found
-
-
-def tagged(schema: Any, value: Any) -> Any:
-    """Return a value in the form of AvroValues.java."""
-    if isinstance(schema, list):
-        others = [each for each in schema if each != "null"]
-        return None if value is None or not others else tagged(others[0], value)
-    kind = schema if isinstance(schema, str) else schema["type"]
-    if kind == "record":
-        return {each["name"]: tagged(each["type"], value[each["name"]]) for each in schema["fields"]}
-    if kind == "array":
-        return [tagged(schema["items"], each) for each in value]
-    if kind == "map":
-        return {tagged("string", key): tagged(schema["values"], each) for key, each in value.items()}
-    if isinstance(value, float):
-        single = kind == "float"
-        (bits,) = struct.unpack("<i" if single else "<q", struct.pack("<f" if single else "<d", value))
-        return ("f" if single else "d") + ("nan" if value != value else str(bits))
-    if isinstance(value, bytes):
-        return f"b{value.hex()}"
-    return f"s{value.encode().hex()}" if isinstance(value, str) else value
 
 
 def ours(case: Case) -> Any:

@@ -280,3 +280,29 @@ def as_expected(schema: Any, value: Any) -> Any:
     if schema == "float":  # fastavro keeps the digits of a promoted number
         return struct.unpack("<f", struct.pack("<f", value))[0]
     return expected(schema, value)
+
+
+def tagged(schema: Any, value: Any) -> Any:
+    """Return a value of `plain` in the form of tests/interop/java/AvroValues.java."""
+    if isinstance(schema, list):
+        others = [each for each in schema if "null" not in (each, each["type"] if isinstance(each, dict) else each)]
+        if value is None or not others:
+            return None
+        if len(others) == 1:
+            return tagged(others[0], value)
+        (found,) = ((i, value[f"member{i}"]) for i in range(len(others)) if value[f"member{i}"] is not None)
+        return tagged(others[found[0]], found[1])
+    kind = schema if isinstance(schema, str) else schema["type"]
+    if kind == "record":
+        return {each["name"]: tagged(each["type"], value[each["name"]]) for each in schema["fields"]}
+    if kind == "array":
+        return [tagged(schema["items"], each) for each in value]
+    if kind == "map":
+        return {tagged("string", key): tagged(schema["values"], each) for key, each in value.items()}
+    if isinstance(value, float):
+        single = kind == "float"
+        (bits,) = struct.unpack("<i" if single else "<q", struct.pack("<f" if single else "<d", value))
+        return ("f" if single else "d") + ("nan" if value != value else str(bits))
+    if isinstance(value, bytes):
+        return f"b{value.hex()}"
+    return f"s{value.encode().hex()}" if isinstance(value, str) else value

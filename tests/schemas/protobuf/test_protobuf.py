@@ -24,7 +24,7 @@ from google.protobuf.message import DecodeError as GoogleError
 
 from kwire.errors import DecodeError, EncodeError, InvalidSchema
 from kwire.schemas.protobuf import Decoder, Encoder, File, Message, parse
-from kwire.schemas.protobuf.model import Enum
+from kwire.schemas.protobuf.model import WRAPPERS, Enum
 from kwire.schemas.protobuf.reading import read_message
 from kwire.schemas.protobuf.source_text import simplify
 from kwire.schemas.protobuf.types import Node, build_node
@@ -138,7 +138,7 @@ def expected(made: Any, node: Node) -> Any:
     if name in ("google.protobuf.Timestamp", "google.protobuf.Duration"):
         rounds_up = name.endswith("Duration") and made.nanos < 0  # towards zero, as ToMicroseconds of valid ones
         return made.seconds * 1_000_000 + (-(-made.nanos // 1000) if rounds_up else made.nanos // 1000)
-    if name.startswith("google.protobuf.") and name.endswith("Value"):
+    if name in WRAPPERS:
         return made.value
     found = {}
     for ours in node.message.fields:
