@@ -29,6 +29,17 @@ MAX_CHANGELOG_LINES = 200  # for a version
 CIRCLES = {
     "log": [2],
 }
+# Most parameters of a function of a package, self not counted, where it is not MAX_PARAMETERS. Numbers only fall: the
+# same parameters of several functions are one value. cli is free: parameters of a command are its options.
+MAX_PARAMETERS = 8
+PARAMETERS = {
+    "lake": 9,
+    "log": 9,
+    "maintenance": 10,
+    "records": 15,  # a batch: BatchBuilder, and BatchOptions for what passes its arguments on
+    "schemas": 11,
+    "spark": 21,
+}
 # Handlers and the client work on message classes, so their signatures name them.
 TYPED = ("kwire.broker.apis", "kwire.client")
 
@@ -199,6 +210,29 @@ def test_functions_are_short(hand_written: list[Module]) -> None:
         if isinstance(node, Function) and (lines := (node.end_lineno or 0) - node.lineno + 1) > MAX_FUNCTION_LINES
     ]
     assert not long, report(f"functions above {MAX_FUNCTION_LINES} lines", long)
+
+
+def test_functions_have_few_parameters(hand_written: list[Module]) -> None:
+    most: dict[str, tuple[int, str]] = {}
+    for module in hand_written:
+        package = module.name.split(".")[1] if "." in module.name else ""
+        if package == "cli":
+            continue
+        for path, node, _ in _definitions(module.tree, module.name):
+            if isinstance(node, Function):
+                most[package] = max(most.get(package, (0, "")), (_parameter_count(node), path))
+    wrong = [
+        f"{path}: {count} parameters, and {package} may have {PARAMETERS.get(package, MAX_PARAMETERS)}"
+        for package, (count, path) in most.items()
+        if (count > MAX_PARAMETERS or package in PARAMETERS) and count != PARAMETERS.get(package)
+    ]
+    assert not wrong, report("the most parameters of a package; for a lower number change PARAMETERS", wrong)
+
+
+def _parameter_count(function: Function) -> int:
+    given = function.args
+    names = [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
 
 
 def test_modules_are_short(hand_written: list[Module]) -> None:

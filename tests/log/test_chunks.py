@@ -124,7 +124,6 @@ def test_a_range_ending_inside_a_grown_batch_is_not_damage(kafka_logs: dict[str,
         topic="ids",
         partition=0,
         offsets=(0, 1 << 60),
-        aborted=(),
         check_crc=True,
         max_decompressed_bytes=1 << 27,
     )

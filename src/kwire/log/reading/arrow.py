@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +22,7 @@ from kwire.log.files.transaction_index import AbortedTransaction
 from kwire.log.reading.chunk_offset_check import ChunkOffsetCheck
 from kwire.log.reading.runs import PinnedRange, Run
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
-from kwire.records.columns.reader import COLUMNS, ColumnReader, arrow_schema
+from kwire.records.columns.reader import COLUMNS, ColumnReader, DecodingOptions, arrow_schema
 from kwire.storage.header_walk import HeaderWalk
 from kwire.storage.store import StoredFile
 
@@ -94,23 +95,10 @@ def record_columns(columns: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def read_warning(
-    pinned: PinnedRange,
-    columns: Sequence[str],
-    *,
-    check_crc: bool,
-    skip_missing: bool,
-    max_decompressed_bytes: int,
-    threads: int,
+    pinned: PinnedRange, columns: Sequence[str], *, skip_missing: bool, **options: Unpack[DecodingOptions]
 ) -> pa.RecordBatchReader:
     """Return read_pinned as an Arrow reader, which warns of timestamps that do not fit their column."""
-    batches = read_pinned(
-        pinned,
-        columns,
-        check_crc=check_crc,
-        skip_missing=skip_missing,
-        max_decompressed_bytes=max_decompressed_bytes,
-        threads=threads,
-    )
+    batches = read_pinned(pinned, columns, skip_missing=skip_missing, **options)
     return pa.RecordBatchReader.from_batches(schema_of(columns), _warning_of_nulls(pinned, batches))
 
 
@@ -130,11 +118,9 @@ def read_pinned(
     columns: Sequence[str],
     *,
     mode: str = "FAILFAST",
-    check_crc: bool = True,
     skip_missing: bool = False,
     skipped: list[tuple[int, int]] | None = None,
-    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
-    threads: int = 1,
+    **options: Unpack[DecodingOptions],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a pinned range. columns: as in read_arrow, or with `_corrupt`; mode: as in read_split.
 
@@ -145,10 +131,8 @@ def read_pinned(
         topic=pinned.topic,
         partition=pinned.partition,
         offsets=(pinned.start_offset, pinned.end_offset),
-        check_crc=check_crc,
-        max_decompressed_bytes=max_decompressed_bytes,
         mode=mode,
-        threads=threads,
+        **options,
     )
     for run in pinned.runs:
         yield from reader.read_run(run)
@@ -173,16 +157,14 @@ class RangeReader:
         topic: str,
         partition: int,
         offsets: tuple[int, int],
-        aborted: Sequence[AbortedTransaction] = (),
-        check_crc: bool = True,
-        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
         mode: str = "FAILFAST",
-        threads: int = 1,
+        **options: Unpack[DecodingOptions],
     ) -> None:
         self._columns, self._schema = tuple(columns), schema_of(columns)
         self._topic, self._partition = topic, partition
-        self._offsets, self._aborted = offsets, aborted
-        self._max_decompressed_bytes, self._mode = max_decompressed_bytes, mode
+        self._offsets, self._mode = offsets, mode
+        self._aborted: Sequence[AbortedTransaction] = ()
+        self._max_decompressed_bytes = options.get("max_decompressed_bytes", DEFAULT_MAX_DECOMPRESSED_BYTES)
         self._errors: list[CorruptBatch] = []
         self._buffer = bytearray()
         self._order = ChunkOffsetCheck()
@@ -193,10 +175,8 @@ class RangeReader:
             tuple(name for name in columns if name != CORRUPT) or ("partition",),
             topic=topic,
             partition=partition,
-            check_crc=check_crc,
-            max_decompressed_bytes=max_decompressed_bytes,
             on_corrupt=self._on_corrupt,
-            threads=threads,
+            **options,
         )
 
     def read_run(self, run: Run) -> Iterator[pa.RecordBatch]:

@@ -378,7 +378,6 @@ class SplitReader:
             topic="",
             partition=0,
             offsets=(0, 0),
-            aborted=(),
             check_crc=check_crc,
             max_decompressed_bytes=max_decompressed_bytes,
             mode=mode,

@@ -63,13 +63,7 @@ class Copier:
         now_ms, topic_id = now(), self.state.topics[key[0]].topic.topic_id
         self.state.failures.pop(key, None)
         self.set_aside_recreated(key)
-        copy = self.state.copies[key] = self.target.copy(
-            key,
-            topic_id=topic_id,
-            log_start_offset=bounds.log_start_offset,
-            high_watermark=bounds.high_watermark,
-            now_ms=now_ms,
-        )
+        copy = self.state.copies[key] = self.target.copy(key, bounds, topic_id=topic_id, now_ms=now_ms)
         if copy.is_empty and bounds.log_start_offset == bounds.high_watermark:
             copy.begin_at(bounds.high_watermark, now_ms=now_ms)
         if self._follow or not copy.is_at_end:

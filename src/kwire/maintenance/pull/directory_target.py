@@ -10,6 +10,7 @@ from kwire.identifiers import TopicPartition
 from kwire.log.reading.paths import StorageOptions
 from kwire.log.writing.log_config import LogConfig
 from kwire.log.writing.log_manager import LogManager
+from kwire.maintenance.pull.cluster import Bounds
 from kwire.maintenance.pull.manifest import MANIFEST, Manifest
 from kwire.maintenance.pull.partition_copy import PartitionCopy
 from kwire.maintenance.pull.target import COPY_NODE_ID, MakeManifest, Target, check_manifest, known_segments
@@ -80,22 +81,16 @@ class DirectoryTarget(Target):
     def copy(
         self,
         key: TopicPartition,
+        bounds: Bounds,
         *,
         topic_id: uuid.UUID | None,
-        log_start_offset: int,
-        high_watermark: int,
         now_ms: int,
     ) -> PartitionCopy:
         """Open the copy of a partition, or create it."""
         log = self._manager.logs.get(key)
         if log is None:
             log = self._manager.create(*key, now_ms=now_ms, topic_id=topic_id)
-        copy = self._copies[key] = PartitionCopy(
-            log,
-            log_start_offset=log_start_offset,
-            high_watermark=high_watermark,
-            known=known_segments(self._earlier, key),
-        )
+        copy = self._copies[key] = PartitionCopy(log, bounds, known=known_segments(self._earlier, key))
         return copy
 
     def truncate(self, key: TopicPartition, offset: int, *, now_ms: int) -> PartitionCopy:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from kwire.client.cluster import Cluster, Topic
 from kwire.identifiers import TopicPartition
 from kwire.maintenance.pull import coordinators
-from kwire.maintenance.pull.cluster import PulledTopic
+from kwire.maintenance.pull.cluster import Bounds, PulledTopic
 from kwire.maintenance.pull.coordinators import Described, Value
 from kwire.maintenance.pull.manifest import now
 from kwire.maintenance.pull.state import CopyState
@@ -85,7 +85,8 @@ class MadeLogs:
     ) -> None:
         copies = self._state.copies
         if key not in copies:
-            copies[key] = self._target.copy(key, topic_id=topic_id, log_start_offset=0, high_watermark=0, now_ms=now())
+            bounds = Bounds(log_start_offset=0, high_watermark=0)
+            copies[key] = self._target.copy(key, bounds, topic_id=topic_id, now_ms=now())
         copy, written = copies[key], self._values.setdefault(key, {})
         end = copy.log.log_end_offset
         data = coordinators.changes(written, values, kept, base_offset=end, now_ms=now())

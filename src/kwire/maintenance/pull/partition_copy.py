@@ -11,6 +11,7 @@ from kwire.errors import CorruptBatch
 from kwire.log.files.index_writer import LARGEST_RELATIVE
 from kwire.log.writing.partition_writer import PartitionWriter
 from kwire.maintenance.new_log import pieces
+from kwire.maintenance.pull.cluster import Bounds
 from kwire.maintenance.pull.manifest import READ_BYTES, PartitionEntry, SegmentEntry
 from kwire.records import RejectedRecords
 from kwire.records.format.batch_header import parse_header
@@ -27,11 +28,10 @@ class PartitionCopy:
     log: its open log. high_watermark: of the leader. log_start_offset: of the leader, when the copy began.
     """
 
-    def __init__(
-        self, log: PartitionWriter, *, log_start_offset: int, high_watermark: int, known: Mapping[int, SegmentEntry]
-    ) -> None:
+    def __init__(self, log: PartitionWriter, bounds: Bounds, *, known: Mapping[int, SegmentEntry]) -> None:
         """known: entries of an earlier manifest, by base offset."""
-        self.log, self.log_start_offset, self.high_watermark = log, log_start_offset, high_watermark
+        self.log = log
+        self.log_start_offset, self.high_watermark = bounds.log_start_offset, bounds.high_watermark
         self._hashed: dict[int, SegmentEntry] = {}
         self._active = -1
         self._digest = hashlib.sha256()
@@ -41,6 +41,11 @@ class PartitionCopy:
                 self._hashed[segment.base_offset] = entry
         self._is_new = self.is_empty
         self._follow_active()
+
+    @property
+    def bounds(self) -> Bounds:
+        """Log start offset and high watermark of the leader."""
+        return Bounds(log_start_offset=self.log_start_offset, high_watermark=self.high_watermark)
 
     @property
     def is_complete(self) -> bool:

@@ -29,6 +29,7 @@ from kwire.identifiers import TopicPartition
 from kwire.log.files.file_names import SEGMENT_FILE, parse_partition_directory
 from kwire.log.writing.log_config import LogConfig
 from kwire.maintenance.new_directory import name_of
+from kwire.maintenance.pull.cluster import Bounds
 from kwire.maintenance.pull.lease import Lease
 from kwire.maintenance.pull.manifest import MANIFEST, Manifest, PartitionEntry
 from kwire.maintenance.pull.staging import Staging
@@ -204,21 +205,19 @@ class StoreTarget(Target):
     def copy(
         self,
         key: TopicPartition,
+        bounds: Bounds,
         *,
         topic_id: uuid.UUID | None,
-        log_start_offset: int,
-        high_watermark: int,
         now_ms: int,
     ) -> StoredCopy:
         """Open the copy of a partition in the staging directory, or create it."""
-        return self._stage(key, topic_id, log_start_offset, high_watermark, now_ms)
+        return self._stage(key, topic_id, bounds, now_ms)
 
     def _stage(
         self,
         key: TopicPartition,
         topic_id: uuid.UUID | None,
-        log_start_offset: int,
-        high_watermark: int,
+        bounds: Bounds,
         now_ms: int,
         up_to: int | None = None,
     ) -> StoredCopy:
@@ -229,10 +228,9 @@ class StoreTarget(Target):
             self._partition(key),
             key,
             self._configs.get(key[0], LogConfig()),
+            bounds,
             topic_id=topic_id,
             known=self._known.get(key),
-            log_start_offset=log_start_offset,
-            high_watermark=high_watermark,
             now_ms=now_ms,
             up_to=up_to,
         )
@@ -281,7 +279,7 @@ class StoreTarget(Target):
                 self._store.remove(f"{found.name}/{name}")
         self._found.pop(key)
         self._root[found.name] = Entry(name=found.name, is_directory=True)
-        copy = self._stage(key, old.log.topic_id, old.log_start_offset, old.high_watermark, now_ms, offset)
+        copy = self._stage(key, old.log.topic_id, old.bounds, now_ms, offset)
         if last is None:
             copy.begin_at(offset, now_ms=now_ms)
         self._submit(key, with_tail=True)

@@ -25,6 +25,7 @@ from kwire.log.writing.partition_writer import PartitionWriter
 from kwire.log.writing.recovery import PartitionCheckpoints
 from kwire.log.writing.segment_writer import SegmentWriter
 from kwire.maintenance.new_log import pieces
+from kwire.maintenance.pull.cluster import Bounds
 from kwire.maintenance.pull.manifest import PartitionEntry, SegmentEntry
 from kwire.maintenance.pull.partition_copy import APPEND_BYTES, PartitionCopy, size_below
 from kwire.maintenance.pull.staging import Staging
@@ -135,11 +136,9 @@ class Uploaded:
 class StoredCopy(PartitionCopy):
     """The copy of a partition in a store. uploaded: what the store has. name: of its directory."""
 
-    def __init__(
-        self, log: PartitionWriter, uploaded: Uploaded, *, log_start_offset: int, high_watermark: int, is_new: bool
-    ) -> None:
+    def __init__(self, log: PartitionWriter, uploaded: Uploaded, bounds: Bounds, *, is_new: bool) -> None:
         """is_new: nothing of it was ever in the store."""
-        super().__init__(log, log_start_offset=log_start_offset, high_watermark=high_watermark, known={})
+        super().__init__(log, bounds, known={})
         self.uploaded, self.name, self._is_new = uploaded, log.name, is_new
 
     def replay(self, data: Iterator[memoryview], url: str, *, now_ms: int) -> None:
@@ -301,11 +300,10 @@ def stage(
     found: StoredPartition,
     key: TopicPartition,
     config: LogConfig,
+    bounds: Bounds,
     *,
     topic_id: uuid.UUID | None,
     known: PartitionEntry | None,
-    log_start_offset: int,
-    high_watermark: int,
     now_ms: int,
     up_to: int | None = None,
 ) -> StoredCopy:
@@ -335,13 +333,7 @@ def stage(
     if base is not None and segment_file(base, KINDS[-1]) in found.files:
         uploaded.indexed = base
     uploaded.snapshots = {int(name[:20]) for name in found.files if name.endswith(".snapshot")}
-    copy = StoredCopy(
-        log,
-        uploaded,
-        log_start_offset=log_start_offset,
-        high_watermark=high_watermark,
-        is_new=base is None and known is None,
-    )
+    copy = StoredCopy(log, uploaded, bounds, is_new=base is None and known is None)
     if base is None:
         return copy
     entries = {} if known is None else {each.base_offset: each for each in known.segments}

@@ -15,6 +15,7 @@ from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
 from kwire.log.reading.paths import StorageOptions
 from kwire.log.writing.log_config import LogConfig
+from kwire.maintenance.pull.cluster import Bounds
 from kwire.maintenance.pull.manifest import MANIFEST, Manifest, SegmentEntry
 from kwire.maintenance.pull.partition_copy import PartitionCopy
 
@@ -62,13 +63,12 @@ class Target(ABC):
     def copy(
         self,
         key: TopicPartition,
+        bounds: Bounds,
         *,
         topic_id: uuid.UUID | None,
-        log_start_offset: int,
-        high_watermark: int,
         now_ms: int,
     ) -> PartitionCopy:
-        """Open the copy of a partition, or create it. log_start_offset, high_watermark: of the leader."""
+        """Open the copy of a partition, or create it. bounds: of the leader's log."""
 
     @abstractmethod
     def truncate(self, key: TopicPartition, offset: int, *, now_ms: int) -> PartitionCopy:

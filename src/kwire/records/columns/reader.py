@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from kwire.errors import CorruptBatch, OptionError
 from kwire.extras import needing
@@ -61,6 +61,14 @@ def checked_columns(columns: Iterable[str] | None) -> tuple[str, ...]:
     if not names or len(set(names)) < len(names):
         raise OptionError(f"columns: expected at least one name and no duplicates, got {', '.join(names) or 'none'}")
     return names
+
+
+class DecodingOptions(TypedDict, total=False):
+    """Keyword arguments of readers that use a ColumnReader; see there."""
+
+    check_crc: bool
+    max_decompressed_bytes: int
+    threads: int
 
 
 class ColumnReader:
