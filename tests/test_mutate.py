@@ -66,3 +66,11 @@ def test_every_reason_is_of_a_mutant_that_exists() -> None:
     known = {each.id for package in packages for each in mutate.mutants_of(package, everything)}
     assert {name for name in reasons if name not in known} == set()
     assert {kind for kind, _ in reasons.values()} <= {"equivalent", "kept"}
+
+
+def test_the_test_files_exist() -> None:
+    for start, paths in mutate.TESTS.items():
+        source = mutate.ROOT / "src" / "kwire" / start
+        assert source.is_dir() or source.with_suffix(".py").is_file(), start
+        for path in paths:
+            assert (mutate.ROOT / "tests" / path).is_file(), path

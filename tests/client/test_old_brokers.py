@@ -12,7 +12,11 @@ import pytest
 
 from kwire.broker import Broker
 from kwire.client import Client, OutgoingBatch, Producer
+from kwire.client.admin.groups import describe_groups
+from kwire.client.admin.requests import AdminRequests
+from kwire.client.admin.transactions import _open_transactions
 from kwire.client.broker_connection import BrokerConnection
+from kwire.client.group_offsets import commit_offsets
 from kwire.errors import BrokerError, ConnectionFailed, OptionError, UnsupportedVersion
 from kwire.records import Compression, Record, TimestampType, read_batches, write_batch
 from tests.client.test_client import create
@@ -144,3 +148,54 @@ def test_a_broker_that_disconnects_at_api_versions_may_be_too_old() -> None:
             client.connection()
         listening.shutdown(socket.SHUT_RDWR)
         peer.join()
+
+
+@pytest.fixture
+def cap(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
+    """cap(9, 2): for the client, the broker supports OffsetFetch up to version 2."""
+
+    def capped(key: int, highest: int) -> None:
+        def version_for(self: BrokerConnection, api_key: int) -> int:
+            found = self._connection.version_for(api_key)
+            return min(found, highest) if api_key == key else found
+
+        monkeypatch.setattr(BrokerConnection, "version_for", version_for)
+
+    return capped
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_end_of_committed_records_is_asked_for_from_list_offsets_2_on(
+    broker: Broker, cap: Callable[[int, int], None], version: int
+) -> None:
+    topic = f"open-{version}"
+    make(broker, topic)
+    with (
+        Client(broker.bootstrap_servers, **{"transactional.id": topic}) as writing,
+        Client(broker.bootstrap_servers) as client,
+        Producer(writing) as producer,
+    ):
+        producer.begin()
+        producer.send(topic, 0, bytes(write_batch(rows(), magic=2, **producer.fields(topic, 0))), 5)
+        (opened,) = _open_transactions(client, AdminRequests(), (topic, 0))
+        assert opened.start_offset == 0
+        cap(2, version)
+        found = client.list_offsets({(topic, 0): -1}, isolation="read_committed")
+        assert found[topic, 0].offset == (0 if version == 2 else 5)
+        producer.abort()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_offsets_of_groups_are_listed_from_offset_fetch_2_on(
+    broker: Broker, cap: Callable[[int, int], None], version: int
+) -> None:
+    """Version 1 has no request for all partitions."""
+    topic, group = f"offsets-{version}", f"group-{version}"
+    make(broker, topic)
+    with Client(broker.bootstrap_servers) as client:
+        commit_offsets(client, group, {(topic, 0): 5})
+        cap(9, version)
+        state, requests = describe_groups(client)
+        if version == 2:
+            assert {key: each.offset for key, each in state.groups[group].offsets.items()} == {(topic, 0): 5}
+        assert (f"offsets of group {group!r}" in requests.unseen) == (version == 1)

@@ -242,6 +242,26 @@ def test_recompression_keeps_the_record_bytes(target: Compression) -> None:
     assert stored.is_transactional
 
 
+@pytest.mark.parametrize("magic", [1, 2])
+@pytest.mark.parametrize(
+    ("times", "first"), [((5, 9, 9, 3), 1), ((9, 9, 9), 0), ((1, 2, 3), 2), ((-1, -1), None), ((-1, 0), 1)]
+)
+@pytest.mark.requirement("A-26")
+def test_the_largest_timestamp_has_the_offset_of_its_first_record(
+    magic: int, times: tuple[int, ...], first: int | None
+) -> None:
+    """In a batch of magic 2, that of the last record of the batch."""
+    records = [plain(i, b"k", b"v", time) for i, time in enumerate(times)]
+    limits = {"message_timestamp_before_max_ms": 2**63 - 1, "now_ms": NOW}
+    result = validate_and_assign_offsets(write_batch(records, magic=magic), 100, to_magic=magic, **limits)
+    assert result.in_place
+    assert result.max_timestamp_ms == max(times)
+    if first is None:
+        assert result.offset_of_max_timestamp == -1
+    else:
+        assert result.offset_of_max_timestamp == 100 + (first if magic == 1 else len(times) - 1)
+
+
 def test_recompression_rewrites_non_canonical_records() -> None:
     odd = bytes.fromhex("12 00 00 00 8200 6b 02 76 00".replace(" ", ""))  # the key's length in two bytes
     buf = batch(odd)

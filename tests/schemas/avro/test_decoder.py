@@ -34,3 +34,15 @@ def test_values_of_any_schema_are_what_fastavro_wrote(source: Random) -> None:
     assert [decoded.errors.message(i) for i in range(len(decoded.errors))] == []
     decoded.array.validate(full=True)
     assert plain(decoded.array) == [expected(drawn, each) for each in values]
+
+
+@pytest.mark.parametrize(("kind", "unit", "day"), [("int", "millis", 86_400_000), ("long", "micros", 86_400_000_000)])
+def test_a_time_of_day_ends_before_24_hours(kind: str, unit: str, day: int) -> None:
+    writer, reader = (
+        parse(json.dumps({"type": of, "logicalType": f"time-{name}"}))
+        for of, name in ((kind, unit), ("long", "micros"))
+    )
+    values = [written(kind, number) for number in (0, day - 1, day, -1)]
+    decoded = Decoder([writer], reader).decode(pa.array(values, pa.binary()))
+    assert decoded.array.is_valid().to_pylist() == [True, True, False, False]
+    assert len(decoded.errors) == 2

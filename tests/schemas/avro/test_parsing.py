@@ -9,6 +9,7 @@ import pytest
 
 from kwire.errors import InvalidSchema
 from kwire.schemas.avro import Logical, Schema, parse
+from kwire.schemas.avro.defaults import zigzag
 
 
 def schema(value: Any, **references: Any) -> Schema:
@@ -124,3 +125,31 @@ def test_deep_schemas_are_refused() -> None:
         deep = {"type": "array", "items": deep}
     with pytest.raises(InvalidSchema, match="nested more than 150 levels deep"):
         schema(deep)
+
+
+@pytest.mark.parametrize(("levels", "is_refused"), [(150, False), (151, True)])
+def test_the_deepest_schema_that_is_taken(levels: int, is_refused: bool) -> None:
+    deep: Any = "int"
+    for _ in range(levels):
+        deep = {"type": "array", "items": deep}
+    if is_refused:
+        with pytest.raises(InvalidSchema, match="nested more than 150 levels deep"):
+            schema(deep)
+    else:
+        assert schema(deep).type == "array"
+
+
+@pytest.mark.parametrize(
+    ("number", "data"),
+    [
+        (0, b"\0"),
+        (-1, b"\1"),
+        (63, b"\x7e"),
+        (-64, b"\x7f"),
+        (64, b"\x80\1"),
+        (-8192, b"\xff\x7f"),
+        (8192, b"\x80\x80\1"),
+    ],
+)
+def test_numbers_of_defaults_are_written_in_the_fewest_bytes(number: int, data: bytes) -> None:
+    assert zigzag(number) == data
