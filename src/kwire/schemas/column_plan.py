@@ -1,4 +1,4 @@
-"""What the plans of all formats share: columns, rows and the lists that rows refer to."""
+"""Columns, rows and lists of a plan, the same for all formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every format gives: values as Arrow arrays, and back."""
+"""Interfaces that every format implements: decoding values into Arrow arrays, and encoding them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values of an array have the same writer's schema: found by the ids before them or in their headers."""
+"""Groups of the values of an array by their writer's schema, whose id is before each value or in its headers."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class HttpSettings:
 
     @staticmethod
     def from_text(properties: Mapping[str, str]) -> dict[str, Any]:
-        """Return settings that are given as text: names may have dots, as those of Confluent's clients."""
+        """Return settings that are given as text: names may have dots, as in Confluent's clients."""
         named = {name.replace(".", "_"): value for name, value in properties.items()}
         numbers = ("timeout_s", "retries")
         return {name: int(text) if name in numbers and text.isdecimal() else text for name, text in named.items()}

@@ -162,20 +162,20 @@ class Registry:
         self._add_references(schema, texts, ())
         return texts
 
-    def _add_references(self, schema: RegisteredSchema, found: dict[str, str], path: tuple[Reference, ...]) -> None:
+    def _add_references(self, schema: RegisteredSchema, texts: dict[str, str], path: tuple[Reference, ...]) -> None:
         for reference in schema.references:
             if any((r.subject, r.version) == (reference.subject, reference.version) for r in path):
                 names = " -> ".join(r.name for r in (*path, reference))
                 raise InvalidSchema(f"circular references: {names}", schema.label)
-            if reference.name in found:
+            if reference.name in texts:
                 continue
-            if len(found) + len(path) >= MAX_REFERENCES:
+            if len(texts) + len(path) >= MAX_REFERENCES:
                 raise InvalidSchema(f"more than {MAX_REFERENCES} references", schema.label)
             if len(path) >= MAX_REFERENCE_DEPTH:
                 raise InvalidSchema(f"references more than {MAX_REFERENCE_DEPTH} deep", schema.label)
             used = self.version(reference.subject, reference.version)
-            self._add_references(used, found, (*path, reference))
-            found[reference.name] = used.text
+            self._add_references(used, texts, (*path, reference))
+            texts[reference.name] = used.text
 
     def _read_cached(self, key: SchemaId) -> RegisteredSchema | None:
         if self._cache is None:

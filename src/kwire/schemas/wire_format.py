@@ -160,16 +160,16 @@ def _number_paths(
     ends: Int64Array,
     valid: BoolArray,
     paths: dict[bytes, int],
-    found: npt.NDArray[np.int32],
+    path_numbers: npt.NDArray[np.int32],
 ) -> None:
-    """Set found to the number of the bytes between starts and ends, the same for equal bytes."""
+    """Set path_numbers to the number of the bytes between starts and ends, the same for equal bytes."""
     sizes = np.where(valid, ends - starts, 0)
     for size in np.unique(sizes[valid]).tolist():
         rows = np.flatnonzero(valid & (sizes == size))
         raw = np.ascontiguousarray(source[starts[rows][:, None] + np.arange(size)])
         texts, inverse = np.unique(raw.view(f"V{size}").reshape(-1), return_inverse=True)
         numbers = [paths.setdefault(each.tobytes(), len(paths)) for each in texts]
-        found[rows] = np.array(numbers, np.int32)[inverse]
+        path_numbers[rows] = np.array(numbers, np.int32)[inverse]
 
 
 def _decode_path(data: bytes) -> tuple[int, ...]:

@@ -1,6 +1,6 @@
 """The Arrow columns of an Avro schema: their types, and the tree that a plan fills.
 
-Types are those of Spark's `from_avro`:
+Types are the same as in Spark's `from_avro`:
 
     boolean, int, long, float, double, string, bytes    the same; string and bytes as string and binary
     enum                                                string

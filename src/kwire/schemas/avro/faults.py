@@ -1,4 +1,4 @@
-"""What is wrong with a value: the errors of the kernel and of the walker in words."""
+"""Errors of the kernel and of the walker in words."""
 
 from __future__ import annotations
 

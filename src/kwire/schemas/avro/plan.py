@@ -243,7 +243,7 @@ class _Compiler:
     # Values that are not asked for
 
     def add_skip(self, steps: list[int], schema: Schema, path: str) -> None:
-        """Add the row that skips a value to those of a record; sizes of neighbours are added."""
+        """Add the row that skips a value to the rows of a record; sizes of neighbours are added."""
         size = self.sizes.fixed(schema)
         if size == 0:
             return

@@ -1,4 +1,4 @@
-"""Schema resolution: how values of a writer's schema become those of a reader's.
+"""Schema resolution: how values of a writer's schema become values of a reader's.
 
 Source: Avro 1.12, "Schema Resolution"; org.apache.avro.Resolver, which decides where the specification leaves a choice:
 records match whatever their names are, unless names are strict; of a reader's union, a branch of the same type comes

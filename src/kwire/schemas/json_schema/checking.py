@@ -125,7 +125,7 @@ class Checker:
 
 def _finds(pattern: str, text: str) -> bool:
     """Return whether RE2 finds a pattern, which is JavaScript's, in a text. Raises EncodeError."""
-    spelled = CODE_POINT.sub(lambda found: f"{found[1]}\\x{{{found[2] or found[3]}}}", pattern)
+    spelled = CODE_POINT.sub(lambda escape: f"{escape[1]}\\x{{{escape[2] or escape[3]}}}", pattern)
     try:
         return bool(pc.match_substring_regex(pa.array([text], pa.string()), spelled)[0].as_py())
     except pa.ArrowInvalid as error:

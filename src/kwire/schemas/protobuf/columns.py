@@ -20,7 +20,7 @@ __all__ = ["Decoder", "Encoder"]
 
 
 class Decoder:
-    """Decodes messages to the type of one message; those of other writers' schemas by the numbers of their fields."""
+    """Decodes messages to the type of one message; messages of other schemas by the numbers of their fields."""
 
     def __init__(self, reader: Message, columns: Sequence[str] | None = None) -> None:
         """Compile the message. columns: the fields to decode, in this order. Raises InvalidSchema."""

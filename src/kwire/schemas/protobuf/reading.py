@@ -34,18 +34,18 @@ MAX_TAG_BYTES, MAX_VARINT_BYTES = 5, 10
 MAX_DEPTH = 100
 INT64_RANGE = range(-(2**63), 2**63)
 Span = tuple[bytes, int, int]
-Found = dict[str, Any]
+FieldValues = dict[str, Any]
 
 
 def read_message(node: Node, data: bytes) -> Any:
     """Return a message as its node's type has it. Raises Truncated, Malformed, with position and path."""
-    values: Found = {}
+    values: FieldValues = {}
     _merge(node, values, (data, 0, len(data)), 0, ())
     return _finish(node, values)
 
 
-def _merge(node: Node, found: Found, span: Span, depth: int, path: tuple[str, ...]) -> None:
-    """Read the fields of a message into those that were found before."""
+def _merge(node: Node, given: FieldValues, span: Span, depth: int, path: tuple[str, ...]) -> None:
+    """Read the fields of a message into the values that were read before."""
     data, pos, end = span
     if depth > MAX_DEPTH:
         raise Malformed(f"messages nested more than {MAX_DEPTH} deep", pos, path)
@@ -60,57 +60,57 @@ def _merge(node: Node, found: Found, span: Span, depth: int, path: tuple[str, ..
         if field.oneof is not None:
             for other in node.fields:
                 if other.oneof == field.oneof and other is not field:
-                    found.pop(other.name, None)
+                    given.pop(other.name, None)
         if field not in node.fields:
             pos = _skip(data, pos, end, number, wire_type, depth, path)
         elif field.message is None:
-            pos = _read_scalar(field, wire_type, (data, pos, end), found, here)
+            pos = _read_scalar(field, wire_type, (data, pos, end), given, here)
         else:
             body, pos = _body(data, pos, end, number, wire_type, depth, here)
-            _read_member(field, node.members[number], found, body, depth + 1, here)
-    if is_time(node) and _micros(node, found) not in INT64_RANGE:
+            _read_member(field, node.members[number], given, body, depth + 1, here)
+    if is_time(node) and _micros(node, given) not in INT64_RANGE:
         raise Malformed("out of range", span[1], path)
 
 
-def _read_member(field: Field, member: Node, found: Found, body: Span, depth: int, path: tuple[str, ...]) -> None:
-    """Read a message, or an entry of a map, into what was found of its field."""
+def _read_member(field: Field, member: Node, given: FieldValues, body: Span, depth: int, path: tuple[str, ...]) -> None:
+    """Read a message, or an entry of a map, into the values of its message."""
     data, start, end = body
     if member.raw:
         if field.shape == "list":
-            found.setdefault(field.name, []).append(data[start:end])
+            given.setdefault(field.name, []).append(data[start:end])
         else:  # bytes of messages that follow each other are one message
-            found[field.name] = found.get(field.name, b"") + data[start:end]
+            given[field.name] = given.get(field.name, b"") + data[start:end]
         return
     if field.shape == "single":
-        _merge(member, found.setdefault(field.name, {}), body, depth, path)
+        _merge(member, given.setdefault(field.name, {}), body, depth, path)
         return
-    inner: Found = {}
+    inner: FieldValues = {}
     _merge(member, inner, body, depth, path)
     value = _finish(member, inner)
     if field.shape == "map":
-        found.setdefault(field.name, {})[value["key"]] = value["value"]
+        given.setdefault(field.name, {})[value["key"]] = value["value"]
     else:
-        found.setdefault(field.name, []).append(value)
+        given.setdefault(field.name, []).append(value)
 
 
-def _finish(node: Node, found: Found) -> Any:
-    """Return what was found of a message as the value of the type that its place has."""
+def _finish(node: Node, given: FieldValues) -> Any:
+    """Return a message's values as the type that its place has."""
     if is_time(node):
-        return _micros(node, found)
-    values = {field.name: _value(field, node, found) for field in node.fields}
+        return _micros(node, given)
+    values = {field.name: _value(field, node, given) for field in node.fields}
     return values if pa.types.is_struct(node.type) else values["value"]
 
 
-def _micros(node: Node, found: Found) -> int:
-    seconds, nanos = found.get("seconds", 0), found.get("nanos", 0)
+def _micros(node: Node, given: FieldValues) -> int:
+    seconds, nanos = given.get("seconds", 0), given.get("nanos", 0)
     if pa.types.is_duration(node.type) and nanos < 0:  # rounded towards zero
         return int(seconds * 1_000_000 - -nanos // 1_000)
     return int(seconds * 1_000_000 + nanos // 1_000)
 
 
-def _value(field: Field, node: Node, found: Found) -> object:
+def _value(field: Field, node: Node, values: FieldValues) -> object:
     """Return the value of a field, which may be absent."""
-    given = found.get(field.name)
+    given = values.get(field.name)
     if field.shape == "map":
         return list((given or {}).items())
     if field.shape == "list":
@@ -134,12 +134,12 @@ def _accepts(field: Field, wire_type: int) -> bool:
     return wire_type == expected or (wire_type == LEN and field.shape == "list" and expected != GROUP)
 
 
-def _read_scalar(field: Field, wire_type: int, span: Span, found: Found, path: tuple[str, ...]) -> int:
+def _read_scalar(field: Field, wire_type: int, span: Span, given: FieldValues, path: tuple[str, ...]) -> int:
     data, pos, end = span
     if field.shape == "single":
-        found[field.name], pos = _read_value(field, data, pos, end, path)
+        given[field.name], pos = _read_value(field, data, pos, end, path)
         return pos
-    values = found.setdefault(field.name, [])
+    values = given.setdefault(field.name, [])
     if wire_type != LEN or field.type in ("string", "bytes"):
         value, pos = _read_value(field, data, pos, end, path)
         values.append(value)

@@ -40,14 +40,14 @@ def simplify(text: str) -> str:
     return EDITION_WORDS.sub(_blank, TOKEN.sub(_respell, text))
 
 
-def _respell(found: re.Match[str]) -> str:
-    written, hexadecimal, octal = found.group(0), found["hexadecimal"], found["octal"]
+def _respell(token: re.Match[str]) -> str:
+    written, hexadecimal, octal = token.group(0), token["hexadecimal"], token["octal"]
     if hexadecimal is None and octal is None:
-        return _blank(found)
+        return _blank(token)
     decimal = str(int(hexadecimal, 16) if octal is None else int(octal, 8))
     # An integer with more digits as a decimal is too large for a number of a field or of an enum.
     return decimal.ljust(len(written)) if len(decimal) <= len(written) else written
 
 
-def _blank(found: re.Match[str]) -> str:
-    return found.group(0) if found["string"] else re.sub(r"[^\n]", " ", found.group(0))
+def _blank(token: re.Match[str]) -> str:
+    return token.group(0) if token["string"] else re.sub(r"[^\n]", " ", token.group(0))
