@@ -31,6 +31,7 @@ SAME = """
 #include <Python.h>
 #include <structmember.h>
 #include <stddef.h>
+#define PYTHON_DATA extern
 #undef PyCFunction
 #undef PyCFunction_NewEx
 typedef PyObject *(*PyCFunction)(PyObject *, PyObject *const *, Py_ssize_t);

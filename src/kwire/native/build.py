@@ -27,7 +27,6 @@ from kwire.native.c_headers import headers
 __all__ = ["TARGETS", "Target", "build", "folder_of", "host_target", "sources_digest"]
 
 PACKAGE = Path(__file__).parent.parent
-FILE_NAME = "_kernels.abi3.so"
 C_FILES = (
     "native.h",
     "messages.h",
@@ -75,21 +74,33 @@ class Target:
     wheel: str
     processors: str
 
+    @property
+    def file(self) -> str:
+        """The name of the module: Windows loads no other ending."""
+        is_windows = "windows" in self.zig or (self.zig == "native" and sys.platform == "win32")
+        return "_kernels.pyd" if is_windows else "_kernels.abi3.so"
+
 
 TARGETS = {
     "linux-x86_64": Target("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64", "x86-64"),
     "linux-aarch64": Target("aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64", "armv8-a"),
+    "musllinux-x86_64": Target("x86_64-linux-musl", "musllinux_1_1_x86_64", "x86-64"),
+    "musllinux-aarch64": Target("aarch64-linux-musl", "musllinux_1_1_aarch64", "armv8-a"),
+    "macos-x86_64": Target("x86_64-macos.11.0", "macosx_11_0_x86_64", "x86-64"),
     "macos-arm64": Target("aarch64-macos.11.0", "macosx_11_0_arm64", "apple-m1"),
+    "windows-x86_64": Target("x86_64-windows-gnu", "win_amd64", "x86-64"),
 }
 
 
 def host_target() -> str | None:
     """Return the key in TARGETS of this machine, None if it has none."""
     machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
-    if sys.platform == "darwin":
-        return "macos-arm64" if machine == "aarch64" else None
-    name = f"linux-{machine}"
-    return name if sys.platform == "linux" and name in TARGETS else None
+    if sys.platform == "linux":
+        system = "linux" if platform.libc_ver()[0] == "glibc" else "musllinux"
+    else:
+        system = {"darwin": "macos", "win32": "windows"}.get(sys.platform, sys.platform)
+    name = f"{system}-{'arm64' if (system, machine) == ('macos', 'aarch64') else machine}"
+    return name if name in TARGETS else None
 
 
 THIS_MACHINE = "native"
@@ -123,14 +134,15 @@ def build(folders: Mapping[str, Path], sanitize: bool = False) -> list[Path]:
     The process that loads the module has to load the first of them before (tests/fuzz/sanitized.py).
     """
     digest = sources_digest()
-    paths = {name: folder / FILE_NAME for name, folder in folders.items()}
+    targets = {name: TARGETS.get(name) or Target("native", "", platform.machine()) for name in folders}
+    paths = {name: folder / targets[name].file for name, folder in folders.items()}
     stale = {
         name: path for name, path in paths.items() if not path.exists() or digest.encode() not in path.read_bytes()
     }
     if stale:
         print(f"Compiling the kernels for {', '.join(stale)}", file=sys.stderr)
     for name, path in stale.items():
-        target = TARGETS.get(name) or Target("native", "", platform.machine())
+        target = targets[name]
         with tempfile.TemporaryDirectory(prefix="kwire-kernels-") as scratch:
             library = link(target, exports_header(target, digest), Path(scratch), sanitize)
         staged = path.with_suffix(f".{os.getpid()}")
@@ -211,20 +223,39 @@ def link(target: Target, header: str, scratch: Path, sanitize: bool) -> bytes:
     compiler = [sys.executable, "-m", "ziglang", "cc", "-target", target.zig]
     options = ["-O2", "-g0", "-s", "-fno-sanitize=all"]
     is_macos = "macos" in target.zig or (target.zig == "native" and sys.platform == "darwin")
-    options += ["-Wl,-undefined,dynamic_lookup"] if is_macos else ["-Wl,--build-id=none"]
+    if target.file.endswith(".pyd"):
+        inputs.append(import_library(scratch))
+    else:
+        options += ["-Wl,-undefined,dynamic_lookup"] if is_macos else ["-Wl,--build-id=none"]
     if sanitize:
         compiler = [os.environ.get("CC", "cc")]
         options = ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
         options.append("-fsanitize-coverage=trace-pc")
         inputs.append(str(COVERAGE))
     options += ["-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Werror"]
-    subprocess.run(
-        [*compiler, *options, "-o", FILE_NAME, *inputs],
-        check=True,
-        cwd=scratch,
-        env={**os.environ, "ZIG_LOCAL_CACHE_DIR": str(scratch / "zig"), "ZIG_GLOBAL_CACHE_DIR": str(scratch / "zig")},
+    run([*compiler, *options, "-o", target.file, *inputs], scratch)
+    return (scratch / target.file).read_bytes()
+
+
+def import_library(scratch: Path) -> str:
+    """Write the library that says what python3.dll has of what native.h declares, and return its name."""
+    text = (PACKAGE / "native" / "native.h").read_text(encoding="utf-8").partition("\n/* Of module.c */")[0]
+    data = re.findall(r"\b_?Py\w+(?=[,;])", "".join(re.findall(r"^PYTHON_DATA .*;", text, re.MULTILINE)))
+    functions = re.findall(
+        r"\b_?Py\w+(?=\((?!\*))", "".join(re.findall(r"^(?!static|typedef)\w.*\);$", text, re.MULTILINE))
     )
-    return (scratch / FILE_NAME).read_bytes()
+    lines = ["LIBRARY python3.dll", "EXPORTS", *functions, *(f"{name} DATA" for name in data)]
+    (scratch / "python3.def").write_text("\n".join([*lines, ""]))
+    words = [sys.executable, "-m", "ziglang", "dlltool", "-m", "i386:x86-64", "-d", "python3.def", "-l", "python3.lib"]
+    run(words, scratch)
+    return "python3.lib"
+
+
+def run(words: list[str], scratch: Path) -> None:
+    """Run zig in a folder, which holds its cache too. Raises CalledProcessError."""
+    cache = str(scratch / "zig")
+    environment = {**os.environ, "ZIG_LOCAL_CACHE_DIR": cache, "ZIG_GLOBAL_CACHE_DIR": cache}
+    subprocess.run(words, check=True, cwd=scratch, env=environment)
 
 
 def main() -> None:

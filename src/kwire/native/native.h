@@ -79,11 +79,16 @@ enum { Py_mod_exec = 2, Py_tp_alloc = 47, Py_tp_dealloc = 52, Py_tp_descr_get = 
 enum { Py_tp_doc = 56, Py_tp_traverse = 71, Py_tp_members = 72, T_OBJECT = 6, READONLY = 1 };
 enum { Py_TPFLAGS_DISALLOW_INSTANTIATION = 1 << 7, Py_TPFLAGS_HAVE_GC = 1 << 14, Py_TPFLAGS_DEFAULT = 0 };
 
-extern PyObject PyList_Type, _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct;
-extern PyObject *PyExc_TypeError, *PyExc_ValueError, *PyExc_ImportError;
-extern PyObject PyBytes_Type, PyByteArray_Type, PyTuple_Type, PyType_Type, PyLong_Type, PyUnicode_Type;
-extern PyObject PyBool_Type, PyFloat_Type, PyMemoryView_Type;
-extern PyObject *PyExc_BufferError, *PyExc_UnicodeDecodeError;
+#if defined(_WIN32)
+#define PYTHON_DATA extern __declspec(dllimport)
+#else
+#define PYTHON_DATA extern
+#endif
+PYTHON_DATA PyObject PyList_Type, _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct;
+PYTHON_DATA PyObject *PyExc_TypeError, *PyExc_ValueError, *PyExc_ImportError;
+PYTHON_DATA PyObject PyBytes_Type, PyByteArray_Type, PyTuple_Type, PyType_Type, PyLong_Type, PyUnicode_Type;
+PYTHON_DATA PyObject PyBool_Type, PyFloat_Type, PyMemoryView_Type;
+PYTHON_DATA PyObject *PyExc_BufferError, *PyExc_UnicodeDecodeError;
 PyObject *PyModuleDef_Init(PyModuleDef *);
 int PyModule_AddStringConstant(PyObject *, const char *, const char *);
 int PyModule_AddObjectRef(PyObject *, const char *, PyObject *);
