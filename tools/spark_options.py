@@ -1,22 +1,29 @@
-"""The option tables of the Spark pages in docs/, from the options that the code parses with.
+"""The tables of options and client configs in docs/, from what the code parses them with.
 
 A page marks the place of a table with two comments, between which everything is generated:
 
     <!-- options: kwire.spark.log.options OPTIONS -->
     <!-- end of options -->
+
+A table of configs that the client obeys has the word `configs` in place of `options`.
 """
 
 from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
+from kwire.client.settings import ClientSettings
 from kwire.spark.options.option import Option
 
-DOCS = Path(__file__).parents[1] / "docs"
-TABLE = re.compile(r"(<!-- options: ([\w.]+) (\w+) -->\n).*?(<!-- end of options -->)", re.DOTALL)
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+JAVA_CONFIGS = ROOT / "tests" / "data" / "client_settings.tsv"
+TABLE = re.compile(r"(<!-- (options|configs): ([\w.]+) (\w+) -->\n).*?(<!-- end of options -->)", re.DOTALL)
+PROBES = ("\0", "0", "-200000", "true")  # of which every parser refuses one, but those of text
 NOT_SHOWN = {"paths"}  # Spark sets it, not the user
 
 
@@ -48,12 +55,45 @@ def reasons(unsupported: Mapping[str, str] | Mapping[str, tuple[str, ...]]) -> s
     return "".join(rows)
 
 
+def configs(known: Mapping[str, tuple[str, Callable[[str], Any]]]) -> str:
+    """A row for each config that the client obeys: what its parser expects, its default, which Java clients have it."""
+    java = dict(line.split("\t", 1) for line in JAVA_CONFIGS.read_text().splitlines()[1:])
+    defaults = {name: each.default for name, each in ClientSettings.__dataclass_fields__.items()}
+    rows = ["| Config | Value | Default | Clients of Kafka |\n", "| --- | --- | --- | --- |\n"]
+    for name, (field, parse) in sorted(known.items()):
+        if name == "transaction.two.phase.commit.enable":  # obeyed where it is off
+            continue
+        default = defaults.get(field)
+        if isinstance(default, bool):
+            default = str(default).lower()
+        shown = f"`{', '.join(default) if isinstance(default, tuple) else default}`"
+        clients = sorted({*java.get(name, "").replace("\t", ",").split(",")} - {"", "-"})
+        rows.append(
+            f"| `{name}` | {_expected(parse)} | {shown if type(default) in (int, str, tuple) and default else ''} "
+            f"| {', '.join(clients)} |\n"
+        )
+    return "".join(rows)
+
+
+def _expected(parse: Callable[[str], Any]) -> str:
+    """Return what a parser says that it expects, in its most precise words."""
+    found = ["text"]
+    for probe in PROBES:
+        try:
+            parse(probe)
+        except ValueError as error:
+            found.append(str(error).partition(", found")[0])
+    return max(found, key=len)
+
+
 def filled(page: str) -> str:
     """A page with its tables."""
 
     def made(place: re.Match[str]) -> str:
-        found = getattr(importlib.import_module(place[2]), place[3])
-        return place[1] + (reasons(found) if isinstance(found, Mapping) else table(found)) + place[4]
+        found = getattr(importlib.import_module(place[3]), place[4])
+        if place[2] == "configs":
+            return place[1] + configs(found) + place[5]
+        return place[1] + (reasons(found) if isinstance(found, Mapping) else table(found)) + place[5]
 
     return TABLE.sub(made, page)
 

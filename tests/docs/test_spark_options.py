@@ -10,6 +10,7 @@ pytest.importorskip("pyarrow")
 
 from tools import spark_options
 
+from kwire.client.unused_configs import REFUSED
 from kwire.spark.capture import options as capture
 from kwire.spark.functions import OPTIONS as FUNCTION_OPTIONS
 from kwire.spark.internal import options as internal
@@ -37,6 +38,18 @@ def test_option_tables_are_complete_and_up_to_date(page: str) -> None:
     for options in TABLES[page]:
         assert spark_options.table(options) in text
     assert spark_options.filled(text) == text
+
+
+def test_every_client_config_of_kafka_is_on_the_page() -> None:
+    text = (spark_options.DOCS / "client-settings.md").read_text(encoding="utf-8")
+    assert spark_options.filled(text) == text
+    names = [line.split("\t")[0] for line in spark_options.JAVA_CONFIGS.read_text().splitlines()[1:]]
+    assert len(names) > 140
+    prefixes = [name[:-1] for name in REFUSED if name.endswith("*")]
+    missing = [name for name in names if f"`{name}`" not in text and not name.startswith(tuple(prefixes))]
+    assert missing == ["transaction.two.phase.commit.enable"]  # in a sentence, with its value
+    rows = [line for line in text.splitlines() if line.startswith("| `compression.lz4.level`")]
+    assert rows == ["| `compression.lz4.level` | a number from 1 to 17 |  | producer |"]
 
 
 def test_an_option_without_a_description_fails() -> None:

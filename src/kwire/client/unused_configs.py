@@ -1,7 +1,7 @@
 """Configs of Java's clients that this client does not have: refused, or without effect.
 
-docs/live.md shows these tables. Names are those of ConsumerConfig, ProducerConfig and AdminClientConfig of Kafka 3.9.1
-and 4.4.0.
+docs/client-settings.md shows these tables. Names are those of ConsumerConfig, ProducerConfig and AdminClientConfig of
+Kafka 3.9.1 and 4.4.0.
 """
 
 from __future__ import annotations
