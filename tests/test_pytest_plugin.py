@@ -79,6 +79,13 @@ def test_requests_are_reported(kafka_broker):
     assert kafka_broker.records == "shown"
 """
 
+IMPORTS = """
+def test_an_import():
+    import kwire.broker
+    from _pytest.assertion.rewrite import AssertionRewritingHook
+    assert not isinstance(kwire.broker.__loader__, AssertionRewritingHook)
+"""
+
 
 def run_project(folder: Path, files: dict[str, str]) -> str:
     """Run a project's tests in their order; returns the output."""
@@ -100,6 +107,12 @@ def run_project(folder: Path, files: dict[str, str]) -> str:
 def test_another_project_gets_the_fixture_with_a_new_broker_per_test(tmp_path: Path) -> None:
     output = run_project(tmp_path, {"test_the_fixture_example_delivers_an_order.py": TEST})
     assert "2 passed" in output, output
+
+
+def test_modules_of_kwire_are_not_rewritten(tmp_path: Path) -> None:
+    # pytest parsed each in the thread that imports it, also in the broker's: two at a time failed on Python 3.11.7.
+    output = run_project(tmp_path, {"test_import.py": IMPORTS})
+    assert "1 passed" in output, output
 
 
 def test_folders_with_their_own_settings_have_their_own_brokers(tmp_path: Path) -> None:

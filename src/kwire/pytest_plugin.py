@@ -51,6 +51,21 @@ KEPT_REQUESTS = 10_000
 REPORTED_REQUESTS = 20
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Keep pytest from rewriting the assert statements of all modules of kwire, which it does to those of plugins.
+
+    It parses each module at its first import. A broker imports in a thread of its own, and up to Python 3.11.7 and
+    3.12.1 two threads that parse at a time may fail (gh-106905): "SystemError: AST constructor recursion depth
+    mismatch". pytest has no setting for it.
+    """
+    hook = getattr(early_config.pluginmanager, "rewrite_hook", None)
+    marked = getattr(hook, "_must_rewrite", None)
+    if hook is not None and isinstance(marked, set):
+        marked.discard("kwire")
+        hook.mark_rewrite()  # forgets what it has found of names so far
+
+
 class Brokers:
     """The brokers of a session, one for each of the different settings."""
 
