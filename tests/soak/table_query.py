@@ -1,4 +1,4 @@
-"""A streaming query into a table, in a separate process that is killed: `python -m tests.soak.table_query SETTINGS`.
+"""A streaming query into a table or a topic, in a process that is killed: `python -m tests.soak.table_query SETTINGS`.
 
 A TableQuery may have a second process in reserve, whose Spark session is ready, to replace a killed driver at once.
 A query that ends because one of its Python processes was killed is started again in the same session.
@@ -43,7 +43,7 @@ TASK = b"pyspark.worker"
 class QuerySettings:
     """What a query does. format: of the sink, with its options; columns: SQL of the rows.
 
-    is_direct: whether copy_stream copies the rows, which then are the same without SQL.
+    is_direct: whether copy_stream copies the rows, which then are the same without SQL; to a topic as they are.
     """
 
     servers: str
@@ -188,8 +188,12 @@ class TableQuery:
         """Kill the driver, and process the remaining records without kills. Raises AssertionError if that fails."""
         self.kill(with_workers=True)
         self.replace("rest")
-        self._active.wait_for("done")
+        self.wait_until_done()
         self.close()
+
+    def wait_until_done(self) -> None:
+        """Wait for a query of the available records. Raises AssertionError if it fails."""
+        self._active.wait_for("done")
 
     def close(self) -> None:
         """Kill what runs."""
@@ -217,14 +221,15 @@ def _parent(pid: int) -> int:
 def start(spark: SparkSession, settings: QuerySettings, reading: dict[str, str], *, ends: bool) -> StreamingQuery:
     """Start the query. reading: options of the source. ends: with the available records."""
     if settings.is_direct:
+        is_topic = settings.format == "kafka-live"
         return kwire.spark.copy_stream(
             spark,
             "kafka-live",
-            reading,
+            reading | {"columns": "key,value,partition"} if is_topic else reading,
             settings.format,
             settings.options,
             checkpoint=settings.checkpoint,
-            function=with_text,
+            function=None if is_topic else with_text,
             trigger={"availableNow": True} if ends else None,
         )
     frame = spark.readStream.format("kafka-live").options(**reading).load().selectExpr(*settings.columns)

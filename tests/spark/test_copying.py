@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from tests.lake.tables import FORMATS, Tables
+from tests.soak.table_query import QuerySettings, TableQuery
+from tests.waiting import HANG_S
 
 import kwire
 import kwire.spark
@@ -24,6 +28,7 @@ pytest.importorskip("deltalake")
 
 from tests.spark.lake.test_sink import copy as copy_with_spark
 from tests.spark.lake.test_sink import forget_the_last_commit, options, state
+from tests.spark.live.test_sink import consume
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 
@@ -43,7 +48,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     orders = pa.array([{"id": n, "note": f"n{n}"} for n in range(ROWS)], encoder.type)
     values = encoder.encode(orders, prefix=b"\0\0\0\0\x07").array.to_pylist()
     with Broker(num_partitions=2) as broker:
-        broker.create_topic("copies", partitions=2)
+        for name in ("copies", "many.copy"):
+            broker.create_topic(name, partitions=2)
         producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
         for number, value in enumerate(values):
             producer.produce("orders", value, f"k{number % 10}", partition=number % 2)
@@ -161,6 +167,48 @@ def test_a_topic_is_copied_to_a_topic_in_transactions(spark: SparkSession, serve
     for partition in (0, 1):
         ours, theirs = ([(r.key, r.value) for r in logs[topic, partition].read()] for topic in ("copies", "orders"))
         assert ours == theirs
+
+
+@pytest.mark.slow
+def test_a_copy_to_a_topic_that_is_killed_in_micro_batches_has_each_record_once(servers: str, tmp_path: Path) -> None:
+    producer = confluent_kafka.Producer({"bootstrap.servers": servers})
+    for number in range(4000):
+        producer.produce("many", f"v{number}", f"k{number}", partition=number % 2)
+        producer.poll(0)
+    assert producer.flush(HANG_S) == 0
+    settings = QuerySettings(
+        servers=servers,
+        topic="many",
+        checkpoint=str(tmp_path / "checkpoint"),
+        format="kafka-live",
+        options={"kafka.bootstrap.servers": servers, "topic": "many.copy", "transactionalIdPrefix": "many"},
+        columns=(),
+        is_direct=True,
+        limit=100,
+    )
+    choose = random.Random(4000)
+    query = TableQuery(tmp_path, settings, with_reserve=False)
+    try:
+        for kill in range(3):
+            before, deadline = query.batch("commits"), time.monotonic() + HANG_S
+            while query.batch("commits") <= before + 1 or query.batch("offsets") == query.batch("commits"):
+                assert time.monotonic() < deadline
+                query.look()
+                time.sleep(0.005)
+            time.sleep(choose.uniform(0, 0.2))
+            query.kill(with_workers=True)
+            assert query.batch("commits") < 39, "it was killed too late"
+            if kill < 2:
+                query.replace()
+        query.replace("rest")
+        query.wait_until_done()
+    finally:
+        query.close()
+    copied: dict[int, list[tuple[bytes, bytes]]] = {0: [], 1: []}
+    for message in consume(servers, "many.copy"):
+        copied[message.partition()].append((message.key(), message.value()))
+    for partition, found in copied.items():
+        assert found == [(b"k%d" % number, b"v%d" % number) for number in range(partition, 4000, 2)]
 
 
 def test_a_log_directory_is_copied(spark: SparkSession, modern: Path, tmp_path: Path) -> None:
