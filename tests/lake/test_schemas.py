@@ -306,6 +306,61 @@ def test_time_partitions_are_those_of_pyiceberg(iceberg: Tables, transform: str)
     assert len(table.table.scan(row_filter="at >= '2001-01-01T00:00:00+00:00'").to_arrow()) == 1
 
 
+SIZED_VALUES = {  # without the least ints: Java's and the compiled arithmetic wrap around there, Python's does not
+    "int": pa.array([-(1 << 31) + 8, -11, -10, -1, 0, 9, 10, (1 << 31) - 1, None], pa.int32()),
+    "long": pa.array([-(1 << 62), -1, 0, 1 << 62, None], pa.int64()),
+    "string": pa.array(["", "a", "ab", "abc", "éèê", "\U0001f600\U0001f600\U0001f600", None]),
+    "binary": pa.array([b"", b"\xff", b"\x00\x01\x02", None]),
+    "date": pa.array([-1, 0, 20_000, None], pa.date32()),
+    "time": pa.array([-1, 0, 1_700_000_000_000_000, None], pa.timestamp("us", "UTC")),
+}
+
+
+@pytest.mark.parametrize("number", [1, 2, 10])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [(name, kind) for name in ("bucket", "truncate") for kind in SIZED_VALUES if kind not in ("date", "time")]
+    + [("bucket", "date"), ("bucket", "time")],
+)
+def test_buckets_and_prefixes_of_new_tables_are_those_of_iceberg(
+    iceberg: Tables, name: str, kind: str, number: int
+) -> None:
+    """The expected values are those of Iceberg's transforms in plain Python; the tasks use compiled ones."""
+    from pyiceberg.transforms import BucketTransform, TruncateTransform
+
+    values = SIZED_VALUES[kind]
+    rows = pa.table({"at": values, "id": range(len(values))})
+    table: Any = iceberg.open()
+    write(table, rows, layout=Layout(partition_by=(f" {name.title()}( {number} , at ) ",)))
+    (partition_field,) = table.table.spec().fields
+    expected: Any = {"bucket": BucketTransform, "truncate": TruncateTransform}[name](number)
+    assert partition_field.transform == expected
+    oracle = expected.transform(table.table.schema().find_type("at"))
+    for task in table.table.scan().plan_files():
+        with table.table.io.new_input(task.file.file_path).open() as stream:
+            found = parquet.read_table(stream).column("at").to_pylist()
+        if kind == "date":
+            found = [value and (value - datetime(1970, 1, 1).date()).days for value in found]
+        assert {None if value is None else oracle(value) for value in found} == {task.file.partition[0]}
+    read = sorted(iceberg.read().to_pylist(), key=lambda row: row["id"])
+    assert read == rows.to_pylist()
+
+
+@pytest.mark.parametrize(
+    "term", ["bucket(key)", "bucket(0, key)", "bucket(2147483648, key)", "truncate(-1, key)", "truncate(2,)"]
+)
+def test_a_transform_without_its_number_is_an_error(iceberg: Tables, term: str) -> None:
+    with pytest.raises(
+        OptionError, match=r"expected (bucket|truncate)\(NUMBER, column\) with a number from 1 to 2147483647"
+    ):
+        iceberg.open().prepare(KAFKA, Layout(partition_by=(term,)))
+
+
+def test_the_largest_number_of_buckets_is_accepted(iceberg: Tables) -> None:
+    write(iceberg.open(), kafka_rows(0, 3), layout=Layout(partition_by=("bucket(2147483647, key)",)))
+    assert iceberg.read().num_rows == 3
+
+
 def test_values_of_partition_columns_come_back(tables: Tables) -> None:
     values = ["a b", "a/b=c", "é%20", "", None, "__HIVE_DEFAULT_PARTITION__x"]
     rows = pa.table({"name": values, "day": pa.array(range(6), pa.date32()), "id": range(6)})

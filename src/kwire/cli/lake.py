@@ -133,7 +133,9 @@ def append(
     storage: StorageOptions = None,
     partition_by: Annotated[
         list[str] | None,
-        typer.Option("--partition-by", metavar="COLUMN", help="New table: column, or days(timestamp). Repeatable."),
+        typer.Option(
+            "--partition-by", metavar="COLUMN", help="New table: column, days(timestamp), bucket(16, key). Repeatable."
+        ),
     ] = None,
     isolation: Annotated[
         Isolation, typer.Option(help="read_committed excludes aborted and open transactions.")

@@ -1,4 +1,4 @@
-"""Partitioning and order of a new Iceberg table: `days(timestamp)`, `topic`; `key`, `offset desc`."""
+"""Partitioning and order of a new Iceberg table: `days(timestamp)`, `bucket(16, key)`; `key`, `offset desc`."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ TIMES = {
     "hours": "hour",
     "hour": "hour",
 }
+SIZED = ("bucket", "truncate")
+"""Transforms with a number before the column, as in Iceberg's SQL for Spark."""
+
+MAX_INT32 = (1 << 31) - 1
 
 
 def set_partitioning(transaction: Transaction, terms: Sequence[str]) -> None:
@@ -63,9 +67,21 @@ def _parse(term: str) -> tuple[str, str]:
             raise OptionError(f"Option 'partitionBy': expected a column or a transform of one, got '{term}'")
         return "identity", term.strip()
     name, column = match[1].lower(), match[2]
+    if name in SIZED:
+        return _parse_sized(term, name, column)
     if name not in TIMES:
         raise OptionError(
-            f"Option 'partitionBy': unknown transform '{term}'{did_you_mean(name, TIMES)}; available: years, months, "
-            "days and hours of a column; a table with other transforms can be created elsewhere and written to"
+            f"Option 'partitionBy': unknown transform '{term}'{did_you_mean(name, [*TIMES, *SIZED])}; available: "
+            "years, months, days and hours of a column, bucket(N, column), truncate(WIDTH, column)"
         )
     return TIMES[name], column
+
+
+def _parse_sized(term: str, name: str, arguments: str) -> tuple[str, str]:
+    """Return the transform with its number, by Iceberg's name, and the column of `bucket(16, key)`."""
+    size, _, column = (each.strip() for each in arguments.partition(","))
+    if not column or not (size.isascii() and size.isdecimal()) or not 0 < int(size) <= MAX_INT32:
+        raise OptionError(
+            f"Option 'partitionBy': expected {name}(NUMBER, column) with a number from 1 to {MAX_INT32}, got '{term}'"
+        )
+    return f"{name}[{int(size)}]", column

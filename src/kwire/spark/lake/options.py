@@ -104,7 +104,8 @@ PARTITION_BY = Option[tuple[str, ...]](
     default=(),
     value="comma-separated list",
     shown_default="none",
-    meaning="Partitioning of a new table: columns, or `years`, `months`, `days` or `hours` of a column.",
+    meaning="Partitioning of a new table: columns, `years`, `months`, `days` or `hours` of a column, "
+    "`bucket(16, key)` or `truncate(4, key)`.",
 )
 SORT_BY = Option[tuple[str, ...]](
     name="sortBy",
