@@ -143,6 +143,9 @@ def _illegal_tags() -> Iterator[Case]:
     long = bytes([tag(1, VARINT)[0] | 0x80])
     for more in (b"\x80" * 5 + b"\x0f", b"\x80" * 3 + b"\x40", b"\x80" * 7 + b"\0", b"\x80" * 11 + b"\0"):
         yield Case(f"tag of {len(more) + 1} bytes", long + more + varint(1234), True)
+    for size in (2, 5):
+        yield Case(f"tag padded to {size} bytes", longer(tag(1, VARINT)[0], size - 1) + varint(1234))
+    yield Case("tag padded to 6 bytes", longer(tag(1, VARINT)[0], 5) + varint(1234), True)
 
 
 def _groups() -> Iterator[Case]:
