@@ -163,6 +163,25 @@ def test_refused_configs_may_have_the_value_that_means_the_same(name: str, value
     assert ClientSettings.parse({**SERVERS, name: value}).ignored == (name,)
 
 
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_each_refused_config_is_an_error_with_its_reason(name: str) -> None:
+    given = name.replace("*", "file")
+    with pytest.raises(OptionError) as caught:
+        ClientSettings.parse({**SERVERS, given: "x"})
+    assert str(caught.value) == f"config '{given}' is not supported: {REFUSED[name]}"
+
+
+@pytest.mark.parametrize("name", sorted(name for names in WITHOUT_EFFECT.values() for name in names))
+def test_each_config_without_effect_is_warned_of_exactly_once(
+    name: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kwire.client.settings._warned", set())
+    for given in (name, name, name.replace(".", "_")):
+        assert ClientSettings.parse({**SERVERS, given: "x"}).ignored == (name,)
+    (reason,) = (reason for reason, names in WITHOUT_EFFECT.items() if name in names)
+    assert caplog.messages == [f"configs without effect: {name} ({reason})"]
+
+
 def test_configs_without_effect_are_named_once_in_a_process(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
