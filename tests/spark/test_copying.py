@@ -195,7 +195,7 @@ def test_a_copy_to_a_topic_that_is_killed_in_micro_batches_has_each_record_once(
                 assert time.monotonic() < deadline
                 query.look()
                 time.sleep(0.005)
-            time.sleep(choose.uniform(0, 0.2))
+            time.sleep(choose.uniform(0, 0.2))  # seldom between a write and its commit, as test_sink_kills
             query.kill(with_workers=True)
             assert query.batch("commits") < 39, "it was killed too late"
             if kill < 2:
