@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -82,6 +83,21 @@ def test_it_has_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
     there = {line for line in tracked.stdout.splitlines() if (ROOT / line).exists()}
     assert {f"src/{name}" for name in names} == {*there, "src/kwire/native/_kernels.abi3.so"}
     assert {name.partition("/")[0] for name in names} == {path.name for path in (ROOT / "src").iterdir()}
+
+
+def test_a_wheel_built_from_the_sdist_is_the_same(wheel: Path, tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path)]
+    installed.run([*build, "-t", "sdist"], cwd=ROOT, timeout=600)
+    (packed,) = tmp_path.glob("*.tar.gz")
+    assert packed.stat().st_size < 4_000_000
+    with tarfile.open(packed) as archive:
+        archive.extractall(tmp_path, filter="data")
+    installed.run([*build, "-t", "wheel"], cwd=tmp_path / packed.name.removesuffix(".tar.gz"), timeout=600)
+    (built,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(built) as found, zipfile.ZipFile(wheel) as expected:
+        assert {each.filename: each.CRC for each in found.infolist()} == {
+            each.filename: each.CRC for each in expected.infolist()
+        }
 
 
 def test_an_environment_with_what_it_asks_for_runs_all_of_it(wheel: Path, tmp_path: Path) -> None:
