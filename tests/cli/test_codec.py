@@ -155,8 +155,9 @@ def test_encode_inverts_decode(kwire: Call, foo: Path, tmp_path: Path, stdin: Ca
 def test_encode_writes_bytes_into_a_pipe(foo: Path) -> None:
     command = [sys.executable, "-m", "kwire.cli", "encode", str(foo), "--version", "9"]
     text = b'{"foos": [{"baz": 7, "bar": "hi"}], "userAgent": "abc"}'
-    done = subprocess.run(command, input=text, capture_output=True, check=True)
-    assert done.stdout == FOO
+    for output in ([], ["-o", "-"]):
+        done = subprocess.run([*command, *output], input=text, capture_output=True, check=True)
+        assert done.stdout == FOO
 
 
 @pytest.mark.parametrize(

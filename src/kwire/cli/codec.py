@@ -132,7 +132,7 @@ def encode(
     except ValueError as error:
         raise EncodeError(f"{file}: not JSON: {error}") from None
     data = cls.from_json(obj, version=version, lenient=lenient).encode(version=version)
-    if into is not None:
+    if into is not None and str(into) != "-":
         write_whole(into, data)
     elif hexadecimal or terminal.is_terminal():
         print(data.hex())

@@ -71,6 +71,13 @@ class Signalled(KeyboardInterrupt):
 class Command(TyperCommand):
     """A command whose epilog is its examples, one per line."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the arguments. `-o -` must not write a folder of that name."""
+        rest: list[str] = super().parse_args(ctx, args)
+        if str(ctx.params.get("output")) == "-":
+            ctx.fail("--output -: this command does not write to standard output; give a file or folder")
+        return rest
+
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the words of the usage line: NAME for an argument, [NAME] without need, NAME... for several."""
         pieces = ["[OPTIONS]"]
