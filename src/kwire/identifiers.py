@@ -1,4 +1,4 @@
-"""What identifies things everywhere in Kafka: partitions, offsets, and ids in their text form."""
+"""Identifiers that Kafka uses everywhere: partitions, offsets, and ids in their text form."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ PARENT_CHECK_S = 0.2
 
 
 class Until(StrEnum):
-    """What ends `kwire serve`, besides signals."""
+    """Events that end `kwire serve`, besides signals."""
 
     STDIN = "stdin"
     PARENT = "parent"

@@ -87,7 +87,7 @@ class Diverged(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What is asked of a partition. leader_epoch: of its leader, which a deposed leader refuses; -1 if unknown."""
+    """A partition in a Fetch request. leader_epoch: of its leader, which a deposed leader refuses; -1 if unknown."""
 
     position: Position
     leader_epoch: int = -1

@@ -51,7 +51,7 @@ class Wrapped(Protocol):
 
 
 class Context(Protocol):
-    """What is used of gssapi.SecurityContext: the package is an extra, and unknown to type checkers without it."""
+    """The used part of gssapi.SecurityContext: the package is an extra, and unknown to type checkers without it."""
 
     complete: bool
     actual_flags: Collection[object]
@@ -62,7 +62,7 @@ class Context(Protocol):
 
 
 class GssError(Protocol):
-    """What is used of gssapi.exceptions.GSSError."""
+    """The used part of gssapi.exceptions.GSSError."""
 
     maj_code: int
     min_code: int

@@ -1,4 +1,4 @@
-"""What brokers know about partitions besides their records: leader epochs, and sizes on the leader's disk."""
+"""State of partitions by their brokers, besides records: leader epochs, and sizes on the leader's disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster consists of: brokers, topics, partitions, ACLs, credentials, tokens, voters.
+"""Parts of a cluster: brokers, topics, partitions, ACLs, credentials, tokens, voters.
 
 `ClusterState` makes these values from records of the metadata log.
 """

@@ -55,7 +55,7 @@ class StateNumber(NamedNumber):
 
 
 class ConfigResource(NamedNumber):
-    """What a config belongs to."""
+    """Kinds of resources that have configs."""
 
     TOPIC = 2
     BROKER = 4
@@ -70,7 +70,7 @@ class ConfigResource(NamedNumber):
 
 
 class ResourceType(NamedNumber):
-    """What an ACL protects."""
+    """Kinds of resources that ACLs protect."""
 
     UNKNOWN = 0
     ANY = 1
@@ -93,7 +93,7 @@ class PatternType(NamedNumber):
 
 
 class Operation(NamedNumber):
-    """What an ACL allows or denies."""
+    """Operations that ACLs allow or deny."""
 
     UNKNOWN = 0
     ANY = 1

@@ -47,7 +47,7 @@ logger = logging.getLogger("kwire.lake")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appended:
-    """What was appended of a partition, or into a hole of it or before its first offset.
+    """Result of an append of a partition, or into a hole of it or before its first offset.
 
     offsets: from start_offset to end_offset, exclusive; equal without any. problem: the offsets that the table still
     lacks: retention deleted them before they were appended, they are in no segment or not in the one that was named, or
@@ -105,7 +105,7 @@ def append_logs(
 
 @dataclass(slots=True)
 class ReadNotes:
-    """What the rows of a range are not, as read_offsets finds it.
+    """Offsets and timestamps that read_offsets could not read from a range.
 
     lost: what retention has deleted meanwhile. skipped: offsets without a segment, which the table still lacks.
     null_timestamps: made when the first one is met, since the driver of a Spark job has no use for pyarrow.
@@ -126,7 +126,7 @@ class ReadNotes:
 
     @property
     def problems(self) -> list[str]:
-        """What to report."""
+        """Texts for a report, one for each problem."""
         found = list(self.lost)
         if self.skipped:
             found.append(f"skipped offsets {text_of(union(tuple(self.skipped)))}, which are in no segment")

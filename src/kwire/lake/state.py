@@ -1,4 +1,4 @@
-"""What a table has of its sources: the offsets of each partition, and the micro-batches of each query.
+"""State of a table's sources: the offsets of each partition, and the micro-batches of each query.
 
     Iceberg     the summary of a snapshot: kwire.offsets and kwire.batch of this commit, kwire.state of all commits
     Delta Lake  kwire.offsets and kwire.state in the commit's information, and transaction identifiers (txn actions)
@@ -59,7 +59,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a commit does besides adding files.
+    """Effect of a commit besides adding files.
 
     id: unique, to find the commit if its response is lost. spans: offsets that the table has after it. overwrite:
     remove all earlier rows. known: the table's offsets when its rows were compared with them; offsets of `spans` that

@@ -1,4 +1,4 @@
-"""What the formats have in common: a table that is created, evolved, written to and cleaned.
+"""Interface of all formats: a table that is created, evolved, written to and cleaned.
 
     driver      table.prepare(schema) -> FilePlan          creates or evolves the table
     tasks       write_files(batches, plan) -> TaskFiles    no catalog is asked
@@ -96,7 +96,7 @@ class LakeTable(ABC):
     @property
     @abstractmethod
     def id(self) -> str | None:
-        """What tells the table from others of its name, as of the last refresh; None if it does not exist."""
+        """Id that tells the table from others of its name, as of the last refresh; None if it does not exist."""
 
     @abstractmethod
     def prepare(self, schema: pa.Schema, layout: Layout, *, key: Sequence[str] = ()) -> FilePlan:

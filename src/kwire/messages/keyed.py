@@ -119,7 +119,7 @@ else:
 
 
 FieldDefault = Any
-"""What msgspec.field returns; a type checker must accept it for any field."""
+"""Type of the values of msgspec.field; a type checker must accept it for any field."""
 
 
 def keyed(*default: None) -> FieldDefault:

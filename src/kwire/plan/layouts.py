@@ -1,4 +1,4 @@
-"""What compiled code needs to know of a plan and of the classes of its objects, as arrays of int64.
+"""Layouts of a plan and of the classes of its objects, as arrays of int64 for compiled code.
 
 job       the addresses of the rows and of the layout of uuid.UUID
 rows      those of the plan; the operand `layout` of STRUCT is the address of a layout, 0 for the pair of a frame

@@ -130,7 +130,7 @@ MAX_FRAMES = 224
 DEFAULT_SLICE = -2
 """Of a string or list in a column: it has the field's default (`nested_columns`)."""
 LEVEL_FIELDS = ("rows", "room", "before")
-"""What compiled code keeps of a level of columns; before: the rows before the message that it reads."""
+"""State of a level of columns in compiled code; before: the rows before the message that it reads."""
 UNKNOWN = "unknown_tagged_fields"
 
 Row = tuple[int, int, int, int, int, int, int, int]

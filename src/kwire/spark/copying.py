@@ -126,7 +126,7 @@ SINKS: Mapping[str, type[DataSource]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy:
-    """What a query copies, and where to. Picklable. schema: of the rows that are written."""
+    """Source and sink of a query that copies. Picklable. schema: of the rows that are written."""
 
     reader: LiveStreamReader | LogStreamReader
     sink: type[DataSource]

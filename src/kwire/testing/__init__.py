@@ -1,4 +1,4 @@
-"""What tests of other projects use, beside the fixtures of kwire.pytest_plugin.
+"""Classes for tests of other projects, beside the fixtures of kwire.pytest_plugin.
 
 KafkaContainer    in place of testcontainers.kafka.KafkaContainer, without Docker
 SparkTest         topics and streaming queries of one test: the fixture kafka_spark

@@ -34,7 +34,7 @@ TOKEN = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([=;])|([^\
 
 
 class Jaas(NamedTuple):
-    """What login modules say. users: passwords by name. keytab, principal, service: "" without Kerberos."""
+    """Settings of login modules. users: passwords by name. keytab, principal, service: "" without Kerberos."""
 
     users: Mapping[str, str]
     keytab: str = ""

@@ -74,7 +74,7 @@ def realm_of(gssapi: Any) -> str:
 
 
 class Stage(Enum):
-    """What the client's next message is."""
+    """The client's next message."""
 
     CONTEXT = "context"
     EMPTY = "empty"

@@ -1,4 +1,4 @@
-"""What `kwire log dump` prints: files of a log by their names, and partitions of a cluster."""
+"""Sources of `kwire log dump`: files of a log by their names, and partitions of a cluster."""
 
 from __future__ import annotations
 

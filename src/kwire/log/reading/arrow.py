@@ -60,7 +60,7 @@ class NullTimestamps:
 
     @property
     def problem(self) -> str | None:
-        """What to say of them."""
+        """The text of a warning; None without such timestamps."""
         if not self.count:
             return None
         others = f" and of {self.count - 1} more" if self.count > 1 else ""

@@ -1,4 +1,4 @@
-"""What every log gives to its readers, whether its batches are in files or come from a broker.
+"""Interface of a log to its readers, whether its batches are in files or come from a broker.
 
     LogSource      a mapping from (topic, partition) to logs
       ReadableLog    offsets, sizes, times; read(), read_arrow(), batches()

@@ -187,7 +187,7 @@ def replay_header(producers: ProducerStates, file: StoredFile, header: BatchHead
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionCheckpoints:
-    """What the files of a log directory say about a partition.
+    """Entries of a partition in the checkpoint files of a log directory.
 
     log_start_offset, recovery_point: 0 without an entry. is_clean: whether the last shutdown was clean, so that batches
     need no check.

@@ -1,4 +1,4 @@
-"""What old log directories contain: their node, the replicas in them, and what they say about each.
+"""Content of old log directories: their node, the replicas in them, and the state of each.
 
 Nothing is written. Offsets and epochs are those that Kafka will have after it has loaded the log: after an unclean
 shutdown, batches above the recovery point are checked, and the log ends before the first damaged one (rule G-08).
@@ -67,7 +67,7 @@ class Replica:
 
     @property
     def progress(self) -> tuple[int, int]:
-        """What a replica of a partition has: the one with the highest value has everything that was acknowledged."""
+        """Order of replicas of a partition: the one with the highest value has everything that was acknowledged."""
         return self.leader_epoch, self.log_end_offset
 
 
@@ -207,7 +207,7 @@ def checkpoint(logs: LogDirectory, name: str) -> Mapping[tuple[str, int], int]:
 
 @dataclass(slots=True)
 class Tail:
-    """What the batches at the end of a log say."""
+    """Offsets and epochs at the end of a log, from its last batches."""
 
     end_offset: int
     leader_epoch: int = NO_EPOCH

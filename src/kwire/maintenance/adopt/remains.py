@@ -1,4 +1,4 @@
-"""What is left of an old metadata log: used as far as it can be read.
+"""Remains of an old metadata log: used as far as they can be read.
 
 Every broker has a copy of it, which may be older than the controllers' own.
 """

@@ -1,4 +1,4 @@
-"""What a cluster has to copy, as far as the account may see it: topics, their configs, offsets, groups."""
+"""Content of a cluster to copy, as far as the account may see it: topics, their configs, offsets, groups."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class QuotaEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClusterEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What belongs to the cluster itself, read at described_ms; None for what the account may not see.
+    """Settings of the cluster itself, read at described_ms; None where the account may not see them.
 
     broker_configs: dynamic ones by node id, '' for all brokers; a value of None is a secret. features: name -> level.
     """

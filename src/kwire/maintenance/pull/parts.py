@@ -43,7 +43,7 @@ class Part:
 
 
 class CopiedPart(NamedTuple):
-    """What a process has copied."""
+    """Result of a process that copied a part."""
 
     entry: PartitionEntry
     events: list[Event]

@@ -1,4 +1,4 @@
-"""What a copy of a cluster has: of earlier runs, of this one, and of processes that copied parts of it."""
+"""State of a copy of a cluster: from earlier runs, from this one, and from processes that copied parts of it."""
 
 from __future__ import annotations
 

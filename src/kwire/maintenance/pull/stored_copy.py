@@ -115,7 +115,7 @@ def read_local(path: str, size: int | None = None) -> bytes:
 
 @dataclass(slots=True)
 class Uploaded:
-    """What the store has of a partition.
+    """Files of a partition in the store.
 
     epochs: contents of leader-epoch-checkpoint. aborted: sizes of transaction indexes, by base offset. tail_at:
     monotonic time of the last upload of the open segment. indexed: base offset of the segment that was open before this

@@ -1,4 +1,4 @@
-"""What a cluster has by now, asked for in a thread of its own while another one copies.
+"""Surveys of a cluster that is being copied, made in a thread beside the one that copies.
 
 A broker that does not respond holds up a survey, never the copying.
 """
@@ -23,7 +23,7 @@ __all__ = ["Known", "Survey", "Surveyor", "describe"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What a run has already.
+    """State of a run before a survey.
 
     partitions, topics: those that it copies. chosen: numbers of the partitions to copy, None for all. cluster: the last
     description. made: keys in logs made from admin APIs, by partition. exact: coordinators' topics that an earlier run
@@ -40,7 +40,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """What a cluster has by now.
+    """Present state of a cluster.
 
     described: the cluster itself. made: contents of coordinators' topics that the account may not read. topics: those
     to copy that are new. bounds: of partitions to copy that are new; errors: of those whose bounds are unknown.

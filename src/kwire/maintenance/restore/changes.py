@@ -1,4 +1,4 @@
-"""What has to be written beside the kept batches, so that the logs agree with each other at the cut."""
+"""Batches that are written beside the kept ones, so that the logs agree with each other at the cut."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Part(NamedTuple):
 
 @dataclass(slots=True)
 class ProducerTrace:
-    """What a transactional producer did in one partition.
+    """Transactions of a producer in one partition.
 
     is_open: whether a transaction is open at the cut. last_kept_ms: time of the last marker below the cut.
     first_cut_ms: time of the first marker above it. last_ms: time of the last marker in the source.

@@ -71,7 +71,7 @@ class Assessment(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionContext:
-    """What the log directory records about one partition.
+    """Facts about a partition that the log directory has outside of its log.
 
     is_clean: whether the shutdown was clean; None if unknown (a partition's directory alone). recovery_point: first
     offset that may not be flushed, None without an entry. is_compacted: whether the cleaner has compacted it.

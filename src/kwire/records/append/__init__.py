@@ -1,1 +1,1 @@
-"""What a broker does to batches before it appends them: checks, offsets, timestamps."""
+"""Preparation of batches before a broker appends them: checks, offsets, timestamps."""

@@ -120,7 +120,7 @@ SMALLEST_SIZES = (SMALLEST_SIZE, SMALLEST_SIZE + LEGACY_TIMESTAMP.size, SMALLEST
 LARGEST_SIZE = 0x7FFF_FFFF - FRAME_BYTES
 """Kafka counts the bytes of a whole batch in a signed 32-bit number."""
 LARGEST_RECORD = LARGEST_SIZE + FRAME_BYTES - DEFAULT_HEADER_BYTES
-"""What a batch of the largest size has room for."""
+"""Largest record that a batch has room for."""
 
 # the positions above, held to the structs
 assert DEFAULT_HEADER_BYTES == 61

@@ -50,7 +50,7 @@ Messages = Sequence[WriterCommitMessage | None]
 
 @plain_errors
 class _Writing(SentToWorkers):
-    """What batch and streaming writers share. overwrite: replace all rows; in a stream, output mode complete."""
+    """Base class of batch and streaming writers. overwrite: replace all rows; in a stream, output mode complete."""
 
     def __init__(self, options: LakeOptions, schema: pa.Schema, *, overwrite: bool) -> None:
         if overwrite and options.merge_key:

@@ -23,7 +23,7 @@ __all__ = ["DeltaSink", "IcebergSink"]
 
 @plain_errors
 class LakeSink(DataSource):
-    """What both formats share."""
+    """Base class of both formats."""
 
     format: ClassVar[LakeFormat]
 

@@ -1,4 +1,4 @@
-"""What tasks do beside reading and writing: join small Arrow batches, and avoid delays that Spark's workers have.
+"""Work of tasks beside reading and writing: join small Arrow batches, and avoid delays that Spark's workers have.
 
 small packets         held back by TCP: 40 ms a task
 garbage collection    after each task, of all modules: 20 to 40 ms of CPU
