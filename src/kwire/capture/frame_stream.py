@@ -135,11 +135,11 @@ class FrameStream:
                 if not self._min_bytes <= length <= MAX_FRAME_BYTES:
                     continue
                 with view[at:] as tail:
-                    found = self._looks_like(tail, self._start + at in self._packets)
-                if found:
+                    is_frame = self._looks_like(tail, self._start + at in self._packets)
+                if is_frame:
                     keep, self.is_lost = at, False
                     break
-                if found is None and keep is None and len(view) - at < MAX_SEARCHED_BYTES:
+                if is_frame is None and keep is None and len(view) - at < MAX_SEARCHED_BYTES:
                     keep = at
         dropped = end if keep is None else keep
         self.lost_bytes += dropped

@@ -103,8 +103,8 @@ def read_segments(file: StoredFile, counts: PacketCounts | None = None) -> Itera
     elif head == SECTION_HEADER.to_bytes(4, "big"):
         packets = pcapng_packets(window)
     else:
-        found = f"starts with {head.hex(' ')}" if head else "is empty"
-        raise Malformed(f"not a pcap or pcapng file: {found}", 0)
+        problem = f"starts with {head.hex(' ')}" if head else "is empty"
+        raise Malformed(f"not a pcap or pcapng file: {problem}", 0)
     for time_ns, link_type, data in packets:
         counts.packets += 1
         packet = LINK_TYPES[link_type](data)

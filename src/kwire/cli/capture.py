@@ -103,10 +103,10 @@ def capture(
     from kwire.capture.capture import MAX_CONNECTIONS
 
     counts = CaptureCounts()
-    found = FINE
+    exit_code = FINE
 
     def rows() -> Iterator[Row]:
-        nonlocal found
+        nonlocal exit_code
         for file, exchange in _exchanges(files, port or [], counts):
             if api and not _matches(exchange.api_name or str(exchange.api_key), api):
                 continue
@@ -114,7 +114,7 @@ def capture(
                 continue
             row = exchange.to_json(bodies=bodies and not summary and format is not Format.TABLE)
             if row["problem"]:
-                found = FOUND
+                exit_code = FOUND
             elif problems:
                 continue
             yield {"file": file, **row} if len(files) > 1 else row
@@ -133,7 +133,7 @@ def capture(
     if counts.given_up:
         ended = counted(counts.given_up, "idle one")
         terminal.warn(f"more than {MAX_CONNECTIONS} connections were open: {ended} ended")
-    return found
+    return exit_code
 
 
 def _exchanges(files: list[str], ports: list[int], counts: CaptureCounts) -> Iterator[tuple[str, Exchange]]:

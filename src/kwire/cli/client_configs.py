@@ -32,12 +32,12 @@ def client_configs(path: str, configs: Sequence[str] | None, config_file: str | 
             raise OptionError(f"{given} requires a path that begins with {CLUSTER}")
         return {}
     terminal.show_warnings("kwire.client")  # such as a broker that refuses connections
-    found = _from_file(config_file) if config_file else {}
+    settings = _from_file(config_file) if config_file else {}
     for text in configs or ():
         name, value = _pair(text)
-        found[name] = value
+        settings[name] = value
     _check_listening(path)
-    return found
+    return settings
 
 
 def _check_listening(path: str) -> None:
@@ -65,13 +65,13 @@ def _check_listening(path: str) -> None:
 def _from_file(path: str) -> dict[str, object]:
     from kwire.client.settings import parse_config
 
-    found: dict[str, object] = dict(read_properties(path))
+    configs: dict[str, object] = dict(read_properties(path))
     try:
-        for name, value in found.items():
+        for name, value in configs.items():
             parse_config(name, value)
     except OptionError as error:
         raise OptionError(f"{path}: {error}") from None
-    return dict(found)
+    return dict(configs)
 
 
 def read_properties(path: str) -> dict[str, str]:

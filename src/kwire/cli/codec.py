@@ -86,14 +86,14 @@ def decode(
     shift = LENGTH_BYTES if framed and not frame else 0
     if shift:
         data = len(data).to_bytes(LENGTH_BYTES, "big") + data
-    found = codec.annotate(data, lenient=lenient)
+    annotation = codec.annotate(data, lenient=lenient)
     if annotate:
-        _write_notes(found, data, shift, format)
-    elif found.error is None:
-        _write_message(found.value, cls, version, framed, format)
-    if found.error is None:
+        _write_notes(annotation, data, shift, format)
+    elif annotation.error is None:
+        _write_message(annotation.value, cls, version, framed, format)
+    if annotation.error is None:
         return FINE
-    error = found.error
+    error = annotation.error
     terminal.warn(printable(str(type(error)(error.what, max(0, error.position - shift), error.path))))
     if not framed:
         _suggest_release(cls, data, version)
@@ -247,9 +247,9 @@ def _indented(value: Any, indent: str) -> Iterator[str]:
     yield f"{indent}{brackets[1]}"
 
 
-def _write_notes(found: Annotation, data: bytes, shift: int, format: Format) -> None:
+def _write_notes(annotation: Annotation, data: bytes, shift: int, format: Format) -> None:
     """Print every byte with its field; after an error, the bytes that were not read."""
-    notes = [note for note in found.notes if note.end > shift]
+    notes = [note for note in annotation.notes if note.end > shift]
     read = notes[-1].end if notes else shift
     if format is not Format.TABLE:
         write_rows((_row(note, data, shift) for note in notes), (), format)

@@ -179,7 +179,7 @@ def append(
     from kwire.lake import Layout, ValueDecoding, append_logs
 
     terminal.show_warnings("kwire.lake")
-    found = _open(table, catalog, storage)
+    lake_table = _open(table, catalog, storage)
     opened = open_logs(source, config, config_file)
     logs = selected(opened, Selection.parse(topic, partition))
     layout = Layout(partition_by=tuple(partition_by or ()))
@@ -187,7 +187,7 @@ def append(
     choice = schema_choice(registry, registry_config, options)
     decoding = None if choice is None else ValueDecoding.resolve(choice, (log.topic for log in logs))
     appended = append_logs(
-        found,
+        lake_table,
         logs,
         layout=layout,
         isolation=isolation.value,
@@ -196,7 +196,7 @@ def append(
         fill=fill,
         skip_missing=skip_missing,
     )
-    with found, if_interrupted("the table has what was committed; run the command again to continue"):
+    with lake_table, if_interrupted("the table has what was committed; run the command again to continue"):
         write_rows(_rows(appended), APPENDED, format, live=True)
     warn_of_ignored(opened.ignored)
     return FINE
@@ -218,8 +218,8 @@ def offsets(
     from kwire.lake.offset_ranges import text_of
     from kwire.lake.state import WRITE_AGAIN
 
-    with _existing(table, catalog, storage) as found:
-        state = found.state()
+    with _existing(table, catalog, storage) as lake_table:
+        state = lake_table.state()
     if format is OffsetsFormat.SPARK:
         typer.echo(state.starting_offsets())
     else:
@@ -230,7 +230,9 @@ def offsets(
         )
         write_rows(rows, OFFSETS, Format(format.value))
     if not state.spans:
-        terminal.warn(f"table {found.name}: no offsets; they are stored with rows that have topic, partition, offset")
+        terminal.warn(
+            f"table {lake_table.name}: no offsets; they are stored with rows that have topic, partition, offset"
+        )
     remedy = WRITE_AGAIN if state.merge_key else "append them with kwire lake append --fill"
     for (topic, partition), holes in sorted(state.holes.items()):
         terminal.warn(f"{topic}-{partition}: the table lacks offsets {text_of(holes)}; {remedy}")
@@ -253,10 +255,10 @@ def clean(
     Keep --older-than above the duration of any write: the files of a commit that is still to come look the same. Exit
     code 1 if files are found and not deleted.
     """
-    with _existing(table, catalog, storage) as found:
-        orphans = found.find_orphans(older_than * 3600)
+    with _existing(table, catalog, storage) as lake_table:
+        orphans = lake_table.find_orphans(older_than * 3600)
         if apply:
-            found.delete_orphans(orphans)
+            lake_table.delete_orphans(orphans)
     rows = (
         {
             "path": each.path,
@@ -278,11 +280,11 @@ def _rows(appended: Iterable[Appended]) -> Iterator[dict[str, object]]:
 
 
 def _existing(table: str, catalog: Sequence[str] | None, storage: Sequence[str] | None) -> LakeTable:
-    found = _open(table, catalog, storage)
-    found.refresh()
-    if not found.exists:
+    lake_table = _open(table, catalog, storage)
+    lake_table.refresh()
+    if not lake_table.exists:
         raise OptionError(f"{table}: no such table")
-    return found
+    return lake_table
 
 
 def _open(table: str, catalog: Sequence[str] | None, storage: Sequence[str] | None) -> LakeTable:
@@ -292,7 +294,7 @@ def _open(table: str, catalog: Sequence[str] | None, storage: Sequence[str] | No
 
 
 def _pairs(option: str, given: Sequence[str] | None) -> list[tuple[str, str]]:
-    found = []
+    pairs = []
     for text in given or ():
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
@@ -301,8 +303,8 @@ def _pairs(option: str, given: Sequence[str] | None) -> list[tuple[str, str]]:
             raise OptionError(f"{option} {name.strip()}: secrets on a command line are visible to others; see --help")
         if "://" in value and urlsplit(value).password is not None:
             raise OptionError(f"{option} {name.strip()}: a password on a command line is visible to others; see --help")
-        found.append((name.strip(), value.strip()))
-    return found
+        pairs.append((name.strip(), value.strip()))
+    return pairs
 
 
 def register(app: typer.Typer) -> None:

@@ -203,11 +203,11 @@ def parse_topic(text: str) -> tuple[str, int | None]:
 
 def ensure_topic(name: str, partitions: int | None, node: Node) -> None:
     """Create a topic unless it exists. Raises OptionError if it has another number of partitions, BrokerError."""
-    found = node.topics.get(name)
-    if found is None:
+    topic = node.topics.get(name)
+    if topic is None:
         node.controller.create_topic(name, node.settings.num_partitions if partitions is None else partitions)
-    elif partitions not in (None, len(found.partitions)):
-        raise OptionError(f"--topic {name}:{partitions}: it exists with {counted(len(found.partitions), 'partition')}")
+    elif partitions not in (None, len(topic.partitions)):
+        raise OptionError(f"--topic {name}:{partitions}: it exists with {counted(len(topic.partitions), 'partition')}")
 
 
 def wait_for_stdin(stop: threading.Event) -> None:
@@ -233,7 +233,7 @@ def _pairs(texts: list[str]) -> dict[str, str]:
     from kwire.broker.configs.given import dotted
     from kwire.broker.configs.protection import is_secret
 
-    found = {}
+    pairs = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
@@ -242,8 +242,8 @@ def _pairs(texts: list[str]) -> dict[str, str]:
         name = dotted(key.strip())
         if is_secret(name):
             raise OptionError(f"--config {name}: secrets on a command line are visible to others; use --config-file")
-        found[name] = value.strip()
-    return found
+        pairs[name] = value.strip()
+    return pairs
 
 
 def _properties(path: str) -> dict[str, str]:
@@ -282,9 +282,9 @@ def passwords_of(users: list[str], files: list[str], environment: Mapping[str, s
     if files and len(files) != len(users):
         raise OptionError(f"--password-file: expected one per --user, found {len(files)} for {len(users)}")
     variables = [f"KWIRE_USER_{re.sub('[^A-Z0-9]', '_', name.upper())}_PASSWORD" for name in users]
-    found = {}
+    passwords = {}
     for place, (name, variable) in enumerate(zip(users, variables, strict=True)):
-        if not name or name in found:
+        if not name or name in passwords:
             raise OptionError(f"--user {name!r}: names must be unique and not empty")
         if files:
             password, source = _first_line(files[place]), files[place]
@@ -296,8 +296,8 @@ def passwords_of(users: list[str], files: list[str], environment: Mapping[str, s
             password, source = environment[variable], variable
         if not password:
             raise OptionError(f"--user {name}: the password in {source} is empty")
-        found[name] = password
-    return found
+        passwords[name] = password
+    return passwords
 
 
 def _first_line(path: str) -> str:

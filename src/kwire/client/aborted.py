@@ -24,7 +24,7 @@ def aborted_transactions(fetched: Fetched) -> list[AbortedTransaction]:
         return []
     open_transactions: dict[int, int] = {}
     pending = sorted(fetched.aborted, key=lambda each: each[1], reverse=True)
-    found = []
+    aborted = []
     for batch in read_batches(fetched.records):
         while pending and pending[-1][1] <= batch.last_offset:
             producer_id, first = pending.pop()
@@ -33,5 +33,5 @@ def aborted_transactions(fetched: Fetched) -> list[AbortedTransaction]:
             record = next(iter(batch.records()), None)
             if record is not None and parse_control_record(record).type == ControlRecordType.ABORT:
                 first = open_transactions.pop(batch.producer_id)
-                found.append(AbortedTransaction(batch.producer_id, first, batch.last_offset))
-    return found + [AbortedTransaction(*each, MAX_OFFSET) for each in open_transactions.items()]
+                aborted.append(AbortedTransaction(batch.producer_id, first, batch.last_offset))
+    return aborted + [AbortedTransaction(*each, MAX_OFFSET) for each in open_transactions.items()]

@@ -45,13 +45,13 @@ def openssl_name(suite: str) -> str:
     """Return OpenSSL's name of a cipher suite. Raises OptionError for a name without one."""
     if suite in OF_TLS_1_3:
         return suite
-    found = OLDER.fullmatch(suite)
-    if found is None:
+    match = OLDER.fullmatch(suite)
+    if match is None:
         raise OptionError(
             f"config 'ssl.cipher.suites': unknown cipher suite {suite[:100]!r}; expected names such as "
             "TLS_AES_256_GCM_SHA384 and TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"
         )
-    exchange, cipher, mode, digest, chacha = found.groups()
+    exchange, cipher, mode, digest, chacha = match.groups()
     parts = [] if exchange == "RSA" else [exchange.replace("_", "-")]
     if chacha:
         parts.append("CHACHA20-POLY1305")

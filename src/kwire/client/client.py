@@ -103,10 +103,12 @@ class Client:
 
     def another(self, *, limit_ms: int) -> Client:
         """Return a client of the same cluster for another thread. limit_ms: highest default.api.timeout.ms."""
-        found = Client.__new__(Client)
-        found._begin(replace(self.settings, default_api_timeout_ms=min(limit_ms, self.settings.default_api_timeout_ms)))
-        found._cluster, found._is_stale = self._cluster, True  # bootstrap servers may be away
-        return found
+        client = Client.__new__(Client)
+        client._begin(
+            replace(self.settings, default_api_timeout_ms=min(limit_ms, self.settings.default_api_timeout_ms))
+        )
+        client._cluster, client._is_stale = self._cluster, True  # bootstrap servers may be away
+        return client
 
     def close(self) -> None:
         """Close all connections."""
@@ -293,10 +295,10 @@ class Client:
                 request.key = key
             response = connection.request(request, FindCoordinatorResponse, version=version)
             what = f"coordinator of {key!r}"
-            found = only(response.coordinators, what, "FindCoordinator") if version >= 4 else response
-            raise_for(found.error_code, what, found.error_message)
+            coordinator = only(response.coordinators, what, "FindCoordinator") if version >= 4 else response
+            raise_for(coordinator.error_code, what, coordinator.error_message)
             self._update_metadata([])
-            return found.node_id
+            return coordinator.node_id
 
         return self.retry(attempt)
 
@@ -309,10 +311,10 @@ class Client:
 
         timestamps: also EARLIEST_TIMESTAMP or LATEST_TIMESTAMP, for the start or end of the log.
         """
-        found, errors = self.find_offsets(timestamps, isolation=isolation)
+        offsets, errors = self.find_offsets(timestamps, isolation=isolation)
         for error in errors.values():
             raise error
-        return found
+        return offsets
 
     def find_offsets(
         self, timestamps: Mapping[TopicPartition, int], *, isolation: str | None = None, limit_ms: int | None = None
@@ -322,11 +324,11 @@ class Client:
         limit_ms: of the retries, as in retry(). Raises ConnectionFailed, BrokerError if no broker responds.
         """
         level = ISOLATION[isolation or self.settings.isolation_level]
-        found: dict[TopicPartition, OffsetAndTimestamp] = {}
+        offsets: dict[TopicPartition, OffsetAndTimestamp] = {}
         errors: dict[TopicPartition, BrokerError | ConnectionFailed] = {}
 
         def attempt() -> None:
-            wanted = [key for key in timestamps if key not in found]
+            wanted = [key for key in timestamps if key not in offsets]
             wanted = [key for key in wanted if key not in errors or self.is_retriable(errors[key])]
             unknown = sorted({key[0] for key in wanted if key not in self._leaders})
             topics = self._update_metadata(unknown).topics if unknown else {}
@@ -344,7 +346,7 @@ class Client:
                     of_leader = dict.fromkeys(keys, error)
                 for key, each in of_leader.items():
                     if isinstance(each, OffsetAndTimestamp):
-                        found[key] = each
+                        offsets[key] = each
                         errors.pop(key, None)
                     else:
                         errors[key] = each
@@ -357,7 +359,7 @@ class Client:
         except (BrokerError, ConnectionFailed) as error:
             if all(error is not each for each in errors.values()):
                 raise  # not of a partition
-        return found, errors
+        return offsets, errors
 
     # ---- reading
 
@@ -431,10 +433,10 @@ class Client:
 
     def is_gone(self, topic: str, topic_id: uuid.UUID | None) -> bool:
         """Return whether metadata has no such topic, or another one of this name. Metadata may be seconds old."""
-        found = self.metadata([topic]).topics.get(topic)
-        if found is None or found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        metadata = self.metadata([topic]).topics.get(topic)
+        if metadata is None or metadata.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return True
-        return topic_id is not None and found.topic_id not in (None, topic_id)
+        return topic_id is not None and metadata.topic_id not in (None, topic_id)
 
     def _send_fetch(self, key: TopicPartition, position: Position, isolation: str | None) -> Sent:
         replica = self.read_replica(key)
@@ -480,12 +482,12 @@ class Client:
             raise_for(data.error_code, f"{key[0]}-{key[1]}")
             if replica.obey(data, sent.node_id, key):
                 return None
-            found = fetched_from(data, key, position)
-            if isinstance(found, Diverged):
-                raise found.error()
+            fetched = fetched_from(data, key, position)
+            if isinstance(fetched, Diverged):
+                raise fetched.error()
             if replica.node_id == sent.node_id:
                 replica.answered(self.settings)
-            return found
+            return fetched
         raise BrokerError(f"{key[0]}-{key[1]}: missing in the Fetch response", ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
@@ -507,21 +509,21 @@ def list_from(
             for topic, numbers in by_topic(timestamps).items()
         ],
     )
-    found: dict[TopicPartition, OffsetAndTimestamp | BrokerError | ConnectionFailed] = {
+    offsets: dict[TopicPartition, OffsetAndTimestamp | BrokerError | ConnectionFailed] = {
         key: missing(f"offsets of {key[0]}-{key[1]}", "ListOffsets") for key in timestamps
     }
     for topic in connection.request(request, ListOffsetsResponse).topics:
         for each in topic.partitions:
             key = topic.name, each.partition_index
-            if key not in found:
+            if key not in offsets:
                 continue
             if each.error_code:
                 code = ErrorCode(each.error_code)
-                found[key] = BrokerError(f"offsets of {key[0]}-{key[1]}: {code.name}", code)
+                offsets[key] = BrokerError(f"offsets of {key[0]}-{key[1]}: {code.name}", code)
             else:
                 old_style = each.old_style_offsets
-                found[key] = OffsetAndTimestamp(old_style[0] if old_style else each.offset, each.timestamp)
-    return found
+                offsets[key] = OffsetAndTimestamp(old_style[0] if old_style else each.offset, each.timestamp)
+    return offsets
 
 
 def without_leader(key: TopicPartition, topic: Topic | None) -> BrokerError:
@@ -542,11 +544,11 @@ def missing(what: str, api: str) -> BrokerError:
     return BrokerError(f"{what}: missing in the {api} response", ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-def only(found: Sequence[T], what: str, api: str) -> T:
+def only(items: Sequence[T], what: str, api: str) -> T:
     """Return the one element of a response to a request for one thing. Raises BrokerError unless there is one."""
-    if len(found) != 1:
+    if len(items) != 1:
         raise missing(what, api)
-    return found[0]
+    return items[0]
 
 
 def raise_for_offsets(

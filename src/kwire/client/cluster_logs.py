@@ -136,7 +136,7 @@ class ClusterLogs(LogSource["ClusterLog"]):
         self.url, self._session = url, session
         self.ignored: list[Ignored] = []
         topic, partition = session.address.resolve(session.client)
-        found: dict[TopicPartition, tuple[uuid.UUID | None, int]] = {}
+        partitions: dict[TopicPartition, tuple[uuid.UUID | None, int]] = {}
         for name, each in sorted(session.client.metadata(None if topic is None else [topic]).topics.items()):
             if each.error_code:
                 self.ignored.append(Ignored(name=name, reason=each.error_code.name))
@@ -146,14 +146,14 @@ class ClusterLogs(LogSource["ClusterLog"]):
                 if of_partition.leader < 0:
                     self.ignored.append(Ignored(name=f"{name}-{number}", reason="no leader"))
                 else:
-                    found[name, number] = each.topic_id, of_partition.leader_epoch
-        if not found and self.ignored and topic is not None:
+                    partitions[name, number] = each.topic_id, of_partition.leader_epoch
+        if not partitions and self.ignored and topic is not None:
             problems = "; ".join(f"{each.name}: {each.reason}" for each in self.ignored[:5])
             raise LogError(f"no readable partition: {problems}", url)
-        offsets = Offsets(session.client, found)
+        offsets = Offsets(session.client, partitions)
         self.partitions = {
             key: ClusterLog(session, *key, topic_id=topic_id, offsets=offsets, notes=self.ignored)
-            for key, (topic_id, _) in found.items()
+            for key, (topic_id, _) in partitions.items()
         }
 
     @property
@@ -306,8 +306,8 @@ class ClusterLog(ReadableLog):
         self, timestamp: int, *, isolation: Isolation = "read_uncommitted"
     ) -> TimestampAndOffset | None:
         """Find the earliest record at or after `timestamp` (ms), by ListOffsets; None if there is none."""
-        found = self._session.client.list_offsets({self._key: timestamp}, isolation=isolation)[self._key]
-        return None if found.offset < 0 else TimestampAndOffset(found.offset, found.timestamp)
+        listed = self._session.client.list_offsets({self._key: timestamp}, isolation=isolation)[self._key]
+        return None if listed.offset < 0 else TimestampAndOffset(listed.offset, listed.timestamp)
 
     # ---- reading
 

@@ -208,14 +208,14 @@ class FetchSession:
 
     def _forgotten(self, wanted: Mapping[TopicPartition, Wanted], *, by_id: bool) -> list[ForgottenTopic]:
         left = {key: each for key, each in self.wanted.items() if key not in wanted}
-        found: list[ForgottenTopic] = []
+        forgotten: list[ForgottenTopic] = []
         for topic, numbers in by_topic(left).items():
             topic_id = left[topic, numbers[0]].position.topic_id
             if by_id and topic_id is not None:
-                found.append(FetchRequest.ForgottenTopic(topic_id=topic_id, partitions=numbers))
+                forgotten.append(FetchRequest.ForgottenTopic(topic_id=topic_id, partitions=numbers))
             else:
-                found.append(FetchRequest.ForgottenTopic(topic=topic, partitions=numbers))
-        return found
+                forgotten.append(FetchRequest.ForgottenTopic(topic=topic, partitions=numbers))
+        return forgotten
 
     def accept(self, response: FetchResponse) -> Iterator[tuple[TopicPartition, PartitionData]]:
         """Yield the partitions of the response to the last request; none of a response that is an error."""

@@ -198,27 +198,27 @@ class Fetcher:
         """
         self._raise_failure()
         self._was_redirected = True
-        found: list[Result] = []
-        while self._was_redirected and not found and self._failure is None:
+        results: list[Result] = []
+        while self._was_redirected and not results and self._failure is None:
             self._was_redirected = False
-            found = self._find_leaders() or self._next_results()
-        if self._failure is not None and not found:
+            results = self._find_leaders() or self._next_results()
+        if self._failure is not None and not results:
             self._raise_failure()
-        return found
+        return results
 
     def _next_results(self) -> list[Result]:
-        found: list[Result] = []
+        results: list[Result] = []
         for node_id in {each.source for key, each in self._partitions.items() if key not in self._stopped}:
             if node_id is not None and not self._is_waiting(node_id):
-                found += self._send(node_id)
+                results += self._send(node_id)
         ready = self._ready()
         now = time.monotonic()
         for node_id, source in list(self._sources.items()):
             if node_id in ready:
-                found += self._receive(node_id, self._client.settings.request_timeout_ms)
+                results += self._receive(node_id, self._client.settings.request_timeout_ms)
             elif source.deadline is not None and source.deadline <= now:
-                found += self._receive(node_id, 0)
-        return found
+                results += self._receive(node_id, 0)
+        return results
 
     def _raise_failure(self) -> None:
         error, self._failure = self._failure, None
@@ -250,7 +250,7 @@ class Fetcher:
         try:
             source = self._source(node_id)
             version = source.connection.version_for(FETCH)
-            found = [] if version >= TRUNCATION_VERSION else self._check_epochs(node_id, source.connection)
+            results = [] if version >= TRUNCATION_VERSION else self._check_epochs(node_id, source.connection)
             partitions = {
                 key: each
                 for key, each in self._partitions.items()
@@ -270,7 +270,7 @@ class Fetcher:
                 source.connection.send(request, version=version)
                 timeout_ms = self._client.settings.request_timeout_ms + FETCH_WAIT_MS
                 source.deadline = time.monotonic() + timeout_ms / 1000
-            return found
+            return results
         except ConnectionFailed as error:
             self._lose(node_id, error)
             return []
@@ -291,25 +291,27 @@ class Fetcher:
             self._lose(node_id, error)
             return []
         self._unreachable_since = None
-        found: list[Result] = []
+        results: list[Result] = []
         wanted = source.session.wanted
         for key, data in source.session.accept(response):
             if self._is_current(key, wanted[key].position):
-                found += self._result(key, data, node_id)
+                results += self._result(key, data, node_id)
         if response.error_code in SESSION_ERRORS:
-            return found
+            return results
         if response.error_code:
             code = ErrorCode(response.error_code)
             for key in wanted:
                 if self._is_current(key, wanted[key].position):
-                    found += self._failed(key, BrokerError(f"Fetch from broker {node_id}: {code.name}", code), node_id)
-            return found
+                    results += self._failed(
+                        key, BrokerError(f"Fetch from broker {node_id}: {code.name}", code), node_id
+                    )
+            return results
         for key in wanted:
             if key in self._partitions and self._partitions[key].replica.node_id == node_id:
                 self._partitions[key].replica.answered(self._client.settings)
-        if found:
-            found += self._send(node_id)
-        return found
+        if results:
+            results += self._send(node_id)
+        return results
 
     def _is_current(self, key: TopicPartition, position: Position) -> bool:
         known = self._partitions.get(key)
@@ -329,17 +331,17 @@ class Fetcher:
             return self._failed(key, error, node_id)
         partition.checks, partition.failing_since = 0, None
         try:
-            found = fetched_from(data, key, partition.position)
+            result = fetched_from(data, key, partition.position)
         except CorruptBatch as error:
             self._stopped.add(key)
             return [FetchError(key, error, partition.position)]
-        if isinstance(found, Diverged):
+        if isinstance(result, Diverged):
             if node_id != partition.leader:
                 self._leave_replica(partition)  # it may lag behind
                 return []
             self._stopped.add(key)
-            return [found]
-        fetched, after = found
+            return [result]
+        fetched, after = result
         if len(fetched.records):
             partition.position = after
             del self._partitions[key]
@@ -411,12 +413,12 @@ class Fetcher:
             time.sleep(delay)
         self._metadata_due = time.monotonic() + self._backoff_s
         topics = self._client.metadata({topic for topic, _ in missing}).topics
-        found: list[Result] = []
+        results: list[Result] = []
         for key in missing:
             error = self._use_metadata(key, topics.get(key[0]))
             if error is not None:
-                found += self._failed(key, error)
-        return found
+                results += self._failed(key, error)
+        return results
 
     def _use_metadata(self, key: TopicPartition, topic: Topic | None) -> BrokerError | None:
         """Set a partition's leader; return why there is none."""
@@ -468,7 +470,7 @@ class Fetcher:
                 for topic, numbers in by_topic(wanted).items()
             ],
         )
-        found: list[Result] = []
+        results: list[Result] = []
         topics = connection.request(request, OffsetForLeaderEpochResponse).topics
         ends = {(topic.topic, each.partition): each for topic in topics for each in topic.partitions}
         for key, partition in wanted.items():
@@ -477,5 +479,5 @@ class Fetcher:
                 partition.epoch_checked, partition.leader = False, None
             elif end.end_offset < position.offset or end.leader_epoch < position.leader_epoch:
                 self._stopped.add(key)
-                found.append(Diverged(key, end.leader_epoch, end.end_offset, position))
-        return found
+                results.append(Diverged(key, end.leader_epoch, end.end_offset, position))
+        return results

@@ -45,10 +45,10 @@ def fetch_offsets(client: Client, group: str) -> dict[TopicPartition, CommittedO
         request.require_stable = version >= 7
         response = connection.request(request, OffsetFetchResponse, version=version)
         what = f"offsets of group {group!r}"
-        found = only(response.groups, what, "OffsetFetch") if version >= MANY_GROUPS_VERSION else response
-        raise_for(found.error_code, what)
+        group_response = only(response.groups, what, "OffsetFetch") if version >= MANY_GROUPS_VERSION else response
+        raise_for(group_response.error_code, what)
         offsets = {}
-        for topic in found.topics:
+        for topic in group_response.topics:
             for each in topic.partitions:
                 raise_for(each.error_code, f"offset {topic.name}-{each.partition_index} of group {group!r}")
                 if each.committed_offset >= 0:

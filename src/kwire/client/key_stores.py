@@ -59,12 +59,12 @@ def read_certificates(path: str, password: str | None) -> str:
     """Return the trusted certificates of a store. Raises OptionError."""
     data = _read(path)
     if data.startswith(JKS):
-        found = [chain[0] for _, chain in _entries(path, data, password)]
+        certificates = [chain[0] for _, chain in _entries(path, data, password)]
     else:
-        found = _trusted_in_pkcs12(path, data, password)
-    if not found:
+        certificates = _trusted_in_pkcs12(path, data, password)
+    if not certificates:
         raise OptionError(f"{path}: has no trusted certificates")
-    return "".join(_pem("CERTIFICATE", each) for each in found)
+    return "".join(_pem("CERTIFICATE", each) for each in certificates)
 
 
 def read_key(path: str, password: str | None, key_password: str | None) -> tuple[str, str]:
@@ -81,9 +81,10 @@ def read_key(path: str, password: str | None, key_password: str | None) -> tuple
             return _pem("PRIVATE KEY", plain), "".join(_pem("CERTIFICATE", each) for each in chain)
         count = len(keys)
     else:
-        found = _own_chain(path, data, password)
-        if found is not None:
-            return _pem("PRIVATE KEY", found[0]), "".join(_pem("CERTIFICATE", each) for each in found[1])
+        key_and_chain = _own_chain(path, data, password)
+        if key_and_chain is not None:
+            key, chain = key_and_chain
+            return _pem("PRIVATE KEY", key), "".join(_pem("CERTIFICATE", each) for each in chain)
         count = 0
     raise OptionError(f"{path}: expected one private key, found {count}")
 
@@ -157,8 +158,8 @@ class _Reader:
         return self.data[self.position - size : self.position]
 
     def number(self, form: str = ">I") -> int:
-        (found,) = struct.unpack(form, self.take(struct.calcsize(form)))
-        return int(found)
+        (value,) = struct.unpack(form, self.take(struct.calcsize(form)))
+        return int(value)
 
     def sized(self, form: str = ">I") -> bytes:
         return self.take(self.number(form))
@@ -174,7 +175,7 @@ def _entries(path: str, data: bytes, password: str | None) -> list[tuple[bytes |
     reader = _Reader(path, body)
     reader.take(4)
     version = reader.number()
-    found: list[tuple[bytes | None, list[bytes]]] = []
+    entries: list[tuple[bytes | None, list[bytes]]] = []
     for _ in range(reader.number()):
         kind = reader.number()
         reader.sized(">H")
@@ -189,8 +190,8 @@ def _entries(path: str, data: bytes, password: str | None) -> list[tuple[bytes |
             chain.append(reader.sized())
         if not chain:
             raise OptionError(f"{path}: a private key without a certificate")
-        found.append((key, chain))
-    return found
+        entries.append((key, chain))
+    return entries
 
 
 def _algorithm_removed(path: str, der: bytes) -> bytes:

@@ -227,10 +227,10 @@ def load_callback(name: str) -> Callable[[], str]:
     if not colon:
         raise OptionError("config 'sasl.oauthbearer.token.callback': expected module:function")
     try:
-        found: Callable[[], str] = getattr(importlib.import_module(module), function)
+        callback: Callable[[], str] = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
         raise OptionError(f"config 'sasl.oauthbearer.token.callback': {error}") from None
-    return found
+    return callback
 
 
 def unsecured_login(options: Mapping[str, str]) -> str:

@@ -29,20 +29,20 @@ def fetch_leader_epochs(client: Client, key: TopicPartition, log_start_offset: i
     """
     topic = client.metadata([key[0]]).topics.get(key[0])
     newest = -1 if topic is None or key[1] not in topic.partitions else topic.partitions[key[1]].leader_epoch
-    found: list[LeaderEpoch] = []
+    epochs: list[LeaderEpoch] = []
     requested = _newest_known(client, key, newest)
     while requested >= 0:
         epoch, _ = _end_of(client, key, requested)
         # an epoch starts where those below it end; the lowest one starts at the log start
         _, start = (-1, log_start_offset) if epoch == 0 else _end_of(client, key, epoch - 1)
         start = max(start, log_start_offset)
-        if found and found[-1].start_offset <= start:
+        if epochs and epochs[-1].start_offset <= start:
             break  # for an epoch below the oldest one, brokers respond with the start of that one
-        found.append(LeaderEpoch(leader_epoch=epoch, start_offset=start))
+        epochs.append(LeaderEpoch(leader_epoch=epoch, start_offset=start))
         if start <= log_start_offset:
             break
         requested = epoch - 1
-    return found[::-1]
+    return epochs[::-1]
 
 
 def _newest_known(client: Client, key: TopicPartition, newest: int) -> int:

@@ -55,22 +55,22 @@ def elements(data: bytes) -> Iterator[Element]:
 def marked_certificates(data: bytes, password: str | None) -> list[bytes]:
     """Return the certificates of trusted entries, as DER. Raises ValueError for what is not read here."""
     _, (_, safe), *_ = elements(_inside(data, SEQUENCE))
-    found = []
+    certificates = []
     for _, info in elements(_inside(_plain(safe, password), SEQUENCE)):
         for _, bag in elements(_inside(_plain(info, password), SEQUENCE)):
             (_, kind), (_, value), *attributes = elements(bag)
             names = [_first(each) for _, these in attributes for _, each in elements(these)]
             if kind == CERTIFICATE_BAG and TRUSTED_KEY_USAGE in names:
                 _, (_, certificate) = elements(_inside(value, SEQUENCE))
-                found.append(_inside(certificate, 0x04))
-    return found
+                certificates.append(_inside(certificate, 0x04))
+    return certificates
 
 
 def _inside(data: bytes, tag: int) -> bytes:
     """Return the content of the only element in data."""
-    ((found, content),) = elements(data)
-    if found != tag:
-        raise ValueError(f"expected an element of DER with tag {tag:#x}, found {found:#x}")
+    ((actual, content),) = elements(data)
+    if actual != tag:
+        raise ValueError(f"expected an element of DER with tag {tag:#x}, found {actual:#x}")
     return content
 
 

@@ -296,12 +296,12 @@ class Producer:
     ) -> None:
         def attempt() -> None:
             try:
-                found = self.client.connection(self._coordinator).request(request, response, version=version)
-                codes = [found.error_code]
-                if isinstance(found, AddPartitionsToTxnResponse):
+                received = self.client.connection(self._coordinator).request(request, response, version=version)
+                codes = [received.error_code]
+                if isinstance(received, AddPartitionsToTxnResponse):
                     codes += [
                         each.partition_error_code
-                        for topic in found.results_by_topic_v3_and_below
+                        for topic in received.results_by_topic_v3_and_below
                         for each in topic.results_by_partition
                     ]
                 for code in codes:

@@ -104,22 +104,22 @@ def _one_of(*choices: str) -> Callable[[str], str]:
 
 
 def _servers(value: str) -> tuple[tuple[str, int], ...]:
-    found = []
+    addresses = []
     for part in filter(None, (each.strip() for each in value.split(","))):
         host, _, port = part.rpartition("://")[2].rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
             raise ValueError(f"comma-separated host:port, found {part!r}")
-        found.append((host.strip("[]"), int(port)))
-    if not found:
+        addresses.append((host.strip("[]"), int(port)))
+    if not addresses:
         raise ValueError("comma-separated host:port")
-    return tuple(found)
+    return tuple(addresses)
 
 
 def _protocols(value: str) -> tuple[str, ...]:
-    found = tuple(filter(None, (each.strip() for each in value.split(","))))
-    if not found or not set(found) <= set(TLS_VERSIONS):
+    protocols = tuple(filter(None, (each.strip() for each in value.split(","))))
+    if not protocols or not set(protocols) <= set(TLS_VERSIONS):
         raise ValueError(f"comma-separated {' and '.join(TLS_VERSIONS)}")
-    return found
+    return protocols
 
 
 def _names(value: str) -> tuple[str, ...]:

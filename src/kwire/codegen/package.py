@@ -111,17 +111,17 @@ def write_files(files: Mapping[str, str], into: StrPath) -> list[Path]:
 
 def stale_files(files: Mapping[str, str], into: StrPath) -> dict[str, str]:
     """List the files that write_files would change, and generated modules without a definition: path and reason."""
-    found: dict[str, str] = {}
+    stale: dict[str, str] = {}
     for name, text in files.items():
         path = Path(path_inside(into, name))
         if not path.is_file():
-            found[str(path)] = "missing"
+            stale[str(path)] = "missing"
         elif path.read_bytes() != text.encode():
-            found[str(path)] = "out of date"
+            stale[str(path)] = "out of date"
     for path in Path(into).glob("*.py"):
         if path.name not in files and _GENERATED_MARK in path.read_bytes()[:HEAD_BYTES]:
-            found[str(path)] = "no definition for this module; remove it"
-    return dict(sorted(found.items()))
+            stale[str(path)] = "no definition for this module; remove it"
+    return dict(sorted(stale.items()))
 
 
 def catalogue_files(catalogue: Mapping[str, Merged]) -> dict[str, str]:

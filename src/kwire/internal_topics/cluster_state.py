@@ -269,10 +269,10 @@ def _unregister_controller(cluster: ClusterState, record: m.UnregisterController
 
 def _registration(cluster: ClusterState, broker_id: int) -> tuple[m.RegisterBrokerRecord, int]:
     """Return a broker's registration and its version. Raises KeyError."""
-    found = cluster.records.get(("RegisterBrokerRecord", broker_id))
-    if found is None:
+    stored = cluster.records.get(("RegisterBrokerRecord", broker_id))
+    if stored is None:
         raise KeyError(f"broker {broker_id}")
-    return cast("m.RegisterBrokerRecord", found[0]), found[1]
+    return cast("m.RegisterBrokerRecord", stored[0]), stored[1]
 
 
 def _fence(cluster: ClusterState, record: m.FenceBrokerRecord, version: int) -> None:
@@ -362,10 +362,10 @@ def _put_partition(cluster: ClusterState, topic: Topic, record: m.PartitionRecor
 def _change_partition(cluster: ClusterState, record: m.PartitionChangeRecord, version: int) -> None:
     """Apply the fields that are set. Source: org.apache.kafka.metadata.PartitionRegistration.merge."""
     topic = cluster.topic_of(record.topic_id)
-    found = cluster.records.get(("PartitionRecord", record.topic_id, record.partition_id))
-    if found is None:
+    stored = cluster.records.get(("PartitionRecord", record.topic_id, record.partition_id))
+    if stored is None:
         raise KeyError(f"partition {record.partition_id} of {topic.name}")
-    partition = cast("m.PartitionRecord", found[0])
+    partition = cast("m.PartitionRecord", stored[0])
     changes: dict[str, Any] = {"partition_epoch": partition.partition_epoch + 1}
     for name in ("replicas", "isr", "removing_replicas", "adding_replicas", "directories"):
         if (value := getattr(record, name)) is not None:
@@ -377,7 +377,7 @@ def _change_partition(cluster: ClusterState, record: m.PartitionChangeRecord, ve
         changes |= {"leader": record.leader, "leader_epoch": partition.leader_epoch + 1}
     if record.leader_recovery_state != NO_RECOVERY_CHANGE:
         changes["leader_recovery_state"] = record.leader_recovery_state
-    _put_partition(cluster, topic, msgspec.structs.replace(partition, **changes), max(found[1], version))
+    _put_partition(cluster, topic, msgspec.structs.replace(partition, **changes), max(stored[1], version))
     empty = type(record)(partition_id=record.partition_id, topic_id=record.topic_id)
     _keep_unknown_fields(cluster, record, version, empty, record.topic_id, record.partition_id)
 

@@ -143,7 +143,7 @@ class Member:
 
 def classic_member(member: MemberMetadata, protocol_type: str) -> Member:
     """Return a member from a GroupMetadataValue."""
-    found = Member(
+    described = Member(
         member_id=member.member_id,
         instance_id=member.group_instance_id,
         client_id=member.client_id,
@@ -154,19 +154,19 @@ def classic_member(member: MemberMetadata, protocol_type: str) -> Member:
         assignment=bytes(member.assignment),
     )
     if protocol_type != PROTOCOL_TYPE:
-        return found
+        return described
     with contextlib.suppress(DecodeError):
-        subscription = read_subscription(found.subscription)
-        found = replace(
-            found,
+        subscription = read_subscription(described.subscription)
+        described = replace(
+            described,
             subscribed_topics=tuple(subscription.topics),
             rack_id=subscription.rack_id,
             owned=tuple(_named(each.topic, each.partitions) for each in subscription.owned_partitions),
         )
     with contextlib.suppress(DecodeError):
-        assigned = read_assignment(found.assignment).assigned_partitions
-        found = replace(found, assigned=tuple(_named(each.topic, each.partitions) for each in assigned))
-    return found
+        assigned = read_assignment(described.assignment).assigned_partitions
+        described = replace(described, assigned=tuple(_named(each.topic, each.partitions) for each in assigned))
+    return described
 
 
 def changed_member(member: Member, kind: str, value: Message | None) -> Member:

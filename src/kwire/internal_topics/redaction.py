@@ -21,7 +21,7 @@ __all__ = ["redacted"]
 
 # by the names of Kafka's JSON form
 SECRET_FIELDS = {
-    name: tuple(re.sub("_(.)", lambda found: found[1].upper(), way[-1]) for way in ways)
+    name: tuple(re.sub("_(.)", lambda match: match[1].upper(), way[-1]) for way in ways)
     for name, ways in SECRETS.items()
     if name.endswith("Record")
 }

@@ -181,8 +181,8 @@ class Message(Struct):
         codec = cls._codecs.get(version)
         if codec is None or type(version) is not int:
             codec = cls._codec(version)
-        found: tuple[Self, int] = codec.decode_from(data, pos, views, lenient)
-        return found
+        decoded: tuple[Self, int] = codec.decode_from(data, pos, views, lenient)
+        return decoded
 
     def encode(self, *, version: int) -> bytes:
         """Encode the message. Raises EncodeError with the path of a value that does not fit this version.

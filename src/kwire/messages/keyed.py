@@ -35,8 +35,8 @@ class KeyedList(list[T]):
 
         Raises TypeError unless every key of the struct is given once.
         """
-        found = self._lookup(keys, named)
-        return found[0] if found else None
+        matches = self._lookup(keys, named)
+        return matches[0] if matches else None
 
     def find_all(self, *keys: object, **named: object) -> list[T]:
         """All elements with these keys, in order; arguments as for `find`."""

@@ -35,12 +35,12 @@ class Loaded:
 
     def find(self, kind: str, api_key: int) -> type[Message]:
         """Find the message of a kind with a key. Raises UnsupportedVersion if there is none, OptionError for several."""
-        found = [spec.name for spec in self._specs.values() if (spec.kind, spec.api_key) == (kind, api_key)]
-        if len(found) > 1:
-            raise OptionError(f"{kind} {api_key} is the key of {', '.join(found)}; use get with one of the names")
-        if not found:
+        names = [spec.name for spec in self._specs.values() if (spec.kind, spec.api_key) == (kind, api_key)]
+        if len(names) > 1:
+            raise OptionError(f"{kind} {api_key} is the key of {', '.join(names)}; use get with one of the names")
+        if not names:
             raise UnsupportedVersion(f"no {kind} with key {api_key}")
-        return self.get(found[0])
+        return self.get(names[0])
 
     def request(self, api_key: int) -> type[Message]:
         """Return the request with an API key. Raises UnsupportedVersion for an unknown one."""

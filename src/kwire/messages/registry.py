@@ -80,11 +80,11 @@ def names(kafka: Definitions | None = None) -> list[str]:
 def releases(name: str) -> tuple[str, ...]:
     """Return the releases that have a message, newest first. Raises OptionError for an unknown name."""
     _check_name(name)
-    found: list[str] = []
+    names: list[str] = []
     for run in reversed(MESSAGES[name][3].split(", ")):
         oldest, _, newest = run.partition("-")
-        found += RELEASES[RELEASES.index(newest or oldest) : RELEASES.index(oldest) + 1]
-    return tuple(found)
+        names += RELEASES[RELEASES.index(newest or oldest) : RELEASES.index(oldest) + 1]
+    return tuple(names)
 
 
 def get(name: str, kafka: Definitions | None = None) -> type[Message]:
@@ -119,11 +119,11 @@ def find(kind: str, api_key: int, *, module: str | None = None, kafka: Definitio
         return kafka.find(kind, api_key)
     for release in RELEASES if kafka is None else (_release(kafka),):
         names = _keys(release).get((kind, api_key), {})
-        found = [name for here, name in names.items() if module in (None, here)]
-        if len(found) > 1:
+        matches = [name for here, name in names.items() if module in (None, here)]
+        if len(matches) > 1:
             raise OptionError(f"{kind} {api_key} is in several modules; pass module=, one of {', '.join(names)}")
-        if found:
-            return get(found[0], kafka)
+        if matches:
+            return get(matches[0], kafka)
     where = (f" in module {module}" if module else "") + (f" in Kafka {kafka}" if kafka else "")
     raise UnsupportedVersion(f"no {kind} with key {api_key}{where}")
 
@@ -157,10 +157,10 @@ def decode(name: str, data: Buffer, version: int, kafka: Definitions | None = No
     try:
         return get(name, kafka).decode(data, version=version)
     except DecodeError as error:
-        found = fitting(name, data, version) if kafka is None or isinstance(kafka, str) else []
-        if not found:
+        fits = fitting(name, data, version) if kafka is None or isinstance(kafka, str) else []
+        if not fits:
             raise
-        hint = f"; it fits Kafka {runs(found)}: decode it as that release's"
+        hint = f"; it fits Kafka {runs(fits)}: decode it as that release's"
         raise type(error)(f"{error.what}{hint}", error.position, error.path) from error
 
 
@@ -188,10 +188,10 @@ def load(*sources: str) -> Loaded:
     return load_sources(sources)
 
 
-def runs(found: tuple[str, ...] | list[str]) -> str:
+def runs(names: tuple[str, ...] | list[str]) -> str:
     """Releases, newest first, in words: "4.4.0", "3.7.2 to 3.9.1"; oldest first, and runs of neighbours as one."""
     parts: list[list[str]] = []
-    for release in reversed(found):
+    for release in reversed(names):
         if parts and RELEASES.index(parts[-1][-1]) - 1 == RELEASES.index(release):
             parts[-1].append(release)
         else:
@@ -240,12 +240,12 @@ def _release(kafka: str) -> str:
 @functools.cache
 def _differing(kafka: str) -> Mapping[str, str]:
     """The texts of a release's definitions that are not the merged ones."""
-    found: dict[str, str] = {}
+    definitions: dict[str, str] = {}
     for line in _texts().splitlines():
         name, having, definition = line.split("\t")
         if kafka in having.split(","):
-            found[name] = definition
-    return found
+            definitions[name] = definition
+    return definitions
 
 
 @functools.cache

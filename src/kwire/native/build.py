@@ -185,15 +185,15 @@ def parameter_kind(name: str) -> str:
 def kernels() -> list[Export]:
     """Return all kernels: the functions that `_kernels.pyi` declares below "Kernels"."""
     text = SIGNATURES.read_text(encoding="utf-8").partition("\n# Kernels\n")[2]
-    found = []
+    exports = []
     for each in ast.parse(text).body:
         if not isinstance(each, ast.FunctionDef) or each.returns is None:
             raise SyntaxError(f"{SIGNATURES}: expected signatures of functions, got {ast.unparse(each)}")
         types = [ast.unparse(argument.annotation) for argument in each.args.posonlyargs if argument.annotation]
         results = re.findall(r"int|bool", ast.unparse(each.returns))
         kinds = "".join(parameter_kind(name) for name in types)
-        found.append(Export(each.name, kinds, "".join(RESULT_KINDS[kind] for kind in results)))
-    return found
+        exports.append(Export(each.name, kinds, "".join(RESULT_KINDS[kind] for kind in results)))
+    return exports
 
 
 def exports_header(target: Target, digest: str) -> str:

@@ -40,11 +40,11 @@ def multiply(a: int, b: int, polynomial: int) -> int:
 
 def products(shift: int, factor: int, polynomial: int) -> list[int]:
     """Return the products of the factor and each byte, moved to its place in a sum."""
-    found = [0]
+    values = [0]
     for bit in range(shift, shift + 8):
         one = multiply(1 << bit, factor, polynomial)
-        found += [each ^ one for each in found]
-    return found
+        values += [each ^ one for each in values]
+    return values
 
 
 def power_of_x(exponent: int, polynomial: int) -> int:

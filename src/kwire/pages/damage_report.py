@@ -21,10 +21,10 @@ MAX_ROWS = 2000
 MIN_MARK = 0.7  # of a strip's 100: one damaged byte in a terabyte stays visible
 
 
-def render_damage(found: DirectoryFindings, *, source: str, root: str, made_at: datetime.datetime) -> str:
+def render_damage(findings: DirectoryFindings, *, source: str, root: str, made_at: datetime.datetime) -> str:
     """Return the page. source: the path given by the user. root: prefix of the files of the findings."""
-    damages = [each for each in found.damages if not each.is_harmless]
-    notes = [each for each in found.damages if each.is_harmless]
+    damages = [each for each in findings.damages if not each.is_harmless]
+    notes = [each for each in findings.damages if each.is_harmless]
     body = element(
         "body",
         page_head(
@@ -34,8 +34,8 @@ def render_damage(found: DirectoryFindings, *, source: str, root: str, made_at: 
         ),
         element(
             "main",
-            _tiles(found, damages, notes),
-            _strips(found.partitions, damages),
+            _tiles(findings, damages, notes),
+            _strips(findings.partitions, damages),
             _damages(damages, root),
             _notes(notes, root),
             _legend(),
@@ -44,18 +44,18 @@ def render_damage(found: DirectoryFindings, *, source: str, root: str, made_at: 
     return document(f"Kafka log verification: {source}", body)
 
 
-def _tiles(found: DirectoryFindings, damages: Sequence[Damage], notes: Sequence[Damage]) -> Markup:
-    segments = sum(len(each.segments) for each in found.partitions)
+def _tiles(findings: DirectoryFindings, damages: Sequence[Damage], notes: Sequence[Damage]) -> Markup:
+    segments = sum(len(each.segments) for each in findings.partitions)
     damaged = {(each.topic, each.partition) for each in damages if each.topic is not None}
     worst = max((each.severity for each in damages), default=None)
     lost = sum(last - first + 1 for first, last in _offset_ranges(damages))
-    read_in = f"not checked: {found.unchecked}" if found.unchecked else f"in {count_text(segments)} segments"
+    read_in = f"not checked: {findings.unchecked}" if findings.unchecked else f"in {count_text(segments)} segments"
     totals = [
         ("findings", count_text(len(damages)), f"and {count_text(len(notes))} notes"),
         ("worst", worst.text if worst is not None else "none", worst.meaning if worst is not None else ""),
         ("affected offsets", count_text(lost), "lost or unreadable"),
-        ("logs with damage", count_text(len(damaged)), f"of {count_text(len(found.partitions))} partitions"),
-        ("read", bytes_text(sum(each.size_bytes for each in found.partitions)), read_in),
+        ("logs with damage", count_text(len(damaged)), f"of {count_text(len(findings.partitions))} partitions"),
+        ("read", bytes_text(sum(each.size_bytes for each in findings.partitions)), read_in),
     ]
     return tiles(totals)
 
@@ -101,16 +101,16 @@ def _strips(partitions: Sequence[PartitionFindings], damages: Sequence[Damage]) 
     )
 
 
-def _strip(found: PartitionFindings, damages: Sequence[Damage]) -> Markup:
+def _strip(partition: PartitionFindings, damages: Sequence[Damage]) -> Markup:
     """Return segments as blocks by size, with marks for damaged bytes, and below for damaged other files."""
-    total = sum(segment.size_bytes for segment in found.segments)
-    gap = min(0.4, 20 / max(len(found.segments), 1))
-    room = 100 - gap * max(len(found.segments) - 1, 0)
+    total = sum(segment.size_bytes for segment in partition.segments)
+    gap = min(0.4, 20 / max(len(partition.segments), 1))
+    room = 100 - gap * max(len(partition.segments) - 1, 0)
     blocks: list[Markup] = []
     marks: list[Markup] = []
     x = 0.0
-    for segment in found.segments:
-        share = segment.size_bytes / total if total else 1 / len(found.segments)
+    for segment in partition.segments:
+        share = segment.size_bytes / total if total else 1 / len(partition.segments)
         width = share * room
         base = segment.segment.base_offset
         tip = f"from offset {base}, {bytes_text(segment.size_bytes)}"
@@ -129,10 +129,10 @@ def _strip(found: PartitionFindings, damages: Sequence[Damage]) -> Markup:
                 span = max(width, MIN_MARK)
                 marks.append(rect(x, 78, span, 22, f"{name}: {each.cause}", f"hit s{each.severity.value}"))
         x += width + gap
-    findings, segments = counted(len(damages), "finding"), counted(len(found.segments), "segment")
-    title = f"{found.log.topic}-{found.log.partition}: {findings} in {segments}"
+    findings, segments = counted(len(damages), "finding"), counted(len(partition.segments), "segment")
+    title = f"{partition.log.topic}-{partition.log.partition}: {findings} in {segments}"
     return join(
-        element("div", f"{found.log.topic}-{found.log.partition}", class_="name"),
+        element("div", f"{partition.log.topic}-{partition.log.partition}", class_="name"),
         svg(100, title, *blocks, *marks, class_="segments"),
         element("div", plural(len(damages), "finding"), class_="many"),
     )

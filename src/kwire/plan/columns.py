@@ -113,16 +113,16 @@ def _fields_of(struct: Struct, path: str) -> list[Field]:
     steps = path.split(".")
     for i, step in enumerate(steps):
         name = step.removesuffix("[]")
-        found = next((f for f in inside.fields if f.attr == name), None) if inside is not None else None
-        if found is None:
+        field = next((f for f in inside.fields if f.attr == name), None) if inside is not None else None
+        if field is None:
             raise OptionError(f"{path}: unknown field {'.'.join(steps[: i + 1])}")
         is_last = i == len(steps) - 1
-        if step.endswith("[]") != (found.is_array and found.struct is not None) or (
-            is_last and found.struct is not None
+        if step.endswith("[]") != (field.is_array and field.struct is not None) or (
+            is_last and field.struct is not None
         ):
             raise OptionError(f"{path}: write [] after each array of structs, and end the path with a field")
-        fields.append(found)
-        inside = found.struct
+        fields.append(field)
+        inside = field.struct
     return fields
 
 

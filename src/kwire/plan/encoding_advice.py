@@ -68,8 +68,8 @@ class EncodingTally:
         """Count the waiting bodies."""
         waiting, self._waiting, self._waiting_bytes = self._waiting, {}, 0
         for (name, version), bodies in waiting.items():
-            found = self.messages.setdefault((name, version), MessageTally())
-            found.merge(count_bodies(self.specs[name], version, bodies))
+            tally = self.messages.setdefault((name, version), MessageTally())
+            tally.merge(count_bodies(self.specs[name], version, bodies))
 
     def to_json(self) -> list[Row]:
         """Convert to JSON, without the definitions."""
@@ -85,10 +85,10 @@ class EncodingTally:
                 path: IntegerCounts(**{**each, "natural": tuple(each["natural"]), "negative": tuple(each["negative"])})
                 for path, each in row["counts"].items()
             }
-            found = MessageTally(
+            tally = MessageTally(
                 bodies=row["bodies"], size_bytes=row["size_bytes"], unreadable=row["unreadable"], counts=counts
             )
-            self.messages.setdefault(key, MessageTally()).merge(found)
+            self.messages.setdefault(key, MessageTally()).merge(tally)
 
     def rows(self) -> Iterator[Row]:
         """Yield the advice_row of every field with values, with `message`, `version` and `bodies`."""
@@ -96,11 +96,11 @@ class EncodingTally:
             from kwire.plan.integer_columns import integer_fields
 
         self.flush()
-        for (name, version), found in sorted(self.messages.items()):
+        for (name, version), tally in sorted(self.messages.items()):
             for each in integer_fields(self.specs[name], version):
-                counts = found.counts.get(each.path)
+                counts = tally.counts.get(each.path)
                 if counts is not None and counts.count:
-                    about = {"message": name, "version": version, "bodies": found.bodies}
+                    about = {"message": name, "version": version, "bodies": tally.bodies}
                     yield about | advice_row(each, version, counts)
 
 
@@ -116,11 +116,11 @@ def count_bodies(spec: Message, version: int, bodies: list[bytes]) -> MessageTal
     except DecodeError:
         if len(bodies) == 1:
             return MessageTally(unreadable=1)
-    found = MessageTally()
+    tally = MessageTally()
     half = len(bodies) // 2
     for part in (bodies[:half], bodies[half:]):
-        found.merge(count_bodies(spec, version, part))
-    return found
+        tally.merge(count_bodies(spec, version, part))
+    return tally
 
 
 def advice_row(each: IntegerField, version: int, counts: IntegerCounts) -> Row:

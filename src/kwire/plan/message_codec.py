@@ -142,8 +142,8 @@ class Codec:
         try:
             tree, _ = Reader(self.plan, lenient=lenient, recorder=recorder).read(_contiguous(data), pos)
             value = msgspec.convert(tree, self._type)
-        except DecodeError as found:
-            error = found
+        except DecodeError as fault:
+            error = fault
         return Annotation(notes=tuple(recorder.notes), value=value, error=error)
 
     # The walker

@@ -211,7 +211,7 @@ class NestedReader:
         return type(error)(f"{error.what}, {where}", error.position, error.path)
 
     def _read_plain(self, data: Bytes, spans: Int64Array, permissive: bool) -> pa.StructArray:
-        found: list[Any] = []
+        objects: list[Any] = []
         for row, (start, end) in enumerate(spans.tolist()):
             values: Any = None
             if start >= 0:
@@ -220,8 +220,8 @@ class NestedReader:
                 except DecodeError as error:
                     if not permissive:
                         raise self._located(error, row) from None
-            found.append(values[-1] if values is not None and self._walker.framed else values)
-        return struct_array(found, self.spec.struct, self.type)
+            objects.append(values[-1] if values is not None and self._walker.framed else values)
+        return struct_array(objects, self.spec.struct, self.type)
 
     def _level_table(self, room: Sequence[int]) -> Int64Array:
         table = np.zeros((len(self._levels), len(r.LEVEL_FIELDS)), np.int64)
@@ -377,10 +377,10 @@ class NestedReader:
         code, kind = self._column(node.column).code, self._types[node.field.type]
         if node.kind == "number":
             return _numbers(kind, code, values)
-        validity, offsets, found = gather_slices(values, code, node.field.default, node.path, data)
+        validity, offsets, items = gather_slices(values, code, node.field.default, node.path, data)
         if code:
-            return _list(_numbers(kind, code, found), count, validity, offsets)
-        return pa.Array.from_buffers(kind, count, [validity, pa.py_buffer(offsets), pa.py_buffer(found)])
+            return _list(_numbers(kind, code, items), count, validity, offsets)
+        return pa.Array.from_buffers(kind, count, [validity, pa.py_buffer(offsets), pa.py_buffer(items)])
 
 
 def _level_of(path: Way) -> Way:

@@ -72,15 +72,15 @@ class FieldBytes:
 
 def bytes_by_field(notes: Sequence[Note]) -> list[FieldBytes]:
     """Group the notes of a message by field and type, in the order of their first occurrence."""
-    found: dict[tuple[str, str], FieldBytes] = {}
+    totals: dict[tuple[str, str], FieldBytes] = {}
     for note in notes:
         path = _unnumbered(note.path)
         kind = "tag and size" if note.type.startswith("tag ") else note.type
-        each = found.setdefault((path, kind), FieldBytes(path=path, type=kind))
+        each = totals.setdefault((path, kind), FieldBytes(path=path, type=kind))
         each.times += 1
         each.bytes += note.end - note.start
         each.values.append(note.value)
-    return list(found.values())
+    return list(totals.values())
 
 
 def _unnumbered(path: Sequence[str | int]) -> str:

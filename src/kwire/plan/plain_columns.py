@@ -29,13 +29,13 @@ def struct_array(messages: Sequence[list[Any] | None], struct: Struct, kind: pa.
 def _struct(values: Sequence[Any] | None, struct: Struct, kind: pa.StructType) -> dict[str, Any] | None:
     if values is None:
         return None
-    found = {}
+    attributes = {}
     for i, f in enumerate(struct.class_fields):
         at = kind.get_field_index(f.attr)
         if at >= 0:
             value = values[i] if i < len(values) else default_value(f)
-            found[f.attr] = _value(value, f, kind.field(at).type)
-    return found
+            attributes[f.attr] = _value(value, f, kind.field(at).type)
+    return attributes
 
 
 def _value(value: Any, f: Field, kind: pa.DataType) -> Any:

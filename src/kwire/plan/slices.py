@@ -71,7 +71,7 @@ def gather_slices(
 def cut(source: Bytes, slices: Int64Array, path: str) -> pa.BinaryArray:
     """Return the bytes of each slice; null for a count of -1. Raises OptionError as `gather_slices`."""
     if native.LEVEL is None:
-        found = [None if n < 0 else source[at : at + n].tobytes() for at, n in slices.tolist()]
-        return pa.array(found, pa.binary())
+        pieces = [None if n < 0 else source[at : at + n].tobytes() for at, n in slices.tolist()]
+        return pa.array(pieces, pa.binary())
     validity, offsets, values = gather_slices(slices, 0, None, path, source)
     return pa.Array.from_buffers(pa.binary(), len(slices), [validity, pa.py_buffer(offsets), pa.py_buffer(values)])

@@ -102,7 +102,7 @@ def hide_secrets(message: M) -> M:
 
 def structs_at(message: Message, path: list[str]) -> list[Any]:
     """Return the structs at the end of a path of arrays; none for a null array."""
-    found: list[Any] = [message]
+    structs: list[Any] = [message]
     for field in path:
-        found = [each for struct in found for each in getattr(struct, field) or ()]
-    return found
+        structs = [each for struct in structs for each in getattr(struct, field) or ()]
+    return structs

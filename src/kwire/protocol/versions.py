@@ -30,13 +30,13 @@ def supported(kafka: Definitions | None = None) -> dict[int, Versions]:
 
     Without unstable versions, as a broker whose unstable.api.versions.enable is false.
     """
-    found = {} if kafka is None or isinstance(kafka, str) else {API_VERSIONS: ApiVersionsRequest.VALID_VERSIONS}
+    versions = {} if kafka is None or isinstance(kafka, str) else {API_VERSIONS: ApiVersionsRequest.VALID_VERSIONS}
     for name in registry.names(kafka):
         if name.endswith("Request"):
             spec = registry.get(name, kafka).SPEC
             if spec.api_key is not None and spec.stable:
-                found[spec.api_key] = spec.stable
-    return dict(sorted(found.items()))
+                versions[spec.api_key] = spec.stable
+    return dict(sorted(versions.items()))
 
 
 def highest_common(api_key: int, ours: Versions | None, theirs: Versions | None) -> int:

@@ -90,7 +90,7 @@ def partitions_of_keys(keys: pa.Array, partitions: int) -> npt.NDArray[np.int32]
 
     if partitions <= 0:
         raise OptionError(f"partitions {partitions} is out of range: at least 1")
-    found = ((key_hashes(keys) & np.uint32(0x7FFFFFFF)) % np.uint32(partitions)).astype(np.int32)
+    numbers = ((key_hashes(keys) & np.uint32(0x7FFFFFFF)) % np.uint32(partitions)).astype(np.int32)
     if keys.null_count:
-        found[keys.is_null().to_numpy(zero_copy_only=False)] = -1
-    return found
+        numbers[keys.is_null().to_numpy(zero_copy_only=False)] = -1
+    return numbers

@@ -154,10 +154,10 @@ def _encoding_attribute(o: Attributes, field: Field, dialect: Dialect) -> Ranges
     return ranges
 
 
-def _covers(o: Attributes, field: Field, notation: str, found: Ranges) -> bool:
+def _covers(o: Attributes, field: Field, notation: str, ranges: Ranges) -> bool:
     """Check I-11: sorted ranges without overlap cover exactly the field's versions as written (I-44)."""
-    whole = Versions(found[0][0].lowest, found[-1][0].highest)
-    gaps = [f"{a.highest + 1}" for (a, _), (b, _) in pairwise(found) if a.highest + 1 != b.lowest]
+    whole = Versions(ranges[0][0].lowest, ranges[-1][0].highest)
+    gaps = [f"{a.highest + 1}" for (a, _), (b, _) in pairwise(ranges) if a.highest + 1 != b.lowest]
     if not field.versions or (whole == field.versions and not gaps):
         return True
     where = f"version {gaps[0]} is missing" if gaps else f"it covers {whole}"

@@ -139,7 +139,7 @@ class _Scanner:
             return token == mark
         raise self.unexpected(f"a comma or {mark!r}", token, line)
 
-    def unexpected(self, wanted: str, found: str, line: int) -> JsonTextError:
+    def unexpected(self, wanted: str, actual: str, line: int) -> JsonTextError:
         """Return the error for a token, or for the end of the text."""
-        where = f"before {found!r}" if found else "at the end of the file"
+        where = f"before {actual!r}" if actual else "at the end of the file"
         return JsonTextError(f"expected {wanted} {where}", line)

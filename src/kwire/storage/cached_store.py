@@ -103,8 +103,8 @@ class CachedStore(Store):
             files = len(self.list(missing.pop(0)))
             directories = [entry.name for entry in self.list("") if entry.is_directory]
             if len(directories) * files // PAGE_ENTRIES < len(missing):
-                found = self._store.list_all()
-                self._listed |= {path: found[path] for path in missing if path in found}
+                listing = self._store.list_all()
+                self._listed |= {path: listing[path] for path in missing if path in listing}
             else:
                 self._listed |= dict(zip(missing, self.map(self._store.list, missing), strict=True))
         except LogError:
@@ -124,10 +124,10 @@ class CachedStore(Store):
         pages = -(-sum(len(entries) for entries in before.values()) // PAGE_ENTRIES)
         if not directories or not directories < before.keys() or pages > len(directories):
             return False
-        found = self._store.list_all()
-        if not directories <= found.keys():  # one is empty now, which only a separate listing shows
+        listing = self._store.list_all()
+        if not directories <= listing.keys():  # one is empty now, which only a separate listing shows
             return False
-        self._listed = found
+        self._listed = listing
         return True
 
     def open(self, path: str) -> StoredFile:
@@ -199,17 +199,17 @@ class CachedFile(StoredFile):
         if position >= end:
             return b""
         numbers = range(position // BLOCK_BYTES, (end - 1) // BLOCK_BYTES + 1)
-        found = {number: self._store.block((self._path, self._version, number)) for number in numbers}
-        missing = [number for number, block in found.items() if block is None]
+        blocks = {number: self._store.block((self._path, self._version, number)) for number in numbers}
+        missing = [number for number, block in blocks.items() if block is None]
         if missing:
             first, count = missing[0], missing[-1] - missing[0] + 1
             data = self._store.fetch(self._path, first * BLOCK_BYTES, count * BLOCK_BYTES, self._size)
             for i in range(count):
                 block = data[i * BLOCK_BYTES : (i + 1) * BLOCK_BYTES]
-                if found[first + i] is None and len(block) == min(BLOCK_BYTES, self._size - (first + i) * BLOCK_BYTES):
+                if blocks[first + i] is None and len(block) == min(BLOCK_BYTES, self._size - (first + i) * BLOCK_BYTES):
                     self._store.keep((self._path, self._version, first + i), block)
-                found[first + i] = block
-        data = b"".join(block for block in found.values() if block is not None)
+                blocks[first + i] = block
+        data = b"".join(block for block in blocks.values() if block is not None)
         start = position - numbers[0] * BLOCK_BYTES
         return data[start : start + end - position]
 

@@ -54,7 +54,7 @@ def _lines(data: bytes) -> Iterator[tuple[int, list[str]]]:
         raise Malformed("checkpoint is not UTF-8 text", error.start) from error
     if not text.strip():
         return
-    position, found, expected = 0, 0, -1
+    position, count, expected = 0, 0, -1
     for number, line in enumerate(text.splitlines(keepends=True)):
         fields = line.split()
         if number == 0:
@@ -65,11 +65,11 @@ def _lines(data: bytes) -> Iterator[tuple[int, list[str]]]:
                 raise Malformed(f"number of entries is {line.strip()[:40]!r}, expected a decimal number", position)
             expected = int(fields[0][:18])
         elif fields:
-            found += 1
+            count += 1
             yield position, fields
         position += len(line.encode())
-    if found != expected:
-        raise Malformed(f"checkpoint has {found} entries, expected {expected}", position)
+    if count != expected:
+        raise Malformed(f"checkpoint has {count} entries, expected {expected}", position)
 
 
 def _integer(field: str, position: int) -> int:
@@ -137,12 +137,12 @@ def parse_properties(data: bytes) -> dict[str, str]:
 
     Spaces at the end of a value are dropped, unlike in Java. Source: java.util.Properties.load.
     """
-    found = {}
+    properties = {}
     for line in logical_lines(data.decode("utf-8", "replace")):
         match = PROPERTY.fullmatch(line)
         assert match is not None  # every part of the pattern may be empty
-        found[unescape_property(match[1])] = unescape_property(match[2])
-    return found
+        properties[unescape_property(match[1])] = unescape_property(match[2])
+    return properties
 
 
 def logical_lines(text: str) -> Iterator[str]:

@@ -49,7 +49,7 @@ def linked_twice(roots: Iterable[str]) -> dict[str, str]:
 
     Links with the path of the other directory: a directory itself, or the first of several links to one place.
     """
-    found: dict[tuple[int, int], str] = {}
+    first_paths: dict[tuple[int, int], str] = {}
     shared = {}
     paths = [path for root in roots for path in (root, *_directories(root))]
     for path in sorted(paths, key=lambda path: (os.path.islink(path), path)):
@@ -57,7 +57,7 @@ def linked_twice(roots: Iterable[str]) -> dict[str, str]:
             status = os.stat(path)
         except OSError:
             continue  # removed meanwhile
-        other = found.setdefault((status.st_dev, status.st_ino), path)
+        other = first_paths.setdefault((status.st_dev, status.st_ino), path)
         if other != path and os.path.islink(path):
             shared[path] = other
     return shared

@@ -36,14 +36,14 @@ class MetaProperties:
     @classmethod
     def parse(cls, data: bytes) -> MetaProperties:
         """Parse a file of version 0 or 1. Raises Malformed without a node id."""
-        found = parse_properties(data)
-        node_id = found.get("node.id", found.get("broker.id", ""))
+        properties = parse_properties(data)
+        node_id = properties.get("node.id", properties.get("broker.id", ""))
         if not node_id.isdecimal():
             raise Malformed("node.id and broker.id are missing or not numbers", 0)
         return cls(
             node_id=int(node_id),
-            cluster_id=found.get("cluster.id", ""),
-            directory_id=found.get("directory.id", ""),
+            cluster_id=properties.get("cluster.id", ""),
+            directory_id=properties.get("directory.id", ""),
         )
 
     def write(self, files: FileSystem, directory: str, now_ms: int) -> None:

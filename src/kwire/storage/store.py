@@ -150,7 +150,7 @@ class LocalStore(Store):
     def list(self, path: str) -> list[Entry]:
         """List files and directories; pipes, sockets and dangling links are skipped. Raises LogError."""
         url = self.url_of(path)
-        found = []
+        entries = []
         try:
             with os.scandir(url) as names:
                 for name in names:
@@ -161,7 +161,7 @@ class LocalStore(Store):
                         stat = name.stat()
                     except OSError:
                         continue  # removed during the listing, or a dangling link
-                    found.append(
+                    entries.append(
                         Entry(
                             name=name.name,
                             is_directory=directory,
@@ -172,24 +172,24 @@ class LocalStore(Store):
                     )
         except OSError as error:
             raise LogError(f"cannot list this directory: {cause(error)}", url) from error
-        return sorted(found, key=lambda entry: entry.name)
+        return sorted(entries, key=lambda entry: entry.name)
 
     def list_files(self, path: str, measured: tuple[str, ...]) -> dict[str, Entry | None]:
         """List files like list, in no order, with entries for the endings `measured` only. Raises LogError."""
         url = self.url_of(path)
-        found: dict[str, Entry | None] = {}
+        files: dict[str, Entry | None] = {}
         try:
             with os.scandir(url) as names:
                 for each in names:
                     try:
                         if each.is_file():
                             name = each.name
-                            found[name] = _measure(each) if name.endswith(measured) else None
+                            files[name] = _measure(each) if name.endswith(measured) else None
                     except OSError:
                         continue  # removed during the listing
         except OSError as error:
             raise LogError(f"cannot list this directory: {cause(error)}", url) from error
-        return found
+        return files
 
     def open(self, path: str) -> StoredFile:
         """Open a file. Raises LogError."""
@@ -323,13 +323,13 @@ class FsspecStore(Store):
             listed = call(self._fs, "ls", full, limit_s=LISTING_S, detail=True)
         except Exception as error:
             raise LogError(f"cannot list this directory: {self._explain(error)}", self.url_of(path)) from error
-        found = []
+        entries = []
         for info in listed:
             name = str(info["name"]).rstrip("/").rpartition("/")[2]
             if not name or str(info["name"]).rstrip("/") == full:
                 continue  # object stores list a directory's own marker
-            found.append(entry_of(name, info))
-        return sorted(found, key=lambda entry: entry.name)
+            entries.append(entry_of(name, info))
+        return sorted(entries, key=lambda entry: entry.name)
 
     def list_all(self) -> Listing:
         """List all directories below the root, by path; object stores do that in one call.
@@ -341,16 +341,16 @@ class FsspecStore(Store):
             listed = call(self._fs, "find", self._root, limit_s=LISTING_S, detail=True)
         except Exception as error:
             raise LogError(f"cannot list this directory: {self._explain(error)}", self.url) from error
-        found: dict[str, dict[str, Entry]] = {"": {}}
+        directories: dict[str, dict[str, Entry]] = {"": {}}
         for full, info in listed.items():
             path = str(full).removeprefix(self._root).strip("/")
             directory, _, name = path.rpartition("/")
-            found.setdefault(directory, {})[name] = entry_of(name, info)
+            directories.setdefault(directory, {})[name] = entry_of(name, info)
             while directory:
                 above, _, name = directory.rpartition("/")
-                found.setdefault(above, {})[name] = Entry(name=name, is_directory=True)
+                directories.setdefault(above, {})[name] = Entry(name=name, is_directory=True)
                 directory = above
-        return {path: [entries[name] for name in sorted(entries)] for path, entries in found.items()}
+        return {path: [entries[name] for name in sorted(entries)] for path, entries in directories.items()}
 
     def _explain(self, error: Exception) -> str:
         return explain(error, type(self._fs))

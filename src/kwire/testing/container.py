@@ -202,7 +202,7 @@ class KafkaContainer:
 
 def configs_of(env: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
     """Return the broker's configs of variables, and those without effect. Raises OptionError."""
-    found: dict[str, Any] = {}
+    configs: dict[str, Any] = {}
     idle = []
     for variable, value in env.items():
         name = variable.removeprefix(PREFIX)
@@ -214,8 +214,8 @@ def configs_of(env: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
             refuse(variable, "there is no JVM, and options of one may be about security")
         else:
             config = name.lower().replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_")
-            found[config] = value
-    return found, idle
+            configs[config] = value
+    return configs, idle
 
 
 def refuse(name: str, reason: str) -> NoReturn:

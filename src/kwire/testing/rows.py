@@ -24,18 +24,18 @@ def difference(actual: Rows, expected: Rows, *, in_order: bool = False) -> str |
     """Return how actual rows differ from the expected ones, None if they do not. in_order: whether the order counts."""
     missing, unexpected = unmatched(actual, expected)
     parts = [
-        f"{len(found)} {what}:\n{lines_of(found)}"
-        for what, found in (
+        f"{len(rows)} {what}:\n{lines_of(rows)}"
+        for what, rows in (
             ("missing, expected but not in the result", missing),
             ("unexpected, in the result but not expected", unexpected),
         )
-        if found
+        if rows
     ]
     if in_order and not parts:
         moved = [
-            f"position {at}: expected {wanted!r}, got {found!r}"
-            for at, (wanted, found) in enumerate(zip(expected, actual, strict=True))
-            if not is_close(wanted, found)
+            f"position {at}: expected {wanted!r}, got {row!r}"
+            for at, (wanted, row) in enumerate(zip(expected, actual, strict=True))
+            if not is_close(wanted, row)
         ]
         if moved:
             parts.append(f"{len(moved)} in another order:\n{lines_of(moved, str)}")
@@ -67,13 +67,13 @@ def unmatched(actual: Rows, expected: Rows) -> tuple[list[Sequence[object]], lis
 def left_over(rows: Rows, keys: Sequence[Hashable], common: Counter[Hashable]) -> list[Sequence[object]]:
     """Return the rows without those in common."""
     remaining = Counter(common)
-    found = []
+    unmatched_rows = []
     for row, key in zip(rows, keys, strict=True):
         if remaining[key] > 0:
             remaining[key] -= 1
         else:
-            found.append(row)
-    return found
+            unmatched_rows.append(row)
+    return unmatched_rows
 
 
 def without_close(missing: Rows, unexpected: Rows) -> tuple[list[Sequence[object]], list[Sequence[object]]]:
@@ -84,16 +84,16 @@ def without_close(missing: Rows, unexpected: Rows) -> tuple[list[Sequence[object
             groups[key_of(row, exact=False)][side].append(at)
     matched: tuple[set[int], set[int]] = (set(), set())
     for pair in groups.values():
-        wanted, found = (
+        wanted, extra = (
             sorted(places, key=lambda at: numbers_of(rows[at]))
             for places, rows in zip(pair, (missing, unexpected), strict=True)
         )
         i = j = 0
-        while i < len(wanted) and j < len(found):
-            ours, theirs = missing[wanted[i]], unexpected[found[j]]
+        while i < len(wanted) and j < len(extra):
+            ours, theirs = missing[wanted[i]], unexpected[extra[j]]
             if is_close(ours, theirs):
                 matched[0].add(wanted[i])
-                matched[1].add(found[j])
+                matched[1].add(extra[j])
                 i, j = i + 1, j + 1
             elif numbers_of(ours) < numbers_of(theirs):
                 i += 1

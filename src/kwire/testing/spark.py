@@ -112,10 +112,10 @@ class SparkTest:
         Raises OptionError for an unknown topic or partition.
         """
         producer = self._open()
-        found = producer.client.metadata([topic]).topics.get(topic)
-        if found is None or not found.partitions:
+        metadata = producer.client.metadata([topic]).topics.get(topic)
+        if metadata is None or not metadata.partitions:
             raise OptionError(f"topic {topic!r} does not exist; create it with create_topic")
-        count = len(found.partitions)
+        count = len(metadata.partitions)
         if partition is not None and not 0 <= partition < count:
             raise OptionError(f"partition {partition} is out of range: topic {topic!r} has {count}")
         now_ms = time.time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms
@@ -139,9 +139,9 @@ class SparkTest:
     def _partition_of(self, topic: str, key: bytes | None, count: int) -> int:
         if key is not None:
             return (murmur2(key) & 0x7FFFFFFF) % count
-        found = self._next_partition.get(topic, 0) % count
-        self._next_partition[topic] = found + 1
-        return found
+        partition = self._next_partition.get(topic, 0) % count
+        self._next_partition[topic] = partition + 1
+        return partition
 
     def _open(self) -> Producer:
         if self._producer is None:
@@ -200,8 +200,8 @@ class SparkTest:
             tuple(shown(encoded(part)) for part in (pair if with_keys else pair[1:]))
             for pair in pairs
         ]  # fmt: skip
-        if found := difference(actual, rows, in_order=in_order):
-            raise AssertionError(f"topic {topic!r}: {found}")
+        if problem := difference(actual, rows, in_order=in_order):
+            raise AssertionError(f"topic {topic!r}: {problem}")
 
     def close(self) -> None:
         """Stop all queries and close connections."""
@@ -300,11 +300,11 @@ class StreamUnderTest:
         __tracebackhide__ = True
         if actual is None and self._columns is None:
             raise OptionError("the query has its own sink: pass what it has written as `actual`, or use check_topic")
-        found = self.rows if actual is None else actual.collect()
+        rows = self.rows if actual is None else actual.collect()
         columns = self._columns if actual is None else actual.columns
         assert columns is not None
         wanted = [as_row(each, columns) for each in (expected.collect() if hasattr(expected, "collect") else expected)]
-        if problem := difference(found, wanted, in_order=in_order):
+        if problem := difference(rows, wanted, in_order=in_order):
             raise AssertionError(f"columns {', '.join(columns)}: {problem}")
 
     def stop(self) -> None:

@@ -240,10 +240,10 @@ def jaas_of(logins: list[Login]) -> Jaas:
     by_listener: dict[str, Jaas] = {}
     for listener, name, text in logins:
         try:
-            found = read_jaas(text)
-            if not (found.users or found.keytab):
+            jaas = read_jaas(text)
+            if not (jaas.users or jaas.keytab):
                 log.warning("%s: no user can log in with it", name)
-            by_listener[listener] = by_listener.get(listener, Jaas({})).joined(found)
+            by_listener[listener] = by_listener.get(listener, Jaas({})).joined(jaas)
         except OptionError as error:
             raise OptionError(f"{name}: {error}") from None
     common = by_listener.pop("", Jaas({}))

@@ -53,13 +53,13 @@ def read_jaas(text: str) -> Jaas:
     tokens = list(tokens_of(text))
     if not tokens or tokens[-1] != (";", True):
         raise OptionError("JAAS configuration does not end with ';'")
-    found = Jaas({})
+    jaas = Jaas({})
     start = 0
     for end, token in enumerate(tokens):
         if token == (";", True):
-            found = found.joined(read_module(tokens[start:end]))
+            jaas = jaas.joined(read_module(tokens[start:end]))
             start = end + 1
-    return found
+    return jaas
 
 
 def tokens_of(text: str) -> Iterator[tuple[str, bool]]:

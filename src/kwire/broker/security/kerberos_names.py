@@ -100,11 +100,11 @@ def apply(rule: Rule, parts: Sequence[str], default_realm: str) -> str | None:
     elif rule.components != len(parts) - 1:
         return None
     else:
-        name = PARAMETER.sub(lambda found: parts[int(found[1])], rule.format)
+        name = PARAMETER.sub(lambda match: parts[int(match[1])], rule.format)
         if rule.match is not None and rule.match.fullmatch(name) is None:
             return None
         if rule.old is not None:
-            name = rule.old.sub(lambda found: expanded(rule.new, found), name, count=0 if rule.replaces_all else 1)
+            name = rule.old.sub(lambda match: expanded(rule.new, match), name, count=0 if rule.replaces_all else 1)
     if name is None:
         return None
     if not name:
@@ -114,6 +114,6 @@ def apply(rule: Rule, parts: Sequence[str], default_realm: str) -> str | None:
     return {"L": name.lower, "U": name.upper}.get(rule.case, name.__str__)()
 
 
-def expanded(new: str, found: re.Match[str]) -> str:
+def expanded(new: str, match: re.Match[str]) -> str:
     """Return a replacement with its references: $1 is a group, a backslash quotes."""
-    return REFERENCE.sub(lambda each: each[1] or (found[int(each[2])] or "" if each[2] else each[3]), new)
+    return REFERENCE.sub(lambda each: each[1] or (match[int(each[2])] or "" if each[2] else each[3]), new)

@@ -130,16 +130,20 @@ def _running(cluster: ClusterLogs, part: Part, *, redact: bool, format: Format) 
     if cluster.address.name is not None:
         raise OptionError(f"{cluster.url}: expected {cluster.address.cluster}")
     if part is Part.OVERVIEW:
-        found = describe_cluster(cluster.client)
-        unseen = {*OF_THE_LOG, *(fact for fact, source in FACT_PARTS.items() if source.value in found.requests.unseen)}
+        described = describe_cluster(cluster.client)
+        unseen = {
+            *OF_THE_LOG,
+            *(fact for fact, source in FACT_PARTS.items() if source.value in described.requests.unseen),
+        }
         rows = [
-            row | {"value": None} if row["fact"] in unseen else row for row in _overview(found.state, found.cluster_id)
+            row | {"value": None} if row["fact"] in unseen else row
+            for row in _overview(described.state, described.cluster_id)
         ]
         write_rows(rows, COLUMNS[part], format)
     else:
-        found = describe_cluster(cluster.client, [ClusterPart(part)])
-        write_rows(described_rows(found, ClusterPart(part), redact=redact), COLUMNS[part], format)
-    report_requests(found.requests)
+        described = describe_cluster(cluster.client, [ClusterPart(part)])
+        write_rows(described_rows(described, ClusterPart(part), redact=redact), COLUMNS[part], format)
+    report_requests(described.requests)
     return FINE
 
 

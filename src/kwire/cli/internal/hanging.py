@@ -29,15 +29,15 @@ def hanging(cluster: ClusterLogs, *, abort: bool, is_sure: bool, options: str, f
     """
     from kwire.client.admin.transactions import abort_transaction, find_hanging
 
-    found, requests = find_hanging(cluster.client, cluster)
-    write_rows((_row(cluster, each, options) for each in found), COLUMNS, format)
+    transactions, requests = find_hanging(cluster.client, cluster)
+    write_rows((_row(cluster, each, options) for each in transactions), COLUMNS, format)
     report_requests(requests)
-    if not found or not abort:
-        return FOUND if found else FINE
+    if not transactions or not abort:
+        return FOUND if transactions else FINE
     if not is_sure:
-        _ask(len(found))
+        _ask(len(transactions))
     code = FINE
-    for each in found:
+    for each in transactions:
         name = (
             f"{each.topic}-{each.partition}: transaction of producer {each.producer_id} at offset {each.start_offset}"
         )

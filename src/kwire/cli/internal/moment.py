@@ -64,11 +64,11 @@ def require_topic(directory: LogSource[ReadableLog], topic: str) -> int:
 
 def matching(names: list[str], pattern: str | None, what: str) -> list[str]:
     """Return the names that match a pattern (`*`, `?`), sorted. Raises OptionError for no match."""
-    found = sorted(name for name in names if pattern is None or fnmatch.fnmatchcase(name, pattern))
-    if pattern is not None and not found:
+    matches = sorted(name for name in names if pattern is None or fnmatch.fnmatchcase(name, pattern))
+    if pattern is not None and not matches:
         available = ", ".join(sorted(names))[:500] or "none"
         raise OptionError(f"no {what} matches {pattern!r}; available: {available}")
-    return found
+    return matches
 
 
 def matching_records(

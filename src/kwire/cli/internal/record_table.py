@@ -23,18 +23,18 @@ def write_history(records: Iterable[TypedRecord], format: Format, *, redact: boo
     """
     from kwire.internal_topics.record_rows import record_row
 
-    found = FINE
+    exit_code = FINE
 
     def rows() -> Iterator[Row]:
-        nonlocal found
+        nonlocal exit_code
         for record in records:
             if record.error is not None:
-                found = FOUND
+                exit_code = FOUND
                 warn_of_problem(record)
             yield record_row(record, redact=redact)
 
     write_rows(rows(), COLUMNS, format)
-    return found
+    return exit_code
 
 
 def _key(row: Row) -> str | None:

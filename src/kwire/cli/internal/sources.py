@@ -61,14 +61,14 @@ class InternalSource:
         refused = None
         if any(topic == self.topic for topic, _ in self.logs):
             try:
-                found = replay()
+                state = replay()
             except BrokerError as error:
                 if error.code not in NOT_ALLOWED:
                     raise
                 refused = error
             else:
                 terminal.warn(f"from {self.topic}")
-                return found
+                return state
         if moment.is_past:
             what = f"a past state requires READ on the topic '{self.topic}'"
             raise OptionError(what if refused is None else f"{what}: {refused}")

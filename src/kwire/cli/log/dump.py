@@ -135,16 +135,16 @@ def _sources(
     """Return the files and partitions at paths, and the cluster if it is the only path."""
     clusters = [path for path in paths if is_cluster(path)]
     settings = client_configs((clusters or paths)[0], config, config_file)
-    found: list[Dumped] = []
+    sources: list[Dumped] = []
     source = None
     for path in paths:
         if is_cluster(path):
             source = open_cluster(path, settings)
-            found += map(_of_cluster, selected(source, selection))
+            sources += map(_of_cluster, selected(source, selection))
             warn_of_ignored(source.ignored)
         else:
-            found += _files(path, selection)
-    return found, source if len(paths) == 1 else None
+            sources += _files(path, selection)
+    return sources, source if len(paths) == 1 else None
 
 
 def _files(path: str, selection: Selection) -> Iterator[LogFile]:

@@ -56,8 +56,8 @@ def follow_batches(source: ClusterLogs, selection: Selection) -> Iterator[tuple[
 def _first_offset(log: ClusterLog, selection: Selection) -> int:
     start = max(selection.first_offset, log.log_start_offset)
     if selection.since_ms is not None and selection.since_ms > 0:
-        found = log.offset_for_time(selection.since_ms)
-        return log.log_end_offset if found is None else max(start, found.offset)
+        record = log.offset_for_time(selection.since_ms)
+        return log.log_end_offset if record is None else max(start, record.offset)
     return start
 
 

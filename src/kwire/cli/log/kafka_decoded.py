@@ -154,7 +154,7 @@ def java_json(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ",".join(map(java_json, value)) + "]"
     if isinstance(value, str):
-        return '"' + _ESCAPED.sub(lambda found: _SHORT.get(found[0]) or f"\\u{ord(found[0]):04X}", value) + '"'
+        return '"' + _ESCAPED.sub(lambda match: _SHORT.get(match[0]) or f"\\u{ord(match[0]):04X}", value) + '"'
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -226,11 +226,13 @@ def _member_text(protocol_type: str, assignment: bytes) -> str:
         return _hex(assignment)
     try:
         stored_version(assignment)
-        found = read_assignment(assignment)
+        assigned = read_assignment(assignment)
     except DecodeError:
         raise Malformed(f"assignment of {len(assignment)} bytes is not of the consumer protocol", 0) from None
-    partitions = ", ".join(f"{each.topic}-{number}" for each in found.assigned_partitions for number in each.partitions)
-    user_data = f":{_hex(found.user_data)}" if found.user_data else ""
+    partitions = ", ".join(
+        f"{each.topic}-{number}" for each in assigned.assigned_partitions for number in each.partitions
+    )
+    user_data = f":{_hex(assigned.user_data)}" if assigned.user_data else ""
     return f"[{partitions}]{user_data}"
 
 

@@ -92,9 +92,9 @@ class KafkaDump:
 
     def _pairs(self, pairs: Pairs, head: str, line: str, *, reverse: bool = False) -> None:
         """Print pairs by file. reverse: listed newest first by the tool before it was rewritten in Java."""
-        for name, found in pairs.items():
+        for name, offset_pairs in pairs.items():
             self._complain(head.format(name))
-            for pair in reversed(found) if reverse and self.lines is not Lines.KAFKA_4_3 else found:
+            for pair in reversed(offset_pairs) if reverse and self.lines is not Lines.KAFKA_4_3 else offset_pairs:
                 self._complain(line.format(*pair))
 
     def _print(self, line: str) -> None:
@@ -191,8 +191,8 @@ class KafkaDump:
                 walk = BatchWalk(log, self._position_of(file, offset, log.size()))
                 batch = next((b for b in walk if b.last_offset >= offset), None)
                 if batch is None or batch.last_offset != offset:
-                    found = -1 if batch is None else batch.last_offset
-                    self._offsets_not_found.setdefault(where, []).append((offset, found))
+                    last_offset = -1 if batch is None else batch.last_offset
+                    self._offsets_not_found.setdefault(where, []).append((offset, last_offset))
                 else:
                     latest = max((record.timestamp for record in batch.records(check_crc=False)), default=-1)
                     if latest != timestamp:

@@ -205,5 +205,5 @@ def _topics(rows: Iterable[Row]) -> Iterator[Row]:
 
 def _sum(values: Iterable[int | None]) -> int | None:
     """Return the sum; None if a value is unknown."""
-    found = list(values)
-    return None if None in found else sum(filter(None, found))
+    numbers = list(values)
+    return None if None in numbers else sum(filter(None, numbers))

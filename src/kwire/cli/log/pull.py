@@ -142,9 +142,9 @@ def _described(manifest: Manifest) -> Iterator[str]:
             "quotas": cluster.quotas,
             "brokers with dynamic configs": cluster.broker_configs,
         }
-        found = [f"{len(part)} {name}" for name, part in parts.items() if part]
-        if found:
-            yield f"in the manifest: {', '.join(found)}"
+        counts = [f"{len(part)} {name}" for name, part in parts.items() if part]
+        if counts:
+            yield f"in the manifest: {', '.join(counts)}"
 
 
 def _event(event: Event) -> str:

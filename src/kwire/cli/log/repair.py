@@ -68,8 +68,8 @@ def repair(
     """
     from kwire.maintenance.repair_plan import make_plan
 
-    directory, found = _verified(path, output, apply, topic, partition)
-    return _carry_out(make_plan(directory, found, mode), output, apply, format)
+    directory, findings = _verified(path, output, apply, topic, partition)
+    return _carry_out(make_plan(directory, findings, mode), output, apply, format)
 
 
 def index(
@@ -87,8 +87,8 @@ def index(
     """
     from kwire.maintenance.repair_plan import make_index_plan
 
-    directory, found = _verified(path, output, apply, topic, partition)
-    return _carry_out(make_index_plan(directory, found), output, apply, format)
+    directory, findings = _verified(path, output, apply, topic, partition)
+    return _carry_out(make_index_plan(directory, findings), output, apply, format)
 
 
 def _verified(

@@ -96,44 +96,44 @@ def verify(
     size = bytes_of(logs)
     with terminal.progress("Verifying", size if original is None else 2 * size) as bar:
         chosen = logs if topic or partition else None
-        found = verify_logs(source, chosen, advance=bar.advance)
+        findings = verify_logs(source, chosen, advance=bar.advance)
         if isinstance(source, LogDirectory):
             keys = None if chosen is None else {(log.topic, log.partition) for log in chosen}
-            found.damages += manifest_damages(source.url, keys)
+            findings.damages += manifest_damages(source.url, keys)
         if original is not None:
-            found.damages += _differences(source, logs, original, bar.advance)
-    damages = [each for each in found.damages if notes or not each.is_harmless]
+            findings.damages += _differences(source, logs, original, bar.advance)
+    damages = [each for each in findings.damages if notes or not each.is_harmless]
     rows = damage_rows(damages, source.url)
     write_rows(rows if format is Format.TABLE else map(_public, rows), COLUMNS, format)
     if report is not None:
         from kwire.pages.damage_report import render_damage
 
         page = render_damage(
-            found, source=hide_secrets(path), root=source.url, made_at=datetime.datetime.now(datetime.UTC)
+            findings, source=hide_secrets(path), root=source.url, made_at=datetime.datetime.now(datetime.UTC)
         )
         write_page(report, page)
     if format is Format.TABLE:
-        print(totals(found, notes_shown=notes))
+        print(totals(findings, notes_shown=notes))
         if original is not None:
             print(printable(f"compared with {hide_secrets(original.url)}"))
         if report is not None:
             print(printable(f"{report} written"))
-    if found.unchecked:
-        terminal.warn(f"not checked: {found.unchecked}")
+    if findings.unchecked:
+        terminal.warn(f"not checked: {findings.unchecked}")
         warn_of_ignored(source.ignored)
-    refused = _refused(found)
+    refused = _refused(findings)
     if refused:
         terminal.warn(f"not checked: {_count(refused, 'file')} that this user may not read")
-    if sum(not each.is_harmless for each in found.damages) > refused:
+    if sum(not each.is_harmless for each in findings.damages) > refused:
         return FOUND
     return USAGE if refused else FINE
 
 
-def _refused(found: DirectoryFindings) -> int:
+def _refused(findings: DirectoryFindings) -> int:
     """Return the number of files and directories that this user may not read."""
     from kwire.log.files.damage import Severity
 
-    return sum(each.severity is Severity.NOT_CHECKED for each in found.damages)
+    return sum(each.severity is Severity.NOT_CHECKED for each in findings.damages)
 
 
 def _differences(
@@ -171,17 +171,17 @@ def _public(row: Row) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key != "place"}
 
 
-def totals(found: DirectoryFindings, *, notes_shown: bool) -> str:
+def totals(findings: DirectoryFindings, *, notes_shown: bool) -> str:
     """Return the last line of the table: what was read and what was found."""
-    segments = sum(len(each.segments) for each in found.partitions)
-    size = bytes_text(sum(each.size_bytes for each in found.partitions))
-    of_segments = "" if found.unchecked else f"{_count(segments, 'segment')}, "
-    read = f"{_count(len(found.partitions), 'partition')}, {of_segments}{size} read"
-    by_severity = Counter(each.severity for each in found.damages if not each.is_harmless)
-    notes = sum(each.is_harmless for each in found.damages)
+    segments = sum(len(each.segments) for each in findings.partitions)
+    size = bytes_text(sum(each.size_bytes for each in findings.partitions))
+    of_segments = "" if findings.unchecked else f"{_count(segments, 'segment')}, "
+    read = f"{_count(len(findings.partitions), 'partition')}, {of_segments}{size} read"
+    by_severity = Counter(each.severity for each in findings.damages if not each.is_harmless)
+    notes = sum(each.is_harmless for each in findings.damages)
     damage = ", ".join(f"{n} {severity.text}" for severity, n in sorted(by_severity.items(), reverse=True))
     what = f"{_count(by_severity.total(), 'finding')} ({damage})" if damage else "no damage"
-    if by_severity.total() == _refused(found) > 0:
+    if by_severity.total() == _refused(findings) > 0:
         what = f"no damage in what this user may read; {_count(by_severity.total(), 'file')} not checked"
     hidden = "" if notes_shown or not notes else f"; {_count(notes, 'note')} (--notes shows them)"
     return f"{read}: {what}{hidden}"

@@ -69,18 +69,18 @@ def advise(
     from kwire.plan.integer_columns import count_fields, integer_fields
 
     message = message_of(name, kafka, dialect, version)
-    found = [body for path in bodies for body in _bodies(path, message.name, version)]
-    if not found:
+    contents = [body for path in bodies for body in _bodies(path, message.name, version)]
+    if not contents:
         raise OptionError(f"{', '.join(map(str, bodies))}: no bodies of {message.name} version {version}")
     fields = integer_fields(message, version)
-    counts = count_fields(message, version, fields, found)
+    counts = count_fields(message, version, fields, contents)
     rows = [advice_row(each, version, counts[each.path]) for each in fields]
     write_rows(rows, COLUMNS, format)
-    total = sum(map(len, found))
+    total = sum(map(len, contents))
     saved = sum(row["saved_bytes"] for row in rows)
     if format is Format.TABLE:
         share = f"{saved / total:.1%}" if total else "nothing"
-        of_bodies = f"{counted(len(found), 'body', 'bodies')} of {counted(total, 'byte')}"
+        of_bodies = f"{counted(len(contents), 'body', 'bodies')} of {counted(total, 'byte')}"
         terminal.warn(f"{of_bodies}; the best encodings save {counted(saved, 'byte')} ({share})")
         if len(counts) < len(fields):
             left = ", ".join(each.path for each in fields if each.path not in counts)
@@ -89,7 +89,7 @@ def advise(
         from kwire.pages.encoding_report import render_encodings
 
         title = f"{message.name} version {version}"
-        write_whole(into, render_encodings(rows, title=title, count=len(found), size_bytes=total).encode())
+        write_whole(into, render_encodings(rows, title=title, count=len(contents), size_bytes=total).encode())
     return FINE
 
 

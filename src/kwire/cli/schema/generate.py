@@ -78,14 +78,14 @@ def import_(
     for source in existing_paths(sources):
         target = into / module_name(source) if len(sources) > 1 or base is not None else into
         try:
-            found = import_definitions(source, target)
+            definitions = import_definitions(source, target)
         except ExceptionGroup as group:
             for error in group.exceptions:
                 terminal.warn(printable(str(error)))
             return FOUND
-        if not found:
+        if not definitions:
             terminal.warn(f"{source}: no definitions")
-        written += found
+        written += definitions
     if base is not None:
         written = keep_differences(into, base)
     return report_written(written, format)

@@ -121,7 +121,7 @@ def describe_cluster(
 
     Parts that the account may not see are empty, and named in `requests.unseen`. Raises BrokerError, ConnectionFailed.
     """
-    found = DescribedCluster(state=ClusterState(), requests=AdminRequests())
+    description = DescribedCluster(state=ClusterState(), requests=AdminRequests())
     wanted = set(parts)
     if ClusterPart.CONFIGS in wanted or ClusterPart.TOPICS in wanted:
         wanted |= {ClusterPart.TOPICS, ClusterPart.BROKERS, ClusterPart.CONFIGS}
@@ -135,17 +135,19 @@ def describe_cluster(
             continue
         done.add(step)
         try:
-            step(client, found)
+            step(client, description)
         except (BrokerError, UnsupportedVersion) as error:
             if isinstance(error, BrokerError) and error.code == ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED:
                 continue
-            found.requests.without(part.value, error)
-    return found
+            description.requests.without(part.value, error)
+    return description
 
 
-def described_rows(found: DescribedCluster, part: ClusterPart, *, redact: bool = True) -> Iterator[dict[str, object]]:
+def described_rows(
+    description: DescribedCluster, part: ClusterPart, *, redact: bool = True
+) -> Iterator[dict[str, object]]:
     """Yield the rows of cluster_rows, with None for what the admin APIs do not tell."""
-    for row in cluster_rows(found.state, part, redact=redact):
+    for row in cluster_rows(description.state, part, redact=redact):
         unknown = dict.fromkeys(UNKNOWN.get(part, ()))
         yield {name: None if value == NO_ID_TEXT else value for name, value in (row | unknown).items()}
 
@@ -155,20 +157,20 @@ def _check(code: int, what: str) -> None:
         raise BrokerError(f"{what}: {ErrorCode(code).name}", code)
 
 
-def _brokers(client: Client, found: DescribedCluster) -> None:
-    state = found.state
+def _brokers(client: Client, description: DescribedCluster) -> None:
+    state = description.state
     try:
         with_fenced = client.connection().version_for(DESCRIBE_CLUSTER) >= FENCED_VERSION
         request = DescribeClusterRequest(include_fenced_brokers=with_fenced)
-        described = found.requests.one(client, request, DescribeClusterResponse)
+        described = description.requests.one(client, request, DescribeClusterResponse)
     except UnsupportedVersion:  # before 2.8
         cluster = client.metadata([])
-        found.cluster_id = cluster.cluster_id
+        description.cluster_id = cluster.cluster_id
         for node_id, (host, port) in cluster.brokers.items():
             state.brokers[node_id] = _node(node_id, [Endpoint(name="", host=host, port=port)])
         return
     _check(described.error_code, "DescribeCluster")
-    found.cluster_id = described.cluster_id
+    description.cluster_id = described.cluster_id
     for each in described.brokers:
         endpoints = [Endpoint(name="", host=each.host, port=each.port)]
         state.brokers[each.broker_id] = _node(each.broker_id, endpoints, rack=each.rack, fenced=each.is_fenced)
@@ -180,20 +182,20 @@ def _node(node_id: int, endpoints: Iterable[Endpoint], *, rack: str | None = Non
     )
 
 
-def _topics(client: Client, found: DescribedCluster) -> None:
+def _topics(client: Client, description: DescribedCluster) -> None:
     request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
     version = min(METADATA_VERSION, client.connection().version_for(METADATA))
     if version < 4:
         request.allow_auto_topic_creation = True
         request.topics = [] if version == 0 else None
-    response = found.requests.one(client, request, MetadataResponse, version=version)
+    response = description.requests.one(client, request, MetadataResponse, version=version)
     for topic in response.topics:
         if topic.name is None:
             continue
         if topic.error_code:
-            found.requests.without(f"topic {topic.name!r}", ErrorCode(topic.error_code))
+            description.requests.without(f"topic {topic.name!r}", ErrorCode(topic.error_code))
             continue
-        found.state.topics[topic.name] = Topic(
+        description.state.topics[topic.name] = Topic(
             name=topic.name,
             topic_id=topic.topic_id,
             partitions={
@@ -209,18 +211,20 @@ def _topics(client: Client, found: DescribedCluster) -> None:
         )
 
 
-def _configs(client: Client, found: DescribedCluster) -> None:
-    resources = [(ConfigResource.TOPIC, name) for name in sorted(found.state.topics)]
+def _configs(client: Client, description: DescribedCluster) -> None:
+    resources = [(ConfigResource.TOPIC, name) for name in sorted(description.state.topics)]
     for at in range(0, len(resources), RESOURCES_AT_ONCE):
-        _describe_configs(client, found, resources[at : at + RESOURCES_AT_ONCE], None)
-    found.requests.every(
-        client, "configs", lambda node: _describe_configs(client, found, [(ConfigResource.BROKER, str(node))], node)
+        _describe_configs(client, description, resources[at : at + RESOURCES_AT_ONCE], None)
+    description.requests.every(
+        client,
+        "configs",
+        lambda node: _describe_configs(client, description, [(ConfigResource.BROKER, str(node))], node),
     )
-    _describe_configs(client, found, [(ConfigResource.BROKER, "")], None)
+    _describe_configs(client, description, [(ConfigResource.BROKER, "")], None)
 
 
 def _describe_configs(
-    client: Client, found: DescribedCluster, resources: list[tuple[ConfigResource, str]], node_id: int | None
+    client: Client, description: DescribedCluster, resources: list[tuple[ConfigResource, str]], node_id: int | None
 ) -> None:
     request = DescribeConfigsRequest(
         resources=[
@@ -230,14 +234,14 @@ def _describe_configs(
             for kind, name in resources
         ]
     )
-    response = found.requests.one(client, request, DescribeConfigsResponse, node_id=node_id)
+    response = description.requests.one(client, request, DescribeConfigsResponse, node_id=node_id)
     for result in response.results:
         resource = ConfigResource.of(result.resource_type)
         if (resource, result.resource_name) not in resources:
             continue
         kind = label(resource)
         if result.error_code:
-            found.requests.without(f"configs of {kind} {result.resource_name!r}", ErrorCode(result.error_code))
+            description.requests.without(f"configs of {kind} {result.resource_name!r}", ErrorCode(result.error_code))
             continue
         # a response repeats what a resource inherits: a topic has the dynamic configs of its broker, for example
         own = SOURCES[kind, result.resource_name != ""]
@@ -247,29 +251,29 @@ def _describe_configs(
             if each.config_source == own
         }
         if dynamic:
-            found.state.configs[kind, result.resource_name] = dynamic
+            description.state.configs[kind, result.resource_name] = dynamic
 
 
-def _quotas(client: Client, found: DescribedCluster) -> None:
-    response = found.requests.one(client, DescribeClientQuotasRequest(), DescribeClientQuotasResponse)
+def _quotas(client: Client, description: DescribedCluster) -> None:
+    response = description.requests.one(client, DescribeClientQuotasRequest(), DescribeClientQuotasResponse)
     _check(response.error_code, "DescribeClientQuotas")
     for entry in response.entries or ():
         entity = tuple(sorted((each.entity_type, each.entity_name) for each in entry.entity))
-        found.state.quotas[entity] = {each.key: each.value for each in entry.values}
+        description.state.quotas[entity] = {each.key: each.value for each in entry.values}
 
 
-def _users(client: Client, found: DescribedCluster) -> None:
+def _users(client: Client, description: DescribedCluster) -> None:
     request = DescribeUserScramCredentialsRequest(users=[])  # null makes some brokers fail to refuse it
-    response = found.requests.one(client, request, DescribeUserScramCredentialsResponse)
+    response = description.requests.one(client, request, DescribeUserScramCredentialsResponse)
     _check(response.error_code, "DescribeUserScramCredentials")
     for result in response.results:
         for each in result.credential_infos:
-            found.state.users[result.user, label(ScramMechanism.of(each.mechanism))] = ScramCredential(
+            description.state.users[result.user, label(ScramMechanism.of(each.mechanism))] = ScramCredential(
                 salt=b"", iterations=each.iterations, stored_key=b"", server_key=b""
             )
 
 
-def _acls(client: Client, found: DescribedCluster) -> None:
+def _acls(client: Client, description: DescribedCluster) -> None:
     request = DescribeAclsRequest(
         resource_type_filter=ANY,
         resource_name_filter=None,
@@ -279,7 +283,7 @@ def _acls(client: Client, found: DescribedCluster) -> None:
         operation=ANY,
         permission_type=ANY,
     )
-    response = found.requests.one(client, request, DescribeAclsResponse)
+    response = description.requests.one(client, request, DescribeAclsResponse)
     if response.error_code == ErrorCode.SECURITY_DISABLED:
         return
     _check(response.error_code, "DescribeAcls")
@@ -296,25 +300,25 @@ def _acls(client: Client, found: DescribedCluster) -> None:
         for resource in response.resources
         for each in resource.acls
     ]
-    found.state.acls = {UUID(int=number): acl for number, acl in enumerate(acls)}  # ids are not told
+    description.state.acls = {UUID(int=number): acl for number, acl in enumerate(acls)}  # ids are not told
 
 
-def _features(client: Client, found: DescribedCluster) -> None:
-    response = found.requests.one(
+def _features(client: Client, description: DescribedCluster) -> None:
+    response = description.requests.one(
         client, ApiVersionsRequest(client_software_name="kwire", client_software_version="1"), ApiVersionsResponse
     )
     _check(response.error_code, "ApiVersions")
     for each in response.finalized_features:
         if each.name == "kraft.version":
-            found.state.kraft_version = each.max_version_level
+            description.state.kraft_version = each.max_version_level
         else:
-            found.state.features[each.name] = each.max_version_level
+            description.state.features[each.name] = each.max_version_level
 
 
-def _quorum(client: Client, found: DescribedCluster) -> None:
+def _quorum(client: Client, description: DescribedCluster) -> None:
     partition = DescribeQuorumRequest.PartitionData(partition_index=0)
     topic = DescribeQuorumRequest.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])
-    response = found.requests.one(client, DescribeQuorumRequest(topics=[topic]), DescribeQuorumResponse)
+    response = description.requests.one(client, DescribeQuorumRequest(topics=[topic]), DescribeQuorumResponse)
     _check(response.error_code, "DescribeQuorum")
     nodes = {
         node.node_id: tuple(Endpoint(name=each.name, host=each.host, port=each.port) for each in node.listeners)
@@ -323,21 +327,21 @@ def _quorum(client: Client, found: DescribedCluster) -> None:
     for of_topic in response.topics:
         for each in of_topic.partitions:
             _check(each.error_code, "DescribeQuorum")
-            found.state.leader = each.leader_id
+            description.state.leader = each.leader_id
             for voter in each.current_voters:
                 endpoints = nodes.get(voter.replica_id, ())
-                found.state.voters[voter.replica_id] = Voter(
+                description.state.voters[voter.replica_id] = Voter(
                     node_id=voter.replica_id, directory_id=voter.replica_directory_id, endpoints=endpoints
                 )
-                found.state.controllers[voter.replica_id] = _node(voter.replica_id, endpoints)
+                description.state.controllers[voter.replica_id] = _node(voter.replica_id, endpoints)
 
 
-def _tokens(client: Client, found: DescribedCluster) -> None:
+def _tokens(client: Client, description: DescribedCluster) -> None:
     request = DescribeDelegationTokenRequest(owners=None)
-    response = found.requests.one(client, request, DescribeDelegationTokenResponse)
+    response = description.requests.one(client, request, DescribeDelegationTokenResponse)
     _check(response.error_code, "DescribeDelegationToken")
     for each in response.tokens:
-        found.state.tokens[each.token_id] = described(each)
+        description.state.tokens[each.token_id] = described(each)
 
 
 Step = Callable[[Client, DescribedCluster], None]

@@ -160,11 +160,11 @@ def _fetch_offsets(client: Client, requests: AdminRequests, node_id: int, group:
         return
     response = requests.one(client, request, OffsetFetchResponse, node_id=node_id, version=version)
     what = f"offsets of group {group.group_id!r}"
-    found = only(response.groups, what, "OffsetFetch") if version >= MANY_GROUPS_VERSION else response
-    if found.error_code:
-        requests.without(what, ErrorCode(found.error_code))
+    group_response = only(response.groups, what, "OffsetFetch") if version >= MANY_GROUPS_VERSION else response
+    if group_response.error_code:
+        requests.without(what, ErrorCode(group_response.error_code))
         return
-    for topic in found.topics:
+    for topic in group_response.topics:
         for each in topic.partitions:
             if each.committed_offset >= 0 and not each.error_code:
                 group.offsets[topic.name, each.partition_index] = CommittedOffset(

@@ -126,14 +126,14 @@ def find_hanging(client: Client, keys: Iterable[TopicPartition]) -> tuple[list[H
     stable = client.list_offsets(dict.fromkeys(keys, LATEST_TIMESTAMP), isolation="read_committed")
     requests = AdminRequests(["ListOffsets"])
     oldest = int(time.time() * 1000) - _max_timeout(client, requests)
-    found = [
+    transactions = [
         each
         for key in keys
         if stable[key].offset < ends[key].offset
         for each in _open_transactions(client, requests, key)
         if each.last_timestamp <= oldest
     ]
-    if not found:
+    if not transactions:
         return [], requests
     state, described = describe_transactions(client)
     for what in described.passing:  # its transactions would look as if no coordinator knew them
@@ -143,7 +143,7 @@ def find_hanging(client: Client, keys: Iterable[TopicPartition]) -> tuple[list[H
     requests.passing.update(described.passing)
     by_producer = {each.producer_id: each for each in state.transactions.values()}
     hanging = []
-    for each in found:
+    for each in transactions:
         known = by_producer.get(each.producer_id)
         if known is None or not (known.is_open and (each.topic, each.partition) in known.topic_partitions):
             hanging.append(each._replace(transactional_id=None if known is None else known.transactional_id))
@@ -158,13 +158,13 @@ def _open_transactions(client: Client, requests: AdminRequests, key: TopicPartit
     request = DescribeProducersRequest(topics=topics)
     requests.used(request)
     response = client.retry(lambda: client.connection(client.leader(key)).request(request, DescribeProducersResponse))
-    found = []
+    transactions = []
     for topic in response.topics:
         for partition in topic.partitions:
             if partition.error_code:
                 requests.without(f"producers of {key[0]}-{key[1]}", ErrorCode(partition.error_code))
                 continue
-            found += [
+            transactions += [
                 HangingTransaction(
                     *key,
                     producer_id=each.producer_id,
@@ -177,15 +177,15 @@ def _open_transactions(client: Client, requests: AdminRequests, key: TopicPartit
                 for each in partition.active_producers
                 if each.current_txn_start_offset >= 0
             ]
-    return found
+    return transactions
 
 
 def _max_timeout(client: Client, requests: AdminRequests) -> int:
     """Return transaction.max.timeout.ms of a broker; Kafka's default if the account may not see it."""
-    found: list[int] = []
+    timeouts: list[int] = []
 
     def ask(node_id: int) -> None:
-        if found:
+        if timeouts:
             return
         resource = DescribeConfigsRequest.DescribeConfigsResource(
             resource_type=BROKER_RESOURCE, resource_name=str(node_id), configuration_keys=[MAX_TIMEOUT]
@@ -193,10 +193,10 @@ def _max_timeout(client: Client, requests: AdminRequests) -> int:
         request = DescribeConfigsRequest(resources=[resource])
         response = requests.one(client, request, DescribeConfigsResponse, node_id=node_id)
         values = [each.value for result in response.results for each in result.configs if each.name == MAX_TIMEOUT]
-        found.extend(int(value) for value in values if value is not None and value.isdecimal())
+        timeouts.extend(int(value) for value in values if value is not None and value.isdecimal())
 
     requests.every(client, "configs", ask)
-    return found[0] if found else MAX_TIMEOUT_MS
+    return timeouts[0] if timeouts else MAX_TIMEOUT_MS
 
 
 def abort_transaction(client: Client, hanging: HangingTransaction) -> None:

@@ -70,7 +70,7 @@ class Cleaner:
 
     def choose(self, logs: Iterable[PartitionWriter], now_ms: int) -> list[PartitionWriter]:
         """Return the logs with cleanup.policy=compact that are due, dirtiest first (X-03)."""
-        found = []
+        candidates = []
         self.uncleanable = {log: error for log, error in self.uncleanable.items() if not log.is_closed}
         for log in logs:
             if log.config.is_compacted and log not in self.uncleanable:
@@ -78,8 +78,8 @@ class Cleaner:
                 if plan.resets_checkpoint:
                     self.checkpoints.put((log.topic, log.partition), plan.first_dirty_offset)
                 if plan.is_due(log.config):
-                    found.append((plan.dirty_ratio, log))
-        return [log for _, log in sorted(found, key=lambda each: each[0], reverse=True)]
+                    candidates.append((plan.dirty_ratio, log))
+        return [log for _, log in sorted(candidates, key=lambda each: each[0], reverse=True)]
 
     def clean(self, log: PartitionWriter, now_ms: int, progress: Progress = lambda read_bytes: None) -> CleanerStats:
         """Run one pass over a log, whether it is due or not. Raises what steps() raises.

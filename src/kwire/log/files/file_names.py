@@ -79,17 +79,17 @@ def plain_segments(names: Iterable[str]) -> list[tuple[int, str]] | None:
 
     None if there are files of a deletion, a swap or a split, for which decide_files has to look at all files.
     """
-    found = []
+    segments = []
     for name in names:
         kind, suffix = _ENDINGS.get(name[BASE_DIGITS:], (None, ""))
         if suffix is None:
             base = name[:BASE_DIGITS]
             if kind == "log" and base.isdecimal() and base.isascii() and int(base) <= MAX_OFFSET:
-                found.append((int(base), name))
+                segments.append((int(base), name))
         elif name.endswith(SUFFIXES):
             return None
-    found.sort()
-    return found
+    segments.sort()
+    return segments
 
 
 class Ignored(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,9 +152,9 @@ def decide_swaps(names: Iterable[str], next_offset: Callable[[str, int], int]) -
     """
     files: dict[str | None, list[tuple[int, str, str]]] = {"deleted": [], "cleaned": [], "swap": [], None: []}
     for name in names:
-        found = parse_segment_file(name)
-        if found is not None and found[0] <= MAX_OFFSET:
-            files[found[2]].append((found[0], found[1], name))
+        parsed = parse_segment_file(name)
+        if parsed is not None and parsed[0] <= MAX_OFFSET:
+            files[parsed[2]].append((parsed[0], parsed[1], name))
     if not (files["deleted"] or files["cleaned"] or files["swap"]):
         return Swaps(plain=files[None], swap=[], removed=[])
     unfinished = min((base for base, _, _ in files["cleaned"]), default=MAX_OFFSET)
@@ -172,7 +172,7 @@ def decide_swaps(names: Iterable[str], next_offset: Callable[[str, int], int]) -
     return Swaps(
         plain=[file for file in files[None] if not low <= file[0] < high],
         swap=swap,
-        removed=[Ignored(name=name, reason=reason) for reason, found in reasons for _, _, name in found],
+        removed=[Ignored(name=name, reason=reason) for reason, group in reasons for _, _, name in group],
     )
 
 
@@ -187,7 +187,7 @@ def decide_files(names: Iterable[str], next_offset: Callable[[str, int], int]) -
     ignored = swaps.removed + [
         Ignored(name=name, reason="the number in its name is not an offset")
         for name in names
-        if (found := parse_segment_file(name)) is not None and found[0] > MAX_OFFSET
+        if (parsed := parse_segment_file(name)) is not None and parsed[0] > MAX_OFFSET
     ]
     segments: dict[int, SegmentFiles] = {}
     snapshots: dict[int, str] = {}

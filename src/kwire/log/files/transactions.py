@@ -87,13 +87,13 @@ def aborted_transactions(
     readers.
     first_offset may be cut to from_offset for transactions that began before it.
     """
-    found: list[AbortedTransaction] = []
+    aborted: list[AbortedTransaction] = []
     relevant = [s for s in segments if s.next_base is None or s.next_base > from_offset]
     open_now: Open | None = {}  # what began before from_offset does not matter
     for i, segment in enumerate(relevant):
         entries = segment.transaction_index
         if entries and are_true(entries, segments):  # an empty file may have lost its entries
-            found += [AbortedTransaction(*e[:3]) for e in entries if e.last_offset >= from_offset]
+            aborted += [AbortedTransaction(*e[:3]) for e in entries if e.last_offset >= from_offset]
             # F-32 would let an entry's last_stable_offset end the search; a snapshot says it with a checksum.
             open_now = snapshot(segment.next_base) if segment.next_base is not None else None
         else:
@@ -101,11 +101,11 @@ def aborted_transactions(
                 raise NeedsWalk("no transaction index", segment.url)
             if open_now is None:
                 open_now = _open_at(relevant[:i], from_offset)
-            found += walk_transactions(segment, open_now, from_offset=from_offset, to_offset=to_offset)
+            aborted += walk_transactions(segment, open_now, from_offset=from_offset, to_offset=to_offset)
         beyond = segment.next_base is None or segment.next_base >= to_offset
         if beyond and open_now is not None and is_settled(open_now, to_offset):
             break
-    return [each for each in found if each.first_offset < to_offset]
+    return [each for each in aborted if each.first_offset < to_offset]
 
 
 def are_true(entries: Sequence[TransactionIndexEntry], segments: Sequence[Segment]) -> bool:

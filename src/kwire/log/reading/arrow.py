@@ -307,19 +307,19 @@ def _skip(
     for header in walk:
         first_lost = header.last_offset + 1
     index = segment.index
-    found = None
+    next_start = None
     if index is not None:
         for i in range(index.after_position(damage.position + 1), len(index)):
             offset, position = index[i]
             if position >= stop:
                 break
-            found = segment.search_start(file, position, offset)
-            if found is not None and found.stored_offset >= first_lost:
+            next_start = segment.search_start(file, position, offset)
+            if next_start is not None and next_start.stored_offset >= first_lost:
                 break
-            found = None
-    following = found or segment.search_start(file, stop, MAX_OFFSET)
+            next_start = None
+    following = next_start or segment.search_start(file, stop, MAX_OFFSET)
     end = following.stored_offset if following is not None else segment.next_base
     offsets = None if end is None or end <= first_lost else (first_lost, end - 1)
-    to = f"byte {found.position}" if found else f"the end of this range at byte {stop}"
+    to = f"byte {next_start.position}" if next_start else f"the end of this range at byte {stop}"
     what = f"{damage.what}; unreadable from here to {to}"
-    return CorruptBatch(what, damage.position, (), damage.file, offsets), found.position if found else None
+    return CorruptBatch(what, damage.position, (), damage.file, offsets), next_start.position if next_start else None

@@ -139,22 +139,22 @@ class LogDirectory(LogSource[PartitionLog]):
 
     def _log_directories_inside(self, entries: list[Entry]) -> list[str]:
         """Return log directories among the first few subdirectories, in case the parent was given by mistake."""
-        found = []
+        directories = []
         for entry in [entry for entry in entries if entry.is_directory][:SEARCHED_DIRECTORIES]:
             try:
                 inside = self._store.list(entry.name)
             except LogError:
                 continue
             if any(each.is_directory and parse_partition_directory(each.name) for each in inside):
-                found.append(self._store.url_of(entry.name))
-        return found
+                directories.append(self._store.url_of(entry.name))
+        return directories
 
     # ---- the three kinds of path
 
     def _all_partitions(self, store: Store, entries: list[Entry]) -> dict[TopicPartition, PartitionLog]:
         none: dict[TopicPartition, int] = {}
         checkpoints = [self._read(name, parse_offset_checkpoint, none) for name in (LOG_START_OFFSETS, HIGH_WATERMARKS)]
-        found = {}
+        partitions = {}
         for entry in entries:
             if not entry.is_directory:
                 continue
@@ -162,9 +162,9 @@ class LogDirectory(LogSource[PartitionLog]):
             if key is None:
                 self.ignored.append(Ignored(name=entry.name, reason=explain_directory(entry.name)))
                 continue
-            found[key] = _partition_log(store, entry.name, key, checkpoints)
+            partitions[key] = _partition_log(store, entry.name, key, checkpoints)
         self._find_shared(store, entries)
-        return dict(sorted(found.items()))
+        return dict(sorted(partitions.items()))
 
     def _find_shared(self, store: Store, entries: list[Entry]) -> None:
         """Find the partition directories that are links to another directory here. Raises LogError."""

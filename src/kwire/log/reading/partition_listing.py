@@ -107,9 +107,9 @@ class PartitionListing(ABC):
     @cached_property
     def segments(self) -> list[Segment]:
         """The segments that a broker would load, by base offset. Raises LogError if the directory cannot be listed."""
-        found = self._files.segments
-        next_bases = [*(each.base_offset for each in found[1:]), None]
-        return [self._segment(files, base) for files, base in zip(found, next_bases, strict=False)]
+        listed = self._files.segments
+        next_bases = [*(each.base_offset for each in listed[1:]), None]
+        return [self._segment(files, base) for files, base in zip(listed, next_bases, strict=False)]
 
     def segment_spans(self) -> list[SegmentSpan]:
         """Return what planning needs of each segment. Takes a third of the time of creating segments.
@@ -117,14 +117,14 @@ class PartitionListing(ABC):
         Raises LogError if the directory cannot be listed.
         """
         entries = self.entries
-        found = None if self.only_base_offset is not None else plain_segments(entries)
-        if found is None or "segments" in self.__dict__:
+        segment_names = None if self.only_base_offset is not None else plain_segments(entries)
+        if segment_names is None or "segments" in self.__dict__:
             return [
                 SegmentSpan(each.base_offset, each.next_base, each.size_bytes, each.name_of("log"))
                 for each in self.segments
             ]
         spans, next_base = [], None
-        for base, name in reversed(found):
+        for base, name in reversed(segment_names):
             entry = entries[name]
             assert entry is not None, "a segment's file has one of the endings MEASURED"
             spans.append(SegmentSpan(base, next_base, entry.size_bytes, name))

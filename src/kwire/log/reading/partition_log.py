@@ -199,12 +199,12 @@ class PartitionLog(PartitionListing, ReadableLog):
         if timestamp == LATEST_TIMESTAMP:
             return TimestampAndOffset(end, -1)
         if timestamp == MAX_TIMESTAMP:
-            found = find_max_timestamp(self.segments)
+            record = find_max_timestamp(self.segments)
         elif self.segments and self.segments[-1].end().magic == 0:
             return None  # brokers respond UNSUPPORTED_FOR_MESSAGE_FORMAT to magic 0
         else:
-            found = find_timestamp(self.segments, timestamp, start)
-        return found if found is not None and found.offset < end else None
+            record = find_timestamp(self.segments, timestamp, start)
+        return record if record is not None and record.offset < end else None
 
     # ---- records
 

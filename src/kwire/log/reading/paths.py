@@ -33,20 +33,20 @@ def open_logs(
     is_stream: accept the log directory of a broker without topics, which may be created later.
     Raises LogError for a path without logs, and for a partition in two of them.
     """
-    found: dict[TopicPartition, PartitionLog] = {}
+    logs: dict[TopicPartition, PartitionLog] = {}
     urls = [url for path in paths for url in expand_glob(path, storage, opener)]
     for url in urls:
         may_be_empty = is_stream or len(urls) > 1  # one of several disks
         directory = LogDirectory(url, opener=opener, may_be_empty=may_be_empty, **storage)
         for key, log in directory.partitions.items():
-            if key in found:
+            if key in logs:
                 raise LogError(
-                    f"duplicate of {key[0]}-{key[1]} in {found[key].url}; read these directories separately", log.url
+                    f"duplicate of {key[0]}-{key[1]} in {logs[key].url}; read these directories separately", log.url
                 )
-            found[key] = log
-    if urls and not found and not is_stream:
+            logs[key] = log
+    if urls and not logs and not is_stream:
         raise LogError("no partitions in these log directories", ", ".join(urls))
-    return found
+    return logs
 
 
 def available_topics(logs: Iterable[TopicPartition]) -> str:
@@ -69,8 +69,8 @@ def expand_files(path: str, storage: StorageOptions) -> list[str]:
 
     Names that start with a dot or an underscore are skipped, as in Spark. Raises LogError for no files.
     """
-    if found := _expand(path, storage, any_file=True):
-        return found
+    if files := _expand(path, storage, any_file=True):
+        return files
     store = open_store(path, storage)
     if store.is_file():
         return [path]
@@ -84,10 +84,10 @@ def _expand(path: str, storage: StorageOptions, opener: OpenStore = open_store, 
     """Return the sorted matches of a path with a pattern; [] for any other path. Raises LogError if nothing matches."""
     if not _MAGIC.search(path.partition("::")[0]) or ("://" not in path and os.path.exists(path)):
         return []
-    found = {url for variant in _variants(path) for url in _matches(variant, storage, opener, any_file=any_file)}
-    if not found:
+    urls = {url for variant in _variants(path) for url in _matches(variant, storage, opener, any_file=any_file)}
+    if not urls:
         raise LogError("nothing matches this pattern", path)
-    return sorted(found)
+    return sorted(urls)
 
 
 def _variants(path: str) -> Iterator[str]:

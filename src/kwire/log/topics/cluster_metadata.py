@@ -59,12 +59,12 @@ def _files(source: Source) -> PartitionListing:
 def list_snapshots(source: Source) -> list[Snapshot]:
     """Return the snapshots of the metadata log, oldest first. Raises LogError."""
     log = _files(source)
-    found = [
+    snapshots = [
         Snapshot(name=entry.name, end_offset=int(match["offset"]), epoch=int(match["epoch"]))
         for entry in log.store.list(log.directory)
         if not entry.is_directory and (match := SNAPSHOT_FILE.fullmatch(entry.name))
     ]
-    return sorted(found, key=lambda each: (each.end_offset, each.epoch))
+    return sorted(snapshots, key=lambda each: (each.end_offset, each.epoch))
 
 
 def read_cluster_records(
@@ -103,9 +103,9 @@ def replay_cluster(source: Source, *, at_offset: int | None = None, at_time: int
     for snapshot in reversed(list_snapshots(source)):
         if at_offset is not None and snapshot.end_offset > at_offset:
             continue
-        found = _from_snapshot(source, snapshot, at_time)
-        if found is not None:
-            cluster = found
+        from_snapshot = _from_snapshot(source, snapshot, at_time)
+        if from_snapshot is not None:
+            cluster = from_snapshot
             break
     if log.log_start_offset > cluster.end_offset:
         raise LogError(

@@ -31,11 +31,11 @@ def partitions_of(source: Source, topic: str) -> list[ReadableLog]:
     """Return the logs of a topic in a directory, or the one log given. Raises LogError if there is none."""
     if not isinstance(source, Mapping):
         return [source]
-    found = [log for (name, _), log in source.items() if name == topic]
-    if not found:
+    partitions = [log for (name, _), log in source.items() if name == topic]
+    if not partitions:
         topics = ", ".join(sorted({name for name, _ in source}))[:500]
         raise LogError(f"no partition of '{topic}'; available topics: {topics}", getattr(source, "url", None))
-    return found
+    return partitions
 
 
 def read_history(

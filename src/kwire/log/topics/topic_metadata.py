@@ -47,8 +47,8 @@ class TopicMetadata:
     def topic_id(self, topic: str) -> uuid.UUID | None:
         """Return the id of a topic; None if the metadata log does not contain it."""
         cluster = self._known()
-        found = None if cluster is None else cluster.topics.get(topic)
-        return None if found is None else found.topic_id
+        entry = None if cluster is None else cluster.topics.get(topic)
+        return None if entry is None else entry.topic_id
 
     def is_compacted(self, topic: str) -> bool | None:
         """Return whether a topic's cleanup.policy contains `compact`; None if the metadata log does not contain it.

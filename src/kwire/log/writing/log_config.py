@@ -76,10 +76,10 @@ def one_of(*names: str) -> Parse:
 
 def policies(text: str) -> frozenset[str]:
     """Parse delete, compact, both separated by a comma, or an empty list, which keeps everything."""
-    found = frozenset(part.strip() for part in text.split(",") if part.strip())
-    if not found <= set(POLICIES):
+    names = frozenset(part.strip() for part in text.split(",") if part.strip())
+    if not names <= set(POLICIES):
         raise ValueError("compact, delete or both")
-    return found
+    return names
 
 
 def format_version(text: str) -> str:

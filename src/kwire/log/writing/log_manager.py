@@ -132,14 +132,14 @@ class LogManager:
             properties.write(self._files, self.path, self._now_ms)
             return properties
         try:
-            found = MetaProperties.parse(self._files.read_all(path))
+            loaded = MetaProperties.parse(self._files.read_all(path))
         except Malformed as error:
             raise LogError(error.what, path) from error
-        if node_id is not None and node_id != found.node_id:
-            raise LogError(f"the directory belongs to node {found.node_id}, not to node {node_id}", path)
-        if cluster_id is not None and cluster_id != found.cluster_id:
-            raise LogError(f"the directory belongs to cluster {found.cluster_id}, not to {cluster_id}", path)
-        return found
+        if node_id is not None and node_id != loaded.node_id:
+            raise LogError(f"the directory belongs to node {loaded.node_id}, not to node {node_id}", path)
+        if cluster_id is not None and cluster_id != loaded.cluster_id:
+            raise LogError(f"the directory belongs to cluster {loaded.cluster_id}, not to {cluster_id}", path)
+        return loaded
 
     def _load_logs(self) -> None:
         self.was_clean = self._files.exists(self._path(CLEAN_SHUTDOWN))

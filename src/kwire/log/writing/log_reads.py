@@ -106,24 +106,24 @@ def fetch(
 
 def aborted_transactions(segments: SegmentList, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
     """Return the aborted transactions with data in [from_offset, to_offset) from the transaction indexes (F-32)."""
-    found = []
+    aborted = []
     for i in range(max(segments.number_of(from_offset), 0), len(segments)):
         for entry in segments[i].transaction_index.entries:
             if entry.last_offset >= from_offset and entry.first_offset < to_offset:
-                found.append(AbortedTransaction(entry.producer_id, entry.first_offset, entry.last_offset))
+                aborted.append(AbortedTransaction(entry.producer_id, entry.first_offset, entry.last_offset))
             if entry.last_stable_offset >= to_offset:
-                return found
-    return found
+                return aborted
+    return aborted
 
 
 def offset_for_time(segments: SegmentList, timestamp: int, log_start_offset: int) -> TimestampAndOffset | None:
     """Find the first record at or after timestamp (ms) in the first segment whose largest timestamp is not below it."""
     for segment in segments:
         if segment.largest_timestamp >= timestamp:
-            found = segment.find_timestamp(timestamp, log_start_offset)
+            record = segment.find_timestamp(timestamp, log_start_offset)
             if segment is not segments.active:
                 segment.unload()
-            return found
+            return record
     return None
 
 

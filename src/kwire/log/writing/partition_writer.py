@@ -434,10 +434,10 @@ class PartitionWriter:
                 UNSUPPORTED_FOR_MESSAGE_FORMAT,
             )
         if timestamp == MAX_TIMESTAMP:
-            found = log_reads.offset_of_largest_time(self.segments)
+            record = log_reads.offset_of_largest_time(self.segments)
         else:
-            found = log_reads.offset_for_time(self.segments, timestamp, self.log_start_offset)
-        return found if found is not None and found.offset < limit else None
+            record = log_reads.offset_for_time(self.segments, timestamp, self.log_start_offset)
+        return record if record is not None and record.offset < limit else None
 
     def end_offset_for(self, leader_epoch: int) -> tuple[int, int]:
         """Return (leader epoch, end offset) as in OffsetForLeaderEpoch responses; (-1, -1) is undefined."""

@@ -316,12 +316,12 @@ class Loader(msgspec.Struct, kw_only=True):
     def open_segments(self, names: Sequence[str]) -> SegmentList:
         """Open every log; rebuild missing or invalid indexes (G-05)."""
         segments = SegmentList()
-        found: dict[int, set[str]] = {}
+        kinds_by_base: dict[int, set[str]] = {}
         for name in names:
             match = SEGMENT_FILE.fullmatch(name)
             if match is not None and match["suffix"] is None and match["kind"] != "snapshot":
-                found.setdefault(int(match["base"]), set()).add(match["kind"])
-        for base_offset, kinds in sorted(found.items()):
+                kinds_by_base.setdefault(int(match["base"]), set()).add(match["kind"])
+        for base_offset, kinds in sorted(kinds_by_base.items()):
             if "log" not in kinds:
                 for kind in kinds:
                     self.file_system.remove(self._path(segment_file(base_offset, kind)))

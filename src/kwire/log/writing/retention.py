@@ -53,12 +53,12 @@ def oldest(segments: SegmentList, high_watermark: int, end: int, condition: Cond
 
     end: log end offset. An empty last segment stays.
     """
-    found = []
+    deletable = []
     for i, segment in enumerate(segments):
         next_base = segments.next_base(i)
         if next_base is None and segment.size_bytes == 0:  # its age would be read from the file
             break
         if high_watermark < (end if next_base is None else next_base) or not condition(segment, next_base):
             break
-        found.append(segment)
-    return found
+        deletable.append(segment)
+    return deletable

@@ -97,10 +97,10 @@ class SegmentWriter:
     @property
     def files(self) -> list[OpenFile]:
         """All its files."""
-        found = [self.log, self.offset_index.file, self.time_index.file]
+        files = [self.log, self.offset_index.file, self.time_index.file]
         if self.transaction_index.file is not None:
-            found.append(self.transaction_index.file)
-        return found
+            files.append(self.transaction_index.file)
+        return files
 
     @property
     def size_bytes(self) -> int:

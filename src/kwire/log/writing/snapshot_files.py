@@ -36,8 +36,10 @@ class SnapshotFiles:
         self._listed = None
 
     def _list(self) -> set[int]:
-        found = (SEGMENT_FILE.fullmatch(name) for name in self._file_system.list(self._directory))
-        return {int(match["base"]) for match in found if match and match["kind"] == "snapshot" and not match["suffix"]}
+        matches = (SEGMENT_FILE.fullmatch(name) for name in self._file_system.list(self._directory))
+        return {
+            int(match["base"]) for match in matches if match and match["kind"] == "snapshot" and not match["suffix"]
+        }
 
     def path(self, offset: int) -> str:
         """Return the path of the snapshot at offset."""

@@ -89,8 +89,8 @@ class Protocol:
 
     def of_kind(self, kind: str) -> list[Entry]:
         """Entries of one kind, by api key and name."""
-        found = [entry for entry in self.entries if entry.message.kind == kind]
-        return sorted(found, key=lambda entry: (entry.module, entry.message.api_key or 0, entry.name))
+        entries = [entry for entry in self.entries if entry.message.kind == kind]
+        return sorted(entries, key=lambda entry: (entry.module, entry.message.api_key or 0, entry.name))
 
     def _pairs(self, first: str, second: str, *suffixes: str) -> list[Api]:
         """Pair by key and name without suffix. A key may have had several APIs; the older one comes first."""
@@ -119,13 +119,13 @@ class Protocol:
         return self._places(lambda field: field.struct.name if field.struct is not None else None)
 
     def _places(self, name_of: Callable[[Field], str | None]) -> dict[str, list[Place]]:
-        found: dict[str, list[Place]] = {}
+        places: dict[str, list[Place]] = {}
         for entry in self.entries:
             for place in _walk(entry, entry.message.struct, (), entry.message.valid):
                 name = name_of(place.field)
                 if name is not None:
-                    found.setdefault(name, []).append(place)
-        return dict(sorted(found.items(), key=lambda item: (item[0].lower(), item[0])))
+                    places.setdefault(name, []).append(place)
+        return dict(sorted(places.items(), key=lambda item: (item[0].lower(), item[0])))
 
 
 def _walk(entry: Entry, struct: Struct, path: tuple[str, ...], within: Versions) -> Iterator[Place]:

@@ -428,10 +428,10 @@ def rebuild_by_columns(
         return None
     from kwire.records.append.rebuild import rebuild_messages
 
-    found = rebuild_messages(view, first_offset, target, given)
-    if found is None:
+    rebuilt = rebuild_messages(view, first_offset, target, given)
+    if rebuilt is None:
         return None
-    data, count, largest = found
+    data, count, largest = rebuilt
     return ValidatedRecords(
         parts=[data],
         next_offset=first_offset + count,

@@ -74,13 +74,13 @@ class Rows:
         if not self.columns[Column.HEADER_ENDS] or self.is_null(Column.HEADER_BITMAP, row):
             return []
         first, last = self.ends(Column.HEADER_ENDS, row, self.columns[Column.HEADER_COUNT])
-        found = []
+        headers = []
         for i in range(first, last):
             key = self.binary(Column.HEADER_KEY_ENDS, i)
             if key is None:
                 raise RowFault(Stop.NULL_HEADER_KEY)
-            found += [key, self.binary(Column.HEADER_VALUE_ENDS, i)]
-        return found
+            headers += [key, self.binary(Column.HEADER_VALUE_ENDS, i)]
+        return headers
 
 
 def record_of(rows: Rows, row: int, timestamp_delta: int, offset_delta: int) -> bytes:

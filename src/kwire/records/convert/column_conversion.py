@@ -169,8 +169,8 @@ def ends_of_compressed(table: HeaderTable, offsets: Int64Array) -> list[int]:
     starts = np.concatenate(([0], ends[:-1]))
     if ends[-1] != len(offsets) or (ends <= starts).any() or (offsets[ends - 1] - offsets[starts] > MAX_INT32).any():
         raise NotByColumns
-    found: list[int] = ends.tolist()
-    return found
+    positions: list[int] = ends.tolist()
+    return positions
 
 
 def largest_batch(sizes: Int64Array, ends: list[int]) -> int:
@@ -275,17 +275,17 @@ def convert_span(
     view: memoryview, span: Span, magic: int, *, max_batch_bytes: int, max_decompressed_bytes: int
 ) -> Iterator[tuple[int, int, ConvertedRun | None]]:
     """Yield (start, end, result) of a span, or of each of its compressed batches; without a result use objects."""
-    found, table = None, span.table
+    run, table = None, span.table
     if table is not None:
-        found = convert_run(
+        run = convert_run(
             view[span.start : span.end],
             table,
             magic,
             max_batch_bytes=max_batch_bytes,
             max_decompressed_bytes=max_decompressed_bytes,
         )
-    if found is not None or table is None or len(table) == 1 or not table[0, t.ATTRIBUTES] & CODEC_MASK:
-        yield span.start, span.end, found
+    if run is not None or table is None or len(table) == 1 or not table[0, t.ATTRIBUTES] & CODEC_MASK:
+        yield span.start, span.end, run
         return
     for row in range(len(table)):
         start = int(table[row, t.POSITION])

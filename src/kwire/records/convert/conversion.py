@@ -96,14 +96,14 @@ def down_convert(
     view = byte_view(buf)
     out, lost, converted = bytearray(), Lost(), 0
     limits = Limits(max_batch_bytes=0, max_decompressed_bytes=max_decompressed_bytes)
-    for start, end, found in runs_by_columns(view, to_magic, first_offset, limits, down=True):
-        if found is not None:
-            out += found.data
-            converted += found.records
-            lost.records_with_headers += found.with_headers
-            lost.records_with_timestamp += found.with_timestamp if to_magic == 0 else 0
-            lost.batches_with_producer += found.with_producer
-            lost.batches_with_leader_epoch += found.with_leader_epoch
+    for start, end, run in runs_by_columns(view, to_magic, first_offset, limits, down=True):
+        if run is not None:
+            out += run.data
+            converted += run.records
+            lost.records_with_headers += run.with_headers
+            lost.records_with_timestamp += run.with_timestamp if to_magic == 0 else 0
+            lost.batches_with_producer += run.with_producer
+            lost.batches_with_leader_epoch += run.with_leader_epoch
             continue
         for batch in read_batches(view[start:end], position=start, max_decompressed_bytes=max_decompressed_bytes):
             converted += down_convert_batch(out, lost, batch, to_magic, first_offset)
@@ -180,10 +180,10 @@ def up_convert(
     view = byte_view(buf)
     out, converted = bytearray(), 0
     limits = Limits(max_batch_bytes=max_batch_bytes, max_decompressed_bytes=max_decompressed_bytes)
-    for start, end, found in runs_by_columns(view, to_magic, SMALLEST_OFFSET, limits, down=False):
-        if found is not None:
-            out += found.data
-            converted += found.records
+    for start, end, run in runs_by_columns(view, to_magic, SMALLEST_OFFSET, limits, down=False):
+        if run is not None:
+            out += run.data
+            converted += run.records
         else:
             converted += up_convert_objects(out, view[start:end], to_magic, start, limits)
     return Converted(out, converted)

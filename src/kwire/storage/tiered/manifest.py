@@ -186,13 +186,13 @@ def parse_encryption(fields: Fields) -> Encryption | None:
 
 def parse_indexes(fields: Fields) -> dict[str, tuple[int, int]]:
     """Parse `segmentIndexes`: position and size of each index in the `.indexes` object. Raises LogError."""
-    found = {}
+    indexes = {}
     for name, kind in {**INDEX_KINDS, "leaderEpoch": "leader-epochs"}.items():
         if name == "transaction" and fields.get(name) is None:
             continue  # the segment has no aborted transactions
         place = fields.object(name)
-        found[kind] = (place.integer("position", MAX_INT32), place.integer("size", MAX_INT32))
-    return found
+        indexes[kind] = (place.integer("position", MAX_INT32), place.integer("size", MAX_INT32))
+    return indexes
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,15 +121,16 @@ class TieredStore(Store):
         return self._directories
 
     def _find_directories(self) -> Iterator[tuple[str, str]]:
-        found: dict[tuple[str, int], list[str]] = {}
+        directories: dict[tuple[str, int], list[str]] = {}
         for topic in self._inner.list(""):
             match = TOPIC_DIRECTORY.fullmatch(topic.name)
             if match is None or not topic.is_directory:
                 continue
             for partition in self._inner.list(topic.name):
                 if partition.is_directory and re.fullmatch("0|[1-9][0-9]{0,9}", partition.name, re.ASCII):
-                    found.setdefault((match["topic"], int(partition.name)), []).append(f"{topic.name}/{partition.name}")
-        for (name, number), places in found.items():
+                    key = match["topic"], int(partition.name)
+                    directories.setdefault(key, []).append(f"{topic.name}/{partition.name}")
+        for (name, number), places in directories.items():
             if len(places) > 1:
                 places.sort(key=self._copied_last)
             yield f"{name}-{number}", places[-1]
@@ -205,9 +206,9 @@ class TieredStore(Store):
     def _find(self, path: str, stem: str) -> RemoteSegment:
         directory, _, name = path.rpartition("/")
         if directory not in self._segments and not name.endswith(".snapshot"):
-            found = self._find_by_name(directory, stem)
-            if found is not None:
-                return found
+            remote = self._find_by_name(directory, stem)
+            if remote is not None:
+                return remote
         for segment in self._load(directory):
             number = segment.manifest.last_offset + 1 if name.endswith(".snapshot") else segment.base_offset
             if f"{number:020}" == stem:
@@ -223,21 +224,21 @@ class TieredStore(Store):
         if place not in self._listed:
             self._listed = {place: self._entries(place)}
         entries = self._listed[place]
-        found = [
+        candidates = [
             RemoteSegment(self._manifest(place, match, entries), f"{place}/{match['name']}", int(stem))
             for match in map(MANIFEST.fullmatch, entries)
             if match is not None and match["base"] == stem
         ]
-        return max(found, key=precedence, default=None)
+        return max(candidates, key=precedence, default=None)
 
     def _place(self, directory: str) -> str:
         """Return the prefix of a partition's objects, without listing other topics. Raises LogError."""
         if self._directories is None:
             topic, _, partition = directory.rpartition("-")
             matches = (TOPIC_DIRECTORY.fullmatch(entry.name) for entry in self._inner.list(""))
-            found = [match.string for match in matches if match is not None and match["topic"] == topic]
-            if len(found) == 1 and partition.isdecimal():
-                return f"{found[0]}/{partition}"
+            names = [match.string for match in matches if match is not None and match["topic"] == topic]
+            if len(names) == 1 and partition.isdecimal():
+                return f"{names[0]}/{partition}"
         if directory not in self._names():
             raise LogError("no such directory", self.url_of(directory))
         return self._names()[directory]
