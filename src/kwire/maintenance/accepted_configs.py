@@ -43,15 +43,15 @@ def accepted_configs(
     is_4 = release.level >= KAFKA_4.level
     unknown = REMOVED if is_4 else ADDED
     small, dropped = list[str](), defaultdict[str, list[str]](list)
-    found = {}
+    accepted = {}
     for topic, given in configs.items():
-        found[topic] = {name: value for name, value in given.items() if name not in unknown}
+        accepted[topic] = {name: value for name, value in given.items() if name not in unknown}
         for name in given.keys() & unknown:
             dropped[name].append(topic)
         if is_small(given.get(SEGMENT_BYTES)):
             small.append(topic)
             if is_4:
-                found[topic][SEGMENT_BYTES] = str(SMALLEST_SEGMENT_BYTES)
+                accepted[topic][SEGMENT_BYTES] = str(SMALLEST_SEGMENT_BYTES)
     for name, topics in sorted(dropped.items()):
         notes.append(f"{name} of {listed(topics)} is left out: Kafka {release.name} does not know it")
     if small and is_4:
@@ -62,7 +62,7 @@ def accepted_configs(
             f"Kafka 4 does not start with {SEGMENT_BYTES} of {listed(small)}, which is below {SMALLEST_SEGMENT_BYTES}; "
             f"raise it before, or set --kafka-version {KAFKA_4.name} or above"
         )
-    return found
+    return accepted
 
 
 def accepted_records(
@@ -71,7 +71,7 @@ def accepted_records(
     """Return other records of a metadata log, with the configs of brokers as a release accepts them."""
     from kwire.messages import ConfigRecord
 
-    found: list[VersionedMessage] = []
+    accepted: list[VersionedMessage] = []
     for message, version in records:
         if (
             isinstance(message, ConfigRecord)
@@ -84,8 +84,8 @@ def accepted_records(
                 notes.append(f"{BROKER_SEGMENT_BYTES} is raised to {SMALLEST_SEGMENT_BYTES}: Kafka 4 ignores less")
             else:
                 notes.append(f"Kafka 4 ignores {BROKER_SEGMENT_BYTES} below {SMALLEST_SEGMENT_BYTES}; raise it before")
-        found.append((message, version))
-    return found
+        accepted.append((message, version))
+    return accepted
 
 
 def is_small(value: str | None) -> bool:

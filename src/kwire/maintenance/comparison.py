@@ -75,7 +75,7 @@ class Comparison:
     source: ReadableLog
     is_compacted: bool
     advance: Callable[[int], None]
-    found: list[tuple[str, int, int]] = field(default_factory=list)  # cause, first and last offset
+    differences: list[tuple[str, int, int]] = field(default_factory=list)  # cause, first and last offset
     is_cut: bool = False
 
     def run(self) -> Iterator[Damage]:
@@ -112,7 +112,7 @@ class Comparison:
                     self._note(difference(mine, other, self.is_compacted), mine)
                 mine, other = next(ours, None), next(theirs, None)
         if copy.log_end_offset > source.log_end_offset:
-            self.found.append((f"the source ends at offset {end}", end, copy.log_end_offset - 1))
+            self.differences.append((f"the source ends at offset {end}", end, copy.log_end_offset - 1))
 
     def _batches(self, log: ReadableLog, start: int, end: int) -> Iterator[Batch]:
         for _, batch in log.batches(start) if start < end else ():
@@ -126,19 +126,19 @@ class Comparison:
     def _note(self, cause: str, batch: Batch) -> None:
         """Add a difference, to the one before it if it is the same."""
         first, last = batch.claimed_offsets()
-        if self.found and self.found[-1][0] == cause:
-            self.found[-1] = cause, self.found[-1][1], last
-        elif len(self.found) == FINDINGS:
-            self.found.append(("more differences follow, which are not listed", first, last))
+        if self.differences and self.differences[-1][0] == cause:
+            self.differences[-1] = cause, self.differences[-1][1], last
+        elif len(self.differences) == FINDINGS:
+            self.differences.append(("more differences follow, which are not listed", first, last))
             self.is_cut = True
         else:
-            self.found.append((cause, first, last))
+            self.differences.append((cause, first, last))
 
     def _findings(self) -> Iterator[Damage]:
-        removed = [each for each in self.found if each[0] == REMOVED]
+        removed = [each for each in self.differences if each[0] == REMOVED]
         # retention may have removed them while they were compared
         start = self.source.reopened().log_start_offset if removed else 0
-        for cause, first, last in self.found:
+        for cause, first, last in self.differences:
             if cause == REMOVED and last < start:
                 continue
             severity = Severity.NOTE if cause == COMPACTED else Severity.MISLEADS

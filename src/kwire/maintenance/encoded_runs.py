@@ -87,17 +87,17 @@ def directory_from_runs(
     new.create(sum(run.size_bytes for _, runs in files for run in runs))
     try:
         for key in sorted(sources):
-            found = sources[key]
-            log = new.open(key, min(each.low for each in found) if keep_offsets else 0)
+            key_sources = sources[key]
+            log = new.open(key, min(each.low for each in key_sources) if keep_offsets else 0)
             try:
                 if keep_offsets:
-                    append_by_offset(log, key, found, codec, segment_bytes, max_sort_bytes)
+                    append_by_offset(log, key, key_sources, codec, segment_bytes, max_sort_bytes)
                 else:
-                    for source in found:
+                    for source in key_sources:
                         append_run(log, source, log.next_offset - source.low)
             except (EncodeError, RejectedRecords) as error:
                 raise LogError(f"{name_of(key)}: {error.what}") from error
-            new.finish(key, sum(each.run.records for each in found))
+            new.finish(key, sum(each.run.records for each in key_sources))
         return new.publish()
     except BaseException:  # Ctrl-C too: the same call can be repeated
         new.discard()

@@ -29,12 +29,12 @@ class PartJournal:
         if not files.exists(part):
             return
         try:
-            found = json.loads(files.read_all(self._path)) if files.exists(self._path) else None
+            stored = json.loads(files.read_all(self._path)) if files.exists(self._path) else None
         except ValueError:
-            found = None
-        if not isinstance(found, dict) or found.get("settings") != self._settings:
+            stored = None
+        if not isinstance(stored, dict) or stored.get("settings") != self._settings:
             raise OptionError(f"{part}: left by another {self._settings['kind']}; delete it or choose another target")
-        self._entries = found["partitions"]
+        self._entries = stored["partitions"]
 
     def keep(self, sources: Mapping[str, list[list[int]]]) -> dict[str, dict[str, Any]]:
         """Keep and return the results with unchanged source, by name. sources: fingerprints by name."""

@@ -101,12 +101,12 @@ class _Builder:
             self.file_system.write_atomically(f"{directory}/{PARTITION_METADATA}", partition.topic_id)
 
     def _drop(self, partition: PartitionPlan, each: SegmentPlan) -> None:
-        for kind in sorted(each.found.segment.has):
-            name = each.found.segment.name_of(kind)
+        for kind in sorted(each.findings.segment.has):
+            name = each.findings.segment.name_of(kind)
             self._quarantine(partition, name, "its segment follows a cut or has no valid batch")
 
     def _segment(self, partition: PartitionPlan, each: SegmentPlan, directory: str) -> None:
-        segment = each.found.segment
+        segment = each.findings.segment
         log = segment_file(segment.base_offset, "log")
         if each.rewrites or each.rebuilds:
             self._write_log(partition, each, f"{directory}/{log}")
@@ -123,7 +123,7 @@ class _Builder:
                 self._copy(partition.log, name, f"{directory}/{segment_file(segment.base_offset, kind)}")
 
     def _write_log(self, partition: PartitionPlan, each: SegmentPlan, target: str) -> None:
-        segment = each.found.segment
+        segment = each.findings.segment
         with segment.open() as source, self.file_system.open(target, create=True) as out:
             out.truncate(0)
             at = 0
@@ -132,11 +132,11 @@ class _Builder:
                 self._keep(source, partition, segment.base_offset, damaged)
                 for position, data in [p for p in each.patches if at <= p[0] < damaged.position]:
                     out.write_at(out.end - (damaged.position - position), data)
-                for piece in each.found.fills.get(damaged.position, ()):
+                for piece in each.findings.fills.get(damaged.position, ()):
                     with partition.log.open_file(piece.name) as other:
                         copy_range(other, piece.position, piece.size_bytes, out)
                 at = damaged.end
-            end = each.found.size_bytes
+            end = each.findings.size_bytes
             copy_range(source, at, end - at, out)
             for position, data in [p for p in each.patches if at <= p[0]]:
                 out.write_at(out.end - (end - position), data)
@@ -340,7 +340,7 @@ def _in_place(plan: Plan, files: FileSystem, root: str, advance: Advance | None)
 
 def _bytes_in_place(segment: SegmentPlan) -> int:
     """Return the disk space for the repair of a segment in place: built, quarantined and in its place."""
-    size = segment.found.segment.size_bytes
+    size = segment.findings.segment.size_bytes
     if segment.rewrites:
         return 3 * size
     return size if segment.rebuilds or segment.is_dropped else 0

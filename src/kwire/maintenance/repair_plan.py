@@ -49,12 +49,12 @@ CHECKPOINTS = (CLEANER_OFFSETS, LOG_START_OFFSETS, HIGH_WATERMARKS, RECOVERY_POI
 class SegmentPlan:
     """The plan of one segment.
 
-    removed: bytes to quarantine, replaced with batches of other files if found.fills has some. restored, epochs:
+    removed: bytes to quarantine, replaced with batches of other files if findings.fills has some. restored, epochs:
     batches whose offset or leader epoch is restored. moved_from: current name of its file, if wrong. is_dropped:
     quarantine all of it. rebuilds: rebuild its indexes.
     """
 
-    found: SegmentFindings
+    findings: SegmentFindings
     removed: list[DamagedRange] = field(default_factory=list)
     restored: list[DamagedRange] = field(default_factory=list)
     epochs: list[SuspectBatch] = field(default_factory=list)
@@ -65,7 +65,7 @@ class SegmentPlan:
     @property
     def base_offset(self) -> int:
         """The base offset in its name."""
-        return self.found.segment.base_offset
+        return self.findings.segment.base_offset
 
     @property
     def rewrites(self) -> bool:
@@ -85,8 +85,10 @@ class SegmentPlan:
     @property
     def kept_bytes(self) -> int:
         """Size of its `.log` file after the repair."""
-        filled = [piece.size_bytes for damaged in self.removed for piece in self.found.fills.get(damaged.position, ())]
-        return self.found.size_bytes - sum(damaged.size_bytes for damaged in self.removed) + sum(filled)
+        filled = [
+            piece.size_bytes for damaged in self.removed for piece in self.findings.fills.get(damaged.position, ())
+        ]
+        return self.findings.size_bytes - sum(damaged.size_bytes for damaged in self.removed) + sum(filled)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,11 +136,11 @@ class PartitionPlan:
             if each.moved_from is not None:
                 yield each.moved_from, f"renamed to {log}"
             if each.is_dropped:
-                yield log, f"quarantined with its indexes, {each.found.size_bytes} bytes"
+                yield log, f"quarantined with its indexes, {each.findings.size_bytes} bytes"
                 continue
             for damaged in each.removed:
                 yield log, f"bytes {damaged.position} to {damaged.end} quarantined: {damaged.cause}{_offsets(damaged)}"
-                for piece in each.found.fills.get(damaged.position, ()):
+                for piece in each.findings.fills.get(damaged.position, ()):
                     first, last = piece.offsets
                     yield log, f"offsets {first} to {last} taken from {piece.name}"
             for damaged in each.restored:
@@ -181,52 +183,54 @@ class Plan:
         return not self.touched and not self.checkpoints
 
 
-def make_index_plan(directory: LogDirectory, found: DirectoryFindings) -> Plan:
+def make_index_plan(directory: LogDirectory, findings: DirectoryFindings) -> Plan:
     """Plan the rebuild of wrong indexes, snapshots and leader epochs of valid `.log` files.
 
     Partitions with damaged batches are omitted; `make_plan` includes their indexes.
     """
     partitions = []
-    for each in found.partitions:
-        segments = [SegmentPlan(found=segment) for segment in each.segments]
+    for each in findings.partitions:
+        segments = [SegmentPlan(findings=segment) for segment in each.segments]
         plan = PartitionPlan(log=_files_of(each), segments=segments, log_end_offset=each.log_end_offset)
         if not any(segment.damaged for segment in each.segments):
             _plan_rebuilds(plan, each)
         partitions.append(plan)
-    left = [each for each in found.damages if not each.is_harmless and not _is_repaired(each, partitions, {})]
+    left = [each for each in findings.damages if not each.is_harmless and not _is_repaired(each, partitions, {})]
     return Plan(mode=Mode.SALVAGE, directory=directory, partitions=partitions, checkpoints={}, left=left)
 
 
-def make_plan(directory: LogDirectory, found: DirectoryFindings, mode: Mode) -> Plan:
+def make_plan(directory: LogDirectory, findings: DirectoryFindings, mode: Mode) -> Plan:
     """Plan the repair of findings. Reads headers where a log is cut; changes nothing."""
-    partitions = [_plan_partition(each, mode, directory) for each in found.partitions]
+    partitions = [_plan_partition(each, mode, directory) for each in findings.partitions]
     alone = any(not each.log.directory for each in partitions)
-    lost = {each.key for each in found.damages if each.kind is Kind.MISSING_RECORDS}
+    lost = {each.key for each in findings.damages if each.kind is Kind.MISSING_RECORDS}
     known = [each for each in partitions if each.segments or (each.log.topic, each.log.partition) in lost]
-    is_whole = len(found.partitions) == len(directory)
+    is_whole = len(findings.partitions) == len(directory)
     checkpoints = {} if alone else _plan_checkpoints(partitions[0].log.store, known, directory if is_whole else None)
-    left = [each for each in found.damages if not each.is_harmless and not _is_repaired(each, partitions, checkpoints)]
+    left = [
+        each for each in findings.damages if not each.is_harmless and not _is_repaired(each, partitions, checkpoints)
+    ]
     return Plan(mode=mode, directory=directory, partitions=partitions, checkpoints=checkpoints, left=left)
 
 
-def _plan_partition(found: PartitionFindings, mode: Mode, directory: LogDirectory) -> PartitionPlan:
-    log = _files_of(found)
-    segments = [SegmentPlan(found=each) for each in found.segments]
-    plan = PartitionPlan(log=log, segments=segments, log_end_offset=found.log_end_offset)
-    _plan_files(plan, found.layout)
+def _plan_partition(findings: PartitionFindings, mode: Mode, directory: LogDirectory) -> PartitionPlan:
+    log = _files_of(findings)
+    segments = [SegmentPlan(findings=each) for each in findings.segments]
+    plan = PartitionPlan(log=log, segments=segments, log_end_offset=findings.log_end_offset)
+    _plan_files(plan, findings.layout)
     if mode is Mode.SALVAGE:
         _salvage(plan)
     else:
         _truncate(plan)
-    _plan_rebuilds(plan, found)
-    if any(each.kind is Kind.METADATA and each.name == PARTITION_METADATA for each in found.damages):
+    _plan_rebuilds(plan, findings)
+    if any(each.kind is Kind.METADATA and each.name == PARTITION_METADATA for each in findings.damages):
         plan.topic_id = _topic_id_elsewhere(log, directory)
     return plan
 
 
-def _files_of(found: PartitionFindings) -> PartitionLog:
-    assert isinstance(found.log, PartitionLog)  # of a directory
-    return found.log
+def _files_of(findings: PartitionFindings) -> PartitionLog:
+    assert isinstance(findings.log, PartitionLog)  # of a directory
+    return findings.log
 
 
 def _plan_files(plan: PartitionPlan, layout: Layout) -> None:
@@ -240,13 +244,13 @@ def _plan_files(plan: PartitionPlan, layout: Layout) -> None:
     for each in plan.segments:
         each.moved_from = layout.misnamed.get(each.base_offset)
         if each.moved_from is not None:
-            segment = each.found.segment
+            segment = each.findings.segment
             plan.gone |= {segment.name_of(kind) for kind in segment.has}
 
 
-def _plan_rebuilds(plan: PartitionPlan, found: PartitionFindings) -> None:
+def _plan_rebuilds(plan: PartitionPlan, findings: PartitionFindings) -> None:
     """Plan the indexes of changed segments and wrong ones, snapshots and leader epochs."""
-    damaged = {each.name: each for each in found.damages if not each.is_harmless}
+    damaged = {each.name: each for each in findings.damages if not each.is_harmless}
     kept = [each for each in plan.segments if not each.is_dropped]
     for each in kept:
         stem = f"{each.base_offset:020d}."
@@ -254,15 +258,15 @@ def _plan_rebuilds(plan: PartitionPlan, found: PartitionFindings) -> None:
         each.rebuilds = each.rewrites or wrong
     _plan_snapshots(plan, kept, damaged)
     plan.leader_epochs = any(
-        each.kind is Kind.LEADER_EPOCHS and each.name == LEADER_EPOCHS for each in found.damages
+        each.kind is Kind.LEADER_EPOCHS and each.name == LEADER_EPOCHS for each in findings.damages
     ) or bool(_epochs_above(plan.log, plan.log_end_offset))
 
 
 def _salvage(plan: PartitionPlan) -> None:
     """Plan the removal of damaged bytes. Segments without batches are dropped, except the last."""
     for each in plan.segments:
-        each.epochs += each.found.epochs
-        for damaged in each.found.damaged:
+        each.epochs += each.findings.epochs
+        for damaged in each.findings.damaged:
             (each.removed if damaged.restored_offset is None else each.restored).append(damaged)
     for each in plan.segments[:-1]:
         each.is_dropped = bool(each.removed) and each.kept_bytes == 0
@@ -278,32 +282,32 @@ def _truncate(plan: PartitionPlan) -> None:
     for each in plan.segments:
         if cut:
             each.is_dropped = True
-        elif lost := [damaged for damaged in each.found.damaged if not _is_filled(each.found, damaged)]:
+        elif lost := [damaged for damaged in each.findings.damaged if not _is_filled(each.findings, damaged)]:
             first = lost[0]
-            each.removed += each.found.damaged[: each.found.damaged.index(first)]
+            each.removed += each.findings.damaged[: each.findings.damaged.index(first)]
             whole = DamagedRange(
                 position=first.position,
-                size_bytes=each.found.size_bytes - first.position,
+                size_bytes=each.findings.size_bytes - first.position,
                 kind=first.kind,
                 cause=first.cause if first.is_tail else f"{first.cause}; and everything after it",
                 offsets=first.offsets if first.is_tail else None,
                 is_tail=True,
             )
             each.removed.append(whole)
-            each.epochs += [suspect for suspect in each.found.epochs if suspect.position < first.position]
-            plan.log_end_offset = _end_before(each.found.segment, first.position)
+            each.epochs += [suspect for suspect in each.findings.epochs if suspect.position < first.position]
+            plan.log_end_offset = _end_before(each.findings.segment, first.position)
             cut = True
         else:
-            each.removed += each.found.damaged
-            each.epochs += each.found.epochs
+            each.removed += each.findings.damaged
+            each.epochs += each.findings.epochs
 
 
-def _is_filled(found: SegmentFindings, damaged: DamagedRange) -> bool:
+def _is_filled(findings: SegmentFindings, damaged: DamagedRange) -> bool:
     """Return whether other files have every offset of a damaged range."""
-    if damaged.offsets is None or damaged.position not in found.fills:
+    if damaged.offsets is None or damaged.position not in findings.fills:
         return False
     end = damaged.offsets[0]
-    for piece in found.fills[damaged.position]:
+    for piece in findings.fills[damaged.position]:
         if piece.offsets[0] != end:
             return False
         end = piece.offsets[1] + 1
@@ -348,15 +352,15 @@ def _topic_id_elsewhere(log: PartitionLog, directory: LogDirectory) -> bytes | N
         known = TopicMetadata(log.sibling(METADATA_TOPIC, 0)).topic_id(log.topic)
         if known is not None:
             return render_partition_metadata(known)
-    found = set()
+    topic_ids = set()
     for topic, partition in directory:
         if topic == log.topic and partition != log.partition:
             try:
-                found.add(directory[topic, partition].topic_id)
+                topic_ids.add(directory[topic, partition].topic_id)
             except LogError:
                 continue
-    found.discard(None)
-    only = found.pop() if len(found) == 1 else None
+    topic_ids.discard(None)
+    only = topic_ids.pop() if len(topic_ids) == 1 else None
     return None if only is None else render_partition_metadata(only)
 
 
@@ -369,17 +373,17 @@ def _plan_checkpoints(
     """
     ends = {(each.log.topic, each.log.partition): each.log_end_offset for each in partitions}
     names = {entry.name for entry in store.list("") if not entry.is_directory}
-    changed, found = {}, {}
+    changed, offsets_by_file = {}, {}
     for name in CHECKPOINTS:
         if name not in names:
             continue
         try:
-            found[name] = parse_offset_checkpoint(store.read_all(name))
+            offsets_by_file[name] = parse_offset_checkpoint(store.read_all(name))
         except Malformed:
             changed[name] = render_offset_checkpoint(ends if name == HIGH_WATERMARKS else {})
-    claims = {} if directory is None else partitions_without_directory(directory, found)
+    claims = {} if directory is None else partitions_without_directory(directory, offsets_by_file)
     lost = {key for key, claim in claims.items() if claim.offset}
-    for name, offsets in found.items():
+    for name, offsets in offsets_by_file.items():
         lowered = {key: min(offset, ends.get(key, offset)) for key, offset in offsets.items() if key not in lost}
         if lowered != offsets:
             changed[name] = render_offset_checkpoint(lowered)

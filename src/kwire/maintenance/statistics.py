@@ -354,9 +354,9 @@ def count_topics(logs: Sequence[ReadableLog], advance: Callable[[int], None]) ->
     counted: dict[str, list[ReadableLog]] = {}
     for log in logs:
         topic = topics.get(log.topic) or TopicStatistics(log.topic)
-        found = _count_partition(log, topic, advance)
-        if found is not None:
-            topics[log.topic], log = found
+        topic_and_log = _count_partition(log, topic, advance)
+        if topic_and_log is not None:
+            topics[log.topic], log = topic_and_log
             counted.setdefault(log.topic, []).append(log)
     for topic in topics.values():
         if topic.transactional_records or topic.commits or topic.aborts:

@@ -145,7 +145,7 @@ def test_strays_get_their_names_back(tmp_path: Path) -> None:
     shutil.copytree(path / "new-0", path / f"new-0.{mark}")
     (path / f"{'x' * 214}-0.{mark}").mkdir()  # a name that Kafka has cut
     plan = plan_adoption([str(path)], strays=True)
-    assert [each.log_end_offset for each in plan.topics["orders"].partitions[1].found] == [10]
+    assert [each.log_end_offset for each in plan.topics["orders"].partitions[1].replicas] == [10]
     assert any("its partition has another directory: move one of the two away" in note for note in plan.notes)
     assert len(plan.notes) == 2
     apply_adoption(plan, now_ms=NOW_MS)

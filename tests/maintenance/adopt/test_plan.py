@@ -98,7 +98,7 @@ def test_a_log_that_kafka_would_truncate_does_not_lead(tmp_path: Path) -> None:
     flip(Path(segment.url), seventh.position + seventh.size_bytes - 1, 3)
     found = only(plan_adoption(paths))
     assert found.isr == (2,)
-    ends = {each.node_id: each.log_end_offset for each in plan_adoption(paths).topics["orders"].partitions[0].found}
+    ends = {each.node_id: each.log_end_offset for each in plan_adoption(paths).topics["orders"].partitions[0].replicas}
     assert ends == {1: 6, 2: 8}
 
 

@@ -122,8 +122,8 @@ def _partitions(plan: Adoption) -> Iterator[Row]:
 
 
 def _row(topic: AdoptedTopic, index: int, adopted: AdoptedPartition) -> Row:
-    best = adopted.found[0] if adopted.found else None
-    behind = [each for each in adopted.found if each.node_id not in adopted.partition.isr]
+    best = adopted.replicas[0] if adopted.replicas else None
+    behind = [each for each in adopted.replicas if each.node_id not in adopted.partition.isr]
     return {
         "kind": "partition",
         "topic": topic.name,
@@ -143,7 +143,7 @@ def _row(topic: AdoptedTopic, index: int, adopted: AdoptedPartition) -> Row:
                 "log_end_offset": each.log_end_offset,
                 "leader_epoch": each.leader_epoch,
             }
-            for each in adopted.found
+            for each in adopted.replicas
         ],
         "configs": topic.configs,
         "missing": [*adopted.notes],

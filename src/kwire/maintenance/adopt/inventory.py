@@ -119,36 +119,36 @@ def find_directory(
     if any(not log.directory for log in logs.values()):
         raise OptionError(f"{path}: a partition's directory; name the log directory {os.path.dirname(path)}")
     properties, is_current = read_properties(path, is_only=is_only)
-    found = FoundDirectory(path=path, properties=properties, is_current=is_current)
+    directory = FoundDirectory(path=path, properties=properties, is_current=is_current)
     if is_held(path):
-        found.problems.append(f"{path}: in use by a process, such as a Kafka broker; stop it first")
+        directory.problems.append(f"{path}: in use by a process, such as a Kafka broker; stop it first")
     try:
         refuse_outside_links(path)
     except LogError as error:
-        found.problems.append(str(error))
+        directory.problems.append(str(error))
     partitions = dict(logs)
     for ignored in logs.ignored:
         stray = stray_log(path, ignored.name) if strays else None
         if stray is not None and (stray.topic, stray.partition) not in partitions:
             partitions[stray.topic, stray.partition] = stray
         else:
-            note_ignored(found, ignored.name, ignored.reason)
+            note_ignored(directory, ignored.name, ignored.reason)
     recovery_points = None if logs.is_clean_shutdown else checkpoint(logs, RECOVERY_POINTS)
     compacted = checkpoint(logs, CLEANER_OFFSETS)
     for (topic, partition), log in sorted(partitions.items()):
         if topic == METADATA_TOPIC:
-            found.metadata_log = log
+            directory.metadata_log = log
             continue
         start = None if recovery_points is None else recovery_points.get((topic, partition), 0)
         try:
-            replica = find_replica(found, log, start, (topic, partition) in compacted, advance)
+            replica = find_replica(directory, log, start, (topic, partition) in compacted, advance)
         except KwireError as error:
-            found.problems.append(f"{topic}-{partition}: cannot be read: {error}")
+            directory.problems.append(f"{topic}-{partition}: cannot be read: {error}")
             continue
-        found.replicas.append(replica)
-        found.highest_producer_id = max(found.highest_producer_id, replica.highest_producer_id)
-    found.highest_producer_id = max(found.highest_producer_id, *transactional_producer_ids(found, logs), -1)
-    return found
+        directory.replicas.append(replica)
+        directory.highest_producer_id = max(directory.highest_producer_id, replica.highest_producer_id)
+    directory.highest_producer_id = max(directory.highest_producer_id, *transactional_producer_ids(directory, logs), -1)
+    return directory
 
 
 def read_properties(path: str, *, is_only: bool) -> tuple[MetaProperties, bool]:
@@ -160,31 +160,31 @@ def read_properties(path: str, *, is_only: bool) -> tuple[MetaProperties, bool]:
         return MetaProperties.new(DEFAULT_NODE_ID), False
     try:
         data = FileSystem().read_all(file)
-        found = MetaProperties.parse(data)
-        if found.directory_id:
-            parse_uuid(found.directory_id)
+        properties = MetaProperties.parse(data)
+        if properties.directory_id:
+            parse_uuid(properties.directory_id)
     except (Malformed, LogError) as error:
         raise OptionError(f"{file}: {error}") from error
-    if found.directory_id:
-        return found, b"node.id" in data and bool(found.cluster_id)
+    if properties.directory_id:
+        return properties, b"node.id" in data and bool(properties.cluster_id)
     return MetaProperties(
-        node_id=found.node_id, cluster_id=found.cluster_id, directory_id=render_uuid(new_uuid())
+        node_id=properties.node_id, cluster_id=properties.cluster_id, directory_id=render_uuid(new_uuid())
     ), False
 
 
-def note_ignored(found: FoundDirectory, name: str, reason: str) -> None:
+def note_ignored(directory: FoundDirectory, name: str, reason: str) -> None:
     """Note a directory or file that is not part of any log."""
     match = MARKED_DIRECTORY.fullmatch(name)
-    if match is None and os.path.isdir(f"{found.path}/{name}") and name != "remote-log-index-cache":
-        found.notes.append(f"{found.path}/{name}: {reason}; Kafka does not start until it is moved out")
+    if match is None and os.path.isdir(f"{directory.path}/{name}") and name != "remote-log-index-cache":
+        directory.notes.append(f"{directory.path}/{name}: {reason}; Kafka does not start until it is moved out")
     elif match is not None and match["mark"] == "stray":
-        exists = os.path.lexists(f"{found.path}/{name.rpartition('.')[0]}")
+        exists = os.path.lexists(f"{directory.path}/{name.rpartition('.')[0]}")
         remedy = "its partition has another directory: move one of the two away" if exists else "--strays adopts it"
-        found.notes.append(f"{found.path}/{name}: set aside by Kafka, not adopted; {remedy}")
+        directory.notes.append(f"{directory.path}/{name}: set aside by Kafka, not adopted; {remedy}")
     elif match is not None and match["mark"] == "future":
-        found.notes.append(f"{found.path}/{name}: {MARKS['future']}, not adopted")
+        directory.notes.append(f"{directory.path}/{name}: {MARKS['future']}, not adopted")
     elif match is None:
-        found.notes.append(f"{found.path}/{name}: {reason}")
+        directory.notes.append(f"{directory.path}/{name}: {reason}")
 
 
 def stray_log(path: str, name: str) -> PartitionLog | None:
@@ -215,7 +215,7 @@ class Tail:
 
 
 def find_replica(
-    found: FoundDirectory, log: PartitionLog, recovery_point: int | None, is_compacted: bool, advance: Advance
+    directory: FoundDirectory, log: PartitionLog, recovery_point: int | None, is_compacted: bool, advance: Advance
 ) -> Replica:
     """Read a replica. recovery_point: None after a clean shutdown. Raises LogError, CorruptBatch."""
     problem = None
@@ -238,8 +238,8 @@ def find_replica(
     return Replica(
         topic=log.topic,
         partition=log.partition,
-        node_id=found.node_id,
-        directory_id=found.directory_id,
+        node_id=directory.node_id,
+        directory_id=directory.directory_id,
         path=log.url,
         topic_id=topic_id,
         log_start_offset=log.log_start_offset,
@@ -293,13 +293,13 @@ def read_tail(log: PartitionLog, start_offset: int, advance: Advance, *, check: 
     return tail
 
 
-def transactional_producer_ids(found: FoundDirectory, logs: LogDirectory) -> Sequence[int]:
+def transactional_producer_ids(directory: FoundDirectory, logs: LogDirectory) -> Sequence[int]:
     """Return the producer ids of transactional ids, which may be in no other log."""
     if not any(topic == TRANSACTIONS_TOPIC for topic, _ in logs):
         return ()
     try:
         state = replay_transactions(logs)
     except LogError as error:
-        found.notes.append(f"{TRANSACTIONS_TOPIC}: cannot be read: {error}")
+        directory.notes.append(f"{TRANSACTIONS_TOPIC}: cannot be read: {error}")
         return ()
     return [max(each.producer_id, each.next_producer_id) for each in state.transactions.values()]

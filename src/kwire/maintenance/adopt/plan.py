@@ -106,11 +106,11 @@ class Adoption:
 
 def metadata_directories(directories: Iterable[FoundDirectory]) -> Iterable[FoundDirectory]:
     """Return the directory of each node that gets the metadata log: the one that has it, or the first."""
-    found: dict[int, FoundDirectory] = {}
+    by_node: dict[int, FoundDirectory] = {}
     for each in directories:
-        if each.node_id not in found or each.metadata_log is not None:
-            found[each.node_id] = each
-    return found.values()
+        if each.node_id not in by_node or each.metadata_log is not None:
+            by_node[each.node_id] = each
+    return by_node.values()
 
 
 def plan_adoption(
@@ -300,18 +300,20 @@ def plan_topics(
     assumptions: list[str],
 ) -> dict[str, AdoptedTopic]:
     """Return the topics of the directories and of the old metadata."""
-    found: defaultdict[str, list[Replica]] = defaultdict(list)
+    replicas_by_topic: defaultdict[str, list[Replica]] = defaultdict(list)
     for directory in directories:
         for replica in directory.replicas:
-            found[replica.topic].append(replica)
+            replicas_by_topic[replica.topic].append(replica)
     registered = {} if old is None else old.topics
     copied = configs_of_copies((each.path for each in directories), notes)
     given = sorted({each.node_id for each in directories if each.replicas or not each.metadata_log})
-    names = sorted({*found, *registered} - {METADATA_TOPIC})
+    names = sorted({*replicas_by_topic, *registered} - {METADATA_TOPIC})
     planned = {}
     unknown = []
     for name in names:
-        topic, usable = identify(name, found[name], registered.get(name), old is not None, problems, assumptions)
+        topic, usable = identify(
+            name, replicas_by_topic[name], registered.get(name), old is not None, problems, assumptions
+        )
         known = registered.get(name)
         if known is not None and known.topic_id != topic.topic_id:
             known = None
@@ -328,7 +330,7 @@ def plan_topics(
             )
         topic.configs = dict(configs)
         planned[name] = topic
-    if TRANSACTIONS_TOPIC not in found:
+    if TRANSACTIONS_TOPIC not in replicas_by_topic:
         note_open_transactions(planned.values())
     if unknown:
         assumptions.append(
@@ -359,8 +361,8 @@ def identify(
         topic_id = next(iter(by_id))
         if len(by_id) > 1:
             listed = "; ".join(
-                f"{render_uuid(each)} in {', '.join(sorted({one.path for one in found}))[:300]}"
-                for each, found in by_id.items()
+                f"{render_uuid(each)} in {', '.join(sorted({one.path for one in holders}))[:300]}"
+                for each, holders in by_id.items()
             )
             problems.append(f"{name}: several topic ids: {listed}; move the directories of the deleted topics away")
     else:
@@ -385,14 +387,14 @@ def place_partitions(
     topic: AdoptedTopic, replicas: Sequence[Replica], registered: Topic | None, given: Sequence[int]
 ) -> None:
     """Add the partitions of a topic; numbers without a log get one, because clients divide keys by their number."""
-    found: defaultdict[int, list[Replica]] = defaultdict(list)
+    replicas_by_partition: defaultdict[int, list[Replica]] = defaultdict(list)
     for each in replicas:
-        found[each.partition].append(each)
+        replicas_by_partition[each.partition].append(each)
     known = {} if registered is None else registered.partitions
     others = sorted({each.node_id for each in replicas}) or given or all_replicas(known.values())
-    for index in range(max([*found, *known], default=-1) + 1):
-        if index in found:
-            topic.partitions[index] = place_partition(index, found[index], known.get(index), given)
+    for index in range(max([*replicas_by_partition, *known], default=-1) + 1):
+        if index in replicas_by_partition:
+            topic.partitions[index] = place_partition(index, replicas_by_partition[index], known.get(index), given)
         else:
             topic.partitions[index] = place_without_log(index, known.get(index), given, others)
 
@@ -401,9 +403,9 @@ def note_open_transactions(topics: Iterable[AdoptedTopic]) -> None:
     """Note transactions that no coordinator will end, since its log is missing."""
     for topic in topics:
         for each in topic.partitions.values():
-            if each.found and each.found[0].open_transaction is not None:
+            if each.replicas and each.replicas[0].open_transaction is not None:
                 each.notes.append(
-                    f"open transaction at offset {each.found[0].open_transaction}, and no {TRANSACTIONS_TOPIC}: "
+                    f"open transaction at offset {each.replicas[0].open_transaction}, and no {TRANSACTIONS_TOPIC}: "
                     "read_committed consumers wait there until kafka-transactions.sh abort ends it"
                 )
 

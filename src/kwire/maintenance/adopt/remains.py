@@ -36,36 +36,36 @@ class Remains:
 
 def read_remains(log: PartitionLog) -> Remains:
     """Read an old metadata log; damage is noted and raises nothing."""
-    found = Remains(path=log.url)
+    remains = Remains(path=log.url)
     try:
         for snapshot in list_snapshots(log):
-            found.end_offset = max(found.end_offset, snapshot.end_offset)
-            found.leader_epoch = max(found.leader_epoch, snapshot.epoch)
+            remains.end_offset = max(remains.end_offset, snapshot.end_offset)
+            remains.leader_epoch = max(remains.leader_epoch, snapshot.epoch)
         for _, batch in log.batches():
-            found.end_offset = max(found.end_offset, batch.last_offset + 1)
-            found.leader_epoch = max(found.leader_epoch, batch.partition_leader_epoch)
-        found.end_offset = max(found.end_offset, log.log_end_offset)
+            remains.end_offset = max(remains.end_offset, batch.last_offset + 1)
+            remains.leader_epoch = max(remains.leader_epoch, batch.partition_leader_epoch)
+        remains.end_offset = max(remains.end_offset, log.log_end_offset)
     except (CorruptBatch, LogError) as error:
-        found.notes.append(f"{log.url}: damaged: {error}")
+        remains.notes.append(f"{log.url}: damaged: {error}")
     try:
-        found.leader_epoch = max(found.leader_epoch, read_quorum_state(Path(log.url) / QUORUM_STATE).leader_epoch)
+        remains.leader_epoch = max(remains.leader_epoch, read_quorum_state(Path(log.url) / QUORUM_STATE).leader_epoch)
     except LogError as error:
-        found.notes.append(str(error))
+        remains.notes.append(str(error))
     try:
         cluster = replay_cluster(log)
     except LogError as error:
-        found.notes.append(str(error))
+        remains.notes.append(str(error))
         cluster = replay_damaged(log)
     if cluster.problems.count:
         count, first = cluster.problems.count, cluster.problems.records[0]
-        found.notes.append(
+        remains.notes.append(
             f"{log.url}: cannot use {counted(count, 'record')}, the first at offset {first.offset}: {first.error}"
         )
     if cluster.features:
-        found.cluster = cluster
+        remains.cluster = cluster
     else:
-        found.notes.append(f"{log.url}: not used: metadata.version is missing")
-    return found
+        remains.notes.append(f"{log.url}: not used: metadata.version is missing")
+    return remains
 
 
 def replay_damaged(log: PartitionLog) -> ClusterState:

@@ -25,10 +25,10 @@ UNASSIGNED = ZERO_UUID
 
 @dataclass(slots=True, kw_only=True)
 class AdoptedPartition:
-    """A partition as it will be. found: its replicas in the directories, the leader's first. notes: what is missing."""
+    """A partition as it will be. replicas: in the directories, the leader's first. notes: what is missing."""
 
     partition: Partition
-    found: Sequence[Replica] = ()
+    replicas: Sequence[Replica] = ()
     notes: list[str] = field(default_factory=list)
 
 
@@ -39,10 +39,10 @@ def place_partition(
 
     registered: the partition in the old metadata. given: nodes whose directories are adopted.
     """
-    found = sorted(replicas, key=lambda each: (*(-value for value in each.progress), each.node_id))
-    best = found[0].progress
-    by_node = {each.node_id: each for each in found}
-    in_sync = [each.node_id for each in found if each.progress == best]
+    ordered = sorted(replicas, key=lambda each: (*(-value for value in each.progress), each.node_id))
+    best = ordered[0].progress
+    by_node = {each.node_id: each for each in ordered}
+    in_sync = [each.node_id for each in ordered if each.progress == best]
     notes = []
     if registered is None:
         nodes = sorted(by_node)
@@ -62,11 +62,11 @@ def place_partition(
         partition=index,
         replicas=tuple(nodes),
         isr=tuple(node for node in nodes if node in in_sync),
-        leader_epoch=max(0, *(each.highest_epoch for each in found), registered.leader_epoch if registered else 0),
+        leader_epoch=max(0, *(each.highest_epoch for each in ordered), registered.leader_epoch if registered else 0),
         partition_epoch=registered.partition_epoch + 1 if registered else 0,
         directories=directories_of(nodes, by_node, registered, given),
     )
-    return AdoptedPartition(partition=partition, found=found, notes=notes)
+    return AdoptedPartition(partition=partition, replicas=ordered, notes=notes)
 
 
 def place_without_log(
@@ -96,13 +96,17 @@ def place_without_log(
 
 
 def directories_of(
-    nodes: Sequence[int], found: dict[int, Replica], registered: Partition | None, given: Collection[int]
+    nodes: Sequence[int], replicas: dict[int, Replica], registered: Partition | None, given: Collection[int]
 ) -> tuple[UUID, ...]:
     """Return the directory of each replica; those of nodes that are not adopted as registered."""
     known = {}
     if registered is not None and len(registered.directories) == len(registered.replicas):
         known = dict(zip(registered.replicas, registered.directories, strict=True))
     return tuple(
-        found[node].directory_id if node in found else UNASSIGNED if node in given else known.get(node, UNASSIGNED)
+        replicas[node].directory_id
+        if node in replicas
+        else UNASSIGNED
+        if node in given
+        else known.get(node, UNASSIGNED)
         for node in nodes
     )

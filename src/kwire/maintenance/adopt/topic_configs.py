@@ -54,10 +54,10 @@ def default_configs(topic: str, *, is_compacted: bool, replicas: int) -> dict[st
 
 def configs_of_copies(directories: Iterable[str], notes: list[str]) -> dict[str, dict[str, str]]:
     """Return configs of topics in the manifests of pulled copies. notes: receives the manifests that are unreadable."""
-    found: dict[str, dict[str, str]] = {}
+    configs: dict[str, dict[str, str]] = {}
     for manifest in manifests_of(directories, notes):
-        found |= {name: entry.configs for name, entry in manifest.topics.items() if entry.configs is not None}
-    return found
+        configs |= {name: entry.configs for name, entry in manifest.topics.items() if entry.configs is not None}
+    return configs
 
 
 def features_of_copies(directories: Iterable[str]) -> MetadataRelease | None:

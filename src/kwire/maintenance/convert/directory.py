@@ -67,9 +67,15 @@ def examine(
     progress: ProgressCallback = lambda size_bytes: None,
 ) -> list[ConvertedPartition]:
     """Convert partitions in memory and return the results. Raises like convert_partition."""
-    found: list[ConvertedPartition] = []
-    run([job_of(source, key, target) for key in convertible(source, keys)], jobs, progress, FileSystem(), found.append)
-    return sorted(found, key=lambda each: (each.topic, each.partition))
+    partitions: list[ConvertedPartition] = []
+    run(
+        [job_of(source, key, target) for key in convertible(source, keys)],
+        jobs,
+        progress,
+        FileSystem(),
+        partitions.append,
+    )
+    return sorted(partitions, key=lambda each: (each.topic, each.partition))
 
 
 def check_loss(converted: Iterable[ConvertedPartition]) -> None:
@@ -120,21 +126,21 @@ def convert_directory(
     todo = [key for key in wanted if name_of(key) not in done]
     need_space(files, part, target.least_bytes(sum(source[key].size_bytes for key in todo)))
     staged.create()
-    found = [ConvertedPartition.from_json(done[name]) for name in sorted(done)]
-    progress(sum(each.source_bytes for each in found))
+    partitions = [ConvertedPartition.from_json(done[name]) for name in sorted(done)]
+    progress(sum(each.source_bytes for each in partitions))
 
     def finished(each: ConvertedPartition) -> None:
-        found.append(each)
+        partitions.append(each)
         key = each.topic, each.partition
         journal.add(name_of(key), source[key].fingerprint(), each.to_json())
 
     run([job_of(source, key, target, part, now_ms) for key in todo], jobs, progress, files, finished)
     if whole:
         copy_metadata(source, part, files)
-    ranges = {(each.topic, each.partition): (each.log_start_offset, each.log_end_offset) for each in found}
+    ranges = {(each.topic, each.partition): (each.log_start_offset, each.log_end_offset) for each in partitions}
     finish_directory(staged, ranges, cleaner_offsets(source))
     journal.remove()
-    return sorted(found, key=lambda each: (each.topic, each.partition))
+    return sorted(partitions, key=lambda each: (each.topic, each.partition))
 
 
 def job_of(

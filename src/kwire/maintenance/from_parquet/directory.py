@@ -134,7 +134,7 @@ def restore_from_parquet(
     source = open_input(inputs, options.topic, options.storage_options)
     if options.offset_table is not None and not source.has_offsets:
         raise OptionError(f"{options.offset_table}: an offset table requires files with offsets")
-    pieces = {key: found for key, found in source.pieces().items() if options.only is None or key in options.only}
+    pieces = {key: parts for key, parts in source.pieces().items() if options.only is None or key in options.only}
     if not pieces:
         raise OptionError("the files have no rows")
     rows = Rows(

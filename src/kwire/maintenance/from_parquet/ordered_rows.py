@@ -57,8 +57,8 @@ def rows_in_order(
 def rows_of(source: Input, key: TopicPartition, piece: Piece) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one partition in one row group."""
     for batch in source.read(piece.file, piece.row_group):
-        for found, rows in source.split(batch, piece.file, piece.row_group):
-            if found == key:
+        for row_key, rows in source.split(batch, piece.file, piece.row_group):
+            if row_key == key:
                 yield batch if rows is None else batch.take(pa.array(rows))
 
 

@@ -67,7 +67,7 @@ def find_files(inputs: Sequence[str], storage_options: Mapping[str, Any]) -> tup
     """
     import fsspec
 
-    found: list[str] = []
+    files: list[str] = []
     first = None
     for text in inputs:
         try:
@@ -88,8 +88,8 @@ def find_files(inputs: Sequence[str], storage_options: Mapping[str, Any]) -> tup
             raise LogError(f"cannot be listed: {cause(error)}", text) from error
         if not names:
             raise OptionError(f"{text}: no Parquet files")
-        found += sorted(str(name) for name in names)
-    return first, list(dict.fromkeys(found))
+        files += sorted(str(name) for name in names)
+    return first, list(dict.fromkeys(files))
 
 
 def listed(fs: Any, name: str, path: str) -> list[str]:
@@ -164,7 +164,7 @@ class Input:
 
         Raises LogError with file and row group for invalid topics, partitions and offsets.
         """
-        found: dict[TopicPartition, list[Piece]] = {}
+        pieces: dict[TopicPartition, list[Piece]] = {}
         for number, file in enumerate(self.files):
             for row_group in range(file.row_groups):
                 here: dict[TopicPartition, Piece] = {}
@@ -172,8 +172,8 @@ class Input:
                     for key, rows in self.split(batch, number, row_group):
                         self._note(here, key, self._offsets(batch, rows, number, row_group), number, row_group)
                 for key, piece in here.items():
-                    found.setdefault(key, []).append(piece)
-        return found
+                    pieces.setdefault(key, []).append(piece)
+        return pieces
 
     def _note(
         self, here: dict[TopicPartition, Piece], key: TopicPartition, offsets: Offsets, file: int, row_group: int

@@ -96,8 +96,8 @@ class SourceCluster:
 
     def select(self, cluster: Cluster) -> list[Topic]:
         """Return the topics to copy, internal ones first: so no committed offset lies beyond the copied records."""
-        found = [topic for topic in cluster.topics.values() if self._takes(topic) and invalid_name(topic) is None]
-        return sorted(found, key=lambda topic: (not topic.is_internal, topic.name))
+        topics = [topic for topic in cluster.topics.values() if self._takes(topic) and invalid_name(topic) is None]
+        return sorted(topics, key=lambda topic: (not topic.is_internal, topic.name))
 
     def not_copied(self, cluster: Cluster) -> dict[TopicPartition, KwireError]:
         """Return the partitions of topics that no log directory can have, and why."""
@@ -148,9 +148,9 @@ class SourceCluster:
         for error in errors.values():
             if isinstance(error, BrokerError) and error.code in NOT_ALLOWED:
                 raise error
-        for (_, number), found in bounds.items():
-            if found.log_start_offset < found.high_watermark:
-                start = found.log_start_offset
+        for (_, number), limits in bounds.items():
+            if limits.log_start_offset < limits.high_watermark:
+                start = limits.log_start_offset
                 try:
                     next(self.client.read(topic.name, number, start, start + 1, isolation="read_uncommitted"))
                 except (BrokerError, ConnectionFailed) as error:
@@ -165,10 +165,10 @@ class SourceCluster:
         previous: the last description, from which the configs of brokers that do not respond are taken. away: gets what
         could not be seen because a broker does not respond. Raises BrokerError, ConnectionFailed.
         """
-        found = describe_cluster(self.client, DESCRIBED_PARTS, topics=False)
-        unseen = found.requests.unseen
-        self.note(found.requests, away)
-        state = found.state
+        description = describe_cluster(self.client, DESCRIBED_PARTS, topics=False)
+        unseen = description.requests.unseen
+        self.note(description.requests, away)
+        state = description.state
 
         def rows(part: ClusterPart) -> list[dict[str, object]] | None:
             return None if part.value in unseen else list(cluster_rows(state, part))
@@ -179,7 +179,7 @@ class SourceCluster:
             if kind == "broker"
         }
         before = previous.broker_configs or {} if previous is not None else {}
-        heard = {"", *map(str, found.requests.heard)}
+        heard = {"", *map(str, description.requests.heard)}
         configs |= {name: each for name, each in before.items() if name not in heard}
         quotas = [QuotaEntry(entity=dict(entity), quotas=dict(each)) for entity, each in state.quotas.items()]
         return ClusterEntry(
@@ -204,14 +204,14 @@ class SourceCluster:
                 for topic in wanted
             ]
         )
-        found: dict[str, dict[str, str]] = {}
+        by_topic: dict[str, dict[str, str]] = {}
         reasons: dict[str, str] = {}
         try:
             for result in self.client.request(request, DescribeConfigsResponse).results:
                 if result.error_code:
                     reasons[result.resource_name] = ErrorCode(result.error_code).name
                     continue
-                found[result.resource_name] = {
+                by_topic[result.resource_name] = {
                     each.name: each.value
                     for each in result.configs
                     if each.value is not None and (each.config_source == TOPIC_CONFIG_SOURCE or is_old_override(each))
@@ -220,7 +220,7 @@ class SourceCluster:
             reasons = {topic.name: str(error) for topic in wanted}
         for name, reason in reasons.items():
             self.hide(f"configs of topic {name}: {reason}")
-        return [PulledTopic(topic=topic, configs=found.get(topic.name)) for topic in wanted]
+        return [PulledTopic(topic=topic, configs=by_topic.get(topic.name)) for topic in wanted]
 
     def bounds(
         self, topics: Sequence[Topic], chosen: Sequence[int] | None, known: Collection[TopicPartition] = ()
@@ -233,7 +233,7 @@ class SourceCluster:
         bounds: dict[TopicPartition, Bounds] = {}
         errors: dict[TopicPartition, BrokerError | ConnectionFailed] = {}
         for internal in (True, False):  # internal topics first: see select()
-            found, others = self._bounds(
+            more, others = self._bounds(
                 [
                     (topic.name, number)
                     for topic in topics
@@ -243,7 +243,7 @@ class SourceCluster:
                     and (topic.name, number) not in known
                 ]
             )
-            bounds |= found
+            bounds |= more
             errors |= others
         for (topic, _), error in sorted(errors.items(), key=lambda item: item[0]):
             if is_forbidden(error):
@@ -260,8 +260,8 @@ class SourceCluster:
             dict.fromkeys(latest, EARLIEST_TIMESTAMP), isolation="read_uncommitted", limit_ms=self.limit_ms
         )
         bounds = {
-            key: Bounds(log_start_offset=found.offset, high_watermark=latest[key].offset)
-            for key, found in earliest.items()
+            key: Bounds(log_start_offset=first.offset, high_watermark=latest[key].offset)
+            for key, first in earliest.items()
         }
         return bounds, errors | others
 

@@ -122,10 +122,10 @@ def read_values(
         return values
     directory = LogDirectory(url, **options)
     for key in keys:
-        found = values[key] = {}
+        latest = values[key] = {}
         for each in directory[key].read():
             if each.key is not None:
-                update(found, each.key, each.value)
+                update(latest, each.key, each.value)
     return values
 
 
@@ -212,7 +212,7 @@ def stamped(value: Value, time_ms: int) -> Value:
 
 def without_time(like: Value, stored: bytes) -> bytes:
     """Return a stored value with the time of another one."""
-    found = type(like).decode(stored[2:], version=version_of(like))
+    value = type(like).decode(stored[2:], version=version_of(like))
     if isinstance(like, OffsetCommitValue):
-        return encode(stamped(found, like.commit_timestamp))
-    return encode(stamped(found, like.transaction_last_update_timestamp_ms))
+        return encode(stamped(value, like.commit_timestamp))
+    return encode(stamped(value, like.transaction_last_update_timestamp_ms))

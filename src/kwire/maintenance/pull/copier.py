@@ -153,10 +153,10 @@ class Copier:
 
     def _offset(self, key: TopicPartition, timestamp: int) -> int:
         limit_ms = self.source.limit_ms
-        found, errors = self._client.find_offsets({key: timestamp}, isolation="read_uncommitted", limit_ms=limit_ms)
+        offsets, errors = self._client.find_offsets({key: timestamp}, isolation="read_uncommitted", limit_ms=limit_ms)
         for error in errors.values():
             raise error
-        return found[key].offset
+        return offsets[key].offset
 
     def _find_topic(self, key: TopicPartition, error: KwireError) -> None:
         """Handle a topic that was deleted, or deleted and created again."""
@@ -172,8 +172,8 @@ class Copier:
             bounds, errors = self.source.bounds([topic], [key[1]])
             for error in errors.values():
                 raise error
-            for found in bounds.values():
-                self.open(key, found)
+            for limits in bounds.values():
+                self.open(key, limits)
         else:
             self._fail(key, error)
 

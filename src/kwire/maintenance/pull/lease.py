@@ -54,8 +54,8 @@ class Lease:
 
     def _wait(self) -> None:
         """Wait until the present lease has expired."""
-        found = self._read()
-        if found is None or (found.host, found.staging) == (self._own.host, self._own.staging):
+        holder = self._read()
+        if holder is None or (holder.host, holder.staging) == (self._own.host, self._own.staging):
             return
         expires = time.monotonic() + EXPIRES_S
         while time.monotonic() < expires:
@@ -63,7 +63,7 @@ class Lease:
             now = self._read()
             if now is None:
                 return
-            if now != found:
+            if now != holder:
                 where = self._store.url_of("")
                 raise DirectoryInUse(f"process {now.pid} on {now.host} is pulling into it; stop that one first", where)
 
@@ -90,9 +90,9 @@ class Lease:
 
     def check(self) -> None:
         """Check that this process still has the lease. Raises LogError if another process has taken it."""
-        found = self._read()
-        if found is None or found.id != self._own.id:
-            owner = "another process" if found is None else f"process {found.pid} on {found.host}"
+        holder = self._read()
+        if holder is None or holder.id != self._own.id:
+            owner = "another process" if holder is None else f"process {holder.pid} on {holder.host}"
             raise LogError(f"{owner} has taken over this copy; stop one of them", self._store.url_of(self._path))
 
     def release(self) -> None:

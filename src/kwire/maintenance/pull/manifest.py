@@ -176,12 +176,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     def parse(cls, data: bytes, file: str) -> Manifest:
         """Parse a manifest. file: its path, for errors. Raises LogError."""
         try:
-            found = msgspec.json.decode(data, type=cls)
+            manifest = msgspec.json.decode(data, type=cls)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise LogError(f"not a manifest of a copy: {error}", file) from error
-        if found.version != VERSION:
-            raise LogError(f"manifest of version {found.version}; this release reads version {VERSION}", file)
-        return found
+        if manifest.version != VERSION:
+            raise LogError(f"manifest of version {manifest.version}; this release reads version {VERSION}", file)
+        return manifest
 
 
 def read_manifest(store: Store) -> Manifest | None:
@@ -206,14 +206,14 @@ def manifest_damages(
     manifest = read_manifest(store)
     if manifest is None:
         return []
-    found = []
+    damages = []
     for topic, entry in manifest.topics.items():
         for partition, copied in entry.partitions.items():
             for segment in copied.segments if keys is None or (topic, partition) in keys else ():
                 file_name = f"{topic}-{partition}/{segment.base_offset:020}.log"
                 cause = difference(store, file_name, segment, advance)
                 if cause is not None:
-                    found.append(
+                    damages.append(
                         Damage(
                             kind=Kind.COPY,
                             severity=Severity.MISLEADS,
@@ -225,7 +225,7 @@ def manifest_damages(
                             partition=partition,
                         )
                     )
-    return found
+    return damages
 
 
 def difference(store: Store, path: str, segment: SegmentEntry, advance: Callable[[int], None]) -> str | None:

@@ -240,18 +240,18 @@ class StoreTarget(Target):
     def set_aside(self, key: TopicPartition) -> int:
         """Move a partition's files to a directory that ends with -stray; return its log end offset."""
         self._close(key)
-        found, end = read_partition(self._store, name_of(key)), self._end_of(key)
+        stored, end = read_partition(self._store, name_of(key)), self._end_of(key)
         self._forget(key, None)
         stray = f"{key[0]}-{key[1]}.{uuid.uuid4().hex}-stray"
         # what recognizes the earlier topic is moved last, in case this is interrupted
-        names = sorted(found.files, key=lambda name: (name == PARTITION_METADATA, name))
+        names = sorted(stored.files, key=lambda name: (name == PARTITION_METADATA, name))
         for name in names:
             self._lease.renew_if_due()
-            self._store.copy(f"{found.name}/{name}", f"{stray}/{name}")
+            self._store.copy(f"{stored.name}/{name}", f"{stray}/{name}")
         for name in names:
-            self._store.remove(f"{found.name}/{name}")
-        self._store.remove_directory(found.name)
-        self._found[key] = StoredPartition(found.name, {}, {})
+            self._store.remove(f"{stored.name}/{name}")
+        self._store.remove_directory(stored.name)
+        self._found[key] = StoredPartition(stored.name, {}, {})
         return end
 
     def _end_of(self, key: TopicPartition) -> int:
@@ -262,23 +262,23 @@ class StoreTarget(Target):
         """Remove segments from the last one on, and write the one that contains the offset again, shorter."""
         old = self._copies[key]
         self._close(key)
-        found = read_partition(self._store, name_of(key))
-        gone = [base for base in found.sizes if base >= offset]
-        last = max((base for base in found.sizes if base < offset), default=None)
+        stored = read_partition(self._store, name_of(key))
+        gone = [base for base in stored.sizes if base >= offset]
+        last = max((base for base in stored.sizes if base < offset), default=None)
         entry = old.entry()
         kept = [each for each in entry.segments if last is not None and each.base_offset < last]
         end = min(entry.log_end_offset, offset if last is None else last)
         self._forget(key, msgspec.structs.replace(entry, segments=kept, log_end_offset=end))
-        for name in sorted(found.files, reverse=True):
+        for name in sorted(stored.files, reverse=True):
             match = SEGMENT_FILE.fullmatch(name)
             if match is None:
                 continue
             base = int(match["base"])
             is_index = base == last and match["kind"] in ("index", "timeindex", "txnindex")
             if base in gone or is_index or (match["kind"] == "snapshot" and base > offset):
-                self._store.remove(f"{found.name}/{name}")
+                self._store.remove(f"{stored.name}/{name}")
         self._found.pop(key)
-        self._root[found.name] = Entry(name=found.name, is_directory=True)
+        self._root[stored.name] = Entry(name=stored.name, is_directory=True)
         copy = self._stage(key, old.log.topic_id, old.bounds, now_ms, offset)
         if last is None:
             copy.begin_at(offset, now_ms=now_ms)

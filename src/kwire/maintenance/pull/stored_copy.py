@@ -297,7 +297,7 @@ class StoredCopy(PartitionCopy):
 def stage(
     store: WritableStore,
     staging: Staging,
-    found: StoredPartition,
+    stored: StoredPartition,
     key: TopicPartition,
     config: LogConfig,
     bounds: Bounds,
@@ -312,14 +312,14 @@ def stage(
     known: its entry in the manifest; closed segments that differ from it are read and hashed. up_to: drop batches from
     this offset on. Raises LogError.
     """
-    directory, files = staging.directory(found.name), staging.files
-    base = max(found.sizes, default=None)
-    epochs = found.read(store, LEADER_EPOCHS)
+    directory, files = staging.directory(stored.name), staging.files
+    base = max(stored.sizes, default=None)
+    epochs = stored.read(store, LEADER_EPOCHS)
     if epochs is not None:
         files.write_atomically(f"{directory}/{LEADER_EPOCHS}", epochs)
     if base is not None:
         files.open(f"{directory}/{segment_file(base, 'log')}", create=True).close()
-    start = min(found.sizes, default=0) if known is None else known.log_start_offset
+    start = min(stored.sizes, default=0) if known is None else known.log_start_offset
     log = PartitionWriter.open(
         files,
         directory,
@@ -329,28 +329,30 @@ def stage(
         checkpoints=PartitionCheckpoints(log_start_offset=0 if base is None else min(start, base)),
         topic_id=topic_id,
     )
-    uploaded = Uploaded(epochs=epochs, has_metadata=PARTITION_METADATA in found.files)
-    if base is not None and segment_file(base, KINDS[-1]) in found.files:
+    uploaded = Uploaded(epochs=epochs, has_metadata=PARTITION_METADATA in stored.files)
+    if base is not None and segment_file(base, KINDS[-1]) in stored.files:
         uploaded.indexed = base
-    uploaded.snapshots = {int(name[:20]) for name in found.files if name.endswith(".snapshot")}
+    uploaded.snapshots = {int(name[:20]) for name in stored.files if name.endswith(".snapshot")}
     copy = StoredCopy(log, uploaded, bounds, is_new=base is None and known is None)
     if base is None:
         return copy
     entries = {} if known is None else {each.base_offset: each for each in known.segments}
-    for each, size in found.sizes.items():
+    for each, size in stored.sizes.items():
         entry = entries.get(each)
         if each != base:
             uploaded.segments[each] = (
-                entry if entry is not None and entry.size_bytes == size else hash_segment(store, found.name, each, size)
+                entry
+                if entry is not None and entry.size_bytes == size
+                else hash_segment(store, stored.name, each, size)
             )
     log.log_start_offset = start
-    snapshot = found.read(store, segment_file(base, "snapshot"))
+    snapshot = stored.read(store, segment_file(base, "snapshot"))
     if snapshot is not None:
         log.producers.load(snapshot, now_ms)
     log.producers.snapshot_offset = log.producers.end_offset = base
-    path = f"{found.name}/{segment_file(base, 'log')}"
-    copy.replay(read_batches_of(store, path, found.sizes[base], up_to), store.url_of(path), now_ms=now_ms)
-    copy.resumed(base, found.sizes[base])
+    path = f"{stored.name}/{segment_file(base, 'log')}"
+    copy.replay(read_batches_of(store, path, stored.sizes[base], up_to), store.url_of(path), now_ms=now_ms)
+    copy.resumed(base, stored.sizes[base])
     return copy
 
 

@@ -118,7 +118,7 @@ def describe(source: SourceCluster, cluster: Cluster, known: Known) -> tuple[Clu
         topic = cluster.topics.get(name)
         count = len(known.made.get(name, ())) or len(() if topic is None else topic.partitions)
         try:
-            found = coordinators.describe(
+            contents = coordinators.describe(
                 source.client, name, count or coordinators.PARTITIONS, known.made.get(name, ())
             )
         except (BrokerError, ConnectionFailed, UnsupportedVersion) as error:
@@ -127,7 +127,7 @@ def describe(source: SourceCluster, cluster: Cluster, known: Known) -> tuple[Clu
             else:
                 source.hide(f"contents of topic {name}: {error}")
             continue
-        source.note(found.requests, away)
-        made[name] = found
+        source.note(contents.requests, away)
+        made[name] = contents
     source.away = away
     return entry, made

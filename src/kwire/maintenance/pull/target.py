@@ -89,10 +89,10 @@ class Target(ABC):
 
 def check_manifest(data: bytes, url: str, cluster_id: str | None) -> Manifest:
     """Parse the manifest of an earlier copy. Raises OptionError for the copy of another cluster, LogError."""
-    found = Manifest.parse(data, f"{url}/{MANIFEST}")
-    if found.cluster_id != cluster_id:
-        raise OptionError(f"{url}: a copy of cluster {found.cluster_id}, not of {cluster_id}")
-    return found
+    manifest = Manifest.parse(data, f"{url}/{MANIFEST}")
+    if manifest.cluster_id != cluster_id:
+        raise OptionError(f"{url}: a copy of cluster {manifest.cluster_id}, not of {cluster_id}")
+    return manifest
 
 
 def known_segments(manifest: Manifest | None, key: TopicPartition) -> dict[int, SegmentEntry]:

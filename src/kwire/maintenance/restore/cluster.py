@@ -131,10 +131,10 @@ class Source:
         entry = None if self.manifest is None else self.manifest.topics.get(topic)
         if entry is not None and entry.configs is not None:
             return entry.configs
-        found = default_configs(topic, is_compacted=topic in self.compacted_topics, replicas=replicas)
-        text = ", ".join(f"{name}={value}" for name, value in found.items())
+        configs = default_configs(topic, is_compacted=topic in self.compacted_topics, replicas=replicas)
+        text = ", ".join(f"{name}={value}" for name, value in configs.items())
         self.warnings.append(f"configs of topic {topic} are unknown; it gets {text}")
-        return found
+        return configs
 
     @property
     def compacted_topics(self) -> set[str]:
@@ -163,22 +163,22 @@ class Source:
         """Return the records of users, ACLs, quotas, tokens, and of configs that are not a topic's or one broker's."""
         if self.cluster is None and self.manifest is not None and self.manifest.cluster is not None:
             return described_records(self.manifest.cluster)
-        found: list[VersionedMessage] = []
+        records: list[VersionedMessage] = []
         for message, version in () if self.cluster is None else self.cluster.snapshot_records():
             if type(message).__name__ not in KEPT_KINDS:
                 continue
             resource_type = getattr(message, "resource_type", None)
             is_brokers = resource_type == ConfigResource.BROKER.value and getattr(message, "resource_name", "")
             if resource_type != ConfigResource.TOPIC.value and not is_brokers:
-                found.append((message, version))
-        return found
+                records.append((message, version))
+        return records
 
 
 def described_records(described: ClusterEntry) -> list[VersionedMessage]:
     """Return the records of ACLs, quotas and the default configs of brokers in a manifest. Raises LogError."""
     from kwire.messages import AccessControlEntryRecord, ClientQuotaRecord, ConfigRecord
 
-    found: list[VersionedMessage] = []
+    records: list[VersionedMessage] = []
     for acl in described.acls or ():
         try:
             record = AccessControlEntryRecord(
@@ -193,17 +193,17 @@ def described_records(described: ClusterEntry) -> list[VersionedMessage]:
             )
         except KeyError as error:
             raise LogError(f"ACL of {acl.principal} has an unknown word: {error}", MANIFEST) from error
-        found.append((record, 0))
+        records.append((record, 0))
     for each in described.quotas or ():
         entity = [
             ClientQuotaRecord.EntityData(entity_type=kind, entity_name=name) for kind, name in each.entity.items()
         ]
-        found += [(ClientQuotaRecord(entity=entity, key=key, value=value), 0) for key, value in each.quotas.items()]
+        records += [(ClientQuotaRecord(entity=entity, key=key, value=value), 0) for key, value in each.quotas.items()]
     for name, config in sorted((described.broker_configs or {}).get("", {}).items()):
         if config is not None:
             broker = ConfigResource.BROKER.value
-            found.append((ConfigRecord(resource_type=broker, resource_name="", name=name, value=config), 0))
-    return found
+            records.append((ConfigRecord(resource_type=broker, resource_name="", name=name, value=config), 0))
+    return records
 
 
 def open_source(path: str, point: RestorePoint) -> Source:
@@ -229,11 +229,11 @@ def open_source(path: str, point: RestorePoint) -> Source:
 
 def assign_replicas(source: Source, keys: Sequence[TopicPartition], nodes: int) -> dict[TopicPartition, list[int]]:
     """Return the nodes of each partition's replicas; the first one in turn."""
-    found = {}
+    assignment = {}
     for turn, key in enumerate(sorted(keys)):
         count = min(source.replica_count(key), nodes)
-        found[key] = [(turn + number) % nodes + 1 for number in range(count)]
-    return found
+        assignment[key] = [(turn + number) % nodes + 1 for number in range(count)]
+    return assignment
 
 
 def restored_cluster(

@@ -57,10 +57,10 @@ def parse_offsets_file(data: bytes, path: str) -> AtOffsets:
 
 def _json_entries(text: str, path: str) -> Iterator[tuple[str, str, int, int]]:
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise OptionError(f"{path}: not JSON: {error}") from error
-    entries = found.get("partitions") if isinstance(found, dict) else found
+    entries = document.get("partitions") if isinstance(document, dict) else document
     if not isinstance(entries, list):
         raise OptionError(f"{path}: no array 'partitions'")
     for number, entry in enumerate(entries):

@@ -151,7 +151,7 @@ def survey_all(source: Source, point: RestorePoint, advance: Callable[[int], Non
             if key not in directory or key[0] == METADATA_TOPIC:
                 there = ", ".join(sorted({topic for topic, _ in keys}))[:500]
                 raise OptionError(f"{point.origin}: no partition {name_of(key)} in the source; topics: {there}")
-    found = {}
+    surveys = {}
     for key in keys:
         # what is made from responses of admin APIs has the time of the copy
         ours = AtOffsets(offsets={}) if source.is_made(key[0]) else point
@@ -159,18 +159,18 @@ def survey_all(source: Source, point: RestorePoint, advance: Callable[[int], Non
         wanted = ours.offsets.get(key) if isinstance(ours, AtOffsets) else None
         if survey.cut_offset >= survey.source_end and (wanted is None or wanted > survey.source_end):
             source.check_end(survey.log, survey.source_end)  # what is missing would be below the cut
-        found[key] = survey
+        surveys[key] = survey
     if isinstance(point, AtOffsets):
         for key, offset in point.offsets.items():
-            survey = found[key]
+            survey = surveys[key]
             if not survey.log_start_offset <= offset <= survey.source_end:
                 what = f"offset {offset} of {name_of(key)} is not in the source"
                 raise OptionError(f"{point.origin}: {what}: {survey.log_start_offset} to {survey.source_end}")
-    elif not any(survey.kept_bytes for survey in found.values()):
-        firsts = [each.first_timestamp for each in found.values() if each.first_timestamp is not None]
+    elif not any(survey.kept_bytes for survey in surveys.values()):
+        firsts = [each.first_timestamp for each in surveys.values() if each.first_timestamp is not None]
         oldest = f"the oldest record is of {time_text(min(firsts))}" if firsts else "it has no records"
         raise OptionError(f"{directory.url}: no record is as old as {time_text(point.time_ms)}; {oldest}")
-    return found
+    return surveys
 
 
 def time_text(timestamp: int) -> str:
@@ -193,36 +193,38 @@ def with_missing(source: Source, surveys: Mapping[TopicPartition, Survey]) -> di
 
 def warnings_of(source: Source, surveys: Mapping[TopicPartition, Survey], point: RestorePoint) -> list[str]:
     """Return what a reader of the result should know about the source."""
-    found = []
+    warnings = []
     for key, survey in surveys.items():
         if survey.unread is not None:
-            found.append(f"{survey.name}: damaged above the cut, {survey.unread.what}; later markers are unknown")
+            warnings.append(f"{survey.name}: damaged above the cut, {survey.unread.what}; later markers are unknown")
         end = source.end_offset(key)
         if end is not None and survey.source_end < end:
-            found.append(f"{survey.name}: the copy ends at offset {survey.source_end}, below the high watermark {end}")
+            warnings.append(
+                f"{survey.name}: the copy ends at offset {survey.source_end}, below the high watermark {end}"
+            )
         if isinstance(point, AtTime) and not survey.has_timestamps:
-            found.append(f"{survey.name}: records without timestamps are kept")
+            warnings.append(f"{survey.name}: records without timestamps are kept")
     if isinstance(point, AtTime) and all(each.cut_offset >= each.source_end for each in surveys.values()):
-        found.append(f"nothing was cut: no record is later than {time_text(point.time_ms)}")
+        warnings.append(f"nothing was cut: no record is later than {time_text(point.time_ms)}")
     described = None if source.manifest is None else source.manifest.cluster
     if source.cluster is None and described is not None and described.users:
         names = ", ".join(sorted({each.user for each in described.users}))[:500]
-        found.append(f"users need new passwords, which brokers do not return: {names}")
+        warnings.append(f"users need new passwords, which brokers do not return: {names}")
     if source.cluster is not None:
         with_configs = [name for kind, name in source.cluster.configs if kind == "broker"]
     else:
         with_configs = list((described.broker_configs if described is not None else None) or ())
     if brokers := sorted(filter(None, with_configs)):
-        found.append(f"dynamic configs of single brokers are not restored: {', '.join(brokers)[:500]}")
+        warnings.append(f"dynamic configs of single brokers are not restored: {', '.join(brokers)[:500]}")
     missing = [name_of(key) for key, survey in with_missing(source, surveys).items() if survey is None]
     if missing:
-        found.append(f"partitions that the source does not have are empty: {', '.join(missing)[:500]}")
+        warnings.append(f"partitions that the source does not have are empty: {', '.join(missing)[:500]}")
     topics = set() if source.cluster is None else source.cluster.topics.keys() - {topic for topic, _ in surveys}
     if unknown := sorted(topics - {METADATA_TOPIC}):
-        found.append(f"topics of the metadata log that the source has no partition of: {', '.join(unknown)[:500]}")
+        warnings.append(f"topics of the metadata log that the source has no partition of: {', '.join(unknown)[:500]}")
     if source.manifest is not None and not source.manifest.complete:
-        found.append("the copy is not complete: run kwire log pull again if the cluster exists")
-    return found
+        warnings.append("the copy is not complete: run kwire log pull again if the cluster exists")
+    return warnings
 
 
 @dataclass(slots=True, kw_only=True)
@@ -288,13 +290,13 @@ class RestoreRun:
         ids: dict[str, list[uuid.UUID | None]] = {}
         for (topic, _), survey in self.surveys.items():
             ids.setdefault(topic, []).append(None if survey is None else survey.log.topic_id)
-        return {topic: self.source.topic_id(topic, found) for topic, found in ids.items()}
+        return {topic: self.source.topic_id(topic, topic_id) for topic, topic_id in ids.items()}
 
     def cleaned(self) -> dict[TopicPartition, int]:
         """Return the first dirty offsets of the source, up to the cuts."""
-        found = self.source.checkpoint(CLEANER_OFFSETS)
+        checkpoint = self.source.checkpoint(CLEANER_OFFSETS)
         cuts = {key: survey.cut_offset for key, survey in self.surveys.items() if survey is not None}
-        return {key: min(offset, cuts[key]) for key, offset in found.items() if key in cuts}
+        return {key: min(offset, cuts[key]) for key, offset in checkpoint.items() if key in cuts}
 
     def write_partition(
         self, key: TopicPartition, survey: Survey | None, topic_id: uuid.UUID, advance: Callable[[int], None]

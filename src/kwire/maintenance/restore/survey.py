@@ -170,7 +170,7 @@ def survey_log(
     time_ms = point.time_ms if isinstance(point, AtTime) else None
     offset = None if isinstance(point, AtTime) else point.offsets.get((log.topic, log.partition))
     start = log.log_start_offset
-    found = Survey(log=log, log_start_offset=start, source_end=start, cut_offset=start)
+    survey = Survey(log=log, log_start_offset=start, source_end=start, cut_offset=start)
     reader, is_cut = HeaderReader(log, end_offset, advance), False
     open_now: set[int] = set()
     end = start
@@ -180,31 +180,31 @@ def survey_log(
         )
         if later and not is_cut:
             is_cut = True
-            found.cut_offset = max(start, header.base_offset if header.magic == 2 else end)
+            survey.cut_offset = max(start, header.base_offset if header.magic == 2 else end)
             if offset is not None:
-                found.cut_offset = max(start, min(found.cut_offset, offset))
-            mark_open(found, open_now)
+                survey.cut_offset = max(start, min(survey.cut_offset, offset))
+            mark_open(survey, open_now)
         end = header.last_offset + 1
-        if found.first_timestamp is None:
-            found.first_timestamp = header.max_timestamp
-        found.latest_epoch = max(found.latest_epoch, header.leader_epoch)
-        found.largest_producer_id = max(found.largest_producer_id, header.producer_id)
+        if survey.first_timestamp is None:
+            survey.first_timestamp = header.max_timestamp
+        survey.latest_epoch = max(survey.latest_epoch, header.leader_epoch)
+        survey.largest_producer_id = max(survey.largest_producer_id, header.producer_id)
         if not is_cut:
-            found.kept_bytes += header.size_bytes
-            found.largest_timestamp = max(found.largest_timestamp, header.max_timestamp)
-            found.has_timestamps = found.has_timestamps and header.max_timestamp >= 0
+            survey.kept_bytes += header.size_bytes
+            survey.largest_timestamp = max(survey.largest_timestamp, header.max_timestamp)
+            survey.has_timestamps = survey.has_timestamps and header.max_timestamp >= 0
         if header.is_transactional:
-            follow(found, open_now, header, is_cut)
-    found.source_end = max(start, reader.next_offset)
+            follow(survey, open_now, header, is_cut)
+    survey.source_end = max(start, reader.next_offset)
     if not is_cut:
         if reader.damage is not None:
-            raise damaged(found.name, reader.damage)
-        found.cut_offset = found.source_end
-        mark_open(found, open_now)
-    found.unread = reader.damage
+            raise damaged(survey.name, reader.damage)
+        survey.cut_offset = survey.source_end
+        mark_open(survey, open_now)
+    survey.unread = reader.damage
     epochs = log.leader_epochs
-    found.latest_epoch = max(found.latest_epoch, epochs[-1].leader_epoch if epochs else -1)
-    return found
+    survey.latest_epoch = max(survey.latest_epoch, epochs[-1].leader_epoch if epochs else -1)
+    return survey
 
 
 def damaged(name: str, damage: CorruptBatch) -> LogError:
@@ -212,16 +212,16 @@ def damaged(name: str, damage: CorruptBatch) -> LogError:
     return LogError(f"{name}: {damage.what}, at byte {damage.position}; run kwire log repair first", damage.file)
 
 
-def mark_open(found: Survey, open_now: set[int]) -> None:
+def mark_open(survey: Survey, open_now: set[int]) -> None:
     """Note the producers with a transaction that is open at the cut."""
     for producer_id in open_now:
-        found.producers.setdefault(producer_id, ProducerTrace()).is_open = True
+        survey.producers.setdefault(producer_id, ProducerTrace()).is_open = True
 
 
-def follow(found: Survey, open_now: set[int], header: BatchHeader, is_cut: bool) -> None:
+def follow(survey: Survey, open_now: set[int], header: BatchHeader, is_cut: bool) -> None:
     """Note a transactional batch."""
     producer_id = header.producer_id
-    trace = found.producers.setdefault(producer_id, ProducerTrace())
+    trace = survey.producers.setdefault(producer_id, ProducerTrace())
     if not header.is_control:
         open_now.add(producer_id)
         return

@@ -192,8 +192,8 @@ def group_parts(
     by_time: list[Part] = []
     still_open: list[tuple[Part, int]] = []  # with the number of its partition's last decision
     prepared = {each.producer_epoch: each for each in decisions}
-    for key, found in parts.items():
-        ended = [part for part in found if part.marker is not None]
+    for key, key_parts in parts.items():
+        ended = [part for part in key_parts if part.marker is not None]
         same_epoch = [part for part in ended if part.marker and part.marker.producer_epoch == part.producer_epoch]
         matched = match_decisions(key, same_epoch, decisions)
         for part in ended:
@@ -205,7 +205,7 @@ def group_parts(
             else:
                 by_time.append(part)
         last = max(matched.values(), default=-1)
-        still_open += [(part, last) for part in found if part.marker is None]
+        still_open += [(part, last) for part in key_parts if part.marker is None]
     transactions = [*split_by_time(by_time)]
     opened: dict[int, Transaction] = defaultdict(Transaction)
     for part, last in still_open:
@@ -257,7 +257,7 @@ def match_decisions(key: TopicPartition, parts: Sequence[Part], decisions: Seque
     half the time since the one before.
     """
     ours = [number for number, each in enumerate(decisions) if key in each.partitions]
-    found: dict[int, int] = {}
+    decision_of: dict[int, int] = {}
     at, previous = 0, float("-inf")
     for part in parts:
         marker = part.marker
@@ -272,9 +272,9 @@ def match_decisions(key: TopicPartition, parts: Sequence[Part], decisions: Seque
         is_same = decision.is_commit == marker.is_commit and decision.producer_epoch == marker.producer_epoch
         if is_early or not is_same:
             continue
-        found[part.first_offset] = ours[at]
+        decision_of[part.first_offset] = ours[at]
         at += 1
-    return found
+    return decision_of
 
 
 def is_nearer(later: Decision, earlier: Decision, timestamp: int) -> bool:
@@ -285,7 +285,7 @@ def is_nearer(later: Decision, earlier: Decision, timestamp: int) -> bool:
 def split_by_time(parts: Sequence[Part]) -> list[Transaction]:
     """Divide parts into transactions by the times of their markers."""
     ordered = sorted(parts, key=lambda part: (part.marker.timestamp if part.marker else 0, part.key))
-    found: list[Transaction] = []
+    transactions: list[Transaction] = []
     waiting = [ordered] if ordered else []
     while waiting:
         run = waiting.pop()
@@ -293,10 +293,10 @@ def split_by_time(parts: Sequence[Part]) -> list[Transaction]:
         gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
         widest = max(range(len(gaps)), key=gaps.__getitem__, default=None)
         if widest is None or (gaps[widest] <= GAP_MS and is_one_transaction(run)):
-            found.append(Transaction(parts=list(run)))
+            transactions.append(Transaction(parts=list(run)))
         else:
             waiting += [run[widest + 1 :], run[: widest + 1]]
-    return found
+    return transactions
 
 
 def is_one_transaction(parts: Sequence[Part]) -> bool:

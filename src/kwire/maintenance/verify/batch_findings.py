@@ -33,7 +33,7 @@ class BatchFindings:
         self.damages: list[Damage] = []
         self.suspect_counts: dict[Kind, int] = {}
         self.has_inner_holes = False  # offsets missing inside a segment, as compaction leaves them
-        self.found = PartitionFindings(log=log, segments=[], damages=self.damages)
+        self.findings = PartitionFindings(log=log, segments=[], damages=self.damages)
 
     def report(
         self,
@@ -52,25 +52,25 @@ class BatchFindings:
         )
         self.damages.append(damage)
 
-    def report_range(self, file: str, found: DamagedRange | SuspectBatch, assessment: Assessment) -> None:
+    def report_range(self, file: str, damaged: DamagedRange | SuspectBatch, assessment: Assessment) -> None:
         """Add a finding about bytes of a segment."""
-        place = {"position": found.position, "size_bytes": found.size_bytes}
-        self.report(file, found.kind, assessment, found.cause, offsets=found.offsets, **place)
+        place = {"position": damaged.position, "size_bytes": damaged.size_bytes}
+        self.report(file, damaged.kind, assessment, damaged.cause, offsets=damaged.offsets, **place)
 
     def take(
         self,
         segment: Segment,
-        found: SegmentFindings,
+        findings: SegmentFindings,
         each: ScanResult,
         offset_index: OffsetIndexCheck | None,
         time_index: TimeIndexCheck | None,
     ) -> None:
-        """Check a result of a scan; found collects the damage of the segment, the indexes are checked if given."""
+        """Check a result of a scan; findings collects the damage of the segment, the indexes are checked if given."""
         if isinstance(each, ValidBatches):
-            self.has_inner_holes |= each.has_holes(found.end_offset)
-            found.end_offset = int(each.last[-1]) + 1
-            found.magic = int(each.magic[-1])
-            found.end = int(each.position[-1] + each.size[-1])
+            self.has_inner_holes |= each.has_holes(findings.end_offset)
+            findings.end_offset = int(each.last[-1]) + 1
+            findings.magic = int(each.magic[-1])
+            findings.end = int(each.position[-1] + each.size[-1])
             if offset_index:
                 offset_index.add(each)
             if time_index:
@@ -79,8 +79,8 @@ class BatchFindings:
                 self.report_suspect(segment.url, suspect)
             self.wrong_epochs(self.epoch_check.add(each, segment.url))
         elif isinstance(each, DamagedRange):
-            found.damaged.append(each)
-            found.end_offset = None
+            findings.damaged.append(each)
+            findings.end_offset = None
             if offset_index:
                 offset_index.add_damage()
             if time_index:

@@ -173,10 +173,10 @@ class SegmentScan:
             )
             while (chunk := chunks.next_chunk()) is not None:
                 before = chunks.position
-                for found in self._chunk(file, chunk, before, size):
-                    yield found
-                    if isinstance(found, DamagedRange):
-                        chunks.skip_to(found.end)
+                for result in self._chunk(file, chunk, before, size):
+                    yield result
+                    if isinstance(result, DamagedRange):
+                        chunks.skip_to(result.end)
                 used = self.position - before
                 if chunks.position < self.position:
                     if not chunks.advance(self.position - chunks.position):
@@ -341,17 +341,19 @@ class SegmentScan:
                 offsets=self._lost_to_next_segment(),
                 is_tail=True,
             )
-        found = next_valid_batch(file, start + 1, size, Range(self.next_offset, self._ceiling))
-        if found is None:
+        next_batch = next_valid_batch(file, start + 1, size, Range(self.next_offset, self._ceiling))
+        if next_batch is None:
             offsets = claimed if claimed_end == size else self._lost_to_next_segment() or claimed
             return DamagedRange(
                 position=start, size_bytes=size - start, kind=kind, cause=what, offsets=offsets, is_tail=True
             )
-        end = found.stored_offset if found.magic == 2 else None
+        end = next_batch.stored_offset if next_batch.magic == 2 else None
         offsets = claimed if end is None else (self.next_offset, end - 1) if end > self.next_offset else None
-        if claimed is not None and claimed_end == found.position:
+        if claimed is not None and claimed_end == next_batch.position:
             offsets = claimed
-        return DamagedRange(position=start, size_bytes=found.position - start, kind=kind, cause=what, offsets=offsets)
+        return DamagedRange(
+            position=start, size_bytes=next_batch.position - start, kind=kind, cause=what, offsets=offsets
+        )
 
     def _lost_to_next_segment(self) -> tuple[int, int] | None:
         """Return the offsets from here to the next segment, if known."""
@@ -363,9 +365,9 @@ class SegmentScan:
         start = chunks.position
         if is_zero_tail(file, start):
             return self._damaged_to_next_batch(file, start, size, Kind.HEADER, "")
-        found = next_valid_batch(file, start + 1, size, Range(self.next_offset, self._ceiling))
+        next_batch = next_valid_batch(file, start + 1, size, Range(self.next_offset, self._ceiling))
         header = header_at(file, start)
-        if found is None and chunks.refused is None:
+        if next_batch is None and chunks.refused is None:
             claimed = None
             if header is not None and self.next_offset <= header.stored_offset <= header.last_offset < self._ceiling:
                 claimed = (header.stored_offset, header.last_offset)

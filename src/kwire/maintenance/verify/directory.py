@@ -76,15 +76,15 @@ def verify_directory(
         context = context_of(log) if root is None else root.context((log.topic, log.partition))
         return verify_log(log.reopened(), context, advance=advance)
 
-    found = DirectoryFindings()
+    findings = DirectoryFindings()
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-        found.partitions = list(pool.map(verify, chosen))
+        findings.partitions = list(pool.map(verify, chosen))
     if root is not None:
-        found.damages += _verify_root_twice(directory, root, found.partitions, is_whole=logs is None)
-    for each in found.partitions:
-        found.damages += each.damages
-    found.damages.sort(key=lambda each: (-each.severity, each.file, each.position or 0))
-    return found
+        findings.damages += _verify_root_twice(directory, root, findings.partitions, is_whole=logs is None)
+    for each in findings.partitions:
+        findings.damages += each.damages
+    findings.damages.sort(key=lambda each: (-each.severity, each.file, each.position or 0))
+    return findings
 
 
 def verify_log(
@@ -99,28 +99,28 @@ def verify_log(
         if not (log.listing and log.is_fully_listed):
             log = log.reopened()
             _ = log.listing  # changes of any file count, so sizes and times of all of them are needed
-    found = _verify_once(log, context, advance)
+    findings = _verify_once(log, context, advance)
     for _ in range(MAX_ATTEMPTS - 1):
-        if all(each.is_harmless for each in found.damages):
+        if all(each.is_harmless for each in findings.damages):
             break
         if log.is_deleted:  # the topic was deleted
             return PartitionFindings(log=log, segments=[], damages=[])
         again = log.reopened()
         if not log.has_changed(again):
             break
-        log, before = again, {_identity(each) for each in found.damages}
-        found = _verify_once(log, context, None)
+        log, before = again, {_identity(each) for each in findings.damages}
+        findings = _verify_once(log, context, None)
         if log.has_changed(log.reopened()):
-            found.damages = [each for each in found.damages if each.is_harmless or _identity(each) in before]
-    return found
+            findings.damages = [each for each in findings.damages if each.is_harmless or _identity(each) in before]
+    return findings
 
 
 def _verify_once(
     log: PartitionLog, context: PartitionContext, advance: Callable[[int], None] | None
 ) -> PartitionFindings:
-    found = verify_partition(log, context, advance=advance)
-    found.damages += verify_metadata_files(log)
-    return found
+    findings = verify_partition(log, context, advance=advance)
+    findings.damages += verify_metadata_files(log)
+    return findings
 
 
 def _identity(damage: Damage) -> tuple[str, Kind, int | None, str]:
@@ -138,14 +138,14 @@ def _verify_root_twice(
     directory: LogDirectory, root: RootFiles, partitions: list[PartitionFindings], *, is_whole: bool
 ) -> list[Damage]:
     """Run verify_root, and again with current files if it finds damage: a broker may have written them."""
-    found = verify_root(directory, root, partitions, is_whole=is_whole)
-    if all(each.is_harmless for each in found):
-        return found
+    damages = verify_root(directory, root, partitions, is_whole=is_whole)
+    if all(each.is_harmless for each in damages):
+        return damages
     try:
         now = verify_root(directory.reopened(), read_root_files(root.store, root.topics), partitions, is_whole=is_whole)
     except LogError:
-        return found
-    before = {_identity(each) for each in found}
+        return damages
+    before = {_identity(each) for each in damages}
     return [each for each in now if each.is_harmless or _identity(each) in before]
 
 
@@ -157,7 +157,7 @@ class _Root:
     ) -> None:
         self.directory, self.root, self.is_whole = directory, root, is_whole
         self.partitions = {(each.log.topic, each.log.partition): each for each in partitions}
-        self.found: list[Damage] = []
+        self.reported: list[Damage] = []
 
     def damages(self) -> list[Damage]:
         """Run all checks and return their findings."""
@@ -170,12 +170,12 @@ class _Root:
         self._shared_directories()
         self._directories()
         if BOOTSTRAP in self.root.names:
-            self.found += verify_metadata_snapshot(self.root.store, BOOTSTRAP)
-        return self.found
+            self.reported += verify_metadata_snapshot(self.root.store, BOOTSTRAP)
+        return self.reported
 
     def report(self, name: str, kind: Kind, cause: str, severity: Severity, effect: str, hint: str) -> None:
         url = self.root.store.url_of(name)
-        self.found.append(Assessment(severity, effect, hint).damage(None, url, kind, cause))
+        self.reported.append(Assessment(severity, effect, hint).damage(None, url, kind, cause))
 
     def _unreadable(self) -> None:
         for name, error in self.root.errors:
@@ -253,9 +253,11 @@ class _Root:
 
     def _cleaner_offsets(self) -> None:
         for key, offset in self.root.offsets[CLEANER_OFFSETS].items():
-            found = self.partitions.get(key)
-            if found is not None and found.segments and offset > found.log_end_offset:
-                what = f"{key[0]}-{key[1]} is marked clean up to {offset}, but its log ends at {found.log_end_offset}"
+            partition = self.partitions.get(key)
+            if partition is not None and partition.segments and offset > partition.log_end_offset:
+                what = (
+                    f"{key[0]}-{key[1]} is marked clean up to {offset}, but its log ends at {partition.log_end_offset}"
+                )
                 effect = "the cleaner restarts at the log start offset"
                 hint = "none needed; or run kwire log repair"
                 self.report(CLEANER_OFFSETS, Kind.CHECKPOINT, what, Severity.RECOVERS, effect, hint)

@@ -55,7 +55,7 @@ class LeaderEpochCheck:
             return []
         epochs = batches.leader_epoch[rows]
         borders = [0, *(np.flatnonzero(epochs[1:] != epochs[:-1]) + 1).tolist(), len(epochs)]
-        found = []
+        suspects = []
         for i, end in itertools.pairwise(borders):
             row = int(rows[i])
             place = int(batches.position[row]), int(batches.size[row]), int(batches.base[row]), int(batches.last[row])
@@ -64,9 +64,9 @@ class LeaderEpochCheck:
                 held_file, held = self._held
                 self._held = held_file, held._replace(batches=held.batches + run.batches)
                 continue
-            found += self.finish(following=run.epoch)
+            suspects += self.finish(following=run.epoch)
             self._held = file, run
-        return found
+        return suspects
 
     def finish(self, following: int | None = None) -> list[tuple[str, SuspectBatch]]:
         """Check the last run. following: the next epoch, None at the end of the log."""

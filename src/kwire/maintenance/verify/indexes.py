@@ -58,9 +58,9 @@ class _Index:
 
     def faults(self) -> list[IndexFault]:
         """Return all faults; call at the end of the log."""
-        found = []
+        faults = []
         if self.used > MAX_ENTRY_BYTES:
-            found.append(
+            faults.append(
                 IndexFault(
                     MAX_ENTRY_BYTES,
                     self.size - MAX_ENTRY_BYTES,
@@ -73,17 +73,17 @@ class _Index:
             wrong = "1 entry is wrong" if len(rows) == 1 else f"{len(rows)} entries are wrong"
             what = f"{wrong} of {self.count}, the first: {self.wrong[first]}"
             start = first * self.entry_bytes
-            found.append(IndexFault(start, (last + 1) * self.entry_bytes - start, what))
+            faults.append(IndexFault(start, (last + 1) * self.entry_bytes - start, what))
         left = self.size % self.entry_bytes
         if left:
             what = f"its size is not a multiple of {self.entry_bytes}: {left} bytes remain"
-            found.append(IndexFault(self.size - left, left, what, is_slow=not self.wrong))
+            faults.append(IndexFault(self.size - left, left, what, is_slow=not self.wrong))
         entries = self.count * self.entry_bytes
         if self.size - left > entries:
             n = (self.size - left - entries) // self.entry_bytes
             what = f"{counted(n, 'empty entry', 'empty entries')} after {counted(self.count, 'used one')}"
-            found.append(IndexFault(entries, n * self.entry_bytes, what, is_tail=True))
-        return found
+            faults.append(IndexFault(entries, n * self.entry_bytes, what, is_tail=True))
+        return faults
 
     def mark_wrong(self, rows: Int64s, what: str) -> None:
         """Report these entries unless they were reported before."""
@@ -192,14 +192,14 @@ class TimeIndexCheck(_Index):
         """
         if not self._blind:
             self.mark_wrong(np.flatnonzero(self.offsets > self.checked_offset), "its offset is past the end of the log")
-        found = self.faults()
+        faults = self.faults()
         last = int(self.times[-1]) if self.count else -1
         if is_closed and not self.wrong and not self._blind and self.largest >= 0 and last < self.largest:
             at = self.count * self.entry_bytes
-            found.append(
+            faults.append(
                 IndexFault(at, 0, f"its last entry has timestamp {last}, the largest in the segment is {self.largest}")
             )
-        return found
+        return faults
 
 
 def _used_bytes(file: StoredFile) -> int:

@@ -61,23 +61,23 @@ class Spare:
 
     def pieces(self, first: int, last: int) -> list[Piece]:
         """Return its valid batches within offsets [first, last], in order; adjacent ones form one piece."""
-        found: list[Piece] = []
+        pieces: list[Piece] = []
         with self.log.open_file(self.name) as file:
             for header in self.batches:
                 if header.stored_offset < first or header.last_offset > last:
                     continue
                 if valid_batch(file, header.position, file.size(), ANYWHERE) is None:
                     continue
-                previous = found[-1] if found else None
+                previous = pieces[-1] if pieces else None
                 if previous is not None and header.stored_offset <= previous.offsets[1]:
                     continue
                 offsets = header.stored_offset, header.last_offset
                 if previous is not None and previous.position + previous.size_bytes == header.position:
                     size = previous.size_bytes + header.size_bytes
-                    found[-1] = Piece(self.name, previous.position, size, (previous.offsets[0], offsets[1]))
+                    pieces[-1] = Piece(self.name, previous.position, size, (previous.offsets[0], offsets[1]))
                 else:
-                    found.append(Piece(self.name, header.position, header.size_bytes, offsets))
-        return found
+                    pieces.append(Piece(self.name, header.position, header.size_bytes, offsets))
+        return pieces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,10 +206,10 @@ def batches_in(file: StoredFile) -> Iterator[BatchHeader]:
         yield from walk
         if walk.position >= size:
             return
-        found = next_valid_batch(file, walk.position + 1, size, ANYWHERE)
-        if found is None:
+        next_batch = next_valid_batch(file, walk.position + 1, size, ANYWHERE)
+        if next_batch is None:
             return
-        position = found.position
+        position = next_batch.position
 
 
 def longest_increasing(batches: Sequence[BatchHeader]) -> list[BatchHeader]:
@@ -401,7 +401,7 @@ class _Sorting:
             bases.append((base, file))
             end = max(end, file.last + 1)
         bases.sort(key=lambda each: each[0])
-        found = []
+        segments = []
         for i, (base, file) in enumerate(bases):
             following = bases[i + 1][0] if i + 1 < len(bases) else None
             is_swap = base not in self.result.adopted and file.name == f"{segment_file(base, 'log')}.swap"
@@ -415,8 +415,8 @@ class _Sorting:
                 size_bytes=file.size_bytes,
                 modified_ms=file.modified_ms,
             )
-            found.append(segment)
-        return found
+            segments.append(segment)
+        return segments
 
 
 def _follows(one: BatchHeader, two: BatchHeader) -> bool:

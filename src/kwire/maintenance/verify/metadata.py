@@ -39,19 +39,19 @@ def verify_metadata_files(log: PartitionLog) -> list[Damage]:
     """Verify the snapshots and quorum-state of `__cluster_metadata-0`; other logs have none."""
     if log.topic != METADATA_TOPIC:
         return []
-    found: list[Damage] = []
+    damages: list[Damage] = []
     snapshots = sorted(name for name in log.file_names if SNAPSHOT.fullmatch(name))
     for name in snapshots:
-        found += verify_metadata_snapshot(log.store, log.path_of(name), log=log, is_newest=name == snapshots[-1])
+        damages += verify_metadata_snapshot(log.store, log.path_of(name), log=log, is_newest=name == snapshots[-1])
     for name in log.file_names:
         if UNFINISHED.fullmatch(name):
             url = log.url_of(name)
             reason = "an incomplete snapshot" if name.endswith(".part") else "marked for removal"
             effect = "a starting broker removes it"
-            found.append(Assessment(Severity.NOTE, effect, "none needed").damage(log, url, Kind.LEFTOVER, reason))
+            damages.append(Assessment(Severity.NOTE, effect, "none needed").damage(log, url, Kind.LEFTOVER, reason))
     if log.has_file(QUORUM_STATE):
-        found += _quorum_state(log)
-    return found
+        damages += _quorum_state(log)
+    return damages
 
 
 def verify_metadata_snapshot(

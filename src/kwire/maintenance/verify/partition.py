@@ -89,7 +89,7 @@ class _Verifier(BatchFindings):
             self.log.segments  # noqa: B018 - list the directory
         except LogError as error:
             self.report(self.log.url, Kind.UNREADABLE, assess_unreadable(error), error.what)
-            return self.found
+            return self.findings
         epochs = self._leader_epochs()
         segments = self._layout(epochs).segments
         self._partition_metadata()
@@ -102,22 +102,22 @@ class _Verifier(BatchFindings):
             self._segment(segment)
         alone = self.log.only_base_offset is not None  # a single segment, whose neighbours are unknown
         if segments:
-            self.found.log_end_offset = self.found.segments[-1].next_offset
+            self.findings.log_end_offset = self.findings.segments[-1].next_offset
             if not alone:
                 self._snapshots_otherwise(segments)
                 self._log_end(epochs)
                 self._gaps()
                 self._unreachable_end()
         else:
-            self.found.log_end_offset = self.log.log_start_offset
+            self.findings.log_end_offset = self.log.log_start_offset
             self._log_end(epochs)
         self.wrong_epochs(self.epoch_check.finish())
         self._epochs_otherwise()
         self._other_files()
         self.report_further_suspects()
-        self.found.is_compacted = self.context.is_compacted or self.producers.has_holes
+        self.findings.is_compacted = self.context.is_compacted or self.producers.has_holes
         self.damages.sort(key=lambda each: (each.file, each.position or 0))
-        return self.found
+        return self.findings
 
     # ---- files
 
@@ -137,18 +137,20 @@ class _Verifier(BatchFindings):
         start = min((entry.start_offset for entry in epochs or ()), default=MAX_OFFSET)
         known = start, self._known_end(0)
         try:
-            self.found.layout = lay_out(self.log, known=known, is_compacted=self._is_compacted)
+            self.findings.layout = lay_out(self.log, known=known, is_compacted=self._is_compacted)
         except LogError:
-            self.found.layout = Layout(segments=self.log.segments)  # the scan of the segment reports unreadable files
-        self.damages += layout_findings(self.log, self.found.layout)
-        return self.found.layout
+            self.findings.layout = Layout(
+                segments=self.log.segments
+            )  # the scan of the segment reports unreadable files
+        self.damages += layout_findings(self.log, self.findings.layout)
+        return self.findings.layout
 
     def _is_compacted(self) -> bool | None:
         return True if self.context.is_compacted else self.context.is_compacted_topic
 
     def _gaps(self) -> None:
         """Report offsets that are in no segment."""
-        segments = self.found.segments
+        segments = self.findings.segments
         borders = itertools.pairwise(segments)
         if all(before.next_offset >= after.segment.base_offset for before, after in borders):
             return
@@ -156,14 +158,14 @@ class _Verifier(BatchFindings):
         if is_compacted:
             return
         may_compact = None if self.has_inner_holes else is_compacted
-        self.damages += gap_findings(self.log, self.found.layout, segments, may_compact=may_compact)
+        self.damages += gap_findings(self.log, self.findings.layout, segments, may_compact=may_compact)
 
     # ---- segments
 
     def _segment(self, segment: Segment) -> None:
-        found = SegmentFindings(segment=segment, size_bytes=segment.size_bytes, next_offset=segment.base_offset)
-        found.magic = self.found.segments[-1].magic if self.found.segments else found.magic
-        self.found.segments.append(found)
+        findings = SegmentFindings(segment=segment, size_bytes=segment.size_bytes, next_offset=segment.base_offset)
+        findings.magic = self.findings.segments[-1].magic if self.findings.segments else findings.magic
+        self.findings.segments.append(findings)
         with ExitStack() as files:
             offset_index = time_index = None
             try:
@@ -179,39 +181,39 @@ class _Verifier(BatchFindings):
             scan = SegmentScan(segment, advance=self.advance)
             try:
                 for each in scan:
-                    self.take(segment, found, each, offset_index, time_index)
+                    self.take(segment, findings, each, offset_index, time_index)
             except LogError as error:
                 self.report(error.file or segment.url, Kind.UNREADABLE, assess_unreadable(error), error.what)
                 self.producers.lost()
-                found.is_unreadable = True
-            found.next_offset = scan.next_offset
-            found.size_bytes = max(scan.position, found.end)
-            self._fill(found)
-            self._report_damaged(segment, found)
-            if found.is_unreadable or not self._has_own_indexes(segment):
+                findings.is_unreadable = True
+            findings.next_offset = scan.next_offset
+            findings.size_bytes = max(scan.position, findings.end)
+            self._fill(findings)
+            self._report_damaged(segment, findings)
+            if findings.is_unreadable or not self._has_own_indexes(segment):
                 return
-            self._offset_index(segment, found, offset_index)
+            self._offset_index(segment, findings, offset_index)
             self._time_index(segment, time_index)
-        self._transaction_index(segment, found)
+        self._transaction_index(segment, findings)
 
     def restore_epoch(self, file: str, suspect: SuspectBatch) -> None:
         """Keep a batch whose leader epoch repair can restore."""
-        next(each for each in self.found.segments if each.segment.url == file).epochs.append(suspect)
+        next(each for each in self.findings.segments if each.segment.url == file).epochs.append(suspect)
 
-    def _report_damaged(self, segment: Segment, found: SegmentFindings) -> None:
+    def _report_damaged(self, segment: Segment, findings: SegmentFindings) -> None:
         """Report the damage of a segment; a tail of the log includes the records that other files imply after it."""
-        if not found.damaged:
+        if not findings.damaged:
             return
-        if segment.is_active and found.damaged[-1].is_tail:
-            known_end = self._known_end(found.next_offset)
-            if known_end > found.next_offset:
-                last = found.damaged[-1]
-                first = last.offsets[0] if last.offsets else found.next_offset
+        if segment.is_active and findings.damaged[-1].is_tail:
+            known_end = self._known_end(findings.next_offset)
+            if known_end > findings.next_offset:
+                last = findings.damaged[-1]
+                first = last.offsets[0] if last.offsets else findings.next_offset
                 end = max(known_end - 1, last.offsets[1] if last.offsets else 0)
-                found.damaged[-1] = replace(last, offsets=(first, end))
+                findings.damaged[-1] = replace(last, offsets=(first, end))
         end_of_log = self.log.log_end_offset if self._recovers(segment) else 0
-        for damaged in _runs(found.damaged):
-            known_lost = damaged.offsets is not None and self._known_end(found.next_offset) > damaged.offsets[0]
+        for damaged in _runs(findings.damaged):
+            known_lost = damaged.offsets is not None and self._known_end(findings.next_offset) > damaged.offsets[0]
             offsets_after = max(end_of_log - damaged.offsets[1] - 1, 0) if damaged.offsets else 0
             assessment = assess_batch(
                 damaged.kind,
@@ -223,19 +225,19 @@ class _Verifier(BatchFindings):
             )
             self.report_range(segment.url, damaged, assessment)
 
-    def _fill(self, found: SegmentFindings) -> None:
+    def _fill(self, findings: SegmentFindings) -> None:
         """Search copies and loose files for the batches lost to damage."""
-        for damaged in found.damaged:
+        for damaged in findings.damaged:
             if damaged.offsets is None or damaged.restored_offset is not None:
                 continue
-            for spare in self.found.layout.spares:
+            for spare in self.findings.layout.spares:
                 try:
                     pieces = spare.pieces(*damaged.offsets)
                 except LogError:
                     continue
                 if pieces:
-                    found.fills[damaged.position] = pieces
-                    found.next_offset = max(found.next_offset, pieces[-1].offsets[1] + 1)
+                    findings.fills[damaged.position] = pieces
+                    findings.next_offset = max(findings.next_offset, pieces[-1].offsets[1] + 1)
                     break
 
     def _recovers(self, segment: Segment) -> bool | None:
@@ -245,7 +247,7 @@ class _Verifier(BatchFindings):
 
     def _has_own_indexes(self, segment: Segment) -> bool:
         """Return whether a segment's indexes belong to it: those of a misnamed segment are ignored."""
-        return segment.base_offset not in self.found.layout.misnamed
+        return segment.base_offset not in self.findings.layout.misnamed
 
     # ---- indexes
 
@@ -276,10 +278,10 @@ class _Verifier(BatchFindings):
         file = self.log.store.url_of(segment.path_of(suffix))
         self.report(file, kind, assessment, fault.cause, position=fault.position, size_bytes=fault.size_bytes)
 
-    def _offset_index(self, segment: Segment, found: SegmentFindings, check: OffsetIndexCheck | None) -> None:
+    def _offset_index(self, segment: Segment, findings: SegmentFindings, check: OffsetIndexCheck | None) -> None:
         if "index" not in segment.has:
             self._index_fault(segment, Kind.OFFSET_INDEX, "index", None)
-        for fault in check.finish(found.size_bytes) if check else ():
+        for fault in check.finish(findings.size_bytes) if check else ():
             self._index_fault(segment, Kind.OFFSET_INDEX, "index", fault)
 
     def _time_index(self, segment: Segment, check: TimeIndexCheck | None) -> None:
@@ -289,7 +291,7 @@ class _Verifier(BatchFindings):
         for fault in check.finish(is_closed=is_closed) if check else ():
             self._index_fault(segment, Kind.TIME_INDEX, "timeindex", fault)
 
-    def _transaction_index(self, segment: Segment, found: SegmentFindings) -> None:
+    def _transaction_index(self, segment: Segment, findings: SegmentFindings) -> None:
         """Check the file against the aborted transactions found in the log."""
         aborted = self.producers.take_aborted()
         if "txnindex" not in segment.has:
@@ -328,7 +330,7 @@ class _Verifier(BatchFindings):
         self, entries: list[TransactionIndexEntry], aborted: list[TransactionIndexEntry]
     ) -> list[tuple[int, str]]:
         """Return (row, cause) of each wrong entry; a missing entry has the row after the last one."""
-        found = []
+        wrong = []
         by_marker = {entry.last_offset: entry for entry in aborted}
         listed = {entry.last_offset for entry in entries}
         for row, entry in enumerate(entries):
@@ -338,15 +340,15 @@ class _Verifier(BatchFindings):
             if log is not None:
                 if self.producers.has_holes and log.producer_id == entry.producer_id:
                     continue  # compaction removed the first batches of this transaction or of another one
-                found.append((row, f"entry: {_abort_text(entry)}; log: {_abort_text(log)}"))
+                wrong.append((row, f"entry: {_abort_text(entry)}; log: {_abort_text(log)}"))
             elif not self.producers.has_holes and self.producers.saw_all_since(entry.first_offset):
-                found.append((row, f"entry without a transaction in the log: {_abort_text(entry)}"))
-        found += [
+                wrong.append((row, f"entry without a transaction in the log: {_abort_text(entry)}"))
+        wrong += [
             (len(entries), f"missing entry: {_abort_text(entry)}")
             for entry in aborted
             if entry.last_offset not in listed
         ]
-        return found
+        return wrong
 
     # ---- snapshots
 
@@ -362,7 +364,7 @@ class _Verifier(BatchFindings):
     def _snapshots_otherwise(self, segments: list[Segment]) -> None:
         """Check snapshots that are not at a segment's start, and report missing ones."""
         starts = {segment.base_offset for segment in segments[1:]}
-        end = self.found.log_end_offset
+        end = self.findings.log_end_offset
         for offset, name in self.log.snapshots.items():
             if offset == end and offset not in starts:
                 self._snapshot(offset)
@@ -401,11 +403,11 @@ class _Verifier(BatchFindings):
 
     def _log_end(self, epochs: list[LeaderEpoch] | None) -> None:
         """Report files that imply records above the log end offset, or a log start offset above it (G-09)."""
-        end = self.found.log_end_offset
-        last = self.found.segments[-1] if self.found.segments else None
+        end = self.findings.log_end_offset
+        last = self.findings.segments[-1] if self.findings.segments else None
         if last is not None:
             start = self.log.log_start_offset
-            if start > max(end, self.found.segments[0].segment.base_offset) and not last.is_unreadable:
+            if start > max(end, self.findings.segments[0].segment.base_offset) and not last.is_unreadable:
                 what = f"the log start checkpoint has {start}, the log ends at {end}"
                 effect = "a starting broker deletes every segment and continues at the log start"
                 assessment = Assessment(Severity.LOSES_RECORDS, effect, "correct log-start-offset-checkpoint")
@@ -431,8 +433,8 @@ class _Verifier(BatchFindings):
 
     def _unreachable_end(self) -> None:
         """Report a log that ends after offsets without a batch: a fetch there returns nothing, whatever is waited."""
-        end, last = self.found.log_end_offset, self.found.segments[-1]
-        held = [each for each in self.found.segments if each.end or each.damaged or each.is_unreadable]
+        end, last = self.findings.log_end_offset, self.findings.segments[-1]
+        held = [each for each in self.findings.segments if each.end or each.damaged or each.is_unreadable]
         if held and (held[-1].damaged or held[-1].is_unreadable):
             return  # it is not known which offsets follow
         first = max(self.log.log_start_offset, held[-1].next_offset if held else 0)
@@ -441,7 +443,7 @@ class _Verifier(BatchFindings):
             self.report(last.segment.url, Kind.OFFSETS, UNREACHABLE_END, what, offsets=(first, end - 1))
 
     def _other_files(self) -> None:
-        layout = self.found.layout
+        layout = self.findings.layout
         for each in self.log.ignored:
             match = SEGMENT_FILE.fullmatch(each.name)
             if match is not None and int(match["base"]) in layout.misnamed:

@@ -104,12 +104,12 @@ def gap_findings(
 def _orphans(log: PartitionLog, layout: Layout) -> list[int]:
     """Return the base offsets of indexes whose `.log` is missing."""
     bases = {segment.base_offset for segment in layout.segments}
-    found = set()
+    base_offsets = set()
     for name in log.file_names:
         match = SEGMENT_FILE.fullmatch(name)
         if match is not None and match["suffix"] is None and match["kind"] in ORPHANS:
-            found.add(int(match["base"]))
-    return sorted(found - bases)
+            base_offsets.add(int(match["base"]))
+    return sorted(base_offsets - bases)
 
 
 def _range(offsets: tuple[int, int]) -> str:

@@ -84,7 +84,7 @@ class Producers:
         whole &= (batches.count == batches.last - batches.base + 1) | (batches.magic < 2)
         self.has_holes |= not whole.all()
         self._next = int(batches.last[-1]) + 1
-        found: list[SuspectBatch] = []
+        suspects: list[SuspectBatch] = []
         is_control = (batches.magic == 2) & (batches.attributes & CONTROL_FLAG != 0)
         rows = np.flatnonzero((batches.producer_id >= 0) | is_control)
         columns = (
@@ -106,8 +106,10 @@ class Producers:
                 if attributes & TRANSACTIONAL_FLAG:
                     self.open.setdefault(producer_id, base)
             if what:
-                found.append(SuspectBatch(int(batches.position[row]), int(batches.size[row]), kind, what, (base, last)))
-        return found
+                suspects.append(
+                    SuspectBatch(int(batches.position[row]), int(batches.size[row]), kind, what, (base, last))
+                )
+        return suspects
 
     def _data(self, producer_id: int, epoch: int, sequence: int, base: int, last: int) -> str | None:
         state = self.known.get(producer_id)
@@ -152,7 +154,7 @@ class Producers:
         """
         if self.has_holes or self.known_from is None or self._next != offset:
             return []
-        found = []
+        differences = []
         for entry in snapshot:
             if entry.last_offset < self.known_from:
                 continue
@@ -160,21 +162,21 @@ class Producers:
             open_at = self.open.get(entry.producer_id, -1)
             if state is None:
                 if len(self.known) < MAX_PRODUCERS:
-                    found.append(f"producer {entry.producer_id} has no batch in the log before the snapshot")
+                    differences.append(f"producer {entry.producer_id} has no batch in the log before the snapshot")
                 continue
             log = (state.epoch, state.last_sequence, state.last_offset)
             stored = (entry.producer_epoch, entry.last_sequence, entry.last_offset)
             if log != stored:
-                found.append(
+                differences.append(
                     f"producer {entry.producer_id} has epoch, sequence, offset {stored} in the snapshot "
                     f"and {log} in the log"
                 )
             elif open_at != entry.current_transaction_first_offset:
-                found.append(
+                differences.append(
                     f"producer {entry.producer_id}'s open transaction starts at "
                     f"{entry.current_transaction_first_offset} in the snapshot and at {open_at} in the log"
                 )
-        return found
+        return differences
 
 
 def _marker(batches: ValidBatches, row: int) -> Marker:

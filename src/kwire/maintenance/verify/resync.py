@@ -99,8 +99,8 @@ def next_valid_batch(file: StoredFile, position: int, stop: int, offsets: Range)
                 break
             size = batch_bytes(window, at)
             budget -= size
-            if budget >= 0 and (found := valid_batch(file, position + at, stop, offsets)) is not None:
-                return found
+            if budget >= 0 and (header := valid_batch(file, position + at, stop, offsets)) is not None:
+                return header
             at += 1
         if ends_here and len(window) <= WINDOW_BYTES:
             return None

@@ -130,7 +130,7 @@ def claims_above(
     """Return what implies a higher log end offset; of snapshots and leader epochs the newest one."""
     watermark, point = log.high_watermark or 0, recovery_point or 0
     snapshots = sorted(log.snapshots)[-1:]
-    found = [
+    claims = [
         Claim(watermark, f"the high watermark checkpoint has {watermark}"),
         Claim(point, f"the recovery point checkpoint has {point}"),
         *(Claim(offset, f"a producer snapshot has offset {offset}") for offset in snapshots),
@@ -139,7 +139,7 @@ def claims_above(
             for each in epochs[-1:]
         ),
     ]
-    return [each for each in found if each.offset > end]
+    return [each for each in claims if each.offset > end]
 
 
 def partitions_without_directory(
@@ -149,10 +149,10 @@ def partitions_without_directory(
 
     checkpoints: offsets by file name. Of several offsets, the highest one.
     """
-    found: dict[TopicPartition, Claim] = {}
+    claims: dict[TopicPartition, Claim] = {}
     for name, offsets in checkpoints.items():
         for key in offsets.keys() - directory.keys() if name in CLAIMING_CHECKPOINTS else ():
             claim = Claim(offsets[key], f"the {CLAIMING_CHECKPOINTS[name]} checkpoint has {offsets[key]}")
-            found[key] = max(found.get(key, claim), claim, key=lambda each: each.offset)
+            claims[key] = max(claims.get(key, claim), claim, key=lambda each: each.offset)
     marked = [each.name for each in directory.ignored]
-    return {key: found[key] for key in sorted(found) if not any(marked_as(name, *key) for name in marked)}
+    return {key: claims[key] for key in sorted(claims) if not any(marked_as(name, *key) for name in marked)}

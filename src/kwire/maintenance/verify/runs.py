@@ -33,12 +33,12 @@ def verify_runs(logs: Sequence[ReadableLog], *, advance: Callable[[int], None] |
 
     Damaged bytes do not raise, nor does a partition that cannot be read to its end: both are findings.
     """
-    found = DirectoryFindings(unchecked=UNCHECKED)
+    findings = DirectoryFindings(unchecked=UNCHECKED)
     for log in logs:
-        found.partitions.append(RunVerifier(log).run(advance))
-        found.damages += found.partitions[-1].damages
-    found.damages.sort(key=lambda each: (-each.severity, each.file, each.offsets or (0, 0)))
-    return found
+        findings.partitions.append(RunVerifier(log).run(advance))
+        findings.damages += findings.partitions[-1].damages
+    findings.damages.sort(key=lambda each: (-each.severity, each.file, each.offsets or (0, 0)))
+    return findings
 
 
 class RunVerifier(BatchFindings):
@@ -55,11 +55,11 @@ class RunVerifier(BatchFindings):
                 return PartitionFindings(log=self.log, segments=[], damages=[])
             self.report(self.log.url, Kind.UNREADABLE, UNREAD, str(error))
         self.report_further_suspects()
-        return self.found
+        return self.findings
 
     def _runs(self, advance: Callable[[int], None] | None) -> None:
         pinned = self.log.pin()
-        self.found.log_end_offset = pinned.start_offset
+        self.findings.log_end_offset = pinned.start_offset
         self.producers = Producers(pinned.start_offset, is_compacted=False)
         self.epoch_check = LeaderEpochCheck(None, pinned.start_offset)
         for run in pinned.runs:
@@ -78,8 +78,8 @@ class RunVerifier(BatchFindings):
                     known_lost=False,
                 )
                 self.report_range(self.log.url, damaged, assessment)
-            self.found.fetched_bytes += run.segment.size_bytes
-            self.found.log_end_offset = scan.next_offset
+            self.findings.fetched_bytes += run.segment.size_bytes
+            self.findings.log_end_offset = scan.next_offset
         self.wrong_epochs(self.epoch_check.finish())
 
     def report(
