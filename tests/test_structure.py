@@ -33,12 +33,12 @@ CIRCLES = {
 # same parameters of several functions are one value. cli is free: parameters of a command are its options.
 MAX_PARAMETERS = 8
 PARAMETERS = {
-    "lake": 9,
+    "lake": 10,
     "log": 9,
     "maintenance": 10,
     "records": 15,  # a batch: BatchBuilder, and BatchOptions for what passes its arguments on
     "schemas": 11,
-    "spark": 21,
+    "spark": 22,
 }
 # Handlers and the client work on message classes, so their signatures name them.
 TYPED = ("kwire.broker.apis", "kwire.client")

@@ -182,7 +182,8 @@ def test_the_commands(tables: Tables, kafka_logs: dict[str, Path], capsys: pytes
     source = str(kafka_logs["modern"] / "data")
     assert run(["lake", "append", source, *where, "--topic", "orders", "--partition", "0", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == [
-        {"topic": "orders", "partition": 0, "rows": 7015, "start_offset": 0, "end_offset": 7015, "problem": None}
+        {"topic": "orders", "partition": 0, "rows": 7015, "start_offset": 0, "end_offset": 7015}
+        | {"problem": None, "dead_letters": 0}
     ]
     assert run(["lake", "offsets", *where, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == [

@@ -21,6 +21,7 @@ import kwire.spark
 from kwire.broker import Broker
 from kwire.errors import OptionError, UnknownSchema
 from kwire.schemas.avro import Encoder, parse
+from kwire.spark.functions import from_registry
 
 pytest.importorskip("pyspark.sql.datasource")
 pytest.importorskip("pyiceberg")
@@ -267,3 +268,62 @@ def test_faults_are_found_before_the_query_starts(
 def test_a_function_that_returns_no_batch_is_refused(spark: SparkSession, servers: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"function: expected a pyarrow\.RecordBatch, got list"):
         copy(spark, servers, Tables("delta", tmp_path), pa.RecordBatch.to_pylist)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_bad_values_go_to_a_table_of_dead_letters_once(
+    spark: SparkSession, servers: str, tmp_path: Path, format: str
+) -> None:
+    """The driver dies between the commits of dead letters and rows, in effect: the second is taken back."""
+    encoder = Encoder(parse(SCHEMA))
+    good = encoder.encode(pa.array([{"id": 1, "note": "n"}], encoder.type), prefix=b"\0\0\0\0\x07").array[0].as_py()
+    topic = f"poisoned-{format}"
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas" / f"{topic}-value.1.7.avsc").write_text(SCHEMA)
+    producer = confluent_kafka.Producer({"bootstrap.servers": servers})
+    for number in range(150):
+        producer.produce(topic, b"bad %d" % number if number % 50 == 7 else good, f"k{number}", partition=0)
+    assert producer.flush(30) == 0
+    tables = Tables(format, tmp_path)
+    dead = {"deadLetters": options(tables, "dead")["path" if format == "delta" else "table"]}
+    given = read_options(servers, subscribe=topic, value_registry=str(tmp_path / "schemas"))
+
+    def run(**more: str) -> Any:
+        query = kwire.spark.copy_stream(
+            spark,
+            "kafka-live",
+            given | more,
+            f"kwire-{format}",
+            options(tables) | dead,
+            checkpoint=str(tmp_path / "checkpoint"),
+            trigger={"availableNow": True},
+        )
+        query.awaitTermination()
+
+    with pytest.raises(OptionError, match="mode: deadLetters requires deadletter, got 'permissive'"):
+        run(**{"value.mode": "permissive"})
+    run()
+    forget_the_last_commit(tables)
+    run()
+    rows, letters = tables.read(), tables.read("dead")
+    assert sorted(letters["offset"].to_pylist()) == [7, 57, 107]
+    assert sorted(letters["value"].to_pylist()) == [b"bad 107", b"bad 57", b"bad 7"]
+    assert sorted(rows["offset"].to_pylist()) == [n for n in range(150) if n % 50 != 7]
+    assert set(rows["value"].to_pylist()[0]) == {"id", "note"}
+
+
+def test_dead_letters_of_a_usual_stream(spark: SparkSession, servers: str, schemas: str, tmp_path: Path) -> None:
+    """from_registry's struct of value and error is divided by the sink."""
+    producer = confluent_kafka.Producer({"bootstrap.servers": servers})
+    producer.produce("usual", b"bad", "k", partition=0)
+    assert producer.flush(30) == 0
+    rows = spark.read.format("kafka-live").options(**{"kafka.bootstrap.servers": servers, "subscribe": "usual"}).load()
+    decoded = from_registry("value", schemas, subject="orders-value", mode="deadletter")
+    named = "named_struct('value', d.value, 'error', d.error, 'bytes', value) AS value"
+    rows = rows.withColumn("d", decoded).selectExpr("topic", "partition", "offset", named)
+    tables = Tables("delta", tmp_path)
+    writer = rows.write.format("kwire-delta").options(**options(tables), deadLetters=str(tmp_path / "dead"))
+    writer.mode("append").save()
+    assert len(tables.read()) == 0
+    (letter,) = tables.read("dead").to_pylist()
+    assert (letter["offset"], letter["value"], letter["topic"]) == (0, b"bad", "usual")

@@ -7,6 +7,7 @@
     table.commit(files, change, plan)                   once for each Mark, with the offsets of the rows
     append_logs(table, logs)                            logs into a table, from where it ends
     ValueDecoding.resolve(choice, topics)               decodes their values meanwhile
+    write_with_dead_letters, commit_dead_letters        records that cannot be decoded or stored, into a second table
     table.state(), find_orphans(), delete_orphans()     what it has, and what it does not
 
 See docs/tables.md.
@@ -19,6 +20,13 @@ from collections.abc import Mapping
 from kwire.errors import OptionError
 from kwire.lake.append import Appended, append_logs
 from kwire.lake.data_files import FilePlan, TaskFiles, WrittenFile, write_files
+from kwire.lake.dead_letters import (
+    DeadLetterPlan,
+    commit_dead_letters,
+    prepare_dead_letters,
+    unwrapped_schema,
+    write_with_dead_letters,
+)
 from kwire.lake.known_offsets import KnownOffsets, OnKnownOffsets
 from kwire.lake.offset_ranges import Ranges, Spans, hull_of
 from kwire.lake.state import Change, Mark, TableState
@@ -28,6 +36,7 @@ from kwire.schemas.record_values import ValueDecoding
 __all__ = [
     "Appended",
     "Change",
+    "DeadLetterPlan",
     "FilePlan",
     "KnownOffsets",
     "LakeTable",
@@ -42,11 +51,15 @@ __all__ = [
     "ValueDecoding",
     "WrittenFile",
     "append_logs",
+    "commit_dead_letters",
     "hull_of",
     "open_delta",
     "open_iceberg",
     "open_table",
+    "prepare_dead_letters",
+    "unwrapped_schema",
     "write_files",
+    "write_with_dead_letters",
 ]
 
 

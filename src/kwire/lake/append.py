@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import KwireError, LogError, TableError
 from kwire.identifiers import TopicPartition, render_uuid
-from kwire.lake.data_files import FilePlan, write_files
+from kwire.lake.data_files import FilePlan, TaskFiles
+from kwire.lake.dead_letters import (
+    DeadLetterPlan,
+    commit_dead_letters,
+    prepare_dead_letters,
+    unwrapped_schema,
+    write_with_dead_letters,
+)
 from kwire.lake.offset_ranges import Ranges, Spans, holes_of, intersection, subtract, text_of, union
 from kwire.lake.state import WRITE_AGAIN, Change, TableState
 from kwire.lake.table import LakeTable, Layout, check_merge_key, check_topic_ids
@@ -51,7 +58,8 @@ class Appended:
 
     offsets: from start_offset to end_offset, exclusive; equal without any. problem: the offsets that the table still
     lacks: retention deleted them before they were appended, they are in no segment or not in the one that was named, or
-    they are a hole that was not to be filled; and timestamps that are null. None if there is none.
+    they are a hole that was not to be filled; and timestamps that are null. None if there is none. dead_letters: how
+    many of the records are not in `rows`, and in the table of dead letters.
     """
 
     topic: str
@@ -60,6 +68,7 @@ class Appended:
     end_offset: int
     rows: int
     problem: str | None = None
+    dead_letters: int = 0
 
 
 def append_logs(
@@ -73,11 +82,13 @@ def append_logs(
     fill: bool = False,
     commit_bytes: int = COMMIT_BYTES,
     skip_missing: bool = False,
+    dead_letters: LakeTable | None = None,
 ) -> Iterator[Appended]:
     """Append the records of logs; return a row for each partition as it is done.
 
     decoding: of values, as ValueDecoding.resolve() returns it; by default they are bytes. fill: also append what the
     table lacks before its first offset and in its holes, with a row for each. skip_missing: as of ReadableLog.read.
+    dead_letters: a table for records that cannot be decoded, by a decoding that is_wrapped, or stored.
     A topic whose id cannot be compared with the table's is named in a warning of the logger kwire.lake.
     Raises LogError, CorruptBatch, BrokerError, ConnectionFailed for the logs; DecodeError, RegistryError for values;
     TableError, OptionError for the table. Partitions before the one with an error are then in the table.
@@ -85,7 +96,7 @@ def append_logs(
     from kwire.records.columns.reader import COLUMNS
 
     columns = [name for name in COLUMNS if headers or name != "headers"]
-    appender = _Appender(table, layout, isolation, columns, decoding, commit_bytes, skip_missing)
+    appender = _Appender(table, layout, isolation, columns, decoding, commit_bytes, skip_missing, dead_letters)
     waiting, warned = list[_New](), set[str]()
     for log in logs:
         try:
@@ -139,7 +150,7 @@ class ReadNotes:
 class _New:
     """The offsets [start, end) of a log that a table does not have.
 
-    rows: read so far. lost: a problem. notes: of reading them.
+    rows: read so far. dead: of them those that are dead letters. lost: a problem. notes: of reading them.
     """
 
     log: ReadableLog
@@ -147,6 +158,7 @@ class _New:
     end: int
     lost: str | None
     rows: int = 0
+    dead: int = 0
     notes: ReadNotes = field(default_factory=ReadNotes)
 
     def __len__(self) -> int:
@@ -169,8 +181,9 @@ class _New:
             partition=self.log.partition,
             start_offset=self.start,
             end_offset=self.end,
-            rows=self.rows,
+            rows=self.rows - self.dead,
             problem="; ".join(problems) or None,
+            dead_letters=self.dead,
         )
 
 
@@ -185,6 +198,7 @@ class _Appender:
     decoding: ValueDecoding | None
     commit_bytes: int
     skip_missing: bool
+    dead_letters: LakeTable | None
 
     def append(self, found: Sequence[_New]) -> Iterator[Appended]:
         """Append partitions, in one commit if possible."""
@@ -196,11 +210,11 @@ class _Appender:
 
     def _append_together(self, found: Sequence[_New]) -> bool:
         """Return False, with nothing appended, if that is too much, or if a log or value has an error."""
-        plan = self._prepare()
+        plan, dead = self._prepare()
         limit = min(SHARED_BYTES, self.commit_bytes)
         limited = _Limited((batch for new in found for batch in self._read(new, new.start)), limit)
         try:
-            written = write_files(limited, plan)
+            written = write_with_dead_letters(limited, plan, dead)
         except TableError:
             raise
         except KwireError:
@@ -208,11 +222,13 @@ class _Appender:
         else:
             is_whole = not limited.is_cut
             if not is_whole:
-                self.table.discard(written.files, plan)
+                self._discard(written, plan, dead)
         if not is_whole:
             for new in found:
                 new.rows, new.notes = 0, ReadNotes()
             return False
+        for new in found:
+            new.dead = written.dead_rows.get(new.key, 0)
         spans = Spans()
         for new in found:
             if done := new.done(new.start, new.end) if len(new) else ():
@@ -220,25 +236,40 @@ class _Appender:
         if spans:
             topic_ids = topic_ids_of((new.log for new in found if new.key in spans), self.table.name)
             change = Change(id=uuid.uuid4().hex, spans=spans, known={}, topic_ids=topic_ids)
-            self.table.commit(written.files, change, plan)
+            self._commit(written, change, plan, dead)
         return True
 
     def _append(self, new: _New) -> None:
         start = new.start
         while start < new.end:
-            plan = self._prepare()
+            plan, dead = self._prepare()
             limited = _Limited(self._read(new, start), self.commit_bytes)
             rows = new.rows
-            written = write_files(limited, plan)
+            written = write_with_dead_letters(limited, plan, dead)
             until = limited.next_offset if limited.is_cut else new.end
             if done := new.done(start, until):
                 topic_ids = topic_ids_of([new.log], self.table.name)
                 change = Change(id=uuid.uuid4().hex, spans={new.key: done}, known={}, topic_ids=topic_ids)
-                self.table.commit(written.files, change, plan)
-            new.rows, start = rows + written.rows, until
+                self._commit(written, change, plan, dead)
+            new.dead += written.dead_rows.get(new.key, 0)
+            new.rows, start = rows + written.rows + sum(written.dead_rows.values()), until
 
-    def _prepare(self) -> FilePlan:
-        return self.table.prepare(rows_schema(self.columns, self.decoding), self.layout)
+    def _prepare(self) -> tuple[FilePlan, DeadLetterPlan | None]:
+        schema = rows_schema(self.columns, self.decoding)
+        if self.dead_letters is None:
+            return self.table.prepare(schema, self.layout), None
+        plan = self.table.prepare(unwrapped_schema(schema), self.layout)
+        return plan, prepare_dead_letters(self.dead_letters, plan)
+
+    def _commit(self, written: TaskFiles, change: Change, plan: FilePlan, dead: DeadLetterPlan | None) -> None:
+        if self.dead_letters is not None and dead is not None:
+            commit_dead_letters(self.dead_letters, written.dead, change, self.table.state(), dead)
+        self.table.commit(written.files, change, plan)
+
+    def _discard(self, written: TaskFiles, plan: FilePlan, dead: DeadLetterPlan | None) -> None:
+        self.table.discard(written.files, plan)
+        if self.dead_letters is not None and dead is not None:
+            self.dead_letters.discard(written.dead, dead.plan)
 
     def _read(self, new: _New, start: int) -> Iterator[pa.RecordBatch]:
         if start < new.end:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kwire.errors import TableError
+from kwire.identifiers import TopicPartition
 from kwire.lake.arrow_columns import conform, longest_value, offsets_of
 from kwire.lake.offset_ranges import Spans, hull_of
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet
 
-__all__ = ["FilePlan", "PartitionValues", "TaskFiles", "WrittenFile", "write_files"]
+__all__ = ["FilePlan", "FileWriter", "PartitionValues", "TaskFiles", "WrittenFile", "write_files"]
 
 ROW_GROUP_BYTES = 64 << 20  # Arrow memory; about 20 MiB of Parquet
 ROW_GROUP_ROWS = 1 << 20
@@ -43,10 +44,15 @@ class WrittenFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFiles:
-    """The files of a task. spans: from the first to the last offset of its rows."""
+    """The files of a task. spans: from the first to the last offset of its rows.
+
+    dead: files of a table of dead letters. dead_rows: number of rows of partitions that are not in `files`.
+    """
 
     files: Sequence[WrittenFile] = ()
     spans: Spans = field(default_factory=dict)
+    dead: Sequence[WrittenFile] = ()
+    dead_rows: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -102,7 +108,7 @@ def write_files(batches: Iterable[pa.RecordBatch], plan: FilePlan, *, task: int 
     """
     import pyarrow as pa
 
-    writer, spans = _Writer(plan, task), Spans()
+    writer, spans = FileWriter(plan, task), Spans()
     try:
         for batch in batches:
             if not len(batch):
@@ -118,7 +124,7 @@ def write_files(batches: Iterable[pa.RecordBatch], plan: FilePlan, *, task: int 
         raise
 
 
-class _Writer:
+class FileWriter:
     """Buffers and writes the rows of a task."""
 
     def __init__(self, plan: FilePlan, task: int) -> None:

@@ -65,7 +65,8 @@ class Change:
     remove all earlier rows. known: the table's offsets when its rows were compared with them; offsets of `spans` that
     the table has got since are an error. None: they are not compared. merged: offsets of rows that are merged by key,
     below the table's last ones an error: they would replace later rows. topic_ids: of topics of `spans`, where they are
-    known. merge_key: as of TableState, None for a commit without rows; set by LakeTable.commit.
+    known. merge_key: as of TableState, None for a commit without rows; set by LakeTable.commit. is_exact: offsets
+    between those of `spans` are not complete, also if the query has committed before.
     """
 
     id: str
@@ -76,6 +77,7 @@ class Change:
     merged: Spans = field(default_factory=dict)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     merge_key: tuple[str, ...] | None = None
+    is_exact: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +127,8 @@ class TableState:
         writers = {} if change.overwrite else dict(self.writers)
         for key, ranges in change.spans.items():
             before = spans.get(key, ())
-            if query in self.batches and query not in self.rolled_back:  # its batches follow each other
+            follows = query in self.batches and query not in self.rolled_back
+            if follows and not change.is_exact:  # its batches follow each other
                 ranges = union(ranges, tuple((_end_before(before, start), start) for start, _ in ranges))
             spans[key] = union(before, ranges)
             if not before or spans[key][-1][1] > before[-1][1]:

@@ -52,7 +52,24 @@ _HOMES = {
     "render": "rendering",
 }
 
-__all__ = [*_HOMES]
+__all__ = [
+    "Conflict",
+    "Field",
+    "Message",
+    "Struct",
+    "Versions",
+    "Violation",
+    "check",
+    "check_all",
+    "compare",
+    "compile",
+    "import_definitions",
+    "load",
+    "load_all",
+    "merge",
+    "parse",
+    "render",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -4,6 +4,8 @@ mode          value                   value_error, value_bytes
 failfast      the decoded value       not in the rows; a bad value is an error
 permissive    null for a bad value    not in the rows
 deadletter    null for a bad value    what is wrong with a bad value, and its bytes; null for others
+
+Rows whose dead letters go to another table have one column instead of three, struct<value, error, bytes>.
 """
 
 from __future__ import annotations
@@ -24,15 +26,20 @@ VALUE, ERROR, BYTES = "value", "value_error", "value_bytes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueDecoding:
-    """Decodes the column `value`. type: of decoded values, as the registry had it when this was resolved. Picklable."""
+    """Decodes the column `value`. type: of decoded values, as the registry had it when this was resolved. Picklable.
+
+    is_wrapped: whether rows have struct<value, error, bytes>, the bytes of all values.
+    """
 
     chosen: ChosenSchema
     type: pa.DataType
+    is_wrapped: bool = False
 
     @classmethod
-    def resolve(cls, choice: SchemaChoice, topics: Iterable[str]) -> ValueDecoding:
+    def resolve(cls, choice: SchemaChoice, topics: Iterable[str], *, is_wrapped: bool = False) -> ValueDecoding:
         """Ask the registry for the type of the values of topics: one topic, unless the choice has a subject.
 
+        is_wrapped: for dead letters in another table; requires mode deadletter.
         Raises OptionError, RegistryError, InvalidSchema, LogError.
         """
         from kwire.schemas.decoding import ValueDecoder
@@ -40,13 +47,18 @@ class ValueDecoding:
         chosen = choice.of_topics(topics).resolve()
         kind = ValueDecoder(chosen).type
         assert kind is not None  # a union has a subject
-        return cls(chosen=chosen, type=kind)
+        return cls(chosen=chosen, type=kind, is_wrapped=is_wrapped)
 
     def schema_of(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of decoded rows."""
         import pyarrow as pa
 
-        decoded = schema.set(schema.get_field_index(VALUE), pa.field(VALUE, self.type))
+        kind = self.type
+        if self.is_wrapped:
+            kind = pa.struct([("value", kind), ("error", pa.string()), ("bytes", pa.binary())])
+        decoded = schema.set(schema.get_field_index(VALUE), pa.field(VALUE, kind))
+        if self.is_wrapped:
+            return decoded
         if self.chosen.mode == "deadletter":
             decoded = decoded.append(pa.field(ERROR, pa.string())).append(pa.field(BYTES, pa.binary()))
         return decoded
@@ -65,12 +77,16 @@ class ValueDecoding:
             decoded = decoder.decode(values, headers, source)
             columns = batch.columns
             index = batch.schema.get_field_index(VALUE)
-            if self.chosen.mode == "deadletter":
+            schema = self.schema_of(batch.schema)
+            if self.is_wrapped:
+                parts = [*decoded.flatten(), values.cast(pa.binary())]
+                columns[index] = pa.StructArray.from_arrays(parts, fields=list(schema.field(index).type))
+            elif self.chosen.mode == "deadletter":
                 columns[index], errors = decoded.flatten()
                 columns += [errors, _only(values, errors)]
             else:
                 columns[index] = decoded
-            yield pa.RecordBatch.from_arrays(columns, schema=self.schema_of(batch.schema))
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _only(values: pa.Array, errors: pa.Array) -> pa.Array:

@@ -13,17 +13,20 @@ from __future__ import annotations
 import pickle
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from kwire.errors import OptionError, did_you_mean
+from kwire.lake.dead_letters import mode_for_dead_letters
+from kwire.spark.lake.options import DEAD_LETTERS
 from kwire.spark.lake.source import DeltaSink, IcebergSink
 from kwire.spark.live.source import KafkaLiveSource, LiveStreamReader
 from kwire.spark.log.source import KafkaLogSource
 from kwire.spark.log.stream import LogStreamReader
+from kwire.spark.options.decoding import DECODED
 from kwire.spark.plain_errors import plain_errors
 from kwire.spark.process.worker import SentToWorkers
 from kwire.spark.sail import struct_type
@@ -144,12 +147,18 @@ class Copy:
         function: Function | None,
     ) -> Copy:
         """Resolve the columns. Raises OptionError, RegistryError, InvalidSchema."""
-        made = source(source_options)
+        has_dead_letters = any(name.lower() == DEAD_LETTERS.name.lower() for name in sink_options)
+        made = source(_keeping_bad_values(source_options) if has_dead_letters else source_options)
         schema = pa.schema(made.schema())
         reader = made.streamReader(struct_type(schema))
         if isinstance(reader, InvalidStreamReader):
             raise reader.error
         assert isinstance(reader, LiveStreamReader | LogStreamReader)
+        if has_dead_letters:
+            decoded = {name: column.with_bytes() for name, column in reader.options.decoded.items()}
+            reader.options = replace(reader.options, decoded=decoded)
+            for name in set(decoded) & set(schema.names):
+                schema = schema.set(schema.get_field_index(name), pa.field(name, decoded[name].type))
         if function is not None:
             schema = _checked(function(pa.RecordBatch.from_pylist([], schema))).schema
         return cls(reader=reader, sink=sink, sink_options=sink_options, function=function, schema=schema)
@@ -180,6 +189,17 @@ class Copy:
                 f"function: returned the columns {_text(found.schema)}; without rows it returned {_text(self.schema)}"
             )
         return found
+
+
+def _keeping_bad_values(options: dict[str, str]) -> dict[str, str]:
+    """Return the options of a source that does not fail for a value that cannot be decoded. Raises OptionError."""
+    given = {name.lower(): value for name, value in options.items()}
+    modes = {
+        f"{column}.mode": mode_for_dead_letters(given.get(f"{column}.mode"), DEAD_LETTERS.name)
+        for column in DECODED
+        if f"{column}.registry" in given
+    }
+    return {name: value for name, value in options.items() if name.lower() not in modes} | modes
 
 
 def _checked(found: object) -> pa.RecordBatch:

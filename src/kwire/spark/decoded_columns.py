@@ -32,13 +32,21 @@ LATEST = (None, "latest")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodedColumn:
-    """A column that tasks decode. kind: its type as DataType.simpleString; ddl: the same with names in backquotes."""
+    """A column that tasks decode. kind: its type as DataType.simpleString; ddl: the same with names in backquotes.
+
+    has_bytes: whether its struct of value and error has the bytes of each value as well, for dead letters.
+    """
 
     chosen: ChosenSchema
     has_headers: bool
     type: pa.DataType
     kind: str
     ddl: str
+    has_bytes: bool = False
+
+    def with_bytes(self) -> DecodedColumn:
+        """Return the column as struct<value, error, bytes>. Rows of that type do not pass through Spark."""
+        return replace(self, has_bytes=True, type=pa.struct([*self.type, pa.field("bytes", pa.binary())]))
 
     @classmethod
     def of(cls, chosen: ChosenSchema, *, has_headers: bool) -> DecodedColumn:
@@ -119,7 +127,10 @@ def decode_batches(
             array = batch.column(name)
             if (column := decoded.get(name)) is not None:
                 headers = (batch.column(HEADERS),) if column.has_headers else ()
-                array = read_registry((array, *headers, *place), column.chosen, column.has_headers)
+                values = array
+                array = read_registry((values, *headers, *place), column.chosen, column.has_headers)
+                if column.has_bytes:
+                    array = pa.StructArray.from_arrays([*array.flatten(), values], fields=list(column.type))
             arrays.append(array)
         yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 

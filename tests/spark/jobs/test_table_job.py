@@ -364,6 +364,24 @@ def test_a_value_that_does_not_decode_becomes_a_dead_letter_and_keeps_its_key(
     assert len(rows) == 2
 
 
+def test_dead_letters_have_a_table_of_their_own(
+    tables: Tables, tmp_path: Path, registry: Registry, spark: SparkSession, items_of_jobs: list[list[str]]
+) -> None:
+    good = encode({"id": 1}, registry, topic="avro")
+    logs = write_values(tmp_path / "logs", [good, b"plain text", good], keys=[b"a", b"b", b"c"])
+    target = where(tables)
+    given: dict[str, Any] = {**target, "registry": registry, "merge_key": ["key"]}
+    given["dead_letters"] = target["target"].replace("orders", "dead")
+    done = jobs.table(spark, str(logs), **given)
+    assert (done.total("rows"), done.total("dead_letters")) == (2, 1)
+    assert jobs.table(spark, str(logs), **given).total("dead_letters") == 0
+    assert tables.read().sort_by("offset").column("key").to_pylist() == [b"a", b"c"]
+    (row,) = tables.read("dead").to_pylist()
+    assert (row["offset"], row["key"], row["value"]) == (1, b"b", b"plain text")
+    with pytest.raises(OptionError, match="mode: dead_letters requires deadletter, got 'failfast'"):
+        jobs.table(spark, str(logs), **given, mode="failfast")
+
+
 def test_options_of_decoding_require_a_registry(
     tables: Tables, modern: Path, spark: SparkSession, items_of_jobs: list[list[str]]
 ) -> None:

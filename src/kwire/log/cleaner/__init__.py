@@ -32,7 +32,11 @@ _HOMES = {
     "CleaningPlan": "kwire.log.cleaner.cleaning_plan",
 }
 
-__all__ = [*_HOMES]
+__all__ = [
+    "Cleaner",
+    "CleanerStats",
+    "CleaningPlan",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -35,7 +35,19 @@ _HOMES = {
     "verify_partition": "kwire.maintenance.verify.partition",
 }
 
-__all__ = [*_HOMES]
+__all__ = [
+    "DamagedRange",
+    "DirectoryFindings",
+    "PartitionContext",
+    "PartitionFindings",
+    "SegmentFindings",
+    "SuspectBatch",
+    "context_of",
+    "verify_directory",
+    "verify_log",
+    "verify_logs",
+    "verify_partition",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -15,7 +15,7 @@ import logging
 import pickle
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -24,7 +24,15 @@ from typing import TYPE_CHECKING, cast
 from kwire.errors import KwireError, LogError, OptionError
 from kwire.identifiers import TopicPartition
 from kwire.lake.append import ReadNotes, missing_offsets, read_offsets, rows_schema, topic_ids_of
-from kwire.lake.data_files import FilePlan, WrittenFile, write_files
+from kwire.lake.data_files import FilePlan, WrittenFile
+from kwire.lake.dead_letters import (
+    DeadLetterPlan,
+    commit_dead_letters,
+    mode_for_dead_letters,
+    prepare_dead_letters,
+    unwrapped_schema,
+    write_with_dead_letters,
+)
 from kwire.lake.offset_ranges import Spans, union
 from kwire.lake.state import Change
 from kwire.lake.table import LakeTable, Layout
@@ -58,6 +66,7 @@ COLUMNS = {
     "start_offset": "bigint",
     "end_offset": "bigint",
     "rows": "bigint",
+    "dead_letters": "bigint",
     "problem": "string",
 }
 
@@ -78,9 +87,14 @@ class Range:
 
 @dataclass(slots=True, kw_only=True)
 class RangesDone:
-    """Ranges in the same files: for each the number of rows, and notes. failure: why none of it was written."""
+    """Ranges in the same files: for each the number of rows, and notes. failure: why none of it was written.
+
+    dead: files of dead letters. dead_rows: their number.
+    """
 
     files: Sequence[WrittenFile] = ()
+    dead: Sequence[WrittenFile] = ()
+    dead_rows: Mapping[TopicPartition, int] = field(default_factory=dict)
     ranges: list[tuple[int, list[str]]] = field(default_factory=list)
     failure: str | None = None
 
@@ -89,10 +103,13 @@ class RangesDone:
 class WriteRanges:
     """Writes the files of ranges. cluster: its URL; settings: of the client. decoding: of values, if any.
 
+    dead_letters: how to write them, if they have a table.
     Its row is a list, with an entry for each part that has its own files.
     """
 
     plan: FilePlan
+    dead_letters: DeadLetterPlan | None
+    merge_key: tuple[str, ...]
     decoding: ValueDecoding | None
     columns: tuple[str, ...]
     isolation: Isolation
@@ -116,7 +133,9 @@ class WriteRanges:
 
     def _write(self, parts: Sequence[Range]) -> RangesDone:
         done = RangesDone()
-        done.files = write_files(chain.from_iterable(self._read(part, done) for part in parts), self.plan).files
+        rows = chain.from_iterable(self._read(part, done) for part in parts)
+        written = write_with_dead_letters(rows, self.plan, self.dead_letters, key=self.merge_key)
+        done.files, done.dead, done.dead_rows = written.files, written.dead, written.dead_rows
         return done
 
     def _read(self, part: Range, done: RangesDone) -> Iterator[pa.RecordBatch]:
@@ -158,8 +177,17 @@ class Partition:
     done: int
     ranges: list[Range]
     rows: int = 0
+    dead: int = 0
     failure: str | None = None
     notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _StepFiles:
+    """What the tasks of a step have written: what is committed, and what comes after a failure."""
+
+    useful: list[RangesDone] = field(default_factory=list)
+    useless: list[RangesDone] = field(default_factory=list)
 
 
 def table(
@@ -182,6 +210,7 @@ def table(
     mode: Mode | None = None,
     message: str | None = None,
     names: Names | None = None,
+    dead_letters: str | None = None,
     settings: Mapping[str, object] | None = None,
     progress: ProgressCallback | None = None,
     storage: StorageOptions | None = None,
@@ -194,30 +223,28 @@ def table(
     patterns (*, ?), all by default. merge_key: columns to replace rows by, as for a compacted topic. partition_by: of a
     new table. fill: also append what the table lacks in holes and before its first offset. registry: a schema registry,
     its URL or a folder. Values are then decoded, with the options subject, schema, mode, message and names of
-    kwire.schemas.decode_arrow; by default those of one topic, as its latest schema.
+    kwire.schemas.decode_arrow; by default those of one topic, as its latest schema. dead_letters: a table, in the same
+    catalog or object store, for records that cannot be decoded or stored.
     settings: of the client of a cluster, by Kafka's names. storage: of the logs' file system.
     The same call appends what is new since, and continues a job that was killed.
     Raises OptionError, LogError, TableError, RegistryError, BrokerError, ConnectionFailed; JobFailed when all other
     partitions are complete.
     """
-    from kwire.lake import open_table
     from kwire.log.reading.arrow import default_columns
     from kwire.log.reading.runs import check_bounds
     from kwire.records.columns.reader import COLUMNS as RECORD_COLUMNS
 
     started = time.monotonic()
-    for name, given in (("merge_key", merge_key), ("partition_by", partition_by)):
-        if isinstance(given, str):
-            raise OptionError(f"{name}: expected a list of columns, got the string {given!r}")
+    _check_lists(merge_key=merge_key, partition_by=partition_by)
     check_bounds(0, isolation)
     options = {"subject": subject, "schema": schema, "mode": mode, "message": message, "names": names}
-    choice = _choice(registry, options, merge_key)
-    with open_table(target, catalog=catalog, storage=table_storage) as lake:
+    choice = _choice(registry, options, merge_key, has_dead_letters=dead_letters is not None)
+    with ExitStack() as tables:
+        lake, dead = _open_tables(tables, (target, dead_letters), catalog, table_storage)
         with ExitStack() as stack:
             cluster, logs = _open_logs(as_list(path), dict(settings or {}), storage or {}, stack)
             chosen = select_logs(logs, topics, partitions)
-            topics_read = (topic for topic, _ in chosen)
-            decoding = None if choice is None else ValueDecoding.resolve(choice, topics_read)
+            decoding = _resolve(choice, chosen, is_wrapped=dead is not None)
             lake.refresh()
             group_bytes, found = _plan(
                 lake, chosen, isolation, fill=fill, merge_key=merge_key, is_cluster=cluster is not None
@@ -226,6 +253,7 @@ def table(
         job = TableJob(
             spark=spark,
             lake=lake,
+            dead_letters=dead,
             layout=Layout(partition_by=tuple(partition_by)),
             merge_key=tuple(merge_key),
             columns=tuple(RECORD_COLUMNS) if headers else default_columns(None),
@@ -242,10 +270,47 @@ def table(
     return result_of(spark, "table", run, COLUMNS, f"what was committed is in {target}; run the job again to continue")
 
 
+def _open_tables(
+    stack: ExitStack,
+    names: tuple[str, str | None],
+    catalog: Mapping[str, str] | None,
+    storage: Mapping[str, str] | None,
+) -> tuple[LakeTable, LakeTable | None]:
+    """Return the table of rows, and that of dead letters if there is one."""
+    from kwire.lake import open_table
+
+    rows = stack.enter_context(open_table(names[0], catalog=catalog, storage=storage))
+    if names[1] is None:
+        return rows, None
+    return rows, stack.enter_context(open_table(names[1], catalog=catalog, storage=storage))
+
+
+def _resolve(
+    choice: SchemaChoice | None, topics: Iterable[TopicPartition], *, is_wrapped: bool
+) -> ValueDecoding | None:
+    """Return how values are decoded. Raises the errors of ValueDecoding.resolve."""
+    if choice is None:
+        return None
+    return ValueDecoding.resolve(choice, (topic for topic, _ in topics), is_wrapped=is_wrapped)
+
+
+def _check_lists(**given: Sequence[str]) -> None:
+    """Raise OptionError for a string instead of a list of columns."""
+    for name, columns in given.items():
+        if isinstance(columns, str):
+            raise OptionError(f"{name}: expected a list of columns, got the string {columns!r}")
+
+
 def _choice(
-    registry: str | Registry | None, options: Mapping[str, object], merge_key: Sequence[str]
+    registry: str | Registry | None,
+    options: Mapping[str, object],
+    merge_key: Sequence[str],
+    *,
+    has_dead_letters: bool,
 ) -> SchemaChoice | None:
     """Return the choice of the schema of values. Raises OptionError."""
+    if has_dead_letters and registry is not None:
+        options = {**options, "mode": mode_for_dead_letters(options["mode"], "dead_letters")}
     choice = SchemaChoice.of_options(registry, options)
     if merge_key and choice is not None and choice.mode == "permissive":
         raise OptionError(
@@ -261,6 +326,7 @@ class TableJob:
 
     spark: SparkSession
     lake: LakeTable
+    dead_letters: LakeTable | None
     layout: Layout
     merge_key: tuple[str, ...]
     columns: tuple[str, ...]
@@ -290,9 +356,15 @@ class TableJob:
 
     def _append(self, step: Sequence[Range], found: Mapping[TopicPartition, Partition]) -> None:
         """Write the files of a step in tasks and commit those before the first failure of each partition."""
-        plan = self.lake.prepare(rows_schema(self.columns, self.decoding), self.layout, key=self.merge_key)
+        schema = rows_schema(self.columns, self.decoding)
+        if self.dead_letters is not None:
+            schema = unwrapped_schema(schema)
+        plan = self.lake.prepare(schema, self.layout, key=self.merge_key)
+        dead = None if self.dead_letters is None else prepare_dead_letters(self.dead_letters, plan)
         work = WriteRanges(
             plan=plan,
+            dead_letters=dead,
+            merge_key=self.merge_key,
             columns=self.columns,
             isolation=self.isolation,
             cluster=self.cluster,
@@ -303,7 +375,8 @@ class TableJob:
         groups = group_small(step, lambda part: part.size_bytes + open_cost, self.group_bytes)
         items = [_item(parts) for parts in groups]
         done = run_items(self.spark, "table", items, work, progress=lambda _: None)
-        files, useless, spans, rows = list[WrittenFile](), list[WrittenFile](), Spans(), dict[TopicPartition, int]()
+        written_now = _StepFiles()
+        spans, rows = Spans(), dict[TopicPartition, int]()
         held = set[TopicPartition]()  # of which a range is missing; the next step has what can be read of them
         for parts, written in (each for outcome in done.outcomes for each in _results(outcome)):
             if written.failure is not None:
@@ -311,15 +384,17 @@ class TableJob:
                     found[part.key].failure = found[part.key].failure or written.failure
                 continue
             if any(found[part.key].failure is not None or part.key in held for part in parts):
-                useless += written.files
+                written_now.useless.append(written)
                 held.update(part.key for part in parts)
                 continue
-            files += written.files
+            written_now.useful.append(written)
             for part, (count, notes) in zip(parts, written.ranges, strict=True):
                 found[part.key].notes += notes
                 rows[part.key] = rows.get(part.key, 0) + count
                 spans[part.key] = union(spans.get(part.key, ()), ((part.start, part.end),))
-        self.lake.discard(useless, plan)
+        self.lake.discard([file for each in written_now.useless for file in each.files], plan)
+        if self.dead_letters is not None and dead is not None:
+            self.dead_letters.discard([file for each in written_now.useless for file in each.dead], dead.plan)
         if spans:
             topics = {topic for topic, _ in spans}
             change = Change(
@@ -329,11 +404,17 @@ class TableJob:
                 merged=spans if self.merge_key else {},
                 topic_ids={topic: topic_id for topic, topic_id in self.topic_ids.items() if topic in topics},
             )
+            if self.dead_letters is not None and dead is not None:
+                letters = [file for each in written_now.useful for file in each.dead]
+                commit_dead_letters(self.dead_letters, letters, change, self.lake.state(), dead)
+            files = [file for each in written_now.useful for file in each.files]
             self.lake.commit(files, change, plan, key=self.merge_key)
         for key, partition in found.items():
             if key in spans:
                 partition.done = spans[key][-1][1]
-                partition.rows += rows[key]
+                dead_rows = sum(each.dead_rows.get(key, 0) for each in written_now.useful)
+                partition.rows += rows[key] - dead_rows
+                partition.dead += dead_rows
             left = [part for part in partition.ranges if part.start >= partition.done]
             partition.ranges = [] if partition.failure is not None else left
 
@@ -450,6 +531,7 @@ def _outcomes(found: Mapping[TopicPartition, Partition]) -> tuple[Outcome, ...]:
                 "start_offset": each.start,
                 "end_offset": each.done,
                 "rows": each.rows,
+                "dead_letters": each.dead,
                 "problem": "; ".join(each.notes) or None,
             }
             if each.failure is None

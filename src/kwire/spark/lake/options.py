@@ -20,7 +20,7 @@ from kwire.spark.options.option import (
 if TYPE_CHECKING:
     from kwire.lake import LakeTable, OnKnownOffsets
 
-__all__ = ["DELTA_OPTIONS", "ICEBERG_OPTIONS", "LakeFormat", "LakeOptions", "parse_lake_options"]
+__all__ = ["DEAD_LETTERS", "DELTA_OPTIONS", "ICEBERG_OPTIONS", "LakeFormat", "LakeOptions", "parse_lake_options"]
 
 PAGE = "docs/tables.md"
 CATALOG_PREFIX, STORAGE_PREFIX = "catalog.", "storage."
@@ -131,6 +131,13 @@ ON_KNOWN_OFFSETS: Option[OnKnownOffsets] = Option(
     meaning="Rows whose offsets [the table has already](#a-new-checkpoint), from another query or command: an error, "
     "skipped, or written again.",
 )
+DEAD_LETTERS = text_option(
+    name="deadLetters",
+    value="string",
+    shown_default="none: an error",
+    meaning="A [table for dead letters](#dead-letters), named like the table of the rows, in the same catalog or "
+    "object store: records that cannot be decoded or stored.",
+)
 APP_ID = text_option(
     name="txnAppId",
     value="string",
@@ -146,7 +153,7 @@ APP_VERSION = Option[int | None](
 )
 ICEBERG_OPTIONS: tuple[Option[object], ...] = (
     *(TABLE, CATALOG, CATALOG_PROPERTIES),
-    *(MERGE_KEY, PARTITION_BY, SORT_BY, TABLE_PROPERTIES, ON_KNOWN_OFFSETS),
+    *(MERGE_KEY, PARTITION_BY, SORT_BY, TABLE_PROPERTIES, ON_KNOWN_OFFSETS, DEAD_LETTERS),
     *(APP_ID, APP_VERSION),
 )
 DELTA_OPTIONS: tuple[Option[object], ...] = (
@@ -154,7 +161,7 @@ DELTA_OPTIONS: tuple[Option[object], ...] = (
     replace(PARTITION_BY, meaning="Columns that a new table is partitioned by."),
     replace(SORT_BY, meaning="Order of the rows in the files of this write, such as `customer, offset desc`."),
     replace(TABLE_PROPERTIES, meaning='Properties of a new table, such as `{"delta.targetFileSize": "134217728"}`.'),
-    ON_KNOWN_OFFSETS,
+    *(ON_KNOWN_OFFSETS, DEAD_LETTERS),
     *(APP_ID, APP_VERSION),
 )
 _MERGED = {"mergeSchema": "new columns are always added; select the columns to write"}
@@ -178,6 +185,7 @@ class LakeOptions:
     sort_by: tuple[str, ...]
     table_properties: Mapping[str, str]
     on_known_offsets: OnKnownOffsets
+    dead_letters: str | None
     app: tuple[str, int] | None
 
     def open(self) -> LakeTable:
@@ -187,6 +195,10 @@ class LakeOptions:
         if self.format == "iceberg":
             return open_iceberg(self.table, self.catalog, catalog_name=self.catalog_name)
         return open_delta(self.table, self.storage)
+
+    def open_dead_letters(self) -> LakeTable | None:
+        """Return the table of dead letters, None without the option. Raises OptionError, TableError."""
+        return None if self.dead_letters is None else replace(self, table=self.dead_letters).open()
 
 
 def parse_lake_options(options: Mapping[str, str], format: LakeFormat) -> LakeOptions:
@@ -226,5 +238,6 @@ def parse_lake_options(options: Mapping[str, str], format: LakeFormat) -> LakeOp
         sort_by=SORT_BY.of(given),
         table_properties=TABLE_PROPERTIES.of(given),
         on_known_offsets=ON_KNOWN_OFFSETS.of(given),
+        dead_letters=DEAD_LETTERS.of(given),
         app=None if app_id is None or version is None else (app_id, version),
     )

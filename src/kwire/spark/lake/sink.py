@@ -13,13 +13,26 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from kwire.errors import OptionError
-from kwire.lake import Change, KnownOffsets, Layout, Mark, Spans, TaskFiles, hull_of, write_files
+from kwire.lake import (
+    Change,
+    KnownOffsets,
+    Layout,
+    Mark,
+    Spans,
+    TaskFiles,
+    commit_dead_letters,
+    hull_of,
+    prepare_dead_letters,
+    unwrapped_schema,
+    write_with_dead_letters,
+)
 from kwire.lake.offset_ranges import subtract, text_of
 from kwire.lake.state import WRITE_AGAIN
 from kwire.spark.lake.options import LakeOptions
@@ -57,9 +70,14 @@ class _Writing(SentToWorkers):
             raise OptionError("Option 'mergeKey': requires appending; remove it, or use mode append")
         self.options, self.overwrite = options, overwrite
         layout = Layout(partition_by=options.partition_by, sort_by=options.sort_by, properties=options.table_properties)
-        with options.open() as table:
-            self.plan = table.prepare(schema, layout, key=options.merge_key)
+        letters = options.open_dead_letters()
+        if letters is not None and overwrite:
+            raise OptionError("Option 'deadLetters': requires appending; remove it, or use mode append")
+        with options.open() as table, letters or nullcontext():
+            wanted = schema if letters is None else unwrapped_schema(schema)
+            self.plan = table.prepare(wanted, layout, key=options.merge_key)
             self.state = table.state()
+            self.dead = None if letters is None else prepare_dead_letters(letters, self.plan)
 
     def write_task(self, rows: Iterator[pa.RecordBatch], mark: Mark | None) -> TaskWritten:
         """Write the rows of one task, unless its batch is committed. Raises TableError."""
@@ -70,7 +88,14 @@ class _Writing(SentToWorkers):
         known = {} if self.overwrite else self.state.foreign(query)
         is_merged = bool(self.options.merge_key)
         new = KnownOffsets(known=known, mode=self.options.on_known_offsets, table=self.plan.table, is_merged=is_merged)
-        files = write_files(new.new_rows(report_small_batches(rows)), self.plan, task=task_number())
+        files = write_with_dead_letters(
+            new.new_rows(report_small_batches(rows)),
+            self.plan,
+            self.dead,
+            mark=mark,
+            key=self.options.merge_key,
+            task=task_number(),
+        )
         return TaskWritten(files, mark, new.skipped)
 
     def commit_all(self, messages: Messages) -> None:
@@ -79,7 +104,8 @@ class _Writing(SentToWorkers):
         files = [file for each in written for file in each.files.files]
         mark = next((each.mark for each in written if each.mark is not None), None)
         skipped = hull_of(each.skipped for each in written)
-        if not files and not self.overwrite and (mark is None or not skipped):
+        dead = sum(sum(each.files.dead_rows.values()) for each in written)
+        if not files and not dead and not self.overwrite and (mark is None or not skipped):
             return
         rows = hull_of(each.files.spans for each in written)
         spans = hull_of([skipped, rows])
@@ -94,7 +120,13 @@ class _Writing(SentToWorkers):
                 "table %s: rows of %s-%d among offsets %s were skipped; the table has them already",
                 *(self.plan.table, topic, partition, text_of(ranges)),
             )
-        with self.options.open() as table:
+        if dead:
+            logger.warning("table %s: %d records were dead letters", self.plan.table, dead)
+        letters = self.options.open_dead_letters()
+        with self.options.open() as table, letters or nullcontext():
+            if letters is not None and self.dead is not None:
+                dead_files = [file for each in written for file in each.files.dead]
+                commit_dead_letters(letters, dead_files, change, self.state, self.dead)
             is_new = table.commit(files, change, self.plan, key=self.options.merge_key)
         if is_new and not self.overwrite:
             self._warn_of_holes(change)
@@ -123,6 +155,11 @@ class _Writing(SentToWorkers):
         if files:
             with self.options.open() as table:
                 table.discard(files, self.plan)
+        letters = self.options.open_dead_letters()
+        if letters is not None and self.dead is not None:
+            dead = [file for each in messages if isinstance(each, TaskWritten) for file in each.files.dead]
+            with letters:
+                letters.discard(dead, self.dead.plan)
 
 
 @plain_errors

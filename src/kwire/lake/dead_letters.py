@@ -1,0 +1,318 @@
+"""Dead letters: records that cannot be decoded or stored in a table go to a second table, with their bytes.
+
+    driver   prepare_dead_letters()    creates the second table; its state says which dead letters it has
+    tasks    write_with_dead_letters() divides rows, and writes the files of both tables
+    driver   commit_dead_letters()     before the commit of the rows, with the same offsets and the same micro-batch
+
+If the driver is killed between the two commits, the rows are read again: the second table has their offsets or their
+micro-batch, and gets none of them twice. It stores offsets under the id of the table that the rows were for, so several
+tables can share it.
+
+A column that was decoded arrives as struct<value, error> or struct<value, error, bytes>; a row with an error is dead.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kwire.errors import OptionError, TableError
+from kwire.identifiers import TopicPartition
+from kwire.lake.arrow_columns import conform, offsets_of
+from kwire.lake.data_files import FilePlan, FileWriter, TaskFiles, WrittenFile, write_files
+from kwire.lake.known_offsets import KnownOffsets
+from kwire.lake.offset_ranges import Spans, hull_of, union
+from kwire.lake.state import Change, Mark, TableState
+from kwire.lake.table import LakeTable, Layout
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+__all__ = [
+    "DeadLetterPlan",
+    "commit_dead_letters",
+    "mode_for_dead_letters",
+    "prepare_dead_letters",
+    "unwrapped_schema",
+    "write_with_dead_letters",
+]
+
+PLACE = ("topic", "partition", "offset")
+SOURCE = ":"  # between the id of a table and a topic or query; no topic has it in its name
+
+
+def dead_letter_schema() -> pa.Schema:
+    """Return the columns of a table of dead letters."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("topic", pa.string()),
+            ("partition", pa.int32()),
+            ("offset", pa.int64()),
+            ("timestamp", pa.timestamp("us", "UTC")),
+            ("schema_id", pa.int32()),
+            ("key", pa.binary()),
+            ("value", pa.binary()),
+            ("reason", pa.string()),
+            ("table", pa.string()),
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterPlan:
+    """How tasks write dead letters. Picklable. table_id: of the table that rows are for. state: of the second table."""
+
+    plan: FilePlan
+    table_id: str
+    state: TableState
+
+    def mark(self, mark: Mark | None) -> Mark | None:
+        """Return the mark of a commit of dead letters; None if the second table has that micro-batch or a later one.
+
+        It then gets what is not among its offsets: a batch that is planned again may be larger than it was.
+        """
+        if mark is None or self._is_done(mark):
+            return None
+        return Mark(query=self._name(mark.query), batch=mark.batch, is_strict=False)
+
+    def known(self, mark: Mark | None) -> Spans:
+        """Return the offsets of which the second table has the dead letters."""
+        query = None if mark is None or self._is_done(mark) else self._name(mark.query)
+        own = self._name("")
+        return {
+            (topic.removeprefix(own), partition): ranges
+            for (topic, partition), ranges in self.state.foreign(query).items()
+            if topic.startswith(own)
+        }
+
+    def spans(self, spans: Spans) -> Spans:
+        """Return offsets as the second table stores them."""
+        return {(self._name(topic), partition): ranges for (topic, partition), ranges in spans.items()}
+
+    def _is_done(self, mark: Mark) -> bool:
+        return mark.batch <= self.state.batches.get(self._name(mark.query), -1)
+
+    def _name(self, name: str) -> str:
+        return f"{self.table_id}{SOURCE}{name}"
+
+
+def mode_for_dead_letters(mode: object, option: str) -> str:
+    """Return the mode to decode with. mode: given one; option: that names the table. Raises OptionError."""
+    if mode not in (None, "deadletter"):
+        raise OptionError(f"mode: {option} requires deadletter, got '{mode}'; remove one of them")
+    return "deadletter"
+
+
+def unwrapped_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of rows without their errors. Raises OptionError for rows without their offsets."""
+    missing = [name for name in PLACE if name not in schema.names]
+    if missing:
+        raise OptionError(f"dead letters: require the columns {', '.join(PLACE)} of the source; select them")
+    for index, field in enumerate(schema):
+        if _is_wrapped(field.type):
+            schema = schema.set(index, field.with_type(field.type.field("value").type))
+    return schema
+
+
+def prepare_dead_letters(table: LakeTable, plan: FilePlan) -> DeadLetterPlan:
+    """Create the table of dead letters, if it is missing. plan: of the rows. Raises OptionError, TableError."""
+    dead = table.prepare(dead_letter_schema(), Layout())
+    if dead.table_id == plan.table_id:
+        raise OptionError(f"dead letters: '{table.name}' is the table of the rows; name another one")
+    extra = [name for name in dead.schema.names if name not in dead_letter_schema().names]
+    if extra:
+        raise TableError(
+            f"it has the column '{extra[0]}', so it is no table of dead letters; name another one", table.name
+        )
+    return DeadLetterPlan(plan=dead, table_id=plan.table_id, state=table.state())
+
+
+def commit_dead_letters(
+    table: LakeTable, files: Sequence[WrittenFile], change: Change, before: TableState, plan: DeadLetterPlan
+) -> None:
+    """Commit dead letters; called before the commit of the rows. change: that commit. before: state of the rows' table.
+
+    Without any, nothing is committed: offsets that the rows' table has need not be known twice. Raises TableError.
+    """
+    if files:
+        spans = {key: union(before.spans.get(key, ()), ranges) for key, ranges in change.spans.items()}
+        mark = plan.mark(change.mark)
+        known = None if mark is not None else plan.state.spans
+        own = Change(id=change.id, mark=mark, spans=plan.spans(spans), known=known, is_exact=True)
+        table.commit(files, own, plan.plan)
+
+
+def write_with_dead_letters(
+    batches: Iterable[pa.RecordBatch],
+    plan: FilePlan,
+    dead: DeadLetterPlan | None,
+    *,
+    mark: Mark | None = None,
+    key: Sequence[str] = (),
+    task: int = 0,
+) -> TaskFiles:
+    """Write the rows of one task as write_files does, and the dead ones among them to files of their own.
+
+    mark: of the micro-batch. key: columns to merge by, which must not be null. Raises TableError; all files are then
+    deleted.
+    """
+    if dead is None:
+        return write_files(batches, plan, task=task)
+    divider = _Divider(plan, dead, mark, key, task)
+    try:
+        files = write_files(divider.good_rows(batches), plan, task=task)
+        return replace(files, spans=divider.spans, dead=divider.writer.close(), dead_rows=dict(divider.counts))
+    except BaseException:
+        divider.writer.discard()
+        raise
+
+
+class _Divider:
+    """Divides the rows of a task. spans: of all rows. counts: of dead ones."""
+
+    def __init__(self, plan: FilePlan, dead: DeadLetterPlan, mark: Mark | None, key: Sequence[str], task: int) -> None:
+        self._plan, self._dead, self._key = plan, dead, key
+        self._known = KnownOffsets(known=dead.known(mark), mode="skip", table=dead.plan.table)
+        self.writer, self.spans, self.counts = FileWriter(dead.plan, task), Spans(), Counter[TopicPartition]()
+
+    def good_rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that can be stored, and write the others."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        for batch in batches:
+            if not len(batch):
+                continue
+            self.spans = hull_of([self.spans, offsets_of(batch)])
+            rows = _unwrapped(batch)
+            reasons = _reasons(batch, rows, self._key)
+            reasons = self._with_unfit(rows, reasons)
+            if reasons.null_count == len(reasons):
+                yield rows
+                continue
+            is_dead = reasons.is_valid()
+            letters = _letters(batch, reasons, self._plan.table).filter(is_dead)
+            (new,) = self._known.new_rows([letters])
+            if len(new):
+                for partition, part in self._dead.plan.split(
+                    conform(new, self._dead.plan.schema, self._dead.plan.table)
+                ):
+                    self.writer.add(partition, part)
+            places = zip(*(letters.column(name).to_pylist() for name in PLACE[:2]), strict=True)
+            self.counts.update((str(topic), int(partition)) for topic, partition in places)
+            yield pa.RecordBatch.from_arrays(
+                [column.filter(pc.invert(is_dead)) for column in rows.columns], schema=rows.schema
+            )
+
+    def _with_unfit(self, rows: pa.RecordBatch, reasons: pa.Array) -> pa.Array:
+        """Return reasons with those of rows that do not fit the table's columns, which are searched by halves."""
+        import numpy as np
+        import pyarrow as pa
+
+        found: dict[int, str] = {}
+        good = np.flatnonzero(reasons.is_null().to_numpy(zero_copy_only=False))
+        self._find_unfit(rows, good, found)
+        if not found:
+            return reasons
+        texts = reasons.to_pylist()
+        for index, reason in found.items():
+            texts[index] = reason
+        return pa.array(texts, pa.string())
+
+    def _find_unfit(self, rows: pa.RecordBatch, indexes: np.ndarray, found: dict[int, str]) -> None:
+        import pyarrow as pa
+
+        if not len(indexes):
+            return
+        try:
+            fitting = conform(rows.take(pa.array(indexes)), self._plan.schema, self._plan.table)
+            for _ in self._plan.split(fitting):
+                pass
+        except TableError as error:
+            if len(indexes) == 1:
+                found[int(indexes[0])] = error.what
+                return
+            half = len(indexes) // 2
+            self._find_unfit(rows, indexes[:half], found)
+            self._find_unfit(rows, indexes[half:], found)
+
+
+def _is_wrapped(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    if not types.is_struct(kind):
+        return False
+    names = [kind.field(index).name for index in range(kind.num_fields)]
+    return names in (["value", "error"], ["value", "error", "bytes"]) and types.is_string(kind.field("error").type)
+
+
+def _unwrapped(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows without their errors."""
+    import pyarrow as pa
+
+    columns = [column.flatten()[0] if _is_wrapped(column.type) else column for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=unwrapped_schema(batch.schema))
+
+
+def _reasons(batch: pa.RecordBatch, rows: pa.RecordBatch, key: Sequence[str]) -> pa.Array:
+    """Return for each row what is wrong with it; null for others."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    reasons = pa.nulls(len(batch), pa.string())
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if _is_wrapped(column.type):
+            error = column.flatten()[1]
+            reasons = pc.coalesce(reasons, pc.binary_join_element_wise(name, error, ": "))
+    for name in key:
+        is_null = pc.and_(rows.column(name).is_null(), reasons.is_null())
+        reasons = pc.if_else(is_null, f"column '{name}' of mergeKey is null", reasons)
+    return reasons
+
+
+def _letters(batch: pa.RecordBatch, reasons: pa.Array, table: str) -> pa.RecordBatch:
+    """Return rows as dead letters."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    schema = dead_letter_schema()
+    columns = {name: batch.column(name).cast(schema.field(name).type) for name in PLACE}
+    if "timestamp" in batch.schema.names and types.is_timestamp(batch.schema.field("timestamp").type):
+        columns["timestamp"] = batch.column("timestamp").cast(schema.field("timestamp").type)
+    for name in ("key", "value"):
+        if name in batch.schema.names:
+            columns[name] = _bytes_of(batch.column(name))
+    if "value" in batch.schema.names and _is_wrapped(batch.schema.field("value").type):
+        columns["schema_id"] = pa.array([_schema_id(each.as_py()) for each in columns["value"]], pa.int32())
+    columns |= {"reason": reasons, "table": pa.array([table] * len(batch))}
+    return pa.RecordBatch.from_arrays(
+        [columns.get(field.name, pa.nulls(len(batch), field.type)) for field in schema], schema=schema
+    )
+
+
+def _bytes_of(column: pa.Array) -> pa.Array:
+    """Return the bytes of keys or values; null where rows do not have them any more."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if _is_wrapped(column.type):
+        children = column.flatten()
+        column = children[2] if len(children) > 2 else pa.nulls(len(column), pa.binary())
+    kind = column.type
+    is_bytes = (
+        types.is_binary(kind) or types.is_large_binary(kind) or types.is_string(kind) or types.is_large_string(kind)
+    )
+    return column.cast(pa.binary()) if is_bytes else pa.nulls(len(column), pa.binary())
+
+
+def _schema_id(value: bytes | None) -> int | None:
+    """Return the id in the first bytes of a value, if there is one."""
+    if value is None or len(value) < 5 or value[0]:
+        return None
+    found = int.from_bytes(value[1:5], "big", signed=True)
+    return found if found >= 0 else None
