@@ -317,3 +317,16 @@ def test_logs_are_not_appended_to_a_merged_table_and_its_holes_stay(
     assert (found.start, found.end) == (25, 30)
     assert found.problem is not None
     assert "write the table again into a new one" in found.problem
+
+
+def test_a_null_list_of_structs_stays_null_when_its_file_is_rewritten(tables: Tables) -> None:
+    """Headers are one. PyIceberg reads it as an empty list."""
+    kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    lists = [None, [], [{"key": "x", "value": None}]]
+    table = tables.open()
+    write(table, pa.table({"id": [1, 2, 3], "headers": pa.array(lists, kind)}), key=("id",))
+    write(table, pa.table({"id": [4], "headers": pa.array([None], kind)}), key=("id",))
+    write(table, pa.table({"id": [3], "headers": pa.array(lists[2:], kind)}), key=("id",))
+    table.refresh()
+    rows = [row for file in table.live_files() for batch in table.read_live([file]) for row in batch.to_pylist()]
+    assert {row["id"]: row["headers"] for row in rows} == dict(enumerate([*lists, None], 1))

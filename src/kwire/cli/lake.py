@@ -22,6 +22,7 @@ from kwire.pages.quantities import bytes_text
 
 if TYPE_CHECKING:
     from kwire.lake import Appended, LakeTable
+    from kwire.lake.verify import Compared
 
 __all__ = ["register"]
 
@@ -47,6 +48,16 @@ StorageOptions = Annotated[
         "Secrets belong in environment variables.",
     ),
 ]
+
+
+SHOWN_RANGES = 20
+DIFFERENCES = {
+    "missing": "the table lacks offsets",
+    "doubled": "the table has several rows of offsets",
+    "different": "the table has other values at offsets",
+    "extra": "the table has rows that the log does not have, at offsets",
+    "before": "not compared, since the log begins later: rows at offsets",
+}
 
 
 class BadValues(enum.StrEnum):
@@ -107,12 +118,23 @@ DeadLetters = Annotated[
         help="Table for records that cannot be decoded or stored, with their bytes and the reason.",
     ),
 ]
-AvroNames = Annotated[
+Subject = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Subject of the values, by default TOPIC-value of one topic.")
+]
+ReaderSchema = Annotated[
+    str | None,
+    typer.Option(metavar="SCHEMA", help="Reader's schema: latest (default), union, an id, or the file of one."),
+]
+Message = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Protobuf message, if it is not the first of its schema.")
+]
+NamesChoice = Annotated[
     Names | None,
     typer.Option(
         help="Names of Avro's records: any (default), or strict: a record of another full name is a bad value."
     ),
 ]
+IsolationChoice = Annotated[Isolation, typer.Option(help="read_committed excludes aborted and open transactions.")]
 PartitionBy = Annotated[
     list[str] | None,
     typer.Option(
@@ -138,6 +160,13 @@ OFFSETS = (
     Column(key="start_offset", heading="FROM", right=True),
     Column(key="end_offset", heading="TO", right=True),
 )
+VERIFIED = (
+    TOPIC,
+    Column(key="partition", heading="PARTITION", right=True),
+    Column(key="rows", heading="IN LOG", right=True),
+    Column(key="table_rows", heading="IN TABLE", right=True),
+    *(Column(key=kind, heading=kind.upper(), right=True) for kind in ("missing", "doubled", "different", "extra")),
+)
 ORPHANS = (
     Column(key="path", heading="FILE"),
     Column(key="size_bytes", heading="SIZE", show=bytes_text, right=True),
@@ -153,28 +182,19 @@ def append(
     catalog: CatalogProperties = None,
     storage: StorageOptions = None,
     partition_by: PartitionBy = None,
-    isolation: Annotated[
-        Isolation, typer.Option(help="read_committed excludes aborted and open transactions.")
-    ] = Isolation.READ_COMMITTED,
+    isolation: IsolationChoice = Isolation.READ_COMMITTED,
     headers: Annotated[bool, typer.Option("--headers", help="Column of record headers.")] = False,
     fill: Annotated[
         bool, typer.Option("--fill", help="Also append what the table lacks before its last offset.")
     ] = False,
     registry: RegistryPath = None,
     registry_config: RegistryConfig = None,
-    subject: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Subject of the values, by default TOPIC-value of one topic.")
-    ] = None,
-    schema: Annotated[
-        str | None,
-        typer.Option(metavar="SCHEMA", help="Reader's schema: latest (default), union, an id, or the file of one."),
-    ] = None,
+    subject: Subject = None,
+    schema: ReaderSchema = None,
     mode: Mode = None,
-    message: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Protobuf message, if it is not the first of its schema.")
-    ] = None,
+    message: Message = None,
     dead_letters: DeadLetters = None,
-    names: AvroNames = None,
+    names: NamesChoice = None,
     skip_missing: SkipMissing = False,
     config: ClientConfigs = None,
     config_file: ClientConfigFile = None,
@@ -261,6 +281,56 @@ def offsets(
     return FOUND if state.holes or not state.spans else FINE
 
 
+def verify(
+    table: TableName,
+    source: LogPath,
+    topic: Topics = None,
+    partition: Partitions = None,
+    catalog: CatalogProperties = None,
+    storage: StorageOptions = None,
+    isolation: IsolationChoice = Isolation.READ_COMMITTED,
+    registry: RegistryPath = None,
+    registry_config: RegistryConfig = None,
+    subject: Subject = None,
+    schema: ReaderSchema = None,
+    mode: Mode = None,
+    message: Message = None,
+    names: NamesChoice = None,
+    skip_missing: SkipMissing = False,
+    config: ClientConfigs = None,
+    config_file: ClientConfigFile = None,
+    format: FormatOption = Format.TABLE,
+) -> int:
+    """Compare a table with the topic it was written from: each row by its offset, and the values of its columns.
+
+    Exit code 1 if offsets of the log are missing in the table or are there twice, or if the table has other values or
+    rows that the log does not have.
+    """
+    from kwire.cli.log.directories import open_logs, selected, warn_of_ignored
+    from kwire.cli.log.selection import Selection
+    from kwire.cli.registry import schema_choice
+    from kwire.lake import ValueDecoding
+    from kwire.lake.verify import compared_columns, verify_table
+
+    terminal.show_warnings("kwire.lake")
+    options = {"subject": subject, "schema": schema, "mode": mode, "message": message, "names": names}
+    choice = schema_choice(registry, registry_config, options)
+    with _existing(table, catalog, storage) as found:
+        opened = open_logs(source, config, config_file)  # later than the table: the log has at least its rows
+        logs = selected(opened, Selection.parse(topic, partition))
+        decoding = None if choice is None else ValueDecoding.resolve(choice, (log.topic for log in logs))
+        _, others = compared_columns(found, decoding)
+        if others:
+            terminal.warn(f"table {found.name}: columns that are not compared: {', '.join(others)}")
+        if found.state().merge_key:
+            terminal.warn(f"table {found.name}: it has the latest row by key, so missing rows are not looked for")
+        compared: list[Compared] = []
+        rows = verify_table(found, logs, isolation=isolation.value, decoding=decoding, skip_missing=skip_missing)
+        write_rows(_compared_rows(rows, compared), VERIFIED, format, live=True)
+    warn_of_ignored(opened.ignored)
+    return FINE if all(each.is_same for each in compared) else FOUND
+
+
 def clean(
     table: TableName,
     catalog: CatalogProperties = None,
@@ -301,6 +371,29 @@ def _rows(appended: Iterable[Appended]) -> Iterator[dict[str, object]]:
             terminal.warn(f"{each.topic}-{each.partition}: {each.problem}")
         if each.dead_letters:
             terminal.warn(f"{each.topic}-{each.partition}: {each.dead_letters} records are dead letters")
+
+
+def _compared_rows(compared: Iterable[Compared], seen: list[Compared]) -> Iterator[dict[str, object]]:
+    """Return a row for each partition, which is added to `seen`, and print the offsets of what was found."""
+    from kwire.lake.offset_ranges import text_of
+
+    for each in compared:
+        seen.append(each)
+        kinds = {name: getattr(each, name) for name in ("missing", "doubled", "different", "extra", "before")}
+        row: dict[str, object] = {
+            "topic": each.topic,
+            "partition": each.partition,
+            "rows": each.rows,
+            "table_rows": each.table_rows,
+        }
+        row |= {name: kind.rows for name, kind in kinds.items()}
+        row |= {f"{name}_offsets": [list(span) for span in kind.ranges] for name, kind in kinds.items()}
+        yield row
+        for name, kind in kinds.items():
+            if kind.rows:
+                cut = len(kind.ranges) > SHOWN_RANGES or kind.is_cut
+                offsets = text_of(kind.ranges[:SHOWN_RANGES]) + (", ..." if cut else "")
+                terminal.warn(f"{each.topic}-{each.partition}: {DIFFERENCES[name]}: {offsets}")
 
 
 def _existing(table: str, catalog: Sequence[str] | None, storage: Sequence[str] | None) -> LakeTable:
@@ -349,6 +442,13 @@ def register(app: typer.Typer) -> None:
         offsets,
         "kwire lake offsets /lake/orders",
         "kwire lake offsets /lake/orders --format spark",
+    )
+    add_command(
+        group,
+        "verify",
+        verify,
+        "kwire lake verify /lake/orders kafka://broker:9092 --topic orders",
+        f"kwire lake verify sales.orders /var/lib/kafka/data --topic orders {catalog}",
     )
     add_command(
         group, "clean", clean, "kwire lake clean /lake/orders", "kwire lake clean /lake/orders --older-than 24 --apply"

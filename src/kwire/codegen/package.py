@@ -75,11 +75,10 @@ def init_source(title: str, modules: Mapping[str, str]) -> str:
     names = sorted(modules)
     imports = "".join(_import(modules[name], name) for name in sorted(names, key=lambda name: (modules[name], name)))
     table = "".join(f'    "{name}": "{modules[name]}",\n' for name in names)
-    public = "".join(f'    "{name}",\n' for name in names)
     return (
         INIT_HEAD.format(title=title)
         + (f"if TYPE_CHECKING:\n{imports}\n" if names else "")
-        + f"__all__ = [\n{public}]\n\n_MODULES = {{\n{table}}}\n"
+        + f"_MODULES = {{\n{table}}}\n\n__all__ = [*_MODULES]\n"
         + INIT_TAIL
     )
 

@@ -11,7 +11,7 @@ from kwire.lake.offset_ranges import Spans
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["METADATA_COLUMNS", "conform", "group_rows", "longest_value", "no_date", "offsets_of"]
+__all__ = ["METADATA_COLUMNS", "conform", "group_rows", "list_offsets", "longest_value", "no_date", "offsets_of"]
 
 METADATA_COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "headers")
 """Columns of Spark's Kafka source that a record has besides its key and its value."""
@@ -59,15 +59,13 @@ def _converted(column: pa.Array, wanted: pa.DataType) -> pa.Array:
         return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=column.is_null())
     if types.is_map(wanted) and types.is_map(column.type):
         keys, items = _converted(column.keys, wanted.key_type), _converted(column.items, wanted.item_type)
-        return pa.MapArray.from_arrays(_list_offsets(column), keys, items, type=wanted)
+        return pa.MapArray.from_arrays(list_offsets(column), keys, items, type=wanted)
     if types.is_list(wanted) and types.is_list(column.type):
-        return pa.ListArray.from_arrays(
-            _list_offsets(column), _converted(column.values, wanted.value_type), type=wanted
-        )
+        return pa.ListArray.from_arrays(list_offsets(column), _converted(column.values, wanted.value_type), type=wanted)
     return column.cast(wanted)
 
 
-def _list_offsets(column: pa.Array) -> pa.Array:
+def list_offsets(column: pa.Array) -> pa.Array:
     """Return the offsets of a list or map array, null where the list is."""
     import pyarrow as pa
     import pyarrow.compute as pc

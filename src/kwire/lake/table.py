@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from kwire.errors import OptionError, TableError
 from kwire.lake.data_files import FilePlan, WrittenFile
-from kwire.lake.offset_ranges import intersection, subtract
+from kwire.lake.live_files import LiveFile
+from kwire.lake.offset_ranges import Spans, intersection, subtract
 from kwire.lake.state import MAX_HOLES, WRITE_AGAIN, Change, TableState
 
 if TYPE_CHECKING:
@@ -146,6 +147,24 @@ class LakeTable(ABC):
     @abstractmethod
     def read_staged(self, files: Sequence[WrittenFile], plan: FilePlan) -> Iterator[pa.Table]:
         """Return the rows of files that are not committed, file by file."""
+
+    @abstractmethod
+    def plan(self) -> FilePlan:
+        """Return how tasks write files of the table as of the last refresh, without a change of it.
+
+        Raises TableError for a table that kwire does not write.
+        """
+
+    @abstractmethod
+    def live_files(self, wanted: Spans | None = None) -> list[LiveFile]:
+        """Return the data files of the table as of the last refresh. wanted: only those that may have such offsets.
+
+        Raises TableError for a table whose files this library cannot read.
+        """
+
+    @abstractmethod
+    def read_live(self, files: Sequence[LiveFile], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Return the rows of data files that are not deleted, with the table's columns or some of them."""
 
     @abstractmethod
     def find_orphans(self, older_than_s: float) -> list[Orphan]:

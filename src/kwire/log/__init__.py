@@ -53,29 +53,7 @@ _HOMES = {
     "read_split": "kwire.log.reading.splits",
 }
 
-__all__ = [
-    "EARLIEST_TIMESTAMP",
-    "LATEST_TIMESTAMP",
-    "MAX_TIMESTAMP",
-    "AbortedTransaction",
-    "Appended",
-    "Damage",
-    "FileSystem",
-    "Ignored",
-    "LeaderEpoch",
-    "LogConfig",
-    "LogDirectory",
-    "LogManager",
-    "PartitionLog",
-    "PartitionWriter",
-    "Segment",
-    "Severity",
-    "Split",
-    "TimestampAndOffset",
-    "open_tiered",
-    "plan_splits",
-    "read_split",
-]
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> object:

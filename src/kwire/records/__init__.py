@@ -70,35 +70,7 @@ _HOMES = {
     "write_transaction_marker": "kwire.records.format.control_writer",
 }
 
-__all__ = [
-    "DEFAULT_MAX_DECOMPRESSED_BYTES",
-    "AppendErrorCode",
-    "AppendOrigin",
-    "Batch",
-    "BatchBuilder",
-    "ColumnReader",
-    "ColumnWriter",
-    "Compression",
-    "ControlRecord",
-    "ControlRecordType",
-    "Converted",
-    "Record",
-    "RejectedRecords",
-    "TimestampType",
-    "ValidatedRecords",
-    "arrow_schema",
-    "down_convert",
-    "from_arrow",
-    "parse_control_record",
-    "read_batches",
-    "to_arrow",
-    "up_convert",
-    "validate_and_assign_offsets",
-    "write_batch",
-    "write_batches",
-    "write_control_batch",
-    "write_transaction_marker",
-]
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> object:

@@ -52,24 +52,7 @@ _HOMES = {
     "render": "rendering",
 }
 
-__all__ = [
-    "Conflict",
-    "Field",
-    "Message",
-    "Struct",
-    "Versions",
-    "Violation",
-    "check",
-    "check_all",
-    "compare",
-    "compile",
-    "import_definitions",
-    "load",
-    "load_all",
-    "merge",
-    "parse",
-    "render",
-]
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> object:

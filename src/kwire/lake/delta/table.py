@@ -34,10 +34,12 @@ from kwire.identifiers import TopicPartition
 from kwire.lake.data_files import FilePlan, WrittenFile
 from kwire.lake.delta.checkpoints import transaction_ids
 from kwire.lake.delta.errors import as_table_errors
+from kwire.lake.delta.files import live_files
 from kwire.lake.delta.plan import DeltaPlan, file_system
 from kwire.lake.delta.unfinished import delete_unfinished, find_unfinished, is_unfinished
 from kwire.lake.evolution import Evolution, compare_schemas, evolved, nullable_fields
-from kwire.lake.offset_ranges import Ranges, render_spans, union
+from kwire.lake.live_files import LiveFile
+from kwire.lake.offset_ranges import Ranges, Spans, render_spans, union
 from kwire.lake.state import Change, TableState
 from kwire.lake.table import CommitConflict, Layout, LoadedTable, Orphan, check_key
 
@@ -410,6 +412,26 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
             app_transactions=marks,
             custom_metadata={COMMIT_ID: change.id, OFFSETS: render_spans(change.spans), STATE: state.render()},
         )
+
+    # ---- data files
+
+    def plan(self) -> DeltaPlan:
+        """Return how tasks write files of the table as it is."""
+        self._check_features()
+        return self._plan()
+
+    def live_files(self, wanted: Spans | None = None) -> list[LiveFile]:
+        """Return the data files."""
+        with as_table_errors(self.name):
+            return live_files(self.table, wanted)
+
+    def read_live(self, files: Sequence[LiveFile], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Return the rows of data files."""
+        for each in files:
+            with as_table_errors(self.name):
+                yield from each.entry.to_batches(
+                    columns=None if columns is None else list(columns), schema=self._arrow(), use_threads=False
+                )
 
     # ---- orphans
 

@@ -23,9 +23,11 @@ from kwire.extras import need
 from kwire.lake.data_files import FilePlan, WrittenFile, write_files
 from kwire.lake.evolution import compare_schemas, evolved, nullable_fields
 from kwire.lake.iceberg.errors import as_table_errors, configuration_error
+from kwire.lake.iceberg.files import live_files, offsets_filter, read_live
 from kwire.lake.iceberg.layout import set_partitioning, set_sort_order
 from kwire.lake.iceberg.plan import IcebergPlan, arrow_schema, data_file, plan_of
-from kwire.lake.offset_ranges import render_spans
+from kwire.lake.live_files import LiveFile
+from kwire.lake.offset_ranges import Spans, render_spans
 from kwire.lake.state import Change, TableState
 from kwire.lake.table import CommitConflict, Layout, LoadedTable, Orphan, check_key
 
@@ -346,9 +348,9 @@ class IcebergTable(LoadedTable["Table"]):
 
     def _files_with(self, keys: pa.Table, key: Sequence[str]) -> Iterable[tuple[DataFile, pa.Table]]:
         """Return the files that have rows with one of the keys, each with its other rows."""
+        import pyarrow as pa
         import pyarrow.compute as pc
         from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, GreaterThanOrEqual, LessThanOrEqual
-        from pyiceberg.io.pyarrow import ArrowScan
 
         if not len(keys):
             return
@@ -358,13 +360,12 @@ class IcebergTable(LoadedTable["Table"]):
         for name in key:
             bounds = pc.min_max(keys.column(name)).as_py()
             wanted = And(wanted, at_least(name, bounds["min"]), at_most(name, bounds["max"]))
-        table = self.table
-        for task in table.scan(row_filter=wanted).plan_files():
-            scan = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue())
-            found = scan.to_table([task])
+        schema = arrow_schema(self.table.metadata)
+        for each in live_files(self.table, wanted):
+            found = pa.Table.from_batches(read_live(self.table, each, None), schema)
             kept = without_keys(found, keys, key)
             if len(kept) < len(found):
-                yield task.file, kept
+                yield each.entry.file, kept
 
     def _commit(self, added: Sequence[DataFile], removed: Sequence[DataFile], change: Change) -> None:
         state = self.state().after(change).render()
@@ -395,6 +396,24 @@ class IcebergTable(LoadedTable["Table"]):
         properties = {**self.table.metadata.properties, "commit.retry.num-retries": "0"}
         self.table.metadata = self.table.metadata.model_copy(update={"properties": properties})
         return self.table.transaction()
+
+    # ---- data files
+
+    def plan(self) -> IcebergPlan:
+        """Return how tasks write files of the table as it is."""
+        self._check_version()
+        return plan_of(self.table, self.name)
+
+    def live_files(self, wanted: Spans | None = None) -> list[LiveFile]:
+        """Return the data files."""
+        with as_table_errors(self.name):
+            return live_files(self.table, None if wanted is None else offsets_filter(wanted))
+
+    def read_live(self, files: Sequence[LiveFile], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Return the rows of data files."""
+        for each in files:
+            with as_table_errors(self.name):
+                yield from read_live(self.table, each, columns)
 
     # ---- orphans
 

@@ -32,11 +32,7 @@ _HOMES = {
     "CleaningPlan": "kwire.log.cleaner.cleaning_plan",
 }
 
-__all__ = [
-    "Cleaner",
-    "CleanerStats",
-    "CleaningPlan",
-]
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> object:

@@ -35,19 +35,7 @@ _HOMES = {
     "verify_partition": "kwire.maintenance.verify.partition",
 }
 
-__all__ = [
-    "DamagedRange",
-    "DirectoryFindings",
-    "PartitionContext",
-    "PartitionFindings",
-    "SegmentFindings",
-    "SuspectBatch",
-    "context_of",
-    "verify_directory",
-    "verify_log",
-    "verify_logs",
-    "verify_partition",
-]
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> object:
