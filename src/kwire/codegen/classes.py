@@ -84,9 +84,9 @@ def message_source(message: Message, origin: str, former: Mapping[str, Sequence[
     classes.append(_message_class(message, names, former.get(message.name, ())))
     public = listing("__all__", sorted([message.name, *(struct.name for struct in message.structs)]))
     standard = [names.import_line(name) for name in ("builtins", "uuid") if name in names.imports]
+    source = f"{message.name}.json{origin and f', {origin}'}"
     parts = [
-        f'"""Generated from {message.name}.json{origin and f", {origin}"}, by kwire.codegen; change the generator.\n\n'
-        f'{_head(message)}\n"""\n',
+        f'"""Generated from {source}, by kwire.codegen; change the generator."""\n',
         "from __future__ import annotations\n",
         *standard,
         names.class_var_import + "\n",
@@ -106,7 +106,7 @@ def listing(name: str, texts: Sequence[str]) -> str:
     return f"{name} = [\n" + "".join(f"    {json.dumps(text)},\n" for text in texts) + "]"
 
 
-def _head(message: Message) -> str:
+def _facts(message: Message) -> str:
     key = {"request": "api key", "response": "api key"}.get(message.kind, "record type")
     facts = [message.kind if message.api_key is None else f"{message.kind}, {key} {message.api_key}"]
     facts.append(f"versions {message.valid}")
@@ -117,7 +117,8 @@ def _head(message: Message) -> str:
         facts.append(f"version {message.valid.highest} unstable")
     if message.listeners:
         facts.append(f"listeners {', '.join(message.listeners)}")
-    return f"{message.name}: {'; '.join(facts)}."
+    text = "; ".join(facts)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def struct_source(struct: Struct, message: Message, names: _Names, former: Sequence[FormerName] = ()) -> str:
@@ -145,12 +146,11 @@ def _former(former: Sequence[FormerName], names: _Names) -> str:
 
 
 def _message_class(message: Message, names: _Names, former: Sequence[FormerName]) -> str:
-    head = _head(message).removeprefix(f"{message.name}: ")
     base, text, class_var = names.module("base"), names.builtin("str"), names.class_var
     lines = [
         *_decorator(message.struct, names),
         f"class {message.name}({base}.Message, kw_only=True):",
-        f'    """{head[0].upper()}{head[1:]}"""\n',
+        f'    """{_facts(message)}"""\n',
         *_fields(message.struct, message, names),
         "",
     ]

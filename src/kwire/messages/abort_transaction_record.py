@@ -1,7 +1,4 @@
-"""Generated from AbortTransactionRecord.json, Kafka 3.6.2 to 4.4.0, by kwire.codegen; change the generator.
-
-AbortTransactionRecord: metadata, record type 25; versions 0; flexible 0+.
-"""
+"""Generated from AbortTransactionRecord.json, Kafka 3.6.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from AbortedTxn.json, Kafka 4.4.0, by kwire.codegen; change the generator.
-
-AbortedTxn: data; versions 0; flexible none.
-"""
+"""Generated from AbortedTxn.json, Kafka 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

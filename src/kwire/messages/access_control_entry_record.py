@@ -1,7 +1,4 @@
-"""Generated from AccessControlEntryRecord.json, Kafka 3.2.3 to 4.4.0, by kwire.codegen; change the generator.
-
-AccessControlEntryRecord: metadata, record type 18; versions 0; flexible 0+.
-"""
+"""Generated from AccessControlEntryRecord.json, Kafka 3.2.3 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from AccessControlRecord.json, Kafka 2.8.2 to 3.4.1, by kwire.codegen; change the generator.
-
-AccessControlRecord: metadata, record type 6; versions 0; flexible 0+.
-"""
+"""Generated from AccessControlRecord.json, Kafka 2.8.2 to 3.4.1, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from AddOffsetsToTxnRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-AddOffsetsToTxnRequest: request, api key 25; versions 0-4; flexible 3+; listeners broker, zkBroker.
-"""
+"""Generated from AddOffsetsToTxnRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

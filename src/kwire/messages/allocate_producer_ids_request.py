@@ -1,7 +1,4 @@
-"""Generated from AllocateProducerIdsRequest.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator.
-
-AllocateProducerIdsRequest: request, api key 67; versions 0; flexible 0+; listeners controller, zkBroker.
-"""
+"""Generated from AllocateProducerIdsRequest.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from AllocateProducerIdsResponse.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator.
-
-AllocateProducerIdsResponse: response, api key 67; versions 0; flexible 0+.
-"""
+"""Generated from AllocateProducerIdsResponse.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from AlterClientQuotasRequest.json, Kafka 2.6.3 to 4.4.0, by kwire.codegen; change the generator.
-
-AlterClientQuotasRequest: request, api key 49; versions 0-1; flexible 1+; listeners broker, controller, zkBroker.
-"""
+"""Generated from AlterClientQuotasRequest.json, Kafka 2.6.3 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

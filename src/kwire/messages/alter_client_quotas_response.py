@@ -1,7 +1,4 @@
-"""Generated from AlterClientQuotasResponse.json, Kafka 2.6.3 to 4.4.0, by kwire.codegen; change the generator.
-
-AlterClientQuotasResponse: response, api key 49; versions 0-1; flexible 1+.
-"""
+"""Generated from AlterClientQuotasResponse.json, Kafka 2.6.3 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from AlterConfigsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-AlterConfigsRequest: request, api key 33; versions 0-2; flexible 2+; listeners broker, controller, zkBroker.
-"""
+"""Generated from AlterConfigsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from AlterIsrResponse.json, Kafka 2.7.2 to 3.1.2, by kwire.codegen; change the generator.
-
-AlterIsrResponse: response, api key 56; versions 0; flexible 0+.
-"""
+"""Generated from AlterIsrResponse.json, Kafka 2.7.2 to 3.1.2, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from AlterPartitionReassignmentsRequest.json, Kafka 2.4.1 to 4.4.0, by kwire.codegen; change the generator.
-
-AlterPartitionReassignmentsRequest: request, api key 45; versions 0-1; flexible 0+; listeners broker, controller, zkBroker.
-"""
+"""Generated from AlterPartitionReassignmentsRequest.json, Kafka 2.4.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

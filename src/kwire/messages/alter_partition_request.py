@@ -1,7 +1,4 @@
-"""Generated from AlterPartitionRequest.json, Kafka 3.2.3 to 4.4.0, by kwire.codegen; change the generator.
-
-AlterPartitionRequest: request, api key 56; versions 0-3; flexible 0+; listeners controller, zkBroker.
-"""
+"""Generated from AlterPartitionRequest.json, Kafka 3.2.3 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

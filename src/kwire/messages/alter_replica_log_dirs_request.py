@@ -1,7 +1,4 @@
-"""Generated from AlterReplicaLogDirsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-AlterReplicaLogDirsRequest: request, api key 34; versions 0-2; flexible 2+; deprecated 0; listeners broker, zkBroker.
-"""
+"""Generated from AlterReplicaLogDirsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from AlterShareGroupOffsetsRequest.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator.
-
-AlterShareGroupOffsetsRequest: request, api key 91; versions 0; flexible 0+; listeners broker.
-"""
+"""Generated from AlterShareGroupOffsetsRequest.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from AlterUserScramCredentialsResponse.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-AlterUserScramCredentialsResponse: response, api key 51; versions 0; flexible 0+.
-"""
+"""Generated from AlterUserScramCredentialsResponse.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ApiVersionsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ApiVersionsRequest: request, api key 18; versions 0-5; flexible 3+; listeners broker, controller, zkBroker.
-"""
+"""Generated from ApiVersionsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ApiVersionsResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ApiVersionsResponse: response, api key 18; versions 0-5; flexible 3+.
-"""
+"""Generated from ApiVersionsResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from AssignReplicasToDirsRequest.json, Kafka 3.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-AssignReplicasToDirsRequest: request, api key 73; versions 0; flexible 0+; listeners controller.
-"""
+"""Generated from AssignReplicasToDirsRequest.json, Kafka 3.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from BeginQuorumEpochResponse.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-BeginQuorumEpochResponse: response, api key 53; versions 0-1; flexible 1+.
-"""
+"""Generated from BeginQuorumEpochResponse.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from BeginTransactionRecord.json, Kafka 3.6.2 to 4.4.0, by kwire.codegen; change the generator.
-
-BeginTransactionRecord: metadata, record type 23; versions 0; flexible 0+.
-"""
+"""Generated from BeginTransactionRecord.json, Kafka 3.6.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from BrokerHeartbeatResponse.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-BrokerHeartbeatResponse: response, api key 63; versions 0-2; flexible 0+.
-"""
+"""Generated from BrokerHeartbeatResponse.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

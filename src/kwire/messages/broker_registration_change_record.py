@@ -1,7 +1,4 @@
-"""Generated from BrokerRegistrationChangeRecord.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator.
-
-BrokerRegistrationChangeRecord: metadata, record type 17; versions 0-3; flexible 0+.
-"""
+"""Generated from BrokerRegistrationChangeRecord.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from BrokerRegistrationRequest.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-BrokerRegistrationRequest: request, api key 62; versions 0-4; flexible 0+; listeners controller.
-"""
+"""Generated from BrokerRegistrationRequest.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ClearElrRecord.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ClearElrRecord: metadata, record type 28; versions 0; flexible 0+.
-"""
+"""Generated from ClearElrRecord.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

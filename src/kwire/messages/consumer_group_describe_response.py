@@ -1,7 +1,4 @@
-"""Generated from ConsumerGroupDescribeResponse.json, Kafka 3.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ConsumerGroupDescribeResponse: response, api key 69; versions 0-1; flexible 0+.
-"""
+"""Generated from ConsumerGroupDescribeResponse.json, Kafka 3.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ConsumerGroupHeartbeatResponse.json, Kafka 3.5.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ConsumerGroupHeartbeatResponse: response, api key 68; versions 0-1; flexible 0+.
-"""
+"""Generated from ConsumerGroupHeartbeatResponse.json, Kafka 3.5.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ConsumerGroupMemberMetadataKey.json, Kafka 3.5.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ConsumerGroupMemberMetadataKey: coordinator-key, record type 5; versions 0; flexible none.
-"""
+"""Generated from ConsumerGroupMemberMetadataKey.json, Kafka 3.5.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ConsumerGroupMetadataKey.json, Kafka 3.5.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ConsumerGroupMetadataKey: coordinator-key, record type 3; versions 0; flexible none.
-"""
+"""Generated from ConsumerGroupMetadataKey.json, Kafka 3.5.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ConsumerGroupPartitionMetadataValue.json, Kafka 3.5.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ConsumerGroupPartitionMetadataValue: coordinator-value, record type 4; versions 0; flexible 0+.
-"""
+"""Generated from ConsumerGroupPartitionMetadataValue.json, Kafka 3.5.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

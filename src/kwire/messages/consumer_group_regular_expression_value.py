@@ -1,7 +1,4 @@
-"""Generated from ConsumerGroupRegularExpressionValue.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ConsumerGroupRegularExpressionValue: coordinator-value, record type 16; versions 0; flexible 0+.
-"""
+"""Generated from ConsumerGroupRegularExpressionValue.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ConsumerGroupTargetAssignmentMemberValue.json, Kafka 3.5.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ConsumerGroupTargetAssignmentMemberValue: coordinator-value, record type 7; versions 0; flexible 0+.
-"""
+"""Generated from ConsumerGroupTargetAssignmentMemberValue.json, Kafka 3.5.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

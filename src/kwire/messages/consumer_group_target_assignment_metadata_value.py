@@ -1,7 +1,4 @@
-"""Generated from ConsumerGroupTargetAssignmentMetadataValue.json, Kafka 3.5.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ConsumerGroupTargetAssignmentMetadataValue: coordinator-value, record type 6; versions 0; flexible 0+.
-"""
+"""Generated from ConsumerGroupTargetAssignmentMetadataValue.json, Kafka 3.5.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

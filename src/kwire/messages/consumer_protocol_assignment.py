@@ -1,7 +1,4 @@
-"""Generated from ConsumerProtocolAssignment.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ConsumerProtocolAssignment: data; versions 0-3; flexible none.
-"""
+"""Generated from ConsumerProtocolAssignment.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

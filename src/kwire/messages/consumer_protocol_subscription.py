@@ -1,7 +1,4 @@
-"""Generated from ConsumerProtocolSubscription.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ConsumerProtocolSubscription: data; versions 0-3; flexible none.
-"""
+"""Generated from ConsumerProtocolSubscription.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

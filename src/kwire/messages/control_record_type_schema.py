@@ -1,7 +1,4 @@
-"""Generated from ControlRecordTypeSchema.json, Kafka 4.3.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ControlRecordTypeSchema: data; versions 0; flexible none.
-"""
+"""Generated from ControlRecordTypeSchema.json, Kafka 4.3.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

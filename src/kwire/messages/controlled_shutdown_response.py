@@ -1,7 +1,4 @@
-"""Generated from ControlledShutdownResponse.json, Kafka 2.0.1 to 3.9.2, by kwire.codegen; change the generator.
-
-ControlledShutdownResponse: response, api key 7; versions 0-3; flexible 3+.
-"""
+"""Generated from ControlledShutdownResponse.json, Kafka 2.0.1 to 3.9.2, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

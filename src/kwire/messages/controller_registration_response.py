@@ -1,7 +1,4 @@
-"""Generated from ControllerRegistrationResponse.json, Kafka 3.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ControllerRegistrationResponse: response, api key 70; versions 0; flexible 0+.
-"""
+"""Generated from ControllerRegistrationResponse.json, Kafka 3.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

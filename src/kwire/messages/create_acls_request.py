@@ -1,7 +1,4 @@
-"""Generated from CreateAclsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-CreateAclsRequest: request, api key 30; versions 0-3; flexible 2+; deprecated 0; listeners broker, controller, zkBroker.
-"""
+"""Generated from CreateAclsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

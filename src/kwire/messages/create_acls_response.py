@@ -1,7 +1,4 @@
-"""Generated from CreateAclsResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-CreateAclsResponse: response, api key 30; versions 0-3; flexible 2+.
-"""
+"""Generated from CreateAclsResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

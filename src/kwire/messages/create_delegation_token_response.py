@@ -1,7 +1,4 @@
-"""Generated from CreateDelegationTokenResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-CreateDelegationTokenResponse: response, api key 38; versions 0-3; flexible 2+.
-"""
+"""Generated from CreateDelegationTokenResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from CreatePartitionsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-CreatePartitionsRequest: request, api key 37; versions 0-3; flexible 2+; listeners broker, controller, zkBroker.
-"""
+"""Generated from CreatePartitionsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from CreateTopicsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-CreateTopicsRequest: request, api key 19; versions 0-7; flexible 5+; deprecated 0-1; listeners broker, controller, zkBroker.
-"""
+"""Generated from CreateTopicsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from CreateTopicsResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-CreateTopicsResponse: response, api key 19; versions 0-7; flexible 5+.
-"""
+"""Generated from CreateTopicsResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from DefaultPrincipalData.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-DefaultPrincipalData: data; versions 0; flexible 0+.
-"""
+"""Generated from DefaultPrincipalData.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

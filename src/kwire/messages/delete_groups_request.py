@@ -1,7 +1,4 @@
-"""Generated from DeleteGroupsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-DeleteGroupsRequest: request, api key 42; versions 0-3; flexible 2+; listeners broker, zkBroker.
-"""
+"""Generated from DeleteGroupsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

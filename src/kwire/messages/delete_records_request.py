@@ -1,7 +1,4 @@
-"""Generated from DeleteRecordsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-DeleteRecordsRequest: request, api key 21; versions 0-2; flexible 2+; listeners broker, zkBroker.
-"""
+"""Generated from DeleteRecordsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

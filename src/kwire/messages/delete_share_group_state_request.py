@@ -1,7 +1,4 @@
-"""Generated from DeleteShareGroupStateRequest.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
-
-DeleteShareGroupStateRequest: request, api key 86; versions 0; flexible 0+; listeners broker.
-"""
+"""Generated from DeleteShareGroupStateRequest.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from DeleteShareGroupStateResponse.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
-
-DeleteShareGroupStateResponse: response, api key 86; versions 0; flexible 0+.
-"""
+"""Generated from DeleteShareGroupStateResponse.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

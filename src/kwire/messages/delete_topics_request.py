@@ -1,7 +1,4 @@
-"""Generated from DeleteTopicsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-DeleteTopicsRequest: request, api key 20; versions 0-6; flexible 4+; deprecated 0; listeners broker, controller, zkBroker.
-"""
+"""Generated from DeleteTopicsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

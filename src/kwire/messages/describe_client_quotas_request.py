@@ -1,7 +1,4 @@
-"""Generated from DescribeClientQuotasRequest.json, Kafka 2.6.3 to 4.4.0, by kwire.codegen; change the generator.
-
-DescribeClientQuotasRequest: request, api key 48; versions 0-1; flexible 1+; listeners broker, zkBroker.
-"""
+"""Generated from DescribeClientQuotasRequest.json, Kafka 2.6.3 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from DescribeClusterRequest.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-DescribeClusterRequest: request, api key 60; versions 0-2; flexible 0+; listeners broker, controller, zkBroker.
-"""
+"""Generated from DescribeClusterRequest.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from DescribeConfigsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-DescribeConfigsRequest: request, api key 32; versions 0-4; flexible 4+; deprecated 0; listeners broker, controller, zkBroker.
-"""
+"""Generated from DescribeConfigsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

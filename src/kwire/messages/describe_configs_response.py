@@ -1,7 +1,4 @@
-"""Generated from DescribeConfigsResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-DescribeConfigsResponse: response, api key 32; versions 0-4; flexible 4+.
-"""
+"""Generated from DescribeConfigsResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

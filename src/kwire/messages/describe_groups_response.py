@@ -1,7 +1,4 @@
-"""Generated from DescribeGroupsResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-DescribeGroupsResponse: response, api key 15; versions 0-6; flexible 5+.
-"""
+"""Generated from DescribeGroupsResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

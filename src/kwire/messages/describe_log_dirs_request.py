@@ -1,7 +1,4 @@
-"""Generated from DescribeLogDirsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-DescribeLogDirsRequest: request, api key 35; versions 0-5; flexible 2+; deprecated 0; listeners broker, zkBroker.
-"""
+"""Generated from DescribeLogDirsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from DescribeProducersRequest.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-DescribeProducersRequest: request, api key 61; versions 0; flexible 0+; listeners broker, zkBroker.
-"""
+"""Generated from DescribeProducersRequest.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from DescribeQuorumResponse.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-DescribeQuorumResponse: response, api key 55; versions 0-2; flexible 0+.
-"""
+"""Generated from DescribeQuorumResponse.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

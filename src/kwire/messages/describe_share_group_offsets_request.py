@@ -1,7 +1,4 @@
-"""Generated from DescribeShareGroupOffsetsRequest.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator.
-
-DescribeShareGroupOffsetsRequest: request, api key 90; versions 0-1; flexible 0+; listeners broker.
-"""
+"""Generated from DescribeShareGroupOffsetsRequest.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

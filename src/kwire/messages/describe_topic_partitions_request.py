@@ -1,7 +1,4 @@
-"""Generated from DescribeTopicPartitionsRequest.json, Kafka 3.8.1 to 4.4.0, by kwire.codegen; change the generator.
-
-DescribeTopicPartitionsRequest: request, api key 75; versions 0; flexible 0+; listeners broker.
-"""
+"""Generated from DescribeTopicPartitionsRequest.json, Kafka 3.8.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

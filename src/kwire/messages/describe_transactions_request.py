@@ -1,7 +1,4 @@
-"""Generated from DescribeTransactionsRequest.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator.
-
-DescribeTransactionsRequest: request, api key 65; versions 0; flexible 0+; listeners broker, zkBroker.
-"""
+"""Generated from DescribeTransactionsRequest.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from DescribeUserScramCredentialsRequest.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-DescribeUserScramCredentialsRequest: request, api key 50; versions 0; flexible 0+; listeners broker, controller, zkBroker.
-"""
+"""Generated from DescribeUserScramCredentialsRequest.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

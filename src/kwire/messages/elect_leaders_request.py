@@ -1,7 +1,4 @@
-"""Generated from ElectLeadersRequest.json, Kafka 2.4.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ElectLeadersRequest: request, api key 43; versions 0-2; flexible 2+; listeners broker, controller, zkBroker.
-"""
+"""Generated from ElectLeadersRequest.json, Kafka 2.4.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

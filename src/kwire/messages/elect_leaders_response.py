@@ -1,7 +1,4 @@
-"""Generated from ElectLeadersResponse.json, Kafka 2.4.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ElectLeadersResponse: response, api key 43; versions 0-2; flexible 2+.
-"""
+"""Generated from ElectLeadersResponse.json, Kafka 2.4.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ElectPreferredLeadersRequest.json, Kafka 2.2.2 to 2.3.1, by kwire.codegen; change the generator.
-
-ElectPreferredLeadersRequest: request, api key 43; versions 0; flexible none.
-"""
+"""Generated from ElectPreferredLeadersRequest.json, Kafka 2.2.2 to 2.3.1, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ElectPreferredLeadersResponse.json, Kafka 2.2.2 to 2.3.1, by kwire.codegen; change the generator.
-
-ElectPreferredLeadersResponse: response, api key 43; versions 0; flexible none.
-"""
+"""Generated from ElectPreferredLeadersResponse.json, Kafka 2.2.2 to 2.3.1, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

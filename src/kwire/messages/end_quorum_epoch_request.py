@@ -1,7 +1,4 @@
-"""Generated from EndQuorumEpochRequest.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-EndQuorumEpochRequest: request, api key 54; versions 0-1; flexible 1+; listeners controller.
-"""
+"""Generated from EndQuorumEpochRequest.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

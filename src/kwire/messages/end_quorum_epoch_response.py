@@ -1,7 +1,4 @@
-"""Generated from EndQuorumEpochResponse.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-EndQuorumEpochResponse: response, api key 54; versions 0-1; flexible 1+.
-"""
+"""Generated from EndQuorumEpochResponse.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from EndTransactionRecord.json, Kafka 3.6.2 to 4.4.0, by kwire.codegen; change the generator.
-
-EndTransactionRecord: metadata, record type 24; versions 0; flexible 0+.
-"""
+"""Generated from EndTransactionRecord.json, Kafka 3.6.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from EndTxnMarker.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator.
-
-EndTxnMarker: data; versions 0; flexible none.
-"""
+"""Generated from EndTxnMarker.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from EndTxnRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-EndTxnRequest: request, api key 26; versions 0-5; flexible 3+; listeners broker, zkBroker.
-"""
+"""Generated from EndTxnRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

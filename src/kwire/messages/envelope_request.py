@@ -1,7 +1,4 @@
-"""Generated from EnvelopeRequest.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-EnvelopeRequest: request, api key 58; versions 0; flexible 0+; listeners controller, zkBroker.
-"""
+"""Generated from EnvelopeRequest.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

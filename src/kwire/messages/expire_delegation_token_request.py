@@ -1,7 +1,4 @@
-"""Generated from ExpireDelegationTokenRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ExpireDelegationTokenRequest: request, api key 40; versions 0-2; flexible 2+; deprecated 0; listeners broker, controller, zkBroker.
-"""
+"""Generated from ExpireDelegationTokenRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

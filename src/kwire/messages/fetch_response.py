@@ -1,7 +1,4 @@
-"""Generated from FetchResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-FetchResponse: response, api key 1; versions 0-18; flexible 12+.
-"""
+"""Generated from FetchResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from FetchSnapshotRequest.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-FetchSnapshotRequest: request, api key 59; versions 0-1; flexible 0+; listeners controller.
-"""
+"""Generated from FetchSnapshotRequest.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from FindCoordinatorResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-FindCoordinatorResponse: response, api key 10; versions 0-6; flexible 3+.
-"""
+"""Generated from FindCoordinatorResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from GetTelemetrySubscriptionsRequest.json, Kafka 3.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-GetTelemetrySubscriptionsRequest: request, api key 71; versions 0; flexible 0+; listeners broker.
-"""
+"""Generated from GetTelemetrySubscriptionsRequest.json, Kafka 3.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

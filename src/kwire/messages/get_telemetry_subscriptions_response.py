@@ -1,7 +1,4 @@
-"""Generated from GetTelemetrySubscriptionsResponse.json, Kafka 3.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-GetTelemetrySubscriptionsResponse: response, api key 71; versions 0; flexible 0+.
-"""
+"""Generated from GetTelemetrySubscriptionsResponse.json, Kafka 3.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from GroupMetadataValue.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-GroupMetadataValue: coordinator-value, record type 2; versions 0-4; flexible 4+.
-"""
+"""Generated from GroupMetadataValue.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

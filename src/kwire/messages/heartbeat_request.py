@@ -1,7 +1,4 @@
-"""Generated from HeartbeatRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-HeartbeatRequest: request, api key 12; versions 0-4; flexible 4+; listeners broker, zkBroker.
-"""
+"""Generated from HeartbeatRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

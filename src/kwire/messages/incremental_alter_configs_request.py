@@ -1,7 +1,4 @@
-"""Generated from IncrementalAlterConfigsRequest.json, Kafka 2.3.1 to 4.4.0, by kwire.codegen; change the generator.
-
-IncrementalAlterConfigsRequest: request, api key 44; versions 0-1; flexible 1+; listeners broker, controller, zkBroker.
-"""
+"""Generated from IncrementalAlterConfigsRequest.json, Kafka 2.3.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

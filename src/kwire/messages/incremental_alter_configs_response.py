@@ -1,7 +1,4 @@
-"""Generated from IncrementalAlterConfigsResponse.json, Kafka 2.3.1 to 4.4.0, by kwire.codegen; change the generator.
-
-IncrementalAlterConfigsResponse: response, api key 44; versions 0-1; flexible 1+.
-"""
+"""Generated from IncrementalAlterConfigsResponse.json, Kafka 2.3.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from InitProducerIdRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-InitProducerIdRequest: request, api key 22; versions 0-6; flexible 2+; version 6 unstable; listeners broker, zkBroker.
-"""
+"""Generated from InitProducerIdRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

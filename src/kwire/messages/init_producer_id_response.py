@@ -1,7 +1,4 @@
-"""Generated from InitProducerIdResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-InitProducerIdResponse: response, api key 22; versions 0-6; flexible 2+.
-"""
+"""Generated from InitProducerIdResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from InitializeShareGroupStateRequest.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
-
-InitializeShareGroupStateRequest: request, api key 83; versions 0; flexible 0+; listeners broker.
-"""
+"""Generated from InitializeShareGroupStateRequest.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

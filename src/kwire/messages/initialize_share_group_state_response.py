@@ -1,7 +1,4 @@
-"""Generated from InitializeShareGroupStateResponse.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
-
-InitializeShareGroupStateResponse: response, api key 83; versions 0; flexible 0+.
-"""
+"""Generated from InitializeShareGroupStateResponse.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

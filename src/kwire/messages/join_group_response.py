@@ -1,7 +1,4 @@
-"""Generated from JoinGroupResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-JoinGroupResponse: response, api key 11; versions 0-9; flexible 6+.
-"""
+"""Generated from JoinGroupResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from LeaderAndIsrRequest.json, Kafka 2.0.1 to 3.9.2, by kwire.codegen; change the generator.
-
-LeaderAndIsrRequest: request, api key 4; versions 0-7; flexible 4+; listeners zkBroker.
-"""
+"""Generated from LeaderAndIsrRequest.json, Kafka 2.0.1 to 3.9.2, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from LeaderChangeMessage.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-LeaderChangeMessage: data; versions 0-1; flexible 0+.
-"""
+"""Generated from LeaderChangeMessage.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

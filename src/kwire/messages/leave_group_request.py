@@ -1,7 +1,4 @@
-"""Generated from LeaveGroupRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-LeaveGroupRequest: request, api key 13; versions 0-5; flexible 4+; listeners broker, zkBroker.
-"""
+"""Generated from LeaveGroupRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from LegacyOffsetCommitKey.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator.
-
-LegacyOffsetCommitKey: coordinator-key, record type 0; versions 0; flexible none.
-"""
+"""Generated from LegacyOffsetCommitKey.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from LegacyOffsetCommitValue.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator.
-
-LegacyOffsetCommitValue: coordinator-value, record type 0; versions 0; flexible none.
-"""
+"""Generated from LegacyOffsetCommitValue.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ListClientMetricsResourcesRequest.json, Kafka 3.7.2 to 4.0.2, by kwire.codegen; change the generator.
-
-ListClientMetricsResourcesRequest: request, api key 74; versions 0; flexible 0+; listeners broker.
-"""
+"""Generated from ListClientMetricsResourcesRequest.json, Kafka 3.7.2 to 4.0.2, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

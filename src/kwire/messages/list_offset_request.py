@@ -1,7 +1,4 @@
-"""Generated from ListOffsetRequest.json, Kafka 2.0.1 to 2.7.2, by kwire.codegen; change the generator.
-
-ListOffsetRequest: request, api key 2; versions 0-5; flexible none.
-"""
+"""Generated from ListOffsetRequest.json, Kafka 2.0.1 to 2.7.2, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

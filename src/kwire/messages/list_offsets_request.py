@@ -1,7 +1,4 @@
-"""Generated from ListOffsetsRequest.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ListOffsetsRequest: request, api key 2; versions 0-11; flexible 6+; deprecated 0; listeners broker, zkBroker.
-"""
+"""Generated from ListOffsetsRequest.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ListOffsetsResponse.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ListOffsetsResponse: response, api key 2; versions 0-11; flexible 6+.
-"""
+"""Generated from ListOffsetsResponse.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

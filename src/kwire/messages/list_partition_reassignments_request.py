@@ -1,7 +1,4 @@
-"""Generated from ListPartitionReassignmentsRequest.json, Kafka 2.4.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ListPartitionReassignmentsRequest: request, api key 46; versions 0; flexible 0+; listeners broker, controller, zkBroker.
-"""
+"""Generated from ListPartitionReassignmentsRequest.json, Kafka 2.4.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ListPartitionReassignmentsResponse.json, Kafka 2.4.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ListPartitionReassignmentsResponse: response, api key 46; versions 0; flexible 0+.
-"""
+"""Generated from ListPartitionReassignmentsResponse.json, Kafka 2.4.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ListTransactionsRequest.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ListTransactionsRequest: request, api key 66; versions 0-2; flexible 0+; listeners broker, zkBroker.
-"""
+"""Generated from ListTransactionsRequest.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

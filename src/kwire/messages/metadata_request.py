@@ -1,7 +1,4 @@
-"""Generated from MetadataRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-MetadataRequest: request, api key 3; versions 0-13; flexible 9+; listeners broker, zkBroker, controller.
-"""
+"""Generated from MetadataRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

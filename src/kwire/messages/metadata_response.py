@@ -1,7 +1,4 @@
-"""Generated from MetadataResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-MetadataResponse: response, api key 3; versions 0-13; flexible 9+.
-"""
+"""Generated from MetadataResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from NoOpRecord.json, Kafka 3.3.2 to 4.4.0, by kwire.codegen; change the generator.
-
-NoOpRecord: metadata, record type 20; versions 0; flexible 0+.
-"""
+"""Generated from NoOpRecord.json, Kafka 3.3.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from OffsetCommitKey.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-OffsetCommitKey: coordinator-key, record type 1; versions 0; flexible none.
-"""
+"""Generated from OffsetCommitKey.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

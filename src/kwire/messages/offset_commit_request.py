@@ -1,7 +1,4 @@
-"""Generated from OffsetCommitRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-OffsetCommitRequest: request, api key 8; versions 0-10; flexible 8+; deprecated 0-1; listeners broker, zkBroker.
-"""
+"""Generated from OffsetCommitRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from OffsetCommitResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-OffsetCommitResponse: response, api key 8; versions 0-10; flexible 8+.
-"""
+"""Generated from OffsetCommitResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

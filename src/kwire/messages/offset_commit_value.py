@@ -1,7 +1,4 @@
-"""Generated from OffsetCommitValue.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-OffsetCommitValue: coordinator-value, record type 1; versions 0-4; flexible 4+.
-"""
+"""Generated from OffsetCommitValue.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

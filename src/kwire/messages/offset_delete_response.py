@@ -1,7 +1,4 @@
-"""Generated from OffsetDeleteResponse.json, Kafka 2.4.1 to 4.4.0, by kwire.codegen; change the generator.
-
-OffsetDeleteResponse: response, api key 47; versions 0; flexible none.
-"""
+"""Generated from OffsetDeleteResponse.json, Kafka 2.4.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from OffsetFetchRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-OffsetFetchRequest: request, api key 9; versions 0-10; flexible 6+; deprecated 0; listeners broker, zkBroker.
-"""
+"""Generated from OffsetFetchRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

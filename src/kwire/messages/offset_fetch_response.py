@@ -1,7 +1,4 @@
-"""Generated from OffsetFetchResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-OffsetFetchResponse: response, api key 9; versions 0-10; flexible 6+.
-"""
+"""Generated from OffsetFetchResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

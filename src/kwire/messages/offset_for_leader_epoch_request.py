@@ -1,7 +1,4 @@
-"""Generated from OffsetForLeaderEpochRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-OffsetForLeaderEpochRequest: request, api key 23; versions 0-4; flexible 4+; deprecated 0-1; listeners broker, zkBroker.
-"""
+"""Generated from OffsetForLeaderEpochRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from PartitionRecord.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-PartitionRecord: metadata, record type 3; versions 0-2; flexible 0+.
-"""
+"""Generated from PartitionRecord.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ProduceRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ProduceRequest: request, api key 0; versions 0-13; flexible 9+; deprecated 0-2; listeners broker, zkBroker.
-"""
+"""Generated from ProduceRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

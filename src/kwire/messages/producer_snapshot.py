@@ -1,7 +1,4 @@
-"""Generated from ProducerSnapshot.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ProducerSnapshot: data; versions 1; flexible none.
-"""
+"""Generated from ProducerSnapshot.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from PushTelemetryRequest.json, Kafka 3.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-PushTelemetryRequest: request, api key 72; versions 0; flexible 0+; listeners broker.
-"""
+"""Generated from PushTelemetryRequest.json, Kafka 3.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from PushTelemetryResponse.json, Kafka 3.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-PushTelemetryResponse: response, api key 72; versions 0; flexible 0+.
-"""
+"""Generated from PushTelemetryResponse.json, Kafka 3.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

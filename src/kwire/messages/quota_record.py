@@ -1,7 +1,4 @@
-"""Generated from QuotaRecord.json, Kafka 2.8.2, by kwire.codegen; change the generator.
-
-QuotaRecord: metadata, record type 14; versions 0; flexible none.
-"""
+"""Generated from QuotaRecord.json, Kafka 2.8.2, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

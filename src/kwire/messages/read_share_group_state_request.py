@@ -1,7 +1,4 @@
-"""Generated from ReadShareGroupStateRequest.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ReadShareGroupStateRequest: request, api key 84; versions 0; flexible 0+; listeners broker.
-"""
+"""Generated from ReadShareGroupStateRequest.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ReadShareGroupStateSummaryResponse.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ReadShareGroupStateSummaryResponse: response, api key 87; versions 0-1; flexible 0+.
-"""
+"""Generated from ReadShareGroupStateSummaryResponse.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

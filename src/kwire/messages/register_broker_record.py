@@ -1,7 +1,4 @@
-"""Generated from RegisterBrokerRecord.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-RegisterBrokerRecord: metadata, record type 0; versions 0-4; flexible 0+.
-"""
+"""Generated from RegisterBrokerRecord.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from RemoteLogSegmentMetadataSnapshotRecord.json, Kafka 3.1.2 to 4.4.0, by kwire.codegen; change the generator.
-
-RemoteLogSegmentMetadataSnapshotRecord: metadata, record type 3; versions 0; flexible 0+.
-"""
+"""Generated from RemoteLogSegmentMetadataSnapshotRecord.json, Kafka 3.1.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from RemotePartitionDeleteMetadataRecord.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator.
-
-RemotePartitionDeleteMetadataRecord: metadata, record type 2; versions 0; flexible 0+.
-"""
+"""Generated from RemotePartitionDeleteMetadataRecord.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

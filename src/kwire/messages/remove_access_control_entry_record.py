@@ -1,7 +1,4 @@
-"""Generated from RemoveAccessControlEntryRecord.json, Kafka 3.2.3 to 4.4.0, by kwire.codegen; change the generator.
-
-RemoveAccessControlEntryRecord: metadata, record type 19; versions 0; flexible 0+.
-"""
+"""Generated from RemoveAccessControlEntryRecord.json, Kafka 3.2.3 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

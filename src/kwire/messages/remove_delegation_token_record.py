@@ -1,7 +1,4 @@
-"""Generated from RemoveDelegationTokenRecord.json, Kafka 3.6.2 to 4.4.0, by kwire.codegen; change the generator.
-
-RemoveDelegationTokenRecord: metadata, record type 26; versions 0; flexible 0+.
-"""
+"""Generated from RemoveDelegationTokenRecord.json, Kafka 3.6.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from RemoveFeatureLevelRecord.json, Kafka 3.0.2 to 3.2.3, by kwire.codegen; change the generator.
-
-RemoveFeatureLevelRecord: metadata, record type 16; versions 0; flexible 0+.
-"""
+"""Generated from RemoveFeatureLevelRecord.json, Kafka 3.0.2 to 3.2.3, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from RemoveRaftVoterRequest.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
-
-RemoveRaftVoterRequest: request, api key 81; versions 0; flexible 0+; listeners controller, broker.
-"""
+"""Generated from RemoveRaftVoterRequest.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from RemoveTopicRecord.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-RemoveTopicRecord: metadata, record type 9; versions 0; flexible 0+.
-"""
+"""Generated from RemoveTopicRecord.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

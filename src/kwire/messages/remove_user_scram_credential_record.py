@@ -1,7 +1,4 @@
-"""Generated from RemoveUserScramCredentialRecord.json, Kafka 3.5.2 to 4.4.0, by kwire.codegen; change the generator.
-
-RemoveUserScramCredentialRecord: metadata, record type 22; versions 0; flexible 0+.
-"""
+"""Generated from RemoveUserScramCredentialRecord.json, Kafka 3.5.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from RequestHeader.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-RequestHeader: header; versions 0-2; flexible 2+.
-"""
+"""Generated from RequestHeader.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ResponseHeader.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ResponseHeader: header; versions 0-1; flexible 1+.
-"""
+"""Generated from ResponseHeader.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

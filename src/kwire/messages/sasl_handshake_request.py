@@ -1,7 +1,4 @@
-"""Generated from SaslHandshakeRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-SaslHandshakeRequest: request, api key 17; versions 0-1; flexible none; listeners broker, controller, zkBroker.
-"""
+"""Generated from SaslHandshakeRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

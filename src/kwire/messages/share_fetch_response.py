@@ -1,7 +1,4 @@
-"""Generated from ShareFetchResponse.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ShareFetchResponse: response, api key 78; versions 0-2; flexible 0+.
-"""
+"""Generated from ShareFetchResponse.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ShareGroupCurrentMemberAssignmentKey.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ShareGroupCurrentMemberAssignmentKey: coordinator-key, record type 14; versions 0; flexible none.
-"""
+"""Generated from ShareGroupCurrentMemberAssignmentKey.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

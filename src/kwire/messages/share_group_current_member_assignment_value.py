@@ -1,7 +1,4 @@
-"""Generated from ShareGroupCurrentMemberAssignmentValue.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ShareGroupCurrentMemberAssignmentValue: coordinator-value, record type 14; versions 0; flexible 0+.
-"""
+"""Generated from ShareGroupCurrentMemberAssignmentValue.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ShareGroupHeartbeatRequest.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ShareGroupHeartbeatRequest: request, api key 76; versions 0-1; flexible 0+; listeners broker.
-"""
+"""Generated from ShareGroupHeartbeatRequest.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

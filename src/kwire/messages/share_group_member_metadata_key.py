@@ -1,7 +1,4 @@
-"""Generated from ShareGroupMemberMetadataKey.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ShareGroupMemberMetadataKey: coordinator-key, record type 10; versions 0; flexible none.
-"""
+"""Generated from ShareGroupMemberMetadataKey.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ShareGroupMemberMetadataValue.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ShareGroupMemberMetadataValue: coordinator-value, record type 10; versions 0; flexible 0+.
-"""
+"""Generated from ShareGroupMemberMetadataValue.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

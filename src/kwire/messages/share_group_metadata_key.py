@@ -1,7 +1,4 @@
-"""Generated from ShareGroupMetadataKey.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ShareGroupMetadataKey: coordinator-key, record type 11; versions 0; flexible none.
-"""
+"""Generated from ShareGroupMetadataKey.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

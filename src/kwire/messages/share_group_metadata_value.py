@@ -1,7 +1,4 @@
-"""Generated from ShareGroupMetadataValue.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ShareGroupMetadataValue: coordinator-value, record type 11; versions 0; flexible 0+.
-"""
+"""Generated from ShareGroupMetadataValue.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

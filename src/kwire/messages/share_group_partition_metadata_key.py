@@ -1,7 +1,4 @@
-"""Generated from ShareGroupPartitionMetadataKey.json, Kafka 3.9.1 to 4.0.2, by kwire.codegen; change the generator.
-
-ShareGroupPartitionMetadataKey: data; versions 9; flexible none.
-"""
+"""Generated from ShareGroupPartitionMetadataKey.json, Kafka 3.9.1 to 4.0.2, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ShareGroupPartitionMetadataValue.json, Kafka 3.9.1 to 4.0.2, by kwire.codegen; change the generator.
-
-ShareGroupPartitionMetadataValue: data; versions 0; flexible 0+.
-"""
+"""Generated from ShareGroupPartitionMetadataValue.json, Kafka 3.9.1 to 4.0.2, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

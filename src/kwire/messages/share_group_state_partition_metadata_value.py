@@ -1,7 +1,4 @@
-"""Generated from ShareGroupStatePartitionMetadataValue.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ShareGroupStatePartitionMetadataValue: coordinator-value, record type 15; versions 0; flexible 0+.
-"""
+"""Generated from ShareGroupStatePartitionMetadataValue.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ShareGroupTargetAssignmentMemberKey.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ShareGroupTargetAssignmentMemberKey: coordinator-key, record type 13; versions 0; flexible none.
-"""
+"""Generated from ShareGroupTargetAssignmentMemberKey.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ShareGroupTargetAssignmentMemberValue.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ShareGroupTargetAssignmentMemberValue: coordinator-value, record type 13; versions 0; flexible 0+.
-"""
+"""Generated from ShareGroupTargetAssignmentMemberValue.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ShareSnapshotValue.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ShareSnapshotValue: coordinator-value, record type 0; versions 0; flexible 0+.
-"""
+"""Generated from ShareSnapshotValue.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

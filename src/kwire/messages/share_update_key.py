@@ -1,7 +1,4 @@
-"""Generated from ShareUpdateKey.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator.
-
-ShareUpdateKey: coordinator-key, record type 1; versions 0; flexible none.
-"""
+"""Generated from ShareUpdateKey.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from SnapshotHeaderRecord.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator.
-
-SnapshotHeaderRecord: data; versions 0; flexible 0+.
-"""
+"""Generated from SnapshotHeaderRecord.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

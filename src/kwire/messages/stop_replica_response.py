@@ -1,7 +1,4 @@
-"""Generated from StopReplicaResponse.json, Kafka 2.0.1 to 3.9.2, by kwire.codegen; change the generator.
-
-StopReplicaResponse: response, api key 5; versions 0-4; flexible 2+.
-"""
+"""Generated from StopReplicaResponse.json, Kafka 2.0.1 to 3.9.2, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from StreamsGroupCurrentMemberAssignmentValue.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator.
-
-StreamsGroupCurrentMemberAssignmentValue: coordinator-value, record type 22; versions 0; flexible 0+.
-"""
+"""Generated from StreamsGroupCurrentMemberAssignmentValue.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

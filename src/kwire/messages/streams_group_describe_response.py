@@ -1,7 +1,4 @@
-"""Generated from StreamsGroupDescribeResponse.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator.
-
-StreamsGroupDescribeResponse: response, api key 89; versions 0-1; flexible 0+.
-"""
+"""Generated from StreamsGroupDescribeResponse.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

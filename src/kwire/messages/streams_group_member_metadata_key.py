@@ -1,7 +1,4 @@
-"""Generated from StreamsGroupMemberMetadataKey.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator.
-
-StreamsGroupMemberMetadataKey: coordinator-key, record type 19; versions 0; flexible none.
-"""
+"""Generated from StreamsGroupMemberMetadataKey.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

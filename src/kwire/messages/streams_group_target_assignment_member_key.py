@@ -1,7 +1,4 @@
-"""Generated from StreamsGroupTargetAssignmentMemberKey.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator.
-
-StreamsGroupTargetAssignmentMemberKey: coordinator-key, record type 21; versions 0; flexible none.
-"""
+"""Generated from StreamsGroupTargetAssignmentMemberKey.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from StreamsGroupTargetAssignmentMetadataValue.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator.
-
-StreamsGroupTargetAssignmentMetadataValue: coordinator-value, record type 20; versions 0; flexible 0+.
-"""
+"""Generated from StreamsGroupTargetAssignmentMetadataValue.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

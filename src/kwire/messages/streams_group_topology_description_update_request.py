@@ -1,7 +1,4 @@
-"""Generated from StreamsGroupTopologyDescriptionUpdateRequest.json, Kafka 4.4.0, by kwire.codegen; change the generator.
-
-StreamsGroupTopologyDescriptionUpdateRequest: request, api key 93; versions 0; flexible 0+; listeners broker.
-"""
+"""Generated from StreamsGroupTopologyDescriptionUpdateRequest.json, Kafka 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from StreamsGroupTopologyKey.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator.
-
-StreamsGroupTopologyKey: coordinator-key, record type 23; versions 0; flexible none.
-"""
+"""Generated from StreamsGroupTopologyKey.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from SyncGroupRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-SyncGroupRequest: request, api key 14; versions 0-5; flexible 4+; listeners broker, zkBroker.
-"""
+"""Generated from SyncGroupRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

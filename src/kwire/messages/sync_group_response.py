@@ -1,7 +1,4 @@
-"""Generated from SyncGroupResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-SyncGroupResponse: response, api key 14; versions 0-5; flexible 4+.
-"""
+"""Generated from SyncGroupResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from TransactionLogKey.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-TransactionLogKey: coordinator-key, record type 0; versions 0; flexible none.
-"""
+"""Generated from TransactionLogKey.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

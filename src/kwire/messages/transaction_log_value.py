@@ -1,7 +1,4 @@
-"""Generated from TransactionLogValue.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-TransactionLogValue: coordinator-value, record type 0; versions 0-1; flexible 1+.
-"""
+"""Generated from TransactionLogValue.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from TxnOffsetCommitRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-TxnOffsetCommitRequest: request, api key 28; versions 0-6; flexible 3+; listeners broker, zkBroker.
-"""
+"""Generated from TxnOffsetCommitRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

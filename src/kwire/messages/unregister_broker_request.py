@@ -1,7 +1,4 @@
-"""Generated from UnregisterBrokerRequest.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
-
-UnregisterBrokerRequest: request, api key 64; versions 0; flexible 0+; listeners broker, controller.
-"""
+"""Generated from UnregisterBrokerRequest.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

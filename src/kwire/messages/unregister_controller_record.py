@@ -1,7 +1,4 @@
-"""Generated from UnregisterControllerRecord.json, Kafka 4.4.0, by kwire.codegen; change the generator.
-
-UnregisterControllerRecord: metadata, record type 29; versions 0; flexible 0+.
-"""
+"""Generated from UnregisterControllerRecord.json, Kafka 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from UnregisterControllerRequest.json, Kafka 4.4.0, by kwire.codegen; change the generator.
-
-UnregisterControllerRequest: request, api key 94; versions 0; flexible 0+; listeners broker, controller.
-"""
+"""Generated from UnregisterControllerRequest.json, Kafka 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from UnregisterControllerResponse.json, Kafka 4.4.0, by kwire.codegen; change the generator.
-
-UnregisterControllerResponse: response, api key 94; versions 0; flexible 0+.
-"""
+"""Generated from UnregisterControllerResponse.json, Kafka 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

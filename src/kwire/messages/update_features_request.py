@@ -1,7 +1,4 @@
-"""Generated from UpdateFeaturesRequest.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-UpdateFeaturesRequest: request, api key 57; versions 0-2; flexible 0+; listeners broker, controller, zkBroker.
-"""
+"""Generated from UpdateFeaturesRequest.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from UpdateMetadataRequest.json, Kafka 2.0.1 to 3.9.2, by kwire.codegen; change the generator.
-
-UpdateMetadataRequest: request, api key 6; versions 0-8; flexible 6+; listeners zkBroker.
-"""
+"""Generated from UpdateMetadataRequest.json, Kafka 2.0.1 to 3.9.2, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

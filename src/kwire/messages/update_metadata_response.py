@@ -1,7 +1,4 @@
-"""Generated from UpdateMetadataResponse.json, Kafka 2.0.1 to 3.9.2, by kwire.codegen; change the generator.
-
-UpdateMetadataResponse: response, api key 6; versions 0-8; flexible 6+.
-"""
+"""Generated from UpdateMetadataResponse.json, Kafka 2.0.1 to 3.9.2, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

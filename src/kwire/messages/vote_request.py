@@ -1,7 +1,4 @@
-"""Generated from VoteRequest.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator.
-
-VoteRequest: request, api key 52; versions 0-2; flexible 0+; listeners controller.
-"""
+"""Generated from VoteRequest.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

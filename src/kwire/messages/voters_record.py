@@ -1,7 +1,4 @@
-"""Generated from VotersRecord.json, Kafka 3.8.1 to 4.4.0, by kwire.codegen; change the generator.
-
-VotersRecord: data; versions 0; flexible 0+.
-"""
+"""Generated from VotersRecord.json, Kafka 3.8.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

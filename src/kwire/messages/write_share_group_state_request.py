@@ -1,7 +1,4 @@
-"""Generated from WriteShareGroupStateRequest.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
-
-WriteShareGroupStateRequest: request, api key 85; versions 0-1; flexible 0+; listeners broker.
-"""
+"""Generated from WriteShareGroupStateRequest.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from WriteShareGroupStateResponse.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
-
-WriteShareGroupStateResponse: response, api key 85; versions 0-1; flexible 0+.
-"""
+"""Generated from WriteShareGroupStateResponse.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from WriteTxnMarkersResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
-
-WriteTxnMarkersResponse: response, api key 27; versions 0-2; flexible 1+.
-"""
+"""Generated from WriteTxnMarkersResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Generated from ZkMigrationStateRecord.json, Kafka 3.4.1 to 4.4.0, by kwire.codegen; change the generator.
-
-ZkMigrationStateRecord: metadata, record type 21; versions 0; flexible 0+.
-"""
+"""Generated from ZkMigrationStateRecord.json, Kafka 3.4.1 to 4.4.0, by kwire.codegen; change the generator."""
 
 from __future__ import annotations
 
