@@ -22,6 +22,7 @@ from kwire.pages.quantities import bytes_text
 
 if TYPE_CHECKING:
     from kwire.lake import Appended, LakeTable
+    from kwire.lake.compact import CompactedFiles
     from kwire.lake.verify import Compared
 
 __all__ = ["register"]
@@ -166,6 +167,14 @@ VERIFIED = (
     Column(key="rows", heading="IN LOG", right=True),
     Column(key="table_rows", heading="IN TABLE", right=True),
     *(Column(key=kind, heading=kind.upper(), right=True) for kind in ("missing", "doubled", "different", "extra")),
+)
+COMPACTED = (
+    Column(key="partition", heading="PARTITION"),
+    Column(key="rows", heading="ROWS", right=True),
+    Column(key="files", heading="FILES", right=True),
+    Column(key="size_bytes", heading="SIZE", show=bytes_text, right=True),
+    Column(key="files_after", heading="FILES AFTER", right=True),
+    Column(key="size_bytes_after", heading="SIZE AFTER", show=bytes_text, right=True),
 )
 ORPHANS = (
     Column(key="path", heading="FILE"),
@@ -331,6 +340,38 @@ def verify(
     return FINE if all(each.is_same for each in compared) else FOUND
 
 
+def compact(
+    table: TableName,
+    catalog: CatalogProperties = None,
+    storage: StorageOptions = None,
+    target: Annotated[
+        float | None, typer.Option(min=0.001, metavar="MIB", help="Size of the new files; by default the table's.")
+    ] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Rewrite the files; otherwise they are only listed.")] = False,
+    format: FormatOption = Format.TABLE,
+) -> int:
+    """Join small files within the partitions of a table, in its sort order, and commit them at once with --apply.
+
+    Rows, offsets and micro-batches stay as they are. Other writers may append meanwhile; if one changes a file that is
+    rewritten, nothing is committed. Exit code 1 if there are small files and they are not rewritten.
+    """
+    from kwire.lake.compact import compact_table
+
+    terminal.show_warnings("kwire.lake")
+    seen: list[CompactedFiles] = []
+
+    def rows() -> Iterator[dict[str, object]]:
+        for each in compact_table(
+            found, target_bytes=None if target is None else int(target * 2**20), dry_run=not apply
+        ):
+            seen.append(each)
+            yield dataclasses.asdict(each)
+
+    with _existing(table, catalog, storage) as found, if_interrupted("nothing was committed"):
+        write_rows(rows(), COMPACTED, format, live=True)
+    return FOUND if seen and not apply else FINE
+
+
 def clean(
     table: TableName,
     catalog: CatalogProperties = None,
@@ -449,6 +490,13 @@ def register(app: typer.Typer) -> None:
         verify,
         "kwire lake verify /lake/orders kafka://broker:9092 --topic orders",
         f"kwire lake verify sales.orders /var/lib/kafka/data --topic orders {catalog}",
+    )
+    add_command(
+        group,
+        "compact",
+        compact,
+        "kwire lake compact /lake/orders",
+        "kwire lake compact /lake/orders --target 256 --apply",
     )
     add_command(
         group, "clean", clean, "kwire lake clean /lake/orders", "kwire lake clean /lake/orders --older-than 24 --apply"

@@ -13,11 +13,12 @@ complete; those before the first one of a query are a hole, until somebody commi
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kwire.errors import TableError
 from kwire.identifiers import TopicPartition
+from kwire.lake.live_files import LiveFile
 from kwire.lake.offset_ranges import Spans, holes_of, parse_spans, render_spans, union
 
 __all__ = ["MAX_HOLES", "WRITE_AGAIN", "Change", "Mark", "TableState"]
@@ -66,7 +67,8 @@ class Change:
     the table has got since are an error. None: they are not compared. merged: offsets of rows that are merged by key,
     below the table's last ones an error: they would replace later rows. topic_ids: of topics of `spans`, where they are
     known. merge_key: as of TableState, None for a commit without rows; set by LakeTable.commit. is_exact: offsets
-    between those of `spans` are not complete, also if the query has committed before.
+    between those of `spans` are not complete, also if the query has committed before. removed: files that the new ones
+    replace; one that another writer has changed meanwhile is an error. same_rows: the new ones have the same rows.
     """
 
     id: str
@@ -78,6 +80,8 @@ class Change:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     merge_key: tuple[str, ...] | None = None
     is_exact: bool = False
+    removed: Sequence[LiveFile] = ()
+    same_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -180,7 +180,7 @@ class LakeTable(ABC):
         Raises TableError. The files are then deleted if the catalog refused the commit or could not be asked before it.
         They stay after a failure such as a timeout: the commit may have succeeded, or still succeed.
         """
-        change = replace(change, merge_key=tuple(key) if files else None)
+        change = replace(change, merge_key=tuple(key) if files and not change.same_rows else None)
         wait_s = FIRST_WAIT_S
         latest: tuple[pa.Table, pa.Table] | None = None
         for attempt in range(ATTEMPTS):
@@ -246,7 +246,8 @@ class LakeTable(ABC):
             if not change.overwrite:
                 check_topic_ids(state, change.topic_ids, self.name)
             self._check_new_offsets(state, change)
-            if files and not change.overwrite:
+            self._check_removed(change)
+            if files and not change.overwrite and not change.same_rows:
                 self._check_merged(state, change)
             self._check_holes(state, change)
         except TableError:
@@ -264,6 +265,18 @@ class LakeTable(ABC):
                 raise TableError(
                     f"another writer has appended {topic}-{partition} from offset {late[0][0]} to {late[-1][1]}; run "
                     "again to continue from there",
+                    self.name,
+                )
+
+    def _check_removed(self, change: Change) -> None:
+        """Raise CommitRefused if another writer has changed the files that are to be replaced."""
+        live = {each.path: each.deletes for each in self.live_files()} if change.removed else {}
+        for each in change.removed:
+            if live.get(each.path) != each.deletes:
+                what = "deleted rows of" if each.path in live else "removed or rewritten"
+                raise CommitRefused(
+                    f"another writer has {what} {each.path} meanwhile, so it cannot be replaced; nothing was changed, "
+                    "run again",
                     self.name,
                 )
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -11,30 +14,45 @@ from kwire.lake.offset_ranges import Spans
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
-    from pyarrow.dataset import Expression
+    from pyarrow.dataset import Expression, Fragment
 
-__all__ = ["live_files"]
+__all__ = ["DeltaFile", "live_files"]
 
 MAX_TERMS = 16  # of a filter: more partitions are not told apart
 
 
+@dataclass(frozen=True, slots=True)
+class DeltaFile:
+    """values: of the partition, as Delta's log has them."""
+
+    values: Mapping[str, str | None]
+    fragment: Fragment
+
+    def rows(self, schema: pa.Schema, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        """Return the rows. schema: of the table."""
+        names = None if columns is None else list(columns)
+        found: Iterator[pa.RecordBatch] = self.fragment.to_batches(columns=names, schema=schema, use_threads=False)
+        return found
+
+
 def live_files(table: DeltaTable, wanted: Spans | None) -> list[LiveFile]:
     """Return the data files of a table. wanted: only those that may have such offsets. Raises delta-rs' errors."""
+    from kwire.lake.delta.plan import partition_text
+
     dataset = table.to_pyarrow_dataset()
-    actions = pa.table(table.get_add_actions()).to_pylist()
-    facts = {action["path"]: action for action in actions}
+    facts = {unquote(action["path"]): action for action in pa.table(table.get_add_actions()).to_pylist()}
     found = []
     for fragment in dataset.get_fragments(filter=None if wanted is None else _filter(wanted)):
         action = facts[fragment.path]
-        partition = action.get("partition") or {}
+        values = {name: partition_text(value) for name, value in (action.get("partition") or {}).items()}
         found.append(
             LiveFile(
                 path=fragment.path,
                 size_bytes=action["size_bytes"],
                 rows=action["num_records"] or 0,
-                partition=tuple(sorted(partition.items())),
+                partition=tuple(sorted(values.items())),
                 deletes=frozenset(),
-                entry=fragment,
+                entry=DeltaFile(values, fragment),
             )
         )
     return found

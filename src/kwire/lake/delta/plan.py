@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import fs, parquet
 
-__all__ = ["DeltaPlan", "file_system"]
+__all__ = ["DeltaPlan", "file_system", "partition_text"]
 
 TARGET_BYTES = 128 << 20
 INDEXED_COLUMNS = 32  # Delta's default of delta.dataSkippingNumIndexedCols
@@ -75,7 +75,7 @@ class DeltaPlan(FilePlan):
             return
         kept = [name for name in rows.schema.names if name not in self.partition_by]
         for key, group in group_rows(rows, [rows.column(name) for name in self.partition_by], self.table):
-            yield tuple(map(_partition_text, key)), group.select(kept)
+            yield tuple(map(partition_text, key)), group.select(kept)
 
     def create(self, partition: PartitionValues, task: int) -> tuple[str, pa.NativeFile]:
         # Delta reads values from its log, but Polars reads them from these names, as Hive has them.
@@ -105,7 +105,7 @@ class DeltaPlan(FilePlan):
             return parquet.read_table(file).cast(self.arrow)
 
 
-def _partition_text(value: object) -> str | None:
+def partition_text(value: object) -> str | None:
     """Return a partition value as Delta's log has it. Source: Delta protocol, "Partition Value Serialization"."""
     match value:
         case None | "":  # Delta reads an empty string as null

@@ -334,10 +334,20 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
                     size=each.size_bytes,
                     partition_values=each.facts["partition"],
                     modification_time=now_ms,
-                    data_change=True,
+                    data_change=not change.same_rows,
                     stats=each.facts["statistics"],
                 )
                 for each in files
+            ]
+            actions += [
+                RemoveAction(
+                    path=each.path,
+                    data_change=not change.same_rows,
+                    deletion_timestamp=now_ms,
+                    size=each.size_bytes,
+                    partition_values=each.entry.values,
+                )
+                for each in change.removed
             ]
             self.table.create_write_transaction(
                 actions,
@@ -429,9 +439,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         """Return the rows of data files."""
         for each in files:
             with as_table_errors(self.name):
-                yield from each.entry.to_batches(
-                    columns=None if columns is None else list(columns), schema=self._arrow(), use_threads=False
-                )
+                yield from each.entry.rows(self._arrow(), columns)
 
     # ---- orphans
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyiceberg.table import Table
 
-__all__ = ["live_files", "offsets_filter", "read_live"]
+__all__ = ["as_replacing", "live_files", "offsets_filter", "read_live"]
 
 FIELD_ID = b"PARQUET:field_id"
 MAX_TERMS = 16  # of a filter: more partitions are not told apart
@@ -118,6 +118,22 @@ def _projected(column: pa.Array | None, wanted: pa.Field, count: int) -> pa.Arra
         values = _projected(column.values, kind.value_field, len(column.values))
         return pa.ListArray.from_arrays(list_offsets(column), values, type=kind)
     return column.cast(kind)
+
+
+def as_replacing(producer: Any) -> Any:
+    """Return the producer of a snapshot that replaces files by others with the same rows.
+
+    Readers of changes skip such snapshots. PyIceberg has the operation and no producer for it, nor its totals.
+    """
+    from pyiceberg.table.snapshots import Operation, Summary
+
+    of_overwrite = producer._summary
+
+    def summary(properties: Mapping[str, str]) -> Summary:
+        return Summary(operation=Operation.REPLACE, **of_overwrite(properties).additional_properties)
+
+    producer._summary = summary
+    return producer
 
 
 def offsets_filter(wanted: Spans) -> Any:

@@ -23,7 +23,7 @@ from kwire.extras import need
 from kwire.lake.data_files import FilePlan, WrittenFile, write_files
 from kwire.lake.evolution import compare_schemas, evolved, nullable_fields
 from kwire.lake.iceberg.errors import as_table_errors, configuration_error
-from kwire.lake.iceberg.files import live_files, offsets_filter, read_live
+from kwire.lake.iceberg.files import as_replacing, live_files, offsets_filter, read_live
 from kwire.lake.iceberg.layout import set_partitioning, set_sort_order
 from kwire.lake.iceberg.plan import IcebergPlan, arrow_schema, data_file, plan_of
 from kwire.lake.live_files import LiveFile
@@ -309,6 +309,7 @@ class IcebergTable(LoadedTable["Table"]):
             raise TableError("its partitioning was changed while rows were written; run the query again", self.name)
         with as_table_errors(self.name):
             replaced = [task.file for task in self.table.scan().plan_files()] if change.overwrite else []
+            replaced += [each.entry.file for each in change.removed]
             self._commit([data_file(each) for each in files], replaced, change)
 
     def merge(self, rows: pa.Table, key: Sequence[str], deleted: pa.Table, change: Change, plan: FilePlan) -> None:
@@ -377,7 +378,7 @@ class IcebergTable(LoadedTable["Table"]):
         is_merged = transaction.table_metadata.properties.get("commit.manifest-merge.enabled", "true") == "true"
         producer: Any
         if removed:
-            producer = update.overwrite()
+            producer = as_replacing(update.overwrite()) if change.same_rows else update.overwrite()
         else:
             producer = update.merge_append() if is_merged else update.fast_append()
         for old in removed:
