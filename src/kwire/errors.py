@@ -113,7 +113,7 @@ def hide_secrets(text: str) -> str:
 
 
 def _hide_all(texts: tuple[Any, ...]) -> Iterator[Any]:
-    """Yield the arguments of an error with their secrets hidden, also where one repeats those of another."""
+    """Yield the arguments of an error with their secrets hidden, also where one repeats another's."""
     urls = [url for each in texts if isinstance(each, str) for url in each.split("://")[1:]]
     users = {match[1] for url in urls if (match := USER.match(url)) and len(match[1]) >= SHORTEST_USER}
     for each in texts:

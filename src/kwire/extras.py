@@ -55,7 +55,7 @@ def need(*libraries: str, what: str, extra: str | None = None) -> None:
 
 
 class needing:  # noqa: N801  # reads as a statement
-    """A block that imports libraries, and raises MissingExtra if one is not installed. Arguments: those of `need`."""
+    """A block that imports libraries, and raises MissingExtra if one is not installed. Arguments: as for `need`."""
 
     def __init__(self, what: str, extra: str | None = None) -> None:
         self._what, self._extra = what, extra

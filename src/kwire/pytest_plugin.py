@@ -148,7 +148,7 @@ def kafka_spark(request: pytest.FixtureRequest, kafka_broker: Broker, tmp_path: 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Refuse a session broker of other settings: pytest creates it once, with those of the first test."""
+    """Refuse a session broker of other settings: pytest creates it once, with the first test's settings."""
     values = getattr(item, "funcargs", {})
     if "kafka_broker_session" in values and "_kafka_brokers" in values:
         settings = values["kafka_broker_settings"]

@@ -48,7 +48,7 @@ def _root(
 
 
 def build(command: str | None = None) -> typer.Typer:
-    """Return the app with every command, or with those of one module if it has this command."""
+    """Return the app with every command, or only the commands of the module that has this one."""
     app = new_group("kwire", help=_root.__doc__ or "")
     app.callback()(_root)
     for module in [module for module, names in COMMANDS.items() if command in names] or COMMANDS:

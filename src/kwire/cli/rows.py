@@ -57,7 +57,7 @@ TOPIC = Column(key="topic", heading="TOPIC", is_name=True)
 def write_rows(rows: Iterable[Row], columns: Sequence[Column], format: Format, *, live: bool = False) -> None:
     """Print rows. columns select and order the cells of a table; JSON has every entry of a row.
 
-    live: print each row at once, for rows that may take long to come; the widths of a table are then those of the first
+    live: print each row at once, for rows that may take long to come; the widths of a table then fit the first
     row.
     """
     if format is Format.TABLE:

@@ -58,7 +58,7 @@ def show_warnings(name: str) -> None:
 
 
 def show_python_warnings() -> None:
-    """Print kwire's Python warnings like a command's own, in one line, and those of others as Python does."""
+    """Print kwire's Python warnings in one line, like a command's own, and other libraries' as Python does."""
     import warnings
 
     show = warnings.showwarning

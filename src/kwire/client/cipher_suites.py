@@ -1,4 +1,4 @@
-"""Cipher suites by Java's names, which are those of the standards, and OpenSSL's names for them."""
+"""Cipher suites by Java's names, which the standards use too, and OpenSSL's names for them."""
 
 from __future__ import annotations
 

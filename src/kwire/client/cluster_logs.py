@@ -180,8 +180,8 @@ class ClusterLogs(LogSource["ClusterLog"]):
 class ClusterLog(ReadableLog):
     """The log of one partition on its leader. Created by ClusterLogs.
 
-    Offsets, sizes and times are those of the first use; a read looks them up again when it begins. log_end_offset and
-    high_watermark are the same: a broker shows consumers no record above its high watermark.
+    Offsets, sizes and times are requested on first use and kept; a read looks them up again when it begins.
+    log_end_offset and high_watermark are the same: a broker shows consumers no record above its high watermark.
     """
 
     def __init__(

@@ -5,7 +5,7 @@
     Krb5LoginModule ... useTicketCache=true [ticketCache=...]        of kinit, in its cache
     without sasl.jaas.config                             as with useTicketCache; KRB5_CLIENT_KTNAME works too
 
-Each connection uses tickets that are valid when it is opened; those of a keytab are renewed then. Calls that may ask a
+Each connection uses tickets that are valid when it is opened; a keytab's tickets are renewed then. Calls that may ask a
 KDC run in a thread of their own, because the Kerberos library has no timeout.
 Source: RFC 4752, RFC 4121; com.sun.security.auth.module.Krb5LoginModule, com.sun.security.sasl.gsskerb.GssKrb5Client of
 Java 17; org.apache.kafka.common.security.kerberos.KerberosLogin 4.4.0.

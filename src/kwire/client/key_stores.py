@@ -125,7 +125,7 @@ def _trusted_in_pkcs12(path: str, data: bytes, password: str | None) -> list[byt
         return own + marked_certificates(data, password)
     except ValueError as error:
         raise OptionError(
-            f"{path}: has a private key, and its trusted certificates cannot be told from those of the key: {error}; "
+            f"{path}: has a private key, and its trusted certificates cannot be told from the key's own: {error}; "
             "write it again with a newer keytool -importkeystore, or use a trust store without keys"
         ) from None
 

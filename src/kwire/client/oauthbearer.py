@@ -192,7 +192,7 @@ def choose_source(configs: OAuthConfigs, jaas: Mapping[str, str]) -> TokenSource
 
 
 def check_options(jaas: Mapping[str, str], *, is_endpoint: bool) -> None:
-    """Warn of options of a login module that have no effect. Raises OptionError for those of TLS."""
+    """Warn of options of a login module that have no effect. Raises OptionError for TLS options."""
     for name in jaas:
         if name.startswith("ssl."):
             raise OptionError(

@@ -1,6 +1,6 @@
 """Client configs by Kafka's names, parsed and checked.
 
-Names are those of Kafka's Java clients, and librdkafka's names for the same configs (sasl.username, ssl.ca.location).
+Names are as in Kafka's Java clients, and librdkafka's names for the same configs (sasl.username, ssl.ca.location).
 Configs of the Java clients that have no effect here are accepted, listed in `ignored`, and named in one warning of a
 process, so that a configuration for them can be used unchanged. Unknown names are an error, and so are configs that are
 not supported but would change security, records or routing: see kwire.client.unused_configs.
@@ -208,7 +208,7 @@ class ClientSettings:
     """Configs of a client. Times in ms, sizes in bytes; the repr has no secrets.
 
     compression_level: of compression_type, None for its default. token_source: of OAUTHBEARER, else None. kerberos: of
-    GSSAPI, else None. sasl_tokenauth: whether user and password are those of a delegation token.
+    GSSAPI, else None. sasl_tokenauth: whether user and password are a delegation token's.
     ssl_ca_location, ssl_certificate_location: PEM files, or Java's stores. ssl_key_location: a PEM file.
     ssl_cipher_suites: by Java's names, empty for OpenSSL's.
     ssl_truststore_certificates, ssl_keystore_certificate_chain, ssl_keystore_key: PEM text.

@@ -27,7 +27,7 @@ def read_together(
 ) -> Iterator[tuple[TopicPartition, Fetched]]:
     """Yield the batches of partitions with offsets in [start, end), several partitions of a leader in a request.
 
-    Yields (topic, partition) and the response for it. The batches of a partition come in order; those of different
+    Yields (topic, partition) and the response for it. The batches of a partition come in order; batches of different
     partitions alternate. A response has at most max.partition.fetch.bytes. The client is free for other requests.
     A partition with an error is left out from then on; a response without any records ends the iteration.
     topic_ids: as topic_id of Client.read.

@@ -1,6 +1,6 @@
 """Configs of Java's clients that this client does not have: refused, or without effect.
 
-docs/client-settings.md shows these tables. Names are those of ConsumerConfig, ProducerConfig and AdminClientConfig of
+docs/client-settings.md shows these tables. Names are from ConsumerConfig, ProducerConfig and AdminClientConfig of
 Kafka 3.9.1 and 4.4.0.
 """
 

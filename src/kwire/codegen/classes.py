@@ -220,7 +220,7 @@ def _default(field: Field, names: _Names) -> str:
         return f'{names.builtin("float")}("{value}")'
     if value == b"":
         return 'b""'
-    # JSON's escapes are Python's, and its quotes are those of the rest of the source.
+    # JSON's escapes are Python's, and its quotes are like the rest of the source's.
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 

@@ -27,7 +27,7 @@ VersionedMessage: TypeAlias = "tuple[Message, int]"
 def metadata_decoder(module: str = "metadata", *, kafka: str | None = None) -> Decoder:
     """Return the decoder of metadata records.
 
-    module: storage for those of the remote log. kafka: the release whose definitions apply, the newest by default.
+    module: "storage" for records of the remote log. kafka: the release whose definitions apply, the newest by default.
     """
 
     def decode(typed: TypedRecord) -> None:

@@ -60,7 +60,7 @@ def finding(
         file=copy.url,
         cause=cause,
         offsets=offsets,
-        effect="" if harmless else "none by itself: the records may differ from those of the source",
+        effect="" if harmless else "none by itself: the records may differ from the source's",
         hint="" if harmless else "remove the partition's directory and pull it again",
         topic=copy.topic,
         partition=copy.partition,

@@ -1,6 +1,6 @@
 """Build a log directory from files of encoded batches, which several writers made of their rows.
 
-A file has runs: the batches of some rows of one partition, with offsets from 0 on or with those of the rows. The runs
+A file has runs: the batches of some rows of one partition, with offsets from 0 on or with the rows' offsets. The runs
 of a partition become its log, and only the base offsets of batches change, which the checksum does not cover. Runs
 whose offsets overlap are decoded, sorted and encoded again.
 """

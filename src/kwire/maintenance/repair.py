@@ -204,7 +204,7 @@ def repair_into(
 ) -> Quarantine:
     """Write the repaired directory to `target`, and the quarantine to `<target>.quarantine`.
 
-    Both are named `.part` until they are complete; those of an interrupted run are replaced. advance: called with bytes
+    Both are named `.part` until they are complete; files of an interrupted run are replaced. advance: called with bytes
     of `.log` files as they are written.
     Raises LogError if target or its quarantine is not empty, or a file cannot be read or written.
     """

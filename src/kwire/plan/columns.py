@@ -11,7 +11,7 @@ ones that were not sent, have their default; fields below a null struct are null
     string, bytes and records                   string, binary; as a       array of those     list of the same
                                                 dictionary when repeated
 
-Fields in no path are checked but not stored. The columns are those of `kwire.plan.nested_columns`, unfolded. This
+Fields in no path are checked but not stored. The columns are the same as in `kwire.plan.nested_columns`, unfolded. This
 module imports numpy and pyarrow.
 """
 

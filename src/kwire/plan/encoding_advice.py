@@ -4,8 +4,8 @@
     tally.add(MetadataResponse.SPEC, 9, body) ...        bodies of any messages and versions, mixed
     tally.rows()                                         a row per message, version and field
 
-The size of a tally depends only on the number of fields. Tallies serialize to JSON; merging those of many files or
-machines gives exact totals.
+The size of a tally depends only on the number of fields. Tallies serialize to JSON; merging the tallies of many files
+or machines gives exact totals.
 """
 
 from __future__ import annotations

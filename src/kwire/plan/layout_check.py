@@ -51,7 +51,7 @@ WIRE = bytes.fromhex("00000400") + bytes(range(16)) + bytes.fromhex("03 00000005
 
 
 class Inner(msgspec.Struct, array_like=True, gc=False, kw_only=True):
-    """A struct as those of messages are."""
+    """A struct like the structs of messages."""
 
     number: int = 7
     text: str = ""

@@ -1,7 +1,7 @@
 """Layouts of a plan and of the classes of its objects, as arrays of int64 for compiled code.
 
 job       the addresses of the rows and of the layout of uuid.UUID
-rows      those of the plan; the operand `layout` of STRUCT is the address of a layout, 0 for the pair of a frame
+rows      the rows of the plan; the operand `layout` of STRUCT is the address of a layout, 0 for the pair of a frame
 layout    class, its allocator, number of fields; then for each field: its offset in an object, and its default: the
           address of a value that cannot be changed, or 0 and the layout of a struct, or twice 0 for a list
 

@@ -42,7 +42,7 @@ __all__ = ["ARROW", "NestedReader", "arrow_type", "message_bounds", "version_typ
 
 Types = Mapping[str, pa.DataType]
 Way = tuple[str, ...]
-"""Attributes from the message down to a struct, those of arrays with `[]`."""
+"""Attributes from the message down to a struct, with `[]` after arrays."""
 
 ARROW: Types = {
     "bool": pa.bool_(),
@@ -406,7 +406,7 @@ def _list(elements: pa.Array, count: int, validity: pa.Buffer | None, offsets: C
 
 
 def _numbers(kind: pa.DataType, code: int, values: ColumnArray) -> pa.Array:
-    """Convert numbers to the field's type; those of a KIP-625 encoding fit it."""
+    """Convert numbers to the field's type; numbers of a KIP-625 encoding fit it."""
     if code == r.UUID:
         return _uuids(kind, np.ascontiguousarray(values).view(np.uint8).reshape(len(values), r.UUID_BYTES))
     if code == r.BOOL:

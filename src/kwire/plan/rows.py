@@ -141,7 +141,7 @@ class Plan:
     """The rows of one (message, version), or of a frame (header and body).
 
     fields: for each row, its fields (several of FIXED and VARINTS, none of rows for structure).
-    paths: for each row, the attributes down to its struct, those of arrays with `[]`.
+    paths: for each row, the attributes down to its struct, with `[]` after arrays.
     structs: struct names by STRUCT row.
     orders: by PERMUTE row, for each value in class order: its place in the order of reading.
     depth: maximum number of frames of an interpreter.

@@ -294,7 +294,7 @@ class Connection:
         return self._write_request(outgoing, self.version_for(api_key) if version is None else version)
 
     def _write_request(self, body: Message, version: int) -> bytes:
-        # After the largest int32 the ids start over: only those of open requests have to differ.
+        # After the largest int32 the ids start over: only ids of open requests have to differ.
         correlation_id = 0 if self._correlation_id == MAX_CORRELATION_ID else self._correlation_id + 1
         frame, request = write_request(
             body, version, correlation_id=correlation_id, client_id=self.client_id, kafka=self.kafka

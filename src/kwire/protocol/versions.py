@@ -25,7 +25,7 @@ UNSUPPORTED_VERSION = 35
 
 
 def supported(kafka: Definitions | None = None) -> dict[int, Versions]:
-    """Return the versions of every API that kwire supports, by api key; with kafka, those of that release, or of
+    """Return the versions of every API that kwire supports, by api key; with kafka, the versions of that release, or of
     definitions of one's own and Kafka's ApiVersions.
 
     Without unstable versions, as a broker whose unstable.api.versions.enable is false.

@@ -8,7 +8,7 @@
     compare              old and new Message -> Violations of an incompatible change
     import_definitions   Kafka's jars or sources -> definition files, facts only
 
-The rules (E-nn and T-nn in SchemaError.rule) are those of docs/spec/messages.md, part 2. Every message class imports
+The rules (E-nn and T-nn in SchemaError.rule) are from docs/spec/messages.md, part 2. Every message class imports
 this package for its version ranges alone, so the names here import their modules on first access.
 """
 

@@ -93,7 +93,7 @@ def keep_differences(folder: StrPath, base: StrPath) -> list[Path]:
 
 
 def release_files(folder: StrPath) -> dict[str, Path]:
-    """Return MODULE/NAME -> file for every definition of a release, those of its base included, sorted.
+    """Return MODULE/NAME -> file for every definition of a release, its base's included, sorted.
 
     Raises SchemaError if `base.txt` does not name a release of the same catalogue, or the bases form a cycle.
     """
@@ -153,7 +153,7 @@ def jar_texts(jar: Path) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A message of the catalogue: the merged definition, and those of the releases, newest first.
+    """A message of the catalogue: the merged definition, and the definitions of the releases, newest first.
 
     module: its folder in the newest release. Record type numbers are unique only within a module.
     """

@@ -252,7 +252,7 @@ class Mark(StrEnum):
 class Marked:
     """A slot compared with that of the previous version. what: the changes of its bytes, as phrases.
 
-    inner: the slots inside; those of a new or removed field are marked as same.
+    inner: the slots inside; slots of a new or removed field are marked as same.
     """
 
     slot: Slot

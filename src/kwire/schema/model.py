@@ -66,7 +66,7 @@ class Field:
     tag: the tag if the field is tagged in some versions (and positional in the other ones), else None.
     flexible: the field's own flexible versions instead of the message's (string and bytes only), or None.
     encodings: (versions, name) of KIP-625, sorted, covering `versions`; empty for the fixed encoding of the type in all
-        versions. Those of an array apply to its elements.
+        versions. For an array they apply to its elements.
     line, default_text: where the field is in its file, and its default as written there.
     """
 

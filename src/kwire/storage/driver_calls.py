@@ -1,6 +1,6 @@
 """Requests of fsspec drivers that end before a deadline, which grows with the number of bytes.
 
-The timeouts of drivers are those of single reads: an object store that sends a byte a second keeps s3fs for months.
+The timeouts of drivers apply to single reads: an object store that sends a byte a second keeps s3fs for months.
 """
 
 from __future__ import annotations

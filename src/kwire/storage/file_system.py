@@ -204,7 +204,7 @@ class FileSystem:
     # ---- descriptors
 
     def descriptor(self, file: OpenFile) -> int:
-        """Open a descriptor for a file, closing those of the least recently used files."""
+        """Open a descriptor for a file, closing descriptors of the least recently used files."""
         while True:
             try:
                 fd = os.open(file.url, os.O_RDWR | os.O_CLOEXEC)

@@ -297,7 +297,7 @@ class FsspecStore(Store):
 
     @property
     def is_concurrent(self) -> bool:
-        """Whether several threads can use the driver at once: those of object stores run requests in a loop."""
+        """Whether several threads can use the driver at once: drivers of object stores run requests in a loop."""
         return bool(getattr(self._fs, "async_impl", False))
 
     def url_of(self, path: str) -> str:

@@ -282,7 +282,7 @@ class StreamUnderTest:
 
     @property
     def rows(self) -> list[Any]:
-        """The rows so far, in the order of micro-batches; with output mode complete, those of the last one."""
+        """The rows so far, in the order of micro-batches; with output mode complete, the rows of the last one."""
         batches = [self._batches[batch_id] for batch_id in sorted(self._batches)]
         if self._output_mode == "complete":
             batches = batches[-1:]

@@ -179,7 +179,7 @@ def test_features_without_old_metadata_are_those_that_every_release_starts_with(
     plan = plan_adoption([one, str(node(tmp_path / "n2", 2, {("orders", 1): ONE_EPOCH}))])
     assert plan.release is RELEASES["3.3"]
     assert plan.cluster.features == {"metadata.version": 7}
-    assert any("it gets those of Kafka 3.3" in each and "--kafka-version" in each for each in plan.assumptions)
+    assert any("it gets the features of Kafka 3.3" in each and "--kafka-version" in each for each in plan.assumptions)
     jbod = plan_adoption([one, str(node(tmp_path / "second-disk", 1, {("orders", 1): ONE_EPOCH}))])
     assert jbod.release is RELEASES["3.7"]  # the first that knows which disk has a replica
     given = plan_adoption([one], release=RELEASES["4.4"])

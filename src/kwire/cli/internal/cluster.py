@@ -27,7 +27,7 @@ __all__ = ["cluster"]
 
 
 class Part(enum.StrEnum):
-    """Values of PART: those of cluster_rows.ClusterPart, the overview and the snapshots of the log."""
+    """Values of PART: the members of cluster_rows.ClusterPart, the overview, and the snapshots of the log."""
 
     OVERVIEW = "overview"
     BROKERS = "brokers"

@@ -1,6 +1,6 @@
 """`kwire log dump --like-kafka`: the output of kafka-dump-log.
 
-Lines go to standard output, problems (mismatches, gaps, unreadable parts) to standard error, like those of the tool.
+Lines go to standard output, problems (mismatches, gaps, unreadable parts) to standard error, as the tool's do.
 One difference is intended: where the tool ends with an exception, this continues with the next file and exits with 1.
 On a terminal, control characters in keys and payloads are escaped; in a pipe or file they are printed as Java does.
 Source: DumpLogSegments of 2.8.2, 3.9.1 and 4.3.0.

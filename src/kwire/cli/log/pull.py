@@ -68,7 +68,7 @@ def pull(
     """Copy topics of a running cluster into a log directory or an object store, batch for batch.
 
     Stored batches are copied unchanged: offsets, timestamps, producer ids, transactions, epochs and compression are
-    those of the source, up to the high watermarks at the start. The account needs READ on topics, and
+    as in the source, up to the high watermarks at the start. The account needs READ on topics, and
     nothing on the brokers' disks. Running the same command again copies what is new. kwire-manifest.json has the
     hashes, which `kwire log verify` checks, and users, ACLs, quotas and configs of brokers. Exit code 1 if a partition
     is not complete.

@@ -78,7 +78,7 @@ def restore(
     level: Annotated[int | None, typer.Option(metavar="N", help="Parquet: compression level of the codec.")] = None,
     segment_bytes: SegmentBytes = None,
     new_offsets: Annotated[
-        bool, typer.Option("--new-offsets", help="Parquet: new offsets from 0, ignoring those of the files.")
+        bool, typer.Option("--new-offsets", help="Parquet: new offsets from 0, ignoring the files' offsets.")
     ] = False,
     offset_table: OffsetTable = None,
     topic_id: TopicIds = None,

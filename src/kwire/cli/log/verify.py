@@ -142,7 +142,7 @@ def _differences(
     original: LogSource[ReadableLog],
     advance: Callable[[int], None],
 ) -> list[Damage]:
-    """Return where logs differ from the original; those of topics that were made from admin APIs have none."""
+    """Return where logs differ from the original; logs that were made from admin APIs are not compared."""
     from kwire.log import LogDirectory
     from kwire.maintenance.comparison import compare
     from kwire.maintenance.pull.manifest import read_manifest

@@ -11,7 +11,7 @@
     voters       DescribeQuorum                   DESCRIBE on the cluster
     tokens       DescribeDelegationToken          none for the account's own
 
-Configs are those of the metadata log: dynamic ones of topics and brokers. What a part lacks is in UNKNOWN.
+Configs are what the metadata log has of them: dynamic configs of topics and brokers. What a part lacks is in UNKNOWN.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class DescribedCluster:
 def describe_cluster(
     client: Client, parts: Iterable[ClusterPart] = tuple(ClusterPart), *, topics: bool = True
 ) -> DescribedCluster:
-    """Return these parts of the cluster, by default all. topics: without them, configs are those of brokers.
+    """Return these parts of the cluster, by default all. topics: without them, only configs of brokers.
 
     Parts that the account may not see are empty, and named in `requests.unseen`. Raises BrokerError, ConnectionFailed.
     """

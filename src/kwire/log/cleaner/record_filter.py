@@ -82,7 +82,7 @@ class RecordFilter:
     ) -> tuple[int, memoryview]:
         """Filter a chunk; return (bytes consumed as whole batches, retained bytes, valid until the next call).
 
-        position, file: origin of chunk, for errors. keeps_old_tombstones: whether to retain those of magic 0 and 1.
+        position, file: origin of chunk, for errors. keeps_old_tombstones: whether to retain tombstones of magic 0, 1.
         Raises CorruptBatch and LogError; the chunk is then not counted.
         """
         used = self._sections.load(chunk, position, file)

@@ -5,8 +5,8 @@
     transaction index  aborted transactions by their markers; the file is created with its first entry
 
 The first two are preallocated to `segment.index.bytes` with zeros, and trimmed when their segment is closed (F-14).
-Lookups use entries in memory: those of the active segment always are, those of closed segments are loaded on demand and
-can be unloaded.
+Lookups use entries in memory: indexes of the active segment stay there, indexes of closed segments are loaded on
+demand and can be unloaded.
 Source: rules F-10 to F-33; Kafka's AbstractIndex, OffsetIndex, TimeIndex, TransactionIndex.
 """
 

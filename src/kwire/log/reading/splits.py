@@ -358,7 +358,7 @@ def read_split(
 
 
 class SplitReader:
-    """Reads one split after another with the same buffers. Arguments and errors are those of read_split."""
+    """Reads one split after another with the same buffers. Arguments and errors: as for read_split."""
 
     def __init__(
         self,

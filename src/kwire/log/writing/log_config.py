@@ -2,7 +2,7 @@
 
 `LogConfig.parse({"retention.ms": "1000"})` validates configs and adds the defaults; `.render()` returns Kafka's names
 and texts. Fields have the names of the configs, with underscores for dots.
-Limits are those of 3.9.1, so directories of every release can be read; 4.4.0 is stricter for new configs, and so is the
+Limits are from 3.9.1, so directories of every release can be read; 4.4.0 is stricter for new configs, and so is the
 broker. Source: org.apache.kafka.storage.internals.log.LogConfig, TopicConfig, ServerLogConfigs 3.9.1 and 4.4.0.
 """
 

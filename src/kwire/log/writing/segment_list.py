@@ -81,7 +81,7 @@ class SegmentList:
         return self._segments[max(self.number_of(from_offset), 0) : bisect_left(self._bases, to_offset)]
 
     def reading(self, segment: SegmentWriter) -> None:
-        """Mark a segment's indexes as used, and unload those of the least recently used closed segment."""
+        """Mark a segment's indexes as used, and unload the indexes of the least recently used closed segment."""
         if segment is self._segments[-1] or (self._loaded and self._loaded[-1] is segment):
             return
         if segment in self._loaded:

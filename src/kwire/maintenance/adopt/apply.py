@@ -90,7 +90,7 @@ def write_ids(files: FileSystem, directory: FoundDirectory, adoption: Adoption, 
 
 
 def stage(files: FileSystem, path: str, adoption: Adoption, now_ms: int) -> str:
-    """Write the metadata log beside its final place; return its directory. Those of interrupted runs are removed."""
+    """Write the metadata log beside its final place; return its directory. Remains of interrupted runs are removed."""
     for name in files.list(path):
         if name.startswith(f"{METADATA_DIRECTORY}.") and name.endswith("-delete"):
             remove_tree(files, f"{path}/{name}")

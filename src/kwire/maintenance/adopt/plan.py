@@ -123,7 +123,7 @@ def plan_adoption(
 ) -> Adoption:
     """Compute the metadata for old log directories.
 
-    paths: of one or of several brokers; those of one broker in the order of its log.dirs. release: whose features the
+    paths: of one or of several brokers; the paths of a broker in the order of its log.dirs. release: whose features the
     cluster gets; by default those of the old metadata, of a copy's manifest, or of the oldest release that
     allows the directories. controllers: new nodes. strays: whether to adopt
     partitions that Kafka set aside. advance: called with the bytes read. Raises OptionError for paths that are not log
@@ -181,14 +181,14 @@ def oldest_release(directories: Sequence[FoundDirectory], assumptions: list[str]
     nodes = [each.node_id for each in directories]
     release = RELEASES["3.7"] if len(nodes) > len(set(nodes)) else RELEASES["3.3"]  # with several log.dirs
     assumptions.append(
-        f"the features of the old cluster are unknown: it gets those of Kafka {release.name}, with which later "
+        f"the features of the old cluster are unknown: it gets the features of Kafka {release.name}, with which later "
         "releases start as well; raise them with kafka-features.sh upgrade, or run this again with --kafka-version"
     )
     return release
 
 
 def features_of(release: MetadataRelease | None, old: ClusterState | None, assumptions: list[str]) -> MetadataRelease:
-    """Return the features to finalize: those of the old metadata, raised to a given release, or lowered to an older."""
+    """Return the features to finalize: as in the old metadata, raised to a given release, or lowered to an older."""
     if old is None:
         assert release is not None
         return release
@@ -238,7 +238,7 @@ def check_identities(
     problems += [f"{path}: {explain_shared(other)}" for path, other in shared.items()]
     if len(ids) > 1:
         named = ", ".join(f"{cluster} ({path})" for cluster, path in ids.items())
-        raise OptionError(f"directories of different clusters: {named}; adopt those of one cluster")
+        raise OptionError(f"directories of different clusters: {named}; adopt one cluster at a time")
     nodes = {each.node_id for each in directories}
     for controller in controllers:
         check_target(controller.path)
@@ -254,7 +254,7 @@ def plan_voters(
     old: ClusterState | None,
     assumptions: list[str],
 ) -> list[Voter]:
-    """Return the voters of a dynamic quorum: those of the old metadata whose directories are adopted or made anew."""
+    """Return the voters of a dynamic quorum: voters of the old metadata whose directories are adopted or made anew."""
     if old is None or not old.kraft_version:
         return []
     nodes = {each.node_id: each.directory_id for each in metadata_directories(directories)}

@@ -23,7 +23,7 @@ __all__ = ["Remains", "newest_remains", "read_remains"]
 class Remains:
     """An old metadata log. path: of its directory.
 
-    cluster: its content, None if nothing can be used. end_offset, leader_epoch: at least those of every record and
+    cluster: its content, None if nothing can be used. end_offset, leader_epoch: at least as high as in every record and
     snapshot in it. notes: what cannot be read.
     """
 

@@ -98,7 +98,7 @@ def place_without_log(
 def directories_of(
     nodes: Sequence[int], replicas: dict[int, Replica], registered: Partition | None, given: Collection[int]
 ) -> tuple[UUID, ...]:
-    """Return the directory of each replica; those of nodes that are not adopted as registered."""
+    """Return the directory of each replica; for nodes that are not adopted, as registered."""
     known = {}
     if registered is not None and len(registered.directories) == len(registered.replicas):
         known = dict(zip(registered.replicas, registered.directories, strict=True))

@@ -6,7 +6,7 @@
 
 The records are those that a coordinator writes, in the partition where it would write them, so that whatever reads the
 topic reads the copy: `kwire group`, `kwire serve`, Kafka itself. Committed offsets, without members and generations:
-members join again, and continue at these offsets. Times of commits are unknown to clients; those of the copy count.
+members join again, and continue at these offsets. Clients do not see times of commits: the copy's time counts.
 A later refresh appends what has changed, and tombstones of what is gone.
 """
 
@@ -40,7 +40,7 @@ PARTITIONS = 50
 DESCRIBED = frozenset({GROUPS_TOPIC, TRANSACTIONS_TOPIC})
 """The topics that can be made."""
 CONFIGS = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"}
-"""Those of coordinators' topics."""
+"""Configs of coordinators' topics."""
 OFFSET_VERSION, TRANSACTION_VERSION = 3, 0
 WRITTEN = IDLE | PREPARED | {TransactionState.ONGOING}
 """States that have records; the others are of a coordinator's memory."""

@@ -85,7 +85,7 @@ class TopicEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A copied topic. id: 22 characters, None before Kafka 2.8. configs: those that differ from the defaults.
 
     configs is None if the account may not see them. made_from: the requests whose responses the log was made from, for
-    a coordinator's topic that the account may not read; its id and offsets are not those of the cluster.
+    a coordinator's topic that the account may not read; its id and offsets differ from the cluster's.
     """
 
     id: str | None
@@ -219,7 +219,7 @@ def manifest_damages(
                             severity=Severity.MISLEADS,
                             file=store.url_of(file_name),
                             cause=cause,
-                            effect="none by itself: the records may differ from those of the source",
+                            effect="none by itself: the records may differ from the source's",
                             hint="remove the partition's directory and pull it again",
                             topic=topic,
                             partition=partition,

@@ -1,6 +1,6 @@
 """A pull by several processes: one chooses what to copy, others copy a partition each, and the first one finishes.
 
-plan     the driver: the partitions and their offsets, those of groups first; recreated topics are set aside
+plan     the driver: the partitions and their offsets, groups' partitions first; recreated topics are set aside
 copy     a process: one partition into the store, with its own lease
 finish   the driver: the manifest
 """
@@ -51,7 +51,7 @@ class CopiedPart(NamedTuple):
 
 
 def plan_parts(run: Pull, target: StoreTarget, topics: Sequence[Topic]) -> list[Part]:
-    """Return the partitions to copy; those of which there is nothing new are done.
+    """Return the partitions to copy; partitions without new records are done.
 
     Raises BrokerError, ConnectionFailed, LogError.
     """

@@ -2,12 +2,12 @@
 
 The brokers' stored batches arrive unchanged in Fetch responses; a log directory is built around them as a follower
 does: segments, indexes, producer snapshots, leader epochs, checkpoints. Offsets, timestamps, producer ids, sequences,
-transaction markers, epochs and compression are those of the source.
+transaction markers, epochs and compression are the same as in the source.
 
     TARGET/orders-0, ...           partitions, with their topic ids
     TARGET/kwire-manifest.json     what was copied, with hashes; see kwire.maintenance.pull.manifest
 
-A run copies up to the high watermarks that it finds at its start, those of the groups' and transactions' topics first:
+A run copies up to the high watermarks that it finds at its start, the groups' and transactions' topics first:
 no committed offset lies beyond the copied records. A later run, also after a crash, continues at the end of each log.
 The copy keeps records that retention or compaction remove from the source after they were copied.
 """

@@ -153,7 +153,7 @@ class Source:
         return 0 if stored is None else max(stored.partitions, default=-1) + 1
 
     def release(self) -> MetadataRelease:
-        """Return the features of the source's metadata log; those of DEFAULT_RELEASE without one."""
+        """Return the features of the source's metadata log; without one, the features of DEFAULT_RELEASE."""
         stored = None if self.cluster is None else release_of_features(self.cluster.features)
         described = None if self.manifest is None else self.manifest.cluster
         copied = None if described is None else release_of_features(described.features or {})
@@ -220,7 +220,7 @@ def open_source(path: str, point: RestorePoint) -> Source:
         try:
             source.cluster = replay_cluster(directory, at_time=at_time)
         except LogError as error:
-            source.warnings.append(f"settings are those of the end of the metadata log: {error.what}")
+            source.warnings.append(f"settings are taken from the end of the metadata log: {error.what}")
             source.cluster = replay_cluster(directory)
         if not source.cluster.topics:  # the metadata log begins later
             source.cluster = replay_cluster(directory)

@@ -168,7 +168,7 @@ class Transaction:
         if self.decision is not None:
             is_commit &= self.decision.is_commit
             is_known |= self.decision.is_kept
-        # the records before a marker are all there, and all those of a transaction that was prepared
+        # all records before a marker are there, and all records of a transaction that was prepared
         return (
             is_commit
             and is_known

@@ -281,7 +281,7 @@ class _Root:
 
     def _shared_directories(self) -> None:
         for name, other in self.directory.shared.items():
-            effect = "a broker appends the records of both to the same files, where each damages those of the other"
+            effect = "a broker appends the records of both to the same files, where each damages the other's"
             hint = "remove the link; a partition that has to exist needs a directory of its own"
             what = f"a symbolic link to {other}: two directories with the same files"
             self.report(name, Kind.LEFTOVER, what, Severity.LOSES_RECORDS, effect, hint)

@@ -246,7 +246,7 @@ class _Verifier(BatchFindings):
         return is_new or self.context.recovers(segment)
 
     def _has_own_indexes(self, segment: Segment) -> bool:
-        """Return whether a segment's indexes belong to it: those of a misnamed segment are ignored."""
+        """Return whether a segment's indexes belong to it: indexes of a misnamed segment are ignored."""
         return segment.base_offset not in self.findings.layout.misnamed
 
     # ---- indexes

@@ -1,4 +1,4 @@
-"""Verify logs whose files cannot be seen, such as those of a running cluster: their batches, and nothing else.
+"""Verify logs whose files cannot be seen, such as the logs of a running cluster: their batches, and nothing else.
 
 The same checks as of a segment: checksums, records that decode, offsets, timestamps, sequences of producers, control
 records, the order of leader epochs. Source: the rules of `partition`.

@@ -156,7 +156,7 @@ def validate_and_assign_offsets(
         )
     )
     if not in_place and plain:
-        # Kafka creates it first, so errors of the target format are raised before those of the records
+        # Kafka creates it first, so errors of the target format are raised before errors of the records
         start_builder(first, first_offset, target, given)
     checked = [check_batch(batch, first, given, in_place and not plain) for batch in batches]
     number_entries(checked)

@@ -2,7 +2,7 @@
 
     cut      the buffer into pieces of whole batches
     decode   a piece in each thread; decompression, checksums and parsing do not hold the interpreter's lock
-    return   the results of the first piece, then those of the next one
+    return   the results of the first piece, then of the next one
 
 A thread waits when WAITING results of its piece have not been taken, so memory is bounded by the number of threads:
 each holds an Arrow batch or two and the scratch memory of a ColumnDecoder.

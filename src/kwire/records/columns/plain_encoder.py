@@ -126,7 +126,7 @@ def encode_batch(
 ) -> bytearray:
     """Return a batch of rows from `row` on, at most to `rows`; sets the first row of the table, and the state.
 
-    The parameters are those of the kernels. A batch of magic 2 starts with room for its header.
+    The parameters are the same as the kernels'. A batch of magic 2 starts with room for its header.
     """
     source, first = Rows(columns), row
     out = bytearray(DEFAULT_HEADER_BYTES if magic == 2 else 0)

@@ -43,7 +43,7 @@ class ColumnWriter:
     batch_size: bytes of a batch before compression, header included; a larger row gets a separate batch.
     keep_offsets: take offsets from the column of that name, which has to ascend; otherwise rows are numbered from
         base_offset on, over all calls.
-    options: those of BatchBuilder. Sequence numbers go on from batch to batch.
+    options: as for BatchBuilder. Sequence numbers go on from batch to batch.
     Raises EncodeError, OptionError as BatchBuilder does.
     """
 
@@ -93,7 +93,7 @@ class ColumnWriter:
 def from_arrow(batch: pa.RecordBatch | pa.Table, **options: Unpack[ColumnWriterOptions]) -> bytes:
     """All batches for the rows of an Arrow record batch or table, in one piece.
 
-    options: those of ColumnWriter, whose `write` avoids the copy; raises the same errors.
+    options: as for ColumnWriter, whose `write` avoids the copy; raises the same errors.
     """
     writer = ColumnWriter(**options)
     batches = batch.to_batches() if hasattr(batch, "to_batches") else [batch]

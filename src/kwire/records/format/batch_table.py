@@ -12,7 +12,7 @@ COUNT            as stored                     1; of inner messages once decompr
 MAGIC            2                             0 or 1
 PRODUCER_ID      as stored                     -1
 START, END       addresses of the records      of the message; of the inner ones once decompressed
-SHIFT            0                             offset to add to those of inner messages
+SHIFT            0                             offset to add to the offsets of inner messages
 FAULT            0, BAD_CRC, BAD_CODEC, Fault  the same
 """
 
@@ -50,7 +50,7 @@ COLUMN_COUNT = len(TABLE)
 WHOLE, CUT, UNBELIEVABLE, FULL = range(4)
 """How a scan of batch headers ended."""
 BAD_CRC, BAD_CODEC = -1, -2
-"""In FAULT; numbers above 0 are those of `Fault`."""
+"""In FAULT; numbers above 0 are values of `Fault`."""
 
 
 def scan_batches(data: npt.NDArray[np.uint8], position: int, table: npt.NDArray[np.int64]) -> tuple[int, int, int]:

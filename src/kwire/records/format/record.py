@@ -52,7 +52,7 @@ def decode_header_key(raw: bytes) -> str:
 def factory() -> object:
     """Return what compiled code needs to create records, for native.read_records.
 
-    None without compiled code, and where records that it creates are not those of msgspec, with a warning.
+    None without compiled code, and, with a warning, where the records it creates differ from msgspec's.
     """
     return _factory() if native.LEVEL is not None and trusts("records", _is_right) else None
 

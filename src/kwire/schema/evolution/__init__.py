@@ -6,7 +6,7 @@
     read_history       the history of a source -> older definitions, whose tags are reserved
     compare_sources    the definitions of two sources, matched -> findings with file and line
 
-The rules are those of docs/spec/messages.md, part 5; docs/evolution.md explains each.
+The rules are from docs/spec/messages.md, part 5; docs/evolution.md explains each.
 """
 
 from kwire.schema.evolution.comparison import compare, review

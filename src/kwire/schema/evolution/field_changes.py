@@ -206,7 +206,7 @@ class FieldChanges:
             self.report.violation("V-44", where, what, "the nullability of a tagged field cannot change", changed)
 
     def compact_form(self, a: Field, b: Field, both: int, where: str) -> None:
-        """V-16, V-47: a field's own flexibleVersions; those of the message are reported once, for the message."""
+        """V-16, V-47: a field's own flexibleVersions; the message's are reported once, for the message."""
         was, now = self.released.flexible(self.old, a), self.released.flexible(self.new, b)
         own = both & (was ^ now) & ~(self.old_flexible ^ self.new_flexible)
         if own & was:

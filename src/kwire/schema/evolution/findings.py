@@ -2,7 +2,7 @@
 
 A Violation breaks a peer with the other definition, or stored data. A Note is an allowed change to review, such as a
 rename or a newly reserved tag.
-The ids are those of docs/spec/messages.md, part 5.
+The ids are from docs/spec/messages.md, part 5.
 """
 
 from __future__ import annotations

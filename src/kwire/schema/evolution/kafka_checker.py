@@ -98,7 +98,7 @@ class _Checker:
                 return
 
     def fields(self, message: Message, name: str, fields: Sequence[Field]) -> Sequence[Field] | None:
-        """Return a struct's own fields, else those of the struct with this name; None if it does not exist."""
+        """Return a struct's own fields, else the fields of the struct with this name; None if it does not exist."""
         return fields or next((struct.fields for struct in message.structs if struct.name == class_name(name)), None)
 
     def paired(self, old: Sequence[Field], new: Sequence[Field], path: str) -> Iterator[tuple[Field, Field]]:
@@ -205,5 +205,5 @@ class _Checker:
 
 
 def _own_fields(field: Field) -> Sequence[Field]:
-    """Return the fields written inside a field: those of an inline struct."""
+    """Return the fields written inside a field: the fields of an inline struct."""
     return () if field.struct is None or field.struct.is_common else field.struct.fields
