@@ -24,11 +24,6 @@ SOURCE = ROOT / "src"
 MAX_FUNCTION_LINES = 80
 MAX_MODULE_LINES = 600
 MAX_CHANGELOG_LINES = 200  # for a version
-# Circles of modules that import each other if typing imports count: their sizes by package, largest first. Modules of a
-# circle cannot be understood one by one. Numbers only fall; a package that is not here has no circle.
-CIRCLES = {
-    "log": [2],
-}
 # Most parameters of a function of a package, self not counted, where it is not MAX_PARAMETERS. Numbers only fall: the
 # same parameters of several functions are one value. cli is free: parameters of a command are its options.
 MAX_PARAMETERS = 8
@@ -63,14 +58,11 @@ class Module:
     def is_public(self) -> bool:
         return not any(part.startswith("_") for part in self.name.split("."))
 
-    def imports(self, known: dict[str, Module], *, typing: bool = False) -> set[str]:
-        """Names of the known modules that this one imports, imports inside functions included.
-
-        typing: also those that only the type checker follows.
-        """
+    def imports(self, known: dict[str, Module]) -> set[str]:
+        """Names of the known modules that this one imports, also inside functions and for type checkers only."""
         found: set[str] = set()
         package = self.name if self.is_package else self.name.rpartition(".")[0]
-        for node in ast.walk(self.tree) if typing else _without_type_checking(self.tree):
+        for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
                 found.update(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
@@ -83,14 +75,6 @@ class Module:
                 if len(submodules) < len(node.names):
                     found.add(base)
         return (found & known.keys()) - {self.name}
-
-
-def _without_type_checking(node: ast.AST) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            continue
-        yield child
-        yield from _without_type_checking(child)
 
 
 def _definitions(node: ast.AST, path: str) -> Iterator[tuple[str, Function | ast.ClassDef, bool]]:
@@ -134,33 +118,14 @@ def package_of(name: str) -> str:
     return ".".join(name.split(".")[:2])
 
 
-def import_graphs(modules: dict[str, Module], *, typing: bool = False) -> dict[str, dict[str, set[str]]]:
-    """Return by package which modules of the package each of its modules imports. typing: see Module.imports."""
+def import_graphs(modules: dict[str, Module]) -> dict[str, dict[str, set[str]]]:
+    """Return by package which modules of the package each of its modules imports."""
     packages: dict[str, dict[str, set[str]]] = defaultdict(dict)
     for name, module in modules.items():
         packages[package_of(name)][name] = {
-            other for other in module.imports(modules, typing=typing) if package_of(other) == package_of(name)
+            other for other in module.imports(modules) if package_of(other) == package_of(name)
         }
     return packages
-
-
-def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Return the modules that reach each other (strongly connected components of two or more), largest circle first."""
-    reached = {name: _reached(graph, name) for name in graph}
-    every = {tuple(sorted(other for other in reached[name] if name in reached[other])) for name in graph}
-    return sorted((list(circle) for circle in every if len(circle) > 1), key=lambda circle: (-len(circle), circle))
-
-
-def _reached(graph: dict[str, set[str]], start: str) -> set[str]:
-    """Return the modules that a module imports, directly or through others."""
-    reached: set[str] = set()
-    waiting = [*graph[start]]
-    while waiting:
-        name = waiting.pop()
-        if name not in reached:
-            reached.add(name)
-            waiting += graph[name]
-    return reached
 
 
 def test_no_package_has_an_import_cycle(modules: dict[str, Module]) -> None:
@@ -173,33 +138,11 @@ def test_no_package_has_an_import_cycle(modules: dict[str, Module]) -> None:
     assert not cycles, report("import cycles, each module importing the next", cycles)
 
 
-def test_circles_with_typing_imports_only_shrink(modules: dict[str, Module]) -> None:
-    wrong = []
-    for package, graph in import_graphs(modules, typing=True).items():
-        present, allowed = circles(graph), CIRCLES.get(package.removeprefix("kwire."), [])
-        sizes = [len(circle) for circle in present]
-        if sizes == allowed:
-            continue
-        wrong.append(f"{package}: circles of {sizes or 'no'} modules, and CIRCLES has {allowed}")
-        if sizes > allowed:
-            wrong += [f"    {' '.join(name.removeprefix(package + '.') for name in circle)}" for circle in present]
-    assert not wrong, report(
-        "circles of modules; a larger one has to be resolved, for a smaller one change CIRCLES", wrong
-    )
-
-
-def test_circles_are_the_modules_that_reach_each_other() -> None:
-    graph = {"a": {"b"}, "b": {"c", "x"}, "c": {"a", "y"}, "x": {"y"}, "y": {"x", "z"}, "z": set(), "s": {"s"}}
-    assert circles(graph) == [["a", "b", "c"], ["x", "y"]]
-    assert circles({"a": {"b"}, "b": set()}) == []
-
-
-def test_imports_for_typing_and_in_functions_are_part_of_circles() -> None:
+def test_imports_for_typing_and_in_functions_are_part_of_cycles() -> None:
     text = "if TYPE_CHECKING:\n    from p import a\ndef f():\n    import p.b\n"
     module = Module(name="p.c", is_package=False, text=text, tree=ast.parse(text))
     known = dict.fromkeys(("p", "p.a", "p.b", "p.c"), module)
-    assert module.imports(known) == {"p.b"}
-    assert module.imports(known, typing=True) == {"p.a", "p.b"}
+    assert module.imports(known) == {"p.a", "p.b"}
 
 
 def test_functions_are_short(hand_written: list[Module]) -> None:

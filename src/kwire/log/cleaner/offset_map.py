@@ -15,7 +15,6 @@ Source: rules X-10 to X-12; org.apache.kafka.storage.internals.log.SkimpyOffsetM
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +22,9 @@ import numpy.typing as npt
 from kwire import native
 from kwire.errors import OptionError
 from kwire.log.cleaner.layout import MapState, Mark, Outcome, Put, Slot
-from kwire.log.cleaner.plain_cleaning import map_records
+from kwire.log.cleaner.sections import Sections, records_of
+from kwire.records import Batch
 from kwire.records.format import batch_table as t
-
-if TYPE_CHECKING:
-    from kwire.log.cleaner.sections import Sections
 
 __all__ = [
     "DEFAULT_LOAD_FACTOR",
@@ -122,7 +119,7 @@ class OffsetMap:
         Raises CorruptBatch for a batch that does not decode, of which no key is put.
         """
         if native.LEVEL is None:
-            return all(map_records(sections.batch(row), self, lowest_offset) for row in range(first, last))
+            return all(self._put_batch(sections.batch(row), lowest_offset) for row in range(first, last))
         marks = self.marks_for(sections.table[first:last])
         while True:
             first = native.map_batches(
@@ -144,6 +141,15 @@ class OffsetMap:
             if fault != Put.MUST_GROW:
                 raise sections.fault(first, fault, record)
             self.grow()
+
+    def _put_batch(self, batch: Batch, lowest_offset: int) -> bool:
+        """Put the keys of a batch as the kernel does, without compiled code."""
+        for record in list(records_of(batch)):
+            if record.key is not None and record.offset >= lowest_offset and not self.put(record.key, record.offset):
+                return False
+        if batch.last_offset >= lowest_offset:
+            self.advance(batch.last_offset)
+        return True
 
     def _set_room(self) -> None:
         is_largest = len(self.slots) == self.max_slots

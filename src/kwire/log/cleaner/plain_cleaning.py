@@ -1,16 +1,19 @@
-"""The kernels of the cleaner (native/cleaning.c) in plain Python, for platforms without compiled code."""
+"""The kernels of the cleaner (native/cleaning.c) in plain Python, for platforms without compiled code.
+
+The kernel that maps the keys of a batch is in `offset_map`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from ctypes import memmove, string_at
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from kwire.log.cleaner.layout import Weights
-from kwire.records import Batch, Record
+from kwire.log.cleaner.offset_map import OffsetMap
+from kwire.log.cleaner.sections import Sections, records_of
+from kwire.records import Record
 from kwire.records.attributes import LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
 from kwire.records.format import batch_table as t
 from kwire.records.format.batch_header import MAGIC_POSITION, batch_spans
@@ -20,24 +23,7 @@ from kwire.records.format.section_scan import scan_section
 from kwire.records.format.wrapping import to_int64
 from kwire.wire.varint import read_varint, read_varlong
 
-if TYPE_CHECKING:
-    from kwire.log.cleaner.offset_map import OffsetMap
-    from kwire.log.cleaner.sections import Sections
-
-__all__ = ["map_records", "weigh_records", "write_kept"]
-
-
-def map_records(batch: Batch, offset_map: OffsetMap, lowest_offset: int) -> bool:
-    """Put the keys of a batch into the map; return False if it is full. Records below lowest_offset are skipped.
-
-    Raises CorruptBatch, before any record is put.
-    """
-    for record in list(records_of(batch)):
-        if record.key is not None and record.offset >= lowest_offset and not offset_map.put(record.key, record.offset):
-            return False
-    if batch.last_offset >= lowest_offset:
-        offset_map.advance(batch.last_offset)
-    return True
+__all__ = ["weigh_records", "write_kept"]
 
 
 def weigh_records(
@@ -72,11 +58,6 @@ def weigh_records(
         entry = sections.table[row]
         canonical = scan_section(section_of(entry), int(entry[t.COUNT]), 0).is_canonical
     weights[Weights.IS_CANONICAL] = canonical
-
-
-def records_of(batch: Batch) -> Iterable[Record]:
-    """Return the records. Of an empty batch nothing is read, as in Kafka (DefaultRecordBatch.iterator)."""
-    return () if batch.count == 0 else batch.records(check_crc=False)
 
 
 def is_retained(record: Record, offset_map: OffsetMap, keeps_tombstones: bool) -> bool:

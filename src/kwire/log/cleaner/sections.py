@@ -5,11 +5,13 @@ Source: rules R-01 to R-04, R-20 to R-26.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
 from kwire.errors import CorruptBatch, Malformed
-from kwire.records import Batch, read_batches
+from kwire.records import Batch, Record, read_batches
 from kwire.records.attributes import CODEC_MASK, Compression
 from kwire.records.compression.codecs import RoomExhausted, expand_into, largest_room
 from kwire.records.format import batch_table as t
@@ -20,12 +22,17 @@ from kwire.records.format.default_batch import SMALLEST_RECORD_BYTES
 from kwire.records.format.faults import Fault
 from kwire.records.format.legacy_batch import LegacyBatch
 
-__all__ = ["Sections", "Table"]
+__all__ = ["Sections", "Table", "records_of"]
 
 Table = npt.NDArray[np.int64]
 
 TABLE_ROWS = 32768
 FIRST_ROOM_BYTES = 1 << 20
+
+
+def records_of(batch: Batch) -> Iterable[Record]:
+    """Return the records. Of an empty batch nothing is read, as in Kafka (DefaultRecordBatch.iterator)."""
+    return () if batch.count == 0 else batch.records(check_crc=False)
 
 
 class Sections:
