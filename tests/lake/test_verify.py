@@ -184,4 +184,4 @@ def test_the_command(tables: Tables, tmp_path: Path, capsys: pytest.CaptureFixtu
     output = capsys.readouterr()
     assert json.loads(output.out)[0]["missing_offsets"] == [[10, 14]]
     assert json.loads(output.out)[0]["doubled_offsets"] == [[0, 1]]
-    assert "avro-0: the table lacks offsets: 10 to 13" in output.err
+    assert "avro-0: the table lacks offsets: 10 to 13; kwire lake append --fill appends them" in output.err

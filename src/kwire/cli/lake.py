@@ -21,9 +21,11 @@ from kwire.errors import OptionError
 from kwire.pages.quantities import bytes_text
 
 if TYPE_CHECKING:
-    from kwire.lake import Appended, LakeTable
+    from kwire.identifiers import TopicPartition
+    from kwire.lake import Appended, LakeTable, Ranges
     from kwire.lake.compact import CompactedFiles
     from kwire.lake.verify import Compared
+    from kwire.log.reading.readable_log import ReadableLog
 
 __all__ = ["register"]
 
@@ -51,7 +53,10 @@ StorageOptions = Annotated[
 ]
 
 
+CHOSEN = re.compile(r"(?:(.+)=)?(\d{1,18})\.\.(\d{1,18})")
 SHOWN_RANGES = 20
+REPLACE = "; kwire lake append --offsets FROM..TO --replace writes the rows of offsets again"
+APPEND = "; kwire lake append --fill appends them"
 DIFFERENCES = {
     "missing": "the table lacks offsets",
     "doubled": "the table has several rows of offsets",
@@ -142,6 +147,14 @@ PartitionBy = Annotated[
         "--partition-by", metavar="COLUMN", help="New table: column, days(timestamp), bucket(16, key). Repeatable."
     ),
 ]
+ChosenOffsets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--offsets",
+        metavar="[TOPIC-PARTITION=]FROM..TO",
+        help="Only offsets from FROM up to, not including, TO, of one or of each selected partition. Repeatable.",
+    ),
+]
 # Names of properties and options of object stores whose value is a secret
 SECRET = re.compile(
     r"secret|password|token|credential|access.?key|account.?key|sas.?key|connection.?string|authorization"
@@ -196,6 +209,10 @@ def append(
     fill: Annotated[
         bool, typer.Option("--fill", help="Also append what the table lacks before its last offset.")
     ] = False,
+    offsets: ChosenOffsets = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="With --offsets: in place of the rows that the table has there.")
+    ] = False,
     registry: RegistryPath = None,
     registry_config: RegistryConfig = None,
     subject: Subject = None,
@@ -240,6 +257,8 @@ def append(
         headers=headers,
         decoding=decoding,
         fill=fill,
+        offsets=_chosen(offsets, logs, replace=replace, fill=fill),
+        replace=replace,
         skip_missing=skip_missing,
         dead_letters=dead,
     )
@@ -416,7 +435,7 @@ def _rows(appended: Iterable[Appended]) -> Iterator[dict[str, object]]:
 
 def _compared_rows(compared: Iterable[Compared], seen: list[Compared]) -> Iterator[dict[str, object]]:
     """Return a row for each partition, which is added to `seen`, and print the offsets of what was found."""
-    from kwire.lake.offset_ranges import text_of
+    from kwire.lake.offset_ranges import intersection, text_of
 
     for each in compared:
         seen.append(each)
@@ -430,11 +449,39 @@ def _compared_rows(compared: Iterable[Compared], seen: list[Compared]) -> Iterat
         row |= {name: kind.rows for name, kind in kinds.items()}
         row |= {f"{name}_offsets": [list(span) for span in kind.ranges] for name, kind in kinds.items()}
         yield row
+        recorded = intersection(each.missing.ranges, each.recorded)
         for name, kind in kinds.items():
             if kind.rows:
                 cut = len(kind.ranges) > SHOWN_RANGES or kind.is_cut
                 offsets = text_of(kind.ranges[:SHOWN_RANGES]) + (", ..." if cut else "")
-                terminal.warn(f"{each.topic}-{each.partition}: {DIFFERENCES[name]}: {offsets}")
+                is_replaced = name in ("doubled", "different") or (name == "missing" and recorded)
+                remedy = REPLACE if is_replaced else APPEND if name == "missing" else ""
+                terminal.warn(f"{each.topic}-{each.partition}: {DIFFERENCES[name]}: {offsets}{remedy}")
+
+
+def _chosen(
+    given: Sequence[str] | None, logs: Sequence[ReadableLog], *, replace: bool, fill: bool
+) -> dict[TopicPartition, Ranges] | None:
+    """Parse --offsets. Raises OptionError."""
+    from kwire.lake.offset_ranges import union
+
+    if not given:
+        if replace:
+            raise OptionError("--replace: requires --offsets")
+        return None
+    if fill:
+        raise OptionError("--fill and --offsets exclude each other: both say what to append")
+    found: dict[TopicPartition, Ranges] = {}
+    for text in given:
+        match = CHOSEN.fullmatch(text.strip())
+        if match is None or int(match[2]) >= int(match[3]):
+            raise OptionError(f"--offsets: expected [TOPIC-PARTITION=]FROM..TO with FROM below TO, got '{text}'")
+        keys = [(log.topic, log.partition) for log in logs if match[1] in (None, f"{log.topic}-{log.partition}")]
+        if not keys:
+            raise OptionError(f"--offsets: {match[1]} is not among the partitions that are selected")
+        for key in keys:
+            found[key] = union(found.get(key, ()), ((int(match[2]), int(match[3])),))
+    return found
 
 
 def _existing(table: str, catalog: Sequence[str] | None, storage: Sequence[str] | None) -> LakeTable:
@@ -476,6 +523,7 @@ def register(app: typer.Typer) -> None:
         "kwire lake append kafka://broker:9092 /lake/orders --topic orders",
         f"kwire lake append /var/lib/kafka/data sales.orders --topic orders {catalog}",
         "kwire lake append kafka://broker:9092 /lake/orders --topic orders --registry http://localhost:8081",
+        "kwire lake append kafka://broker:9092 /lake/orders --offsets orders-0=100..200 --replace",
     )
     add_command(
         group,

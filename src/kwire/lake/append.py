@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from kwire.errors import KwireError, LogError, TableError
+from kwire.errors import KwireError, LogError, OptionError, TableError
 from kwire.identifiers import TopicPartition, render_uuid
-from kwire.lake.data_files import FilePlan, TaskFiles
+from kwire.lake.data_files import FilePlan, TaskFiles, write_files
 from kwire.lake.dead_letters import (
     DeadLetterPlan,
     commit_dead_letters,
@@ -24,6 +25,7 @@ from kwire.lake.dead_letters import (
     write_with_dead_letters,
 )
 from kwire.lake.offset_ranges import Ranges, Spans, holes_of, intersection, subtract, text_of, union
+from kwire.lake.replay import check_chosen, files_with, holes_made, offsets_to_append, rows_without
 from kwire.lake.state import WRITE_AGAIN, Change, TableState
 from kwire.lake.table import LakeTable, Layout, check_merge_key, check_topic_ids
 
@@ -80,6 +82,8 @@ def append_logs(
     headers: bool = False,
     decoding: ValueDecoding | None = None,
     fill: bool = False,
+    offsets: Mapping[TopicPartition, Ranges] | None = None,
+    replace: bool = False,
     commit_bytes: int = COMMIT_BYTES,
     skip_missing: bool = False,
     dead_letters: LakeTable | None = None,
@@ -87,7 +91,9 @@ def append_logs(
     """Append the records of logs; return a row for each partition as it is done.
 
     decoding: of values, as ValueDecoding.resolve() returns it; by default they are bytes. fill: also append what the
-    table lacks before its first offset and in its holes, with a row for each. skip_missing: as of ReadableLog.read.
+    table lacks before its first offset and in its holes, with a row for each. offsets: append these of the partitions,
+    as far as the table lacks them, and no others, with a row for each range; with replace, those that it has replace
+    their rows, in one commit for each range. skip_missing: as of ReadableLog.read.
     dead_letters: a table for records that cannot be decoded, by a decoding that is_wrapped, or stored.
     A topic whose id cannot be compared with the table's is named in a warning of the logger kwire.lake.
     Raises LogError, CorruptBatch, BrokerError, ConnectionFailed for the logs; DecodeError, RegistryError for values;
@@ -95,6 +101,10 @@ def append_logs(
     """
     from kwire.records.columns.reader import COLUMNS
 
+    if replace and (offsets is None or skip_missing or dead_letters is not None):
+        raise OptionError("replacing rows requires a choice of offsets, and neither skip_missing nor dead_letters")
+    if offsets is not None and fill:
+        raise OptionError("fill and offsets exclude each other: both say what to append")
     columns = [name for name in COLUMNS if headers or name != "headers"]
     appender = _Appender(table, layout, isolation, columns, decoding, commit_bytes, skip_missing, dead_letters)
     waiting, warned = list[_New](), set[str]()
@@ -102,11 +112,16 @@ def append_logs(
         try:
             if not waiting:
                 table.refresh()
-            found = missing_offsets(table, log, isolation, fill=fill, warned=warned)
+            if offsets is None:
+                found = missing_offsets(table, log, isolation, fill=fill, warned=warned)
+            else:
+                wanted = offsets.get((log.topic, log.partition), ())
+                found = _chosen_offsets(table, log, isolation, wanted, replace=replace, warned=warned)
         except KwireError:
             yield from appender.append(waiting)
             raise
-        for new in (_New(log=log, start=each.start, end=each.end, lost=each.problem) for each in found):
+        for each in found:
+            new = _New(log=log, start=each.start, end=each.end, lost=each.problem, replaces=replace)
             if waiting and sum(map(len, waiting)) + len(new) > SHARED_OFFSETS:
                 yield from appender.append(waiting)
                 waiting = []
@@ -150,13 +165,15 @@ class ReadNotes:
 class _New:
     """The offsets [start, end) of a log that a table does not have.
 
-    rows: read so far. dead: of them those that are dead letters. lost: a problem. notes: of reading them.
+    rows: read so far. dead: of them those that are dead letters. lost: a problem. replaces: rows that the
+    table has. notes: of reading them.
     """
 
     log: ReadableLog
     start: int
     end: int
     lost: str | None
+    replaces: bool = False
     rows: int = 0
     dead: int = 0
     notes: ReadNotes = field(default_factory=ReadNotes)
@@ -202,9 +219,12 @@ class _Appender:
 
     def append(self, found: Sequence[_New]) -> Iterator[Appended]:
         """Append partitions, in one commit if possible."""
-        is_done = sum(len(new) > 0 for new in found) > 1 and self._append_together(found)
+        is_shared = sum(len(new) > 0 for new in found) > 1 and not any(new.replaces for new in found)
+        is_done = is_shared and self._append_together(found)
         for new in found:
-            if not is_done:
+            if new.replaces:
+                self._replace(new)
+            elif not is_done:
                 self._append(new)
             yield new.appended()
 
@@ -254,6 +274,26 @@ class _Appender:
             new.dead += written.dead_rows.get(new.key, 0)
             new.rows, start = rows + written.rows + sum(written.dead_rows.values()), until
 
+    def _replace(self, new: _New) -> None:
+        """Write offsets in place of the rows that the table has there, in one commit."""
+        plan, _ = self._prepare()
+        wanted = ((new.start, new.end),)
+        known = self.table.state().spans
+        removed = files_with(self.table, new.key, wanted) if new.key in known else []
+        kept = rows_without(self.table, removed, new.key, wanted)
+        written = write_files(chain(kept, self._read(new, new.start)), plan)
+        self.table.commit(
+            written.files,
+            Change(
+                id=uuid.uuid4().hex,
+                spans={new.key: wanted},
+                known=known,
+                topic_ids=topic_ids_of([new.log], self.table.name),
+                removed=removed,
+            ),
+            plan,
+        )
+
     def _prepare(self) -> tuple[FilePlan, DeadLetterPlan | None]:
         schema = rows_schema(self.columns, self.decoding)
         if self.dead_letters is None:
@@ -295,6 +335,23 @@ class Missing:
     start: int
     end: int
     problem: str | None = None
+
+
+def _chosen_offsets(
+    table: LakeTable, log: ReadableLog, isolation: str, wanted: Ranges, *, replace: bool, warned: set[str]
+) -> list[Missing]:
+    """Return the chosen offsets of a log that are to be written. Raises OptionError, TableError."""
+    key = log.topic, log.partition
+    check_merge_key(table.state(), (), table.name)
+    _check_topic(table.state(), log, table.name, warned)
+    end = log.last_stable_offset if isolation == "read_committed" else log.log_end_offset
+    check_chosen(key, wanted, log.log_start_offset, end)
+    left, problem = (wanted, None) if replace or not wanted else offsets_to_append(table, key, wanted)
+    problems = [problem] if problem else []
+    if holes := holes_made(table, key, wanted):
+        problems.append(f"the table lacks offsets {text_of(holes)} now; append them with --fill (fill=True)")
+    text = "; ".join(problems) or None
+    return [Missing(start=start, end=until, problem=text) for start, until in left]
 
 
 def missing_offsets(

@@ -19,7 +19,7 @@ from kwire.lake.offset_ranges import Ranges, Spans, hull_of, intersection, text_
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["KnownOffsets", "OnKnownOffsets"]
+__all__ = ["KnownOffsets", "OnKnownOffsets", "rows_at"]
 
 OnKnownOffsets = Literal["fail", "skip", "append"]
 
@@ -50,7 +50,7 @@ class KnownOffsets:
             shared = intersection(self.known.get(key, ()), ranges)
             if not shared:
                 continue
-            is_known = _rows_at(batch, key, shared)
+            is_known = rows_at(batch, key, shared)
             found = pc.min_max(batch.column("offset").filter(is_known)).as_py()
             if found["min"] is None:  # the rows have other offsets, before and after these
                 continue
@@ -71,7 +71,7 @@ class KnownOffsets:
         )
 
 
-def _rows_at(batch: pa.RecordBatch, key: TopicPartition, ranges: Ranges) -> pa.Array:
+def rows_at(batch: pa.RecordBatch, key: TopicPartition, ranges: Ranges) -> pa.Array:
     """Return for each row whether it has one of these offsets."""
     import pyarrow.compute as pc
     from pyarrow import types

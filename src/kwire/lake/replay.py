@@ -1,0 +1,70 @@
+"""Offsets of a log that were chosen: those that a table lacks are appended, those that it has are left or replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from kwire.errors import OptionError, TableError
+from kwire.identifiers import TopicPartition
+from kwire.lake.known_offsets import rows_at
+from kwire.lake.live_files import LiveFile
+from kwire.lake.offset_ranges import Ranges, holes_of, intersection, subtract, text_of, union
+from kwire.lake.table import LakeTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["check_chosen", "files_with", "holes_made", "offsets_to_append", "rows_without"]
+
+PLACE = ("topic", "partition", "offset")
+
+
+def check_chosen(key: TopicPartition, wanted: Ranges, first: int, end: int) -> None:
+    """Raise OptionError unless a log has the offsets. first, end: of the log."""
+    outside = subtract(wanted, ((first, end),) if first < end else ())
+    if outside:
+        raise OptionError(
+            f"offsets {text_of(outside)} of {key[0]}-{key[1]} are not in the log, which has {first} to {end - 1}; "
+            "choose among these"
+            if first < end
+            else f"{key[0]}-{key[1]} is empty, so it has no offsets {text_of(outside)}"
+        )
+
+
+def offsets_to_append(table: LakeTable, key: TopicPartition, wanted: Ranges) -> tuple[Ranges, str | None]:
+    """Return the offsets that a table lacks, and what to say of the others. Raises TableError if it lacks none."""
+    have = table.state().spans.get(key, ())
+    known, left = intersection(have, wanted), subtract(wanted, have)
+    if not left:
+        raise TableError(
+            f"it has offsets {text_of(known)} of {key[0]}-{key[1]} already; nothing was appended. To write their rows "
+            "again in place of those that it has, add --replace (replace=True)",
+            table.name,
+        )
+    return left, f"offsets {text_of(known)} were not written again: the table has them" if known else None
+
+
+def holes_made(table: LakeTable, key: TopicPartition, wanted: Ranges) -> Ranges:
+    """Return the offsets that a table will lack between others, and did not lack before."""
+    have = table.state().spans.get(key, ())
+    return subtract(holes_of(union(have, wanted)), holes_of(have))
+
+
+def files_with(table: LakeTable, key: TopicPartition, wanted: Ranges) -> list[LiveFile]:
+    """Return the data files of a table that have rows at these offsets."""
+    return [
+        file
+        for file in table.live_files({key: wanted})
+        if any(rows_at(batch, key, wanted).true_count for batch in table.read_live([file], PLACE))
+    ]
+
+
+def rows_without(
+    table: LakeTable, files: Sequence[LiveFile], key: TopicPartition, wanted: Ranges
+) -> Iterator[pa.RecordBatch]:
+    """Return the rows of data files at other offsets."""
+    import pyarrow.compute as pc
+
+    for batch in table.read_live(files):
+        yield batch.filter(pc.invert(rows_at(batch, key, wanted)))
