@@ -28,7 +28,7 @@ MAX_CHANGELOG_LINES = 200  # for a version
 # same parameters of several functions are one value. cli is free: parameters of a command are its options.
 MAX_PARAMETERS = 8
 PARAMETERS = {
-    "lake": 10,
+    "lake": 11,
     "log": 9,
     "maintenance": 10,
     "records": 15,  # a batch: BatchBuilder, and BatchOptions for what passes its arguments on

@@ -10,7 +10,7 @@ import pytest
 
 from kwire.cli.main import run
 from kwire.errors import OptionError, TableError
-from kwire.lake import Layout, append_logs
+from kwire.lake import Chosen, Layout, append_logs
 from kwire.lake.offset_ranges import Ranges
 from kwire.lake.verify import verify_table
 from kwire.log import LogDirectory
@@ -29,7 +29,11 @@ def source(tmp_path: Path) -> Path:
 
 def append(tables: Tables, source: Path, *ranges: tuple[int, int], replace: bool = False, **options: Any) -> Any:
     logs = [LogDirectory(source)[KEY]]
-    return list(append_logs(tables.open(), logs, layout=LAYOUT, offsets={KEY: ranges}, replace=replace, **options))
+    return list(
+        append_logs(
+            tables.open(), logs, layout=LAYOUT, chosen=Chosen(offsets={KEY: ranges}, replace=replace), **options
+        )
+    )
 
 
 def offsets_of(tables: Tables) -> list[int]:
@@ -88,9 +92,13 @@ def test_a_run_that_is_killed_between_commits_is_completed(tables: Tables, tmp_p
         really(*arguments)
         commits.append(arguments)
 
-    table.add = add  # type: ignore[method-assign]
+    vars(table)["add"] = add
     with pytest.raises(KeyboardInterrupt):
-        list(append_logs(table, [log, log], layout=LAYOUT, offsets={KEY: ((0, 100), (200, 300))}, commit_bytes=1))
+        list(
+            append_logs(
+                table, [log, log], layout=LAYOUT, chosen=Chosen(offsets={KEY: ((0, 100), (200, 300))}), commit_bytes=1
+            )
+        )
     assert len(commits) == 1
     append(tables, large, (0, 100), (200, 300))
     assert offsets_of(tables) == [*range(100), *range(200, 300)]
@@ -110,7 +118,7 @@ def test_rows_are_replaced_in_one_commit(tables: Tables, source: Path) -> None:
     table = tables.open()
     commits = count_commits(table)
     logs = [LogDirectory(source)[KEY]]
-    (done,) = append_logs(table, logs, layout=LAYOUT, offsets={KEY: ((0, 60),)}, replace=True)
+    (done,) = append_logs(table, logs, layout=LAYOUT, chosen=Chosen(offsets={KEY: ((0, 60),)}, replace=True))
     assert len(commits) == 1
     assert (done.rows, done.start_offset, done.end_offset) == (60, 0, 60)
     assert is_same(tables, source)
@@ -137,10 +145,10 @@ def test_a_replacement_that_meets_another_writer(tables: Tables, source: Path) -
             append(tables, source, (10, 20), replace=True)
         return really(*given, **options)
 
-    table.commit = commit  # type: ignore[method-assign]
+    vars(table)["commit"] = commit
     logs = [LogDirectory(source)[KEY]]
     with pytest.raises(TableError, match="another writer has removed or rewritten"):
-        list(append_logs(table, logs, layout=LAYOUT, offsets={KEY: ((0, 30),)}, replace=True))
+        list(append_logs(table, logs, layout=LAYOUT, chosen=Chosen(offsets={KEY: ((0, 30),)}, replace=True)))
     assert offsets_of(tables) == [*range(50)]
     calls.clear()
 
@@ -150,9 +158,9 @@ def test_a_replacement_that_meets_another_writer(tables: Tables, source: Path) -
             append(tables, source, (60, 70))
         return really(*given, **options)
 
-    table.commit = append_later  # type: ignore[method-assign]
+    vars(table)["commit"] = append_later
     with pytest.raises(TableError, match="another writer has appended avro-0 from offset 60 to 70"):
-        list(append_logs(table, logs, layout=LAYOUT, offsets={KEY: ((40, 80),)}, replace=True))
+        list(append_logs(table, logs, layout=LAYOUT, chosen=Chosen(offsets={KEY: ((40, 80),)}, replace=True)))
     assert offsets_of(tables) == [*range(50), *range(60, 70)]
 
 
@@ -175,7 +183,7 @@ def test_the_command(tables: Tables, source: Path, capsys: pytest.CaptureFixture
         (["--offsets", "avro-1=5..6"], "avro-1 is not among the partitions"),
         (["--replace"], "--replace: requires --offsets"),
         (["--offsets", "5..6", "--fill"], "--fill and --offsets exclude each other"),
-        (["--offsets", "5..6", "--replace", "--skip-missing"], "replacing rows requires"),
+        (["--offsets", "5..6", "--replace", "--skip-missing"], "rows cannot be replaced with skip_missing"),
     ],
 )
 def test_wrong_usage(

@@ -22,7 +22,7 @@ from kwire.pages.quantities import bytes_text
 
 if TYPE_CHECKING:
     from kwire.identifiers import TopicPartition
-    from kwire.lake import Appended, LakeTable, Ranges
+    from kwire.lake import Appended, Chosen, LakeTable, Ranges
     from kwire.lake.compact import CompactedFiles
     from kwire.lake.verify import Compared
     from kwire.log.reading.readable_log import ReadableLog
@@ -257,8 +257,7 @@ def append(
         headers=headers,
         decoding=decoding,
         fill=fill,
-        offsets=_chosen(offsets, logs, replace=replace, fill=fill),
-        replace=replace,
+        chosen=_chosen(offsets, logs, replace=replace, fill=fill),
         skip_missing=skip_missing,
         dead_letters=dead,
     )
@@ -459,10 +458,9 @@ def _compared_rows(compared: Iterable[Compared], seen: list[Compared]) -> Iterat
                 terminal.warn(f"{each.topic}-{each.partition}: {DIFFERENCES[name]}: {offsets}{remedy}")
 
 
-def _chosen(
-    given: Sequence[str] | None, logs: Sequence[ReadableLog], *, replace: bool, fill: bool
-) -> dict[TopicPartition, Ranges] | None:
+def _chosen(given: Sequence[str] | None, logs: Sequence[ReadableLog], *, replace: bool, fill: bool) -> Chosen | None:
     """Parse --offsets. Raises OptionError."""
+    from kwire.lake import Chosen
     from kwire.lake.offset_ranges import union
 
     if not given:
@@ -481,7 +479,7 @@ def _chosen(
             raise OptionError(f"--offsets: {match[1]} is not among the partitions that are selected")
         for key in keys:
             found[key] = union(found.get(key, ()), ((int(match[2]), int(match[3])),))
-    return found
+    return Chosen(offsets=found, replace=replace)
 
 
 def _existing(table: str, catalog: Sequence[str] | None, storage: Sequence[str] | None) -> LakeTable:

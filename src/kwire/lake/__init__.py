@@ -29,6 +29,7 @@ from kwire.lake.dead_letters import (
 )
 from kwire.lake.known_offsets import KnownOffsets, OnKnownOffsets
 from kwire.lake.offset_ranges import Ranges, Spans, hull_of
+from kwire.lake.replay import Chosen
 from kwire.lake.state import Change, Mark, TableState
 from kwire.lake.table import LakeTable, Layout, Orphan
 from kwire.schemas.record_values import ValueDecoding
@@ -36,6 +37,7 @@ from kwire.schemas.record_values import ValueDecoding
 __all__ = [
     "Appended",
     "Change",
+    "Chosen",
     "DeadLetterPlan",
     "FilePlan",
     "KnownOffsets",

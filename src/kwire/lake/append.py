@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from kwire.lake.dead_letters import (
     write_with_dead_letters,
 )
 from kwire.lake.offset_ranges import Ranges, Spans, holes_of, intersection, subtract, text_of, union
-from kwire.lake.replay import check_chosen, files_with, holes_made, offsets_to_append, rows_without
+from kwire.lake.replay import Chosen, check_chosen, files_with, holes_made, offsets_to_append, rows_without
 from kwire.lake.state import WRITE_AGAIN, Change, TableState
 from kwire.lake.table import LakeTable, Layout, check_merge_key, check_topic_ids
 
@@ -82,8 +82,7 @@ def append_logs(
     headers: bool = False,
     decoding: ValueDecoding | None = None,
     fill: bool = False,
-    offsets: Mapping[TopicPartition, Ranges] | None = None,
-    replace: bool = False,
+    chosen: Chosen | None = None,
     commit_bytes: int = COMMIT_BYTES,
     skip_missing: bool = False,
     dead_letters: LakeTable | None = None,
@@ -91,9 +90,9 @@ def append_logs(
     """Append the records of logs; return a row for each partition as it is done.
 
     decoding: of values, as ValueDecoding.resolve() returns it; by default they are bytes. fill: also append what the
-    table lacks before its first offset and in its holes, with a row for each. offsets: append these of the partitions,
-    as far as the table lacks them, and no others, with a row for each range; with replace, those that it has replace
-    their rows, in one commit for each range. skip_missing: as of ReadableLog.read.
+    table lacks before its first offset and in its holes, with a row for each. chosen: append these offsets, as
+    far as the table lacks them, and no others, with a row for each range; or replace their rows, in one commit for each
+    range. skip_missing: as of ReadableLog.read.
     dead_letters: a table for records that cannot be decoded, by a decoding that is_wrapped, or stored.
     A topic whose id cannot be compared with the table's is named in a warning of the logger kwire.lake.
     Raises LogError, CorruptBatch, BrokerError, ConnectionFailed for the logs; DecodeError, RegistryError for values;
@@ -101,10 +100,11 @@ def append_logs(
     """
     from kwire.records.columns.reader import COLUMNS
 
-    if replace and (offsets is None or skip_missing or dead_letters is not None):
-        raise OptionError("replacing rows requires a choice of offsets, and neither skip_missing nor dead_letters")
-    if offsets is not None and fill:
-        raise OptionError("fill and offsets exclude each other: both say what to append")
+    replaces = chosen is not None and chosen.replace
+    if replaces and (skip_missing or dead_letters is not None):
+        raise OptionError("rows cannot be replaced with skip_missing, which would delete some, nor with dead_letters")
+    if chosen is not None and fill:
+        raise OptionError("fill and chosen offsets exclude each other: both say what to append")
     columns = [name for name in COLUMNS if headers or name != "headers"]
     appender = _Appender(table, layout, isolation, columns, decoding, commit_bytes, skip_missing, dead_letters)
     waiting, warned = list[_New](), set[str]()
@@ -112,16 +112,15 @@ def append_logs(
         try:
             if not waiting:
                 table.refresh()
-            if offsets is None:
+            if chosen is None:
                 found = missing_offsets(table, log, isolation, fill=fill, warned=warned)
             else:
-                wanted = offsets.get((log.topic, log.partition), ())
-                found = _chosen_offsets(table, log, isolation, wanted, replace=replace, warned=warned)
+                found = _chosen_offsets(table, log, isolation, chosen, warned)
         except KwireError:
             yield from appender.append(waiting)
             raise
         for each in found:
-            new = _New(log=log, start=each.start, end=each.end, lost=each.problem, replaces=replace)
+            new = _New(log=log, start=each.start, end=each.end, lost=each.problem, replaces=replaces)
             if waiting and sum(map(len, waiting)) + len(new) > SHARED_OFFSETS:
                 yield from appender.append(waiting)
                 waiting = []
@@ -338,15 +337,16 @@ class Missing:
 
 
 def _chosen_offsets(
-    table: LakeTable, log: ReadableLog, isolation: str, wanted: Ranges, *, replace: bool, warned: set[str]
+    table: LakeTable, log: ReadableLog, isolation: str, chosen: Chosen, warned: set[str]
 ) -> list[Missing]:
     """Return the chosen offsets of a log that are to be written. Raises OptionError, TableError."""
     key = log.topic, log.partition
+    wanted = chosen.offsets.get(key, ())
     check_merge_key(table.state(), (), table.name)
     _check_topic(table.state(), log, table.name, warned)
     end = log.last_stable_offset if isolation == "read_committed" else log.log_end_offset
     check_chosen(key, wanted, log.log_start_offset, end)
-    left, problem = (wanted, None) if replace or not wanted else offsets_to_append(table, key, wanted)
+    left, problem = (wanted, None) if chosen.replace or not wanted else offsets_to_append(table, key, wanted)
     problems = [problem] if problem else []
     if holes := holes_made(table, key, wanted):
         problems.append(f"the table lacks offsets {text_of(holes)} now; append them with --fill (fill=True)")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError, TableError
@@ -15,9 +16,17 @@ from kwire.lake.table import LakeTable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["check_chosen", "files_with", "holes_made", "offsets_to_append", "rows_without"]
+__all__ = ["Chosen", "check_chosen", "files_with", "holes_made", "offsets_to_append", "rows_without"]
 
 PLACE = ("topic", "partition", "offset")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """Offsets that append_logs is to append, and no others. replace: the rows that the table has there."""
+
+    offsets: Mapping[TopicPartition, Ranges]
+    replace: bool = False
 
 
 def check_chosen(key: TopicPartition, wanted: Ranges, first: int, end: int) -> None:
