@@ -50,12 +50,12 @@ class Problems:
 
     def __init__(self, file: str | None) -> None:
         self.file = file
-        self.found: list[SchemaError] = []
+        self.errors: list[SchemaError] = []
 
     def add(self, rule: str, what: str, line: int, struct: str | None = None, name: str | None = None) -> None:
         """Add an error; line 0 is unknown."""
         where = f" (line {line})" if line else ""
-        self.found.append(SchemaError(what + where, rule, self.file, struct, name))
+        self.errors.append(SchemaError(what + where, rule, self.file, struct, name))
 
 
 class Attributes:

@@ -89,11 +89,11 @@ def check(
         node = read_json_text(text, lenient=dialect == "kafka")
     except JsonTextError as error:
         problems.add("T-01" if error.repeated is not None else "E-01", str(error), error.line)
-        return None, problems.found
+        return None, problems.errors
     if not isinstance(node.value, dict):
         problems.add("E-01", "a definition must be one JSON object", node.line)
-        return None, problems.found
-    return _Reader(problems, dialect).message(node), problems.found
+        return None, problems.errors
+    return _Reader(problems, dialect).message(node), problems.errors
 
 
 def read_text(path: Path) -> str:

@@ -79,7 +79,7 @@ def compact(
         write_rows(report.rows(_usable(results)), COLUMNS, format)
     if format is Format.TABLE and not apply and output is None:
         terminal.warn("dry run, nothing was changed: --apply compacts in place, -o DIR writes a compacted copy")
-    return FOUND if report.found else FINE
+    return FOUND if report.has_failed else FINE
 
 
 @contextmanager
@@ -136,16 +136,16 @@ def _usable(results: Iterable[Compaction]) -> Iterator[Compaction]:
 
 
 class _Report:
-    """Rows of compactions. found: whether one has failed."""
+    """Rows of compactions. has_failed: whether one has failed."""
 
     def __init__(self) -> None:
-        self.found = False
+        self.has_failed = False
 
     def rows(self, results: Iterable[Compaction]) -> Iterator[Row]:
         """Yield a row per partition; a failure is printed to standard error as well."""
         for each in results:
             if each.problem is not None:
-                self.found = True
+                self.has_failed = True
                 terminal.warn(printable(str(each.problem)))
             stats = each.stats
             yield {

@@ -30,7 +30,7 @@ class KafkaDump:
     """One run of the tool.
 
     deep: print records with keys and payloads (--deep-iteration --print-data-log). read, bare: see record_lines.
-    found: whether anything was wrong.
+    has_problems: whether anything was wrong.
     """
 
     lines: Lines
@@ -39,7 +39,7 @@ class KafkaDump:
     advance: Callable[[int], None]
     read: Reading | None = None
     bare: bool = False
-    found: bool = False
+    has_problems: bool = False
     _index_mismatches: Pairs = field(default_factory=dict)
     _time_mismatches: Pairs = field(default_factory=dict)
     _times_out_of_order: Pairs = field(default_factory=dict)
@@ -51,7 +51,7 @@ class KafkaDump:
         for file in files:
             self._dump(file)
         self._finish()
-        return self.found
+        return self.has_problems
 
     def _dump(self, file: Dumped) -> None:
         self._print(f"Dumping {file.name}")
@@ -68,7 +68,7 @@ class KafkaDump:
                 self._log(file)
         except KwireError as error:
             self._complain(f"kwire: {error}")
-            self.found = True
+            self.has_problems = True
 
     def _finish(self) -> None:
         self._pairs(self._index_mismatches, "Mismatches in :{}", "  Index offset: {}, log offset: {}", reverse=True)
@@ -87,7 +87,7 @@ class KafkaDump:
         )
         # compaction leaves gaps: they are reported and do not change the exit code
         wrong = (self._index_mismatches, self._time_mismatches, self._times_out_of_order, self._offsets_not_found)
-        self.found = self.found or any(wrong)
+        self.has_problems = self.has_problems or any(wrong)
         self._pairs(self._gaps, "Non-consecutive offsets in {}", "  {} is followed by {}", reverse=True)
 
     def _pairs(self, pairs: Pairs, head: str, line: str, *, reverse: bool = False) -> None:
@@ -124,7 +124,7 @@ class KafkaDump:
                     shown = self.selection.takes_batch(batch)
                     if shown:
                         self._print(batch_line(batch, self.lines, file.position_of(batch)))
-                    self.found = self.found or not batch.is_valid
+                    self.has_problems = self.has_problems or not batch.is_valid
                     if self.deep:
                         for record, line in record_lines(batch, self.lines, read=self.read, bare=self.bare):
                             if not self.selection.takes_record(record):
@@ -138,11 +138,11 @@ class KafkaDump:
                             self._print(line)
                 except DecodeError as error:
                     self._complain(f"kwire: {error}")
-                    self.found = True
+                    self.has_problems = True
             if left := trailing_bytes(walk):
                 name = file.name.rsplit("/", 1)[-1]
                 self._print(f"Found {left} invalid bytes at the end of {name}")
-                self.found = True
+                self.has_problems = True
 
     # ---- indexes
 

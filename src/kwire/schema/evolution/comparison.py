@@ -52,7 +52,7 @@ def review(
     offered = old.stable if released is None else released.intersect(old.valid)
     comparison = _Comparison(old, new, offered, UsedTags(history))
     comparison.message()
-    return comparison.report.found
+    return comparison.report.findings
 
 
 class _Comparison:

@@ -27,16 +27,16 @@ def kafka_violations(old: Message, new: Message, *, as_written: bool = False) ->
     """
     checker = _Checker(old, new, as_written)
     checker.messages()
-    return checker.found
+    return checker.violations
 
 
 class _Checker:
     def __init__(self, old: Message, new: Message, as_written: bool) -> None:
         self.old, self.new, self.as_written = old, new, as_written
-        self.found: list[Violation] = []
+        self.violations: list[Violation] = []
 
     def violation(self, rule: str, where: str, message: str) -> None:
-        self.found.append(Violation(rule=rule, where=where, message=message))
+        self.violations.append(Violation(rule=rule, where=where, message=message))
 
     def messages(self) -> None:
         old, new, name = self.old, self.new, self.new.name
@@ -113,7 +113,7 @@ class _Checker:
                 continue
             b = self.next_shared(coming, path)
             if isinstance(b, Violation):
-                self.found.append(b)
+                self.violations.append(b)
                 return
             if b is None:
                 what = "removed, but versions that have it are still valid; Kafka's checker does not terminate (T-20)"
@@ -122,7 +122,7 @@ class _Checker:
             yield a, b
         b = self.next_shared(coming, path)
         if isinstance(b, Violation):
-            self.found.append(b)
+            self.violations.append(b)
         elif b is not None:
             self.added(b, path)
 
@@ -163,9 +163,9 @@ class _Checker:
         if a.struct is not None:
             # Kafka looks up a common struct by the type of an array's elements, but by the name of a single field.
             names = (a.type, b.type) if a.is_array else (a.name, b.name)
-            before = len(self.found)
+            before = len(self.violations)
             self.structs(names[0], _own_fields(a), names[1], _own_fields(b), f"{path}.{b.name}")
-            return len(self.found) > before
+            return len(self.violations) > before
         return False
 
     def difference(self, a: Field, b: Field) -> tuple[str, str] | None:

@@ -16,7 +16,7 @@ class Report:
 
     def __init__(self, released: Released) -> None:
         self.released = released
-        self.found: list[Finding] = []
+        self.findings: list[Finding] = []
         self.scope: object = None
         self._reported: set[tuple[object, str, str, str]] = set()
 
@@ -24,13 +24,13 @@ class Report:
         """Add a violation. mask: the affected released versions."""
         if self._is_new(rule, where, message):
             versions = self.released.text(mask)
-            self.found.append(Violation(rule=rule, where=where, message=message, advice=advice, versions=versions))
+            self.findings.append(Violation(rule=rule, where=where, message=message, advice=advice, versions=versions))
 
     def note(self, rule: str, where: str, message: str, advice: str = "", mask: int = 0) -> None:
         """Add a note; arguments as in `violation`."""
         if self._is_new(rule, where, message):
             versions = self.released.text(mask)
-            self.found.append(Note(rule=rule, where=where, message=message, advice=advice, versions=versions))
+            self.findings.append(Note(rule=rule, where=where, message=message, advice=advice, versions=versions))
 
     def _is_new(self, rule: str, where: str, message: str) -> bool:
         key = (self.scope, rule, where.rpartition(".")[2] if self.scope else where, message)
