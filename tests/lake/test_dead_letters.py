@@ -24,7 +24,7 @@ from kwire.lake import (
     commit_dead_letters,
     prepare_dead_letters,
     unwrapped_schema,
-    write_with_dead_letters,
+    write_rows,
 )
 from kwire.lake.dead_letters import DeadLetterPlan
 from kwire.schemas import Registry, encode
@@ -174,7 +174,7 @@ class Writer:
     def write(self, batch: pa.RecordBatch, mark: Mark | None, *, dies: bool = False) -> TaskFiles:
         """Write and commit a batch. dies: between the two commits."""
         plan, dead = self.prepare()
-        found = write_with_dead_letters([batch], plan, dead, mark=mark, key=self.key)
+        found = write_rows([batch], plan, dead, mark=mark, key=self.key)
         change = Change(id=uuid.uuid4().hex, mark=mark, spans=found.spans)
         commit_dead_letters(self.dead, found.dead, change, self.rows.state(), dead)
         if not dies:

@@ -7,7 +7,7 @@
     table.commit(files, change, plan)                   once for each Mark, with the offsets of the rows
     append_logs(table, logs)                            logs into a table, from where it ends
     ValueDecoding.resolve(choice, topics)               decodes their values meanwhile
-    write_with_dead_letters, commit_dead_letters        records that cannot be decoded or stored, into a second table
+    write_rows, commit_dead_letters                     records that cannot be decoded or stored, into a second table
     table.state(), find_orphans(), delete_orphans()     what it has, and what it does not
 
 See docs/tables.md.
@@ -19,13 +19,14 @@ from collections.abc import Mapping
 
 from kwire.errors import OptionError
 from kwire.lake.append import Appended, append_logs
+from kwire.lake.changes import Changes, DeleteWhen
 from kwire.lake.data_files import FilePlan, TaskFiles, WrittenFile, write_files
 from kwire.lake.dead_letters import (
     DeadLetterPlan,
     commit_dead_letters,
     prepare_dead_letters,
     unwrapped_schema,
-    write_with_dead_letters,
+    write_rows,
 )
 from kwire.lake.known_offsets import KnownOffsets, OnKnownOffsets
 from kwire.lake.offset_ranges import Ranges, Spans, hull_of
@@ -37,8 +38,10 @@ from kwire.schemas.record_values import ValueDecoding
 __all__ = [
     "Appended",
     "Change",
+    "Changes",
     "Chosen",
     "DeadLetterPlan",
+    "DeleteWhen",
     "FilePlan",
     "KnownOffsets",
     "LakeTable",
@@ -61,7 +64,7 @@ __all__ = [
     "prepare_dead_letters",
     "unwrapped_schema",
     "write_files",
-    "write_with_dead_letters",
+    "write_rows",
 ]
 
 

@@ -22,7 +22,7 @@ from kwire.lake.dead_letters import (
     commit_dead_letters,
     prepare_dead_letters,
     unwrapped_schema,
-    write_with_dead_letters,
+    write_rows,
 )
 from kwire.lake.offset_ranges import Ranges, Spans, holes_of, intersection, subtract, text_of, union
 from kwire.lake.replay import Chosen, check_chosen, files_with, holes_made, offsets_to_append, rows_without
@@ -233,7 +233,7 @@ class _Appender:
         limit = min(SHARED_BYTES, self.commit_bytes)
         limited = _Limited((batch for new in found for batch in self._read(new, new.start)), limit)
         try:
-            written = write_with_dead_letters(limited, plan, dead)
+            written = write_rows(limited, plan, dead)
         except TableError:
             raise
         except KwireError:
@@ -264,7 +264,7 @@ class _Appender:
             plan, dead = self._prepare()
             limited = _Limited(self._read(new, start), self.commit_bytes)
             rows = new.rows
-            written = write_with_dead_letters(limited, plan, dead)
+            written = write_rows(limited, plan, dead)
             until = limited.next_offset if limited.is_cut else new.end
             if done := new.done(start, until):
                 topic_ids = topic_ids_of([new.log], self.table.name)

@@ -1,7 +1,7 @@
 """Dead letters: records that cannot be decoded or stored in a table go to a second table, with their bytes.
 
     driver   prepare_dead_letters()    creates the second table; its state says which dead letters it has
-    tasks    write_with_dead_letters() divides rows, and writes the files of both tables
+    tasks    write_rows()              divides rows, and writes the files of both tables
     driver   commit_dead_letters()     before the commit of the rows, with the same offsets and the same micro-batch
 
 If the driver is killed between the two commits, the rows are read again: the second table has their offsets or their
@@ -14,13 +14,14 @@ A column that was decoded arrives as struct<value, error> or struct<value, error
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError, TableError
 from kwire.identifiers import TopicPartition
 from kwire.lake.arrow_columns import conform, offsets_of
+from kwire.lake.changes import TRUNCATED, Changes
 from kwire.lake.data_files import FilePlan, FileWriter, TaskFiles, WrittenFile, write_files
 from kwire.lake.known_offsets import KnownOffsets
 from kwire.lake.offset_ranges import Spans, hull_of, union
@@ -37,7 +38,7 @@ __all__ = [
     "mode_for_dead_letters",
     "prepare_dead_letters",
     "unwrapped_schema",
-    "write_with_dead_letters",
+    "write_rows",
 ]
 
 PLACE = ("topic", "partition", "offset")
@@ -147,99 +148,140 @@ def commit_dead_letters(
         table.commit(files, own, plan.plan)
 
 
-def write_with_dead_letters(
+def write_rows(
     batches: Iterable[pa.RecordBatch],
     plan: FilePlan,
     dead: DeadLetterPlan | None,
     *,
+    changes: Changes | None = None,
     mark: Mark | None = None,
     key: Sequence[str] = (),
     task: int = 0,
 ) -> TaskFiles:
     """Write the rows of one task as write_files does, and the dead ones among them to files of their own.
 
-    mark: of the micro-batch. key: columns to merge by, which must not be null. Raises TableError; all files are then
-    deleted.
+    changes: what rows become. mark: of the micro-batch. key: columns to merge by, which must not be null. Raises
+    TableError, also for a dead row without a table of dead letters; all files are then deleted.
     """
-    if dead is None:
+    if dead is None and changes is None:
         return write_files(batches, plan, task=task)
-    divider = _Divider(plan, dead, mark, key, task)
+    letters = None if dead is None else _Letters(dead, mark, task)
+    divider = _Divider(plan, letters, changes, key)
     try:
         files = write_files(divider.good_rows(batches), plan, task=task)
-        return replace(files, spans=divider.spans, dead=divider.writer.close(), dead_rows=dict(divider.counts))
+        if letters is None:
+            return replace(files, spans=divider.spans)
+        return replace(files, spans=divider.spans, dead=letters.writer.close(), dead_rows=dict(letters.counts))
     except BaseException:
-        divider.writer.discard()
+        if letters is not None:
+            letters.writer.discard()
         raise
 
 
-class _Divider:
-    """Divides the rows of a task. spans: of all rows. counts: of dead ones."""
+class _Letters:
+    """Writes the dead letters of a task. counts: of them."""
 
-    def __init__(self, plan: FilePlan, dead: DeadLetterPlan, mark: Mark | None, key: Sequence[str], task: int) -> None:
-        self._plan, self._dead, self._key = plan, dead, key
+    def __init__(self, dead: DeadLetterPlan, mark: Mark | None, task: int) -> None:
+        self._plan = dead.plan
         self._known = KnownOffsets(known=dead.known(mark), mode="skip", table=dead.plan.table)
-        self.writer, self.spans, self.counts = FileWriter(dead.plan, task), Spans(), Counter[TopicPartition]()
+        self.writer, self.counts = FileWriter(dead.plan, task), Counter[TopicPartition]()
+
+    def add(self, letters: pa.RecordBatch) -> None:
+        """Write those that the table does not have."""
+        (new,) = self._known.new_rows([letters])
+        if len(new):
+            for partition, rows in self._plan.split(conform(new, self._plan.schema, self._plan.table)):
+                self.writer.add(partition, rows)
+        places = zip(*(letters.column(name).to_pylist() for name in PLACE[:2]), strict=True)
+        self.counts.update((str(topic), int(partition)) for topic, partition in places)
+
+
+class _Divider:
+    """Divides the rows of a task. letters: where dead ones go; without it, they are errors. spans: of all rows."""
+
+    def __init__(self, plan: FilePlan, letters: _Letters | None, changes: Changes | None, key: Sequence[str]) -> None:
+        self._plan, self._letters, self._changes, self._key = plan, letters, changes, key
+        self.spans = Spans()
 
     def good_rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows that can be stored, and write the others."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         for batch in batches:
             if not len(batch):
                 continue
             self.spans = hull_of([self.spans, offsets_of(batch)])
-            rows = _unwrapped(batch)
-            reasons = _reasons(batch, rows, self._key)
-            reasons = self._with_unfit(rows, reasons)
-            if reasons.null_count == len(reasons):
-                yield rows
-                continue
-            is_dead = reasons.is_valid()
-            letters = _letters(batch, reasons, self._plan.table).filter(is_dead)
-            (new,) = self._known.new_rows([letters])
-            if len(new):
-                for partition, part in self._dead.plan.split(
-                    conform(new, self._dead.plan.schema, self._dead.plan.table)
-                ):
-                    self.writer.add(partition, part)
-            places = zip(*(letters.column(name).to_pylist() for name in PLACE[:2]), strict=True)
-            self.counts.update((str(topic), int(partition)) for topic, partition in places)
-            yield pa.RecordBatch.from_arrays(
-                [column.filter(pc.invert(is_dead)) for column in rows.columns], schema=rows.schema
-            )
+            source = batch if self._letters is None else _unwrapped(batch)
+            reasons = {} if self._letters is None else _reasons(batch)
+            rows, origins = self._changed(source, reasons)
+            if self._letters is not None:
+                self._find_without_key(rows, origins, reasons)
+                self._find_unfit(rows, origins, _alive(origins, reasons), reasons)
+            if reasons:
+                self._bury(batch, reasons)
+                rows = rows.take(pa.array(_alive(origins, reasons)))
+            yield rows
 
-    def _with_unfit(self, rows: pa.RecordBatch, reasons: pa.Array) -> pa.Array:
-        """Return reasons with those of rows that do not fit the table's columns, which are searched by halves."""
+    def _changed(self, rows: pa.RecordBatch, reasons: dict[int, str]) -> tuple[pa.RecordBatch, np.ndarray]:
+        """Return what rows become, and the row that each was made of; add what is wrong with others to reasons."""
         import numpy as np
         import pyarrow as pa
 
-        found: dict[int, str] = {}
-        good = np.flatnonzero(reasons.is_null().to_numpy(zero_copy_only=False))
-        self._find_unfit(rows, good, found)
-        if not found:
-            return reasons
-        texts = reasons.to_pylist()
-        for index, reason in found.items():
-            texts[index] = reason
-        return pa.array(texts, pa.string())
+        alive = _alive(np.arange(len(rows)), reasons)
+        rows = rows if len(alive) == len(rows) else rows.take(pa.array(alive))
+        if self._changes is None:
+            return rows, alive
+        changed = self._changes.apply(rows)
+        reasons.update((int(alive[row]), what) for row, what in changed.errors.items())
+        return changed.rows, alive[changed.origins]
 
-    def _find_unfit(self, rows: pa.RecordBatch, indexes: np.ndarray, found: dict[int, str]) -> None:
+    def _find_without_key(self, rows: pa.RecordBatch, origins: np.ndarray, reasons: dict[int, str]) -> None:
+        for name in self._key:
+            for row in origins[rows.column(name).is_null().to_numpy(zero_copy_only=False)].tolist():
+                reasons.setdefault(row, f"column '{name}' of mergeKey is null")
+
+    def _find_unfit(
+        self, rows: pa.RecordBatch, origins: np.ndarray, indexes: np.ndarray, reasons: dict[int, str]
+    ) -> None:
+        """Add the rows that do not fit the table's columns to reasons; they are searched by halves."""
         import pyarrow as pa
 
         if not len(indexes):
             return
+        chosen = rows if len(indexes) == len(rows) else rows.take(pa.array(indexes))
         try:
-            fitting = conform(rows.take(pa.array(indexes)), self._plan.schema, self._plan.table)
-            for _ in self._plan.split(fitting):
+            for _ in self._plan.split(conform(chosen, self._plan.schema, self._plan.table)):
                 pass
         except TableError as error:
             if len(indexes) == 1:
-                found[int(indexes[0])] = error.what
+                reasons[int(origins[indexes[0]])] = error.what
                 return
             half = len(indexes) // 2
-            self._find_unfit(rows, indexes[:half], found)
-            self._find_unfit(rows, indexes[half:], found)
+            self._find_unfit(rows, origins, indexes[:half], reasons)
+            self._find_unfit(rows, origins, indexes[half:], reasons)
+
+    def _bury(self, batch: pa.RecordBatch, reasons: dict[int, str]) -> None:
+        """Write dead letters. Raises TableError without a table for them, and for a truncated source."""
+        import pyarrow as pa
+
+        dead = sorted(reasons)
+        fatal = [row for row in dead if self._letters is None or reasons[row] == TRUNCATED]
+        if fatal:
+            place = [
+                batch.column(name)[fatal[0]].as_py() if name in batch.schema.names else f"unknown {name}"
+                for name in PLACE
+            ]
+            raise TableError(f"{place[0]}-{place[1]}, offset {place[2]}: {reasons[fatal[0]]}", self._plan.table)
+        assert self._letters is not None
+        chosen = batch.take(pa.array(dead))
+        self._letters.add(_letters(chosen, pa.array([reasons[row] for row in dead]), self._plan.table))
+
+
+def _alive(origins: np.ndarray, reasons: Mapping[int, str]) -> np.ndarray:
+    """Return the indexes of rows whose origins are not dead."""
+    import numpy as np
+
+    return np.flatnonzero(~np.isin(origins, list(reasons))) if reasons else np.arange(len(origins))
 
 
 def _is_wrapped(kind: pa.DataType) -> bool:
@@ -259,20 +301,16 @@ def _unwrapped(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=unwrapped_schema(batch.schema))
 
 
-def _reasons(batch: pa.RecordBatch, rows: pa.RecordBatch, key: Sequence[str]) -> pa.Array:
-    """Return for each row what is wrong with it; null for others."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    reasons = pa.nulls(len(batch), pa.string())
+def _reasons(batch: pa.RecordBatch) -> dict[int, str]:
+    """Return what is wrong with rows that were not decoded, by row."""
+    found: dict[int, str] = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if _is_wrapped(column.type):
-            error = column.flatten()[1]
-            reasons = pc.coalesce(reasons, pc.binary_join_element_wise(name, error, ": "))
-    for name in key:
-        is_null = pc.and_(rows.column(name).is_null(), reasons.is_null())
-        reasons = pc.if_else(is_null, f"column '{name}' of mergeKey is null", reasons)
-    return reasons
+            errors = column.flatten()[1]
+            if errors.null_count < len(errors):
+                texts = enumerate(errors.to_pylist())
+                found = {row: f"{name}: {text}" for row, text in texts if text is not None} | found
+    return found
 
 
 def _letters(batch: pa.RecordBatch, reasons: pa.Array, table: str) -> pa.RecordBatch:

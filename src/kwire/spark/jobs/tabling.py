@@ -31,7 +31,7 @@ from kwire.lake.dead_letters import (
     mode_for_dead_letters,
     prepare_dead_letters,
     unwrapped_schema,
-    write_with_dead_letters,
+    write_rows,
 )
 from kwire.lake.offset_ranges import Spans, union
 from kwire.lake.state import Change
@@ -134,7 +134,7 @@ class WriteRanges:
     def _write(self, parts: Sequence[Range]) -> RangesDone:
         done = RangesDone()
         rows = chain.from_iterable(self._read(part, done) for part in parts)
-        written = write_with_dead_letters(rows, self.plan, self.dead_letters, key=self.merge_key)
+        written = write_rows(rows, self.plan, self.dead_letters, key=self.merge_key)
         done.files, done.dead, done.dead_rows = written.files, written.dead, written.dead_rows
         return done
 

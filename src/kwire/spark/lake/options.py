@@ -12,13 +12,14 @@ from kwire.errors import OptionError
 from kwire.spark.options.option import (
     Option,
     check_names,
+    choice,
     load_json_object,
     text_option,
     user_options,
 )
 
 if TYPE_CHECKING:
-    from kwire.lake import LakeTable, OnKnownOffsets
+    from kwire.lake import Changes, DeleteWhen, LakeTable, OnKnownOffsets
 
 __all__ = ["DEAD_LETTERS", "DELTA_OPTIONS", "ICEBERG_OPTIONS", "LakeFormat", "LakeOptions", "parse_lake_options"]
 
@@ -61,6 +62,12 @@ def _on_known_offsets(name: str, value: str) -> OnKnownOffsets:
     raise OptionError(f"Option '{name}': expected {', '.join(modes[:-1])} or {modes[-1]}, got '{value}'")
 
 
+def _delete_when(name: str, value: str) -> DeleteWhen:
+    from kwire.lake import DeleteWhen
+
+    return DeleteWhen.parse(value)
+
+
 TABLE = text_option(
     name="table",
     value="string, also as the argument of `save` or `start`",
@@ -97,6 +104,23 @@ MERGE_KEY = Option[tuple[str, ...]](
     value="comma-separated list of columns",
     shown_default="none: rows are appended",
     meaning="Replace rows by key: the table has the [latest row of each key](#latest-value-by-key).",
+)
+CHANGES = Option[str | None](
+    name="changes",
+    parse=choice("debezium"),
+    default=None,
+    value="`debezium`",
+    shown_default="none",
+    meaning="The column `value` has [changes of a database](#changes-of-a-database): with `mergeKey`, the table "
+    "has the latest state, otherwise the history.",
+)
+DELETE_WHEN = Option["DeleteWhen | None"](
+    name="deleteWhen",
+    parse=_delete_when,
+    default=None,
+    value="`COLUMN`, or `COLUMN = VALUE`",
+    shown_default="none",
+    meaning="With `mergeKey`: rows that delete their key, by a boolean column or a value such as `status = 'gone'`.",
 )
 PARTITION_BY = Option[tuple[str, ...]](
     name="partitionBy",
@@ -153,11 +177,11 @@ APP_VERSION = Option[int | None](
 )
 ICEBERG_OPTIONS: tuple[Option[object], ...] = (
     *(TABLE, CATALOG, CATALOG_PROPERTIES),
-    *(MERGE_KEY, PARTITION_BY, SORT_BY, TABLE_PROPERTIES, ON_KNOWN_OFFSETS, DEAD_LETTERS),
+    *(MERGE_KEY, CHANGES, DELETE_WHEN, PARTITION_BY, SORT_BY, TABLE_PROPERTIES, ON_KNOWN_OFFSETS, DEAD_LETTERS),
     *(APP_ID, APP_VERSION),
 )
 DELTA_OPTIONS: tuple[Option[object], ...] = (
-    *(PATH, STORAGE, MERGE_KEY),
+    *(PATH, STORAGE, MERGE_KEY, CHANGES, DELETE_WHEN),
     replace(PARTITION_BY, meaning="Columns that a new table is partitioned by."),
     replace(SORT_BY, meaning="Order of the rows in the files of this write, such as `customer, offset desc`."),
     replace(TABLE_PROPERTIES, meaning='Properties of a new table, such as `{"delta.targetFileSize": "134217728"}`.'),
@@ -181,6 +205,7 @@ class LakeOptions:
     catalog: Mapping[str, str] = field(repr=False)
     storage: Mapping[str, str] = field(repr=False)
     merge_key: tuple[str, ...]
+    changes: Changes | None
     partition_by: tuple[str, ...]
     sort_by: tuple[str, ...]
     table_properties: Mapping[str, str]
@@ -199,6 +224,18 @@ class LakeOptions:
     def open_dead_letters(self) -> LakeTable | None:
         """Return the table of dead letters, None without the option. Raises OptionError, TableError."""
         return None if self.dead_letters is None else replace(self, table=self.dead_letters).open()
+
+
+def _changes(given: Mapping[str, str]) -> Changes | None:
+    """Return how rows become those of the table. Raises OptionError."""
+    from kwire.lake import Changes
+
+    is_debezium, delete_when, key = CHANGES.of(given) is not None, DELETE_WHEN.of(given), MERGE_KEY.of(given)
+    if delete_when is not None and not key:
+        raise OptionError("Option 'deleteWhen': requires option 'mergeKey', by which rows are deleted")
+    if not is_debezium and delete_when is None:
+        return None
+    return Changes(key=key, is_debezium=is_debezium, delete_when=delete_when)
 
 
 def parse_lake_options(options: Mapping[str, str], format: LakeFormat) -> LakeOptions:
@@ -234,6 +271,7 @@ def parse_lake_options(options: Mapping[str, str], format: LakeFormat) -> LakeOp
         catalog={key.removeprefix(prefix): given[key] for key in given if key.startswith(CATALOG_PREFIX)},
         storage={key.removeprefix(prefix): given[key] for key in given if key.startswith(STORAGE_PREFIX)},
         merge_key=MERGE_KEY.of(given),
+        changes=_changes(given),
         partition_by=PARTITION_BY.of(given),
         sort_by=SORT_BY.of(given),
         table_properties=TABLE_PROPERTIES.of(given),

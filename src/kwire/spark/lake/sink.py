@@ -31,7 +31,7 @@ from kwire.lake import (
     hull_of,
     prepare_dead_letters,
     unwrapped_schema,
-    write_with_dead_letters,
+    write_rows,
 )
 from kwire.lake.offset_ranges import subtract, text_of
 from kwire.lake.state import WRITE_AGAIN
@@ -75,6 +75,8 @@ class _Writing(SentToWorkers):
             raise OptionError("Option 'deadLetters': requires appending; remove it, or use mode append")
         with options.open() as table, letters or nullcontext():
             wanted = schema if letters is None else unwrapped_schema(schema)
+            if options.changes is not None:
+                wanted = options.changes.schema(wanted)
             self.plan = table.prepare(wanted, layout, key=options.merge_key)
             self.state = table.state()
             self.dead = None if letters is None else prepare_dead_letters(letters, self.plan)
@@ -88,10 +90,11 @@ class _Writing(SentToWorkers):
         known = {} if self.overwrite else self.state.foreign(query)
         is_merged = bool(self.options.merge_key)
         new = KnownOffsets(known=known, mode=self.options.on_known_offsets, table=self.plan.table, is_merged=is_merged)
-        files = write_with_dead_letters(
+        files = write_rows(
             new.new_rows(report_small_batches(rows)),
             self.plan,
             self.dead,
+            changes=self.options.changes,
             mark=mark,
             key=self.options.merge_key,
             task=task_number(),
@@ -105,9 +108,9 @@ class _Writing(SentToWorkers):
         mark = next((each.mark for each in written if each.mark is not None), None)
         skipped = hull_of(each.skipped for each in written)
         dead = sum(sum(each.files.dead_rows.values()) for each in written)
-        if not files and not dead and not self.overwrite and (mark is None or not skipped):
+        rows = hull_of(each.files.spans for each in written)  # also of records without a row: dead letters, tombstones
+        if not files and not rows and not self.overwrite and (mark is None or not skipped):
             return
-        rows = hull_of(each.files.spans for each in written)
         spans = hull_of([skipped, rows])
         is_compared = not self.overwrite and self.options.on_known_offsets != "append"
         known = self.state.spans if is_compared else None
