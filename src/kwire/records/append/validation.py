@@ -402,6 +402,13 @@ def rebuild(
             data, largest = builder.build(), builder.largest_timestamp
         except EncodeError as error:
             raise RejectedRecords(error.what, AppendErrorCode.UNKNOWN_SERVER_ERROR) from None
+    return rebuilt_records(data, first_offset, count, largest, given)
+
+
+def rebuilt_records(
+    data: bytes, first_offset: int, count: int, largest: LargestTimestamp, given: AppendSettings
+) -> ValidatedRecords:
+    """Return the result for records that were written anew, as one part."""
     return ValidatedRecords(
         parts=[data],
         next_offset=first_offset + count,
@@ -432,16 +439,7 @@ def rebuild_by_columns(
     if rebuilt is None:
         return None
     data, count, largest = rebuilt
-    return ValidatedRecords(
-        parts=[data],
-        next_offset=first_offset + count,
-        log_append_time_ms=given.now_ms,
-        max_timestamp_ms=largest.timestamp,
-        offset_of_max_timestamp=largest.offset,
-        in_place=False,
-        records_converted=count,
-        payload_bytes_written=len(data),
-    )
+    return rebuilt_records(data, first_offset, count, largest, given)
 
 
 def all_records(checked: Sequence[CheckedBatch]) -> Iterator[Record | RecordToCheck]:
