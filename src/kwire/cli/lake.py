@@ -342,17 +342,17 @@ def verify(
     terminal.show_warnings("kwire.lake")
     options = {"subject": subject, "schema": schema, "mode": mode, "message": message, "names": names}
     choice = schema_choice(registry, registry_config, options)
-    with _existing(table, catalog, storage) as found:
+    with _existing(table, catalog, storage) as lake_table:
         opened = open_logs(source, config, config_file)  # later than the table: the log has at least its rows
         logs = selected(opened, Selection.parse(topic, partition))
         decoding = None if choice is None else ValueDecoding.resolve(choice, (log.topic for log in logs))
-        _, others = compared_columns(found, decoding)
+        _, others = compared_columns(lake_table, decoding)
         if others:
-            terminal.warn(f"table {found.name}: columns that are not compared: {', '.join(others)}")
-        if found.state().merge_key:
-            terminal.warn(f"table {found.name}: it has the latest row by key, so missing rows are not looked for")
+            terminal.warn(f"table {lake_table.name}: columns that are not compared: {', '.join(others)}")
+        if lake_table.state().merge_key:
+            terminal.warn(f"table {lake_table.name}: it has the latest row by key, so missing rows are not looked for")
         compared: list[Compared] = []
-        rows = verify_table(found, logs, isolation=isolation.value, decoding=decoding, skip_missing=skip_missing)
+        rows = verify_table(lake_table, logs, isolation=isolation.value, decoding=decoding, skip_missing=skip_missing)
         write_rows(_compared_rows(rows, compared), VERIFIED, format, live=True)
     warn_of_ignored(opened.ignored)
     return FINE if all(each.is_same for each in compared) else FOUND
@@ -380,12 +380,12 @@ def compact(
 
     def rows() -> Iterator[dict[str, object]]:
         for each in compact_table(
-            found, target_bytes=None if target is None else int(target * 2**20), dry_run=not apply
+            lake_table, target_bytes=None if target is None else int(target * 2**20), dry_run=not apply
         ):
             seen.append(each)
             yield dataclasses.asdict(each)
 
-    with _existing(table, catalog, storage) as found, if_interrupted("nothing was committed"):
+    with _existing(table, catalog, storage) as lake_table, if_interrupted("nothing was committed"):
         write_rows(rows(), COMPACTED, format, live=True)
     return FOUND if seen and not apply else FINE
 

@@ -113,13 +113,13 @@ def append_logs(
             if not waiting:
                 table.refresh()
             if chosen is None:
-                found = missing_offsets(table, log, isolation, fill=fill, warned=warned)
+                missing = missing_offsets(table, log, isolation, fill=fill, warned=warned)
             else:
-                found = _chosen_offsets(table, log, isolation, chosen, warned)
+                missing = _chosen_offsets(table, log, isolation, chosen, warned)
         except KwireError:
             yield from appender.append(waiting)
             raise
-        for each in found:
+        for each in missing:
             new = _New(log=log, start=each.start, end=each.end, lost=each.problem, replaces=replaces)
             if waiting and sum(map(len, waiting)) + len(new) > SHARED_OFFSETS:
                 yield from appender.append(waiting)
@@ -152,12 +152,12 @@ class ReadNotes:
     @property
     def problems(self) -> list[str]:
         """Texts for a report, one for each problem."""
-        found = list(self.lost)
+        problems = list(self.lost)
         if self.skipped:
-            found.append(f"skipped offsets {text_of(union(tuple(self.skipped)))}, which are in no segment")
+            problems.append(f"skipped offsets {text_of(union(tuple(self.skipped)))}, which are in no segment")
         if self.null_timestamps is not None and self.null_timestamps.problem is not None:
-            found.append(self.null_timestamps.problem)
-        return found
+            problems.append(self.null_timestamps.problem)
+        return problems
 
 
 @dataclass(slots=True, kw_only=True)
@@ -216,22 +216,22 @@ class _Appender:
     skip_missing: bool
     dead_letters: LakeTable | None
 
-    def append(self, found: Sequence[_New]) -> Iterator[Appended]:
+    def append(self, parts: Sequence[_New]) -> Iterator[Appended]:
         """Append partitions, in one commit if possible."""
-        is_shared = sum(len(new) > 0 for new in found) > 1 and not any(new.replaces for new in found)
-        is_done = is_shared and self._append_together(found)
-        for new in found:
+        is_shared = sum(len(new) > 0 for new in parts) > 1 and not any(new.replaces for new in parts)
+        is_done = is_shared and self._append_together(parts)
+        for new in parts:
             if new.replaces:
                 self._replace(new)
             elif not is_done:
                 self._append(new)
             yield new.appended()
 
-    def _append_together(self, found: Sequence[_New]) -> bool:
+    def _append_together(self, parts: Sequence[_New]) -> bool:
         """Return False, with nothing appended, if that is too much, or if a log or value has an error."""
         plan, dead = self._prepare()
         limit = min(SHARED_BYTES, self.commit_bytes)
-        limited = _Limited((batch for new in found for batch in self._read(new, new.start)), limit)
+        limited = _Limited((batch for new in parts for batch in self._read(new, new.start)), limit)
         try:
             written = write_rows(limited, plan, dead)
         except TableError:
@@ -243,17 +243,17 @@ class _Appender:
             if not is_whole:
                 self._discard(written, plan, dead)
         if not is_whole:
-            for new in found:
+            for new in parts:
                 new.rows, new.notes = 0, ReadNotes()
             return False
-        for new in found:
+        for new in parts:
             new.dead = written.dead_rows.get(new.key, 0)
         spans = Spans()
-        for new in found:
+        for new in parts:
             if done := new.done(new.start, new.end) if len(new) else ():
                 spans[new.key] = union(spans.get(new.key, ()), done)
         if spans:
-            topic_ids = topic_ids_of((new.log for new in found if new.key in spans), self.table.name)
+            topic_ids = topic_ids_of((new.log for new in parts if new.key in spans), self.table.name)
             change = Change(id=uuid.uuid4().hex, spans=spans, known={}, topic_ids=topic_ids)
             self._commit(written, change, plan, dead)
         return True
@@ -400,41 +400,41 @@ def missing_offsets(
         problems.append(f"the table lacks offsets {text_of(left)}; {remedy}")
     if known < first:
         problems.append(_before_segment(known, first) if log.is_one_segment else _lost(known, first))
-    found = []
+    missing = []
     for start, until in holes if fill else ():
         lost = _lost(start, min(first, until)) if start < first else None
-        found.append(Missing(start=min(max(start, first), until), end=until, problem=lost))
+        missing.append(Missing(start=min(max(start, first), until), end=until, problem=lost))
     start = max(known, first)
-    return [*found, Missing(start=start, end=max(start, end), problem="; ".join(problems) or None)]
+    return [*missing, Missing(start=start, end=max(start, end), problem="; ".join(problems) or None)]
 
 
 def topic_ids_of(logs: Iterable[ReadableLog], table: str) -> dict[str, str]:
     """Return the ids of the topics of logs, as far as they have some. Raises LogError, and TableError for two."""
-    found: dict[str, str] = {}
+    topic_ids: dict[str, str] = {}
     for log in logs:
         if log.topic_id is not None:
             topic_id = render_uuid(log.topic_id)
-            if found.setdefault(log.topic, topic_id) != topic_id:
+            if topic_ids.setdefault(log.topic, topic_id) != topic_id:
                 raise TableError(
-                    f"the logs of topic '{log.topic}' have two topic ids, {found[log.topic]} and {topic_id}: they are "
-                    "of two topics of that name; append the partitions of one of them, as with --partition",
+                    f"the logs of topic '{log.topic}' have two topic ids, {topic_ids[log.topic]} and {topic_id}: they "
+                    "are of two topics of that name; append the partitions of one of them, as with --partition",
                     table,
                 )
-    return found
+    return topic_ids
 
 
 def _check_topic(state: TableState, log: ReadableLog, table: str, warned: set[str]) -> None:
     """Raise TableError if a log is of another topic than a table's offsets; warn if that cannot be found out."""
-    found = topic_ids_of([log], table)
-    check_topic_ids(state, found, table)
-    is_known = found and log.topic in state.topic_ids
+    topic_ids = topic_ids_of([log], table)
+    check_topic_ids(state, topic_ids, table)
+    is_known = topic_ids and log.topic in state.topic_ids
     if is_known or (log.topic, log.partition) not in state.spans or log.topic in warned:
         return
     warned.add(log.topic)
-    if found:
+    if topic_ids:
         logger.warning(
             "table %s: it has offsets of topic '%s' without a topic id; they are taken for those of id %s",
-            *(table, log.topic, found[log.topic]),
+            *(table, log.topic, topic_ids[log.topic]),
         )
     else:
         logger.warning(

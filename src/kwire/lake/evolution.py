@@ -152,12 +152,12 @@ def _evolved_fields(path: ColumnPath, fields: list[pa.Field], changes: dict[Colu
     import pyarrow as pa
 
     names = [field.name for field in fields]
-    found = [
+    evolved = [
         pa.field(field.name, _evolved_type((*path, field.name), field.type, changes), field.nullable)
         for field in fields
     ]
     new = [column for column in changes if column[:-1] == path and column[-1] not in names]
-    return found + [pa.field(column[-1], changes[column]) for column in new]
+    return evolved + [pa.field(column[-1], changes[column]) for column in new]
 
 
 def _evolved_type(path: ColumnPath, kind: pa.DataType, changes: dict[ColumnPath, pa.DataType]) -> pa.DataType:

@@ -51,10 +51,10 @@ class KnownOffsets:
             if not shared:
                 continue
             is_known = rows_at(batch, key, shared)
-            found = pc.min_max(batch.column("offset").filter(is_known)).as_py()
-            if found["min"] is None:  # the rows have other offsets, before and after these
+            known_bounds = pc.min_max(batch.column("offset").filter(is_known)).as_py()
+            if known_bounds["min"] is None:  # the rows have other offsets, before and after these
                 continue
-            rows: Ranges = ((found["min"], found["max"] + 1),)
+            rows: Ranges = ((known_bounds["min"], known_bounds["max"] + 1),)
             if self.mode == "fail":
                 raise self._error(key, rows)
             self.skipped = hull_of([self.skipped, {key: rows}])

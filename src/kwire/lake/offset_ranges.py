@@ -29,10 +29,10 @@ Spans = dict[TopicPartition, Ranges]
 """Ranges by partition, for partitions that have some."""
 
 
-def union(*found: Ranges) -> Ranges:
+def union(*parts: Ranges) -> Ranges:
     """Return the offsets of all. Ranges that touch become one."""
     joined: list[tuple[int, int]] = []
-    for start, end in sorted(each for ranges in found for each in ranges):
+    for start, end in sorted(each for ranges in parts for each in ranges):
         if start >= end:
             continue
         if joined and start <= joined[-1][1]:
@@ -44,7 +44,7 @@ def union(*found: Ranges) -> Ranges:
 
 def intersection(left: Ranges, right: Ranges) -> Ranges:
     """Return the offsets of both."""
-    found = []
+    common = []
     first = 0
     for start, end in right:
         while first < len(left) and left[first][1] <= start:
@@ -52,8 +52,8 @@ def intersection(left: Ranges, right: Ranges) -> Ranges:
         for begin, until in left[first:]:
             if begin >= end:
                 break
-            found.append((max(start, begin), min(end, until)))
-    return tuple(found)
+            common.append((max(start, begin), min(end, until)))
+    return tuple(common)
 
 
 def subtract(left: Ranges, right: Ranges) -> Ranges:
@@ -70,10 +70,10 @@ def holes_of(ranges: Ranges) -> Ranges:
     return tuple((end, start) for (_, end), (start, _) in pairwise(ranges))
 
 
-def hull_of(found: Iterable[Spans]) -> Spans:
+def hull_of(all_spans: Iterable[Spans]) -> Spans:
     """Return for each partition one range, from the first offset to the last."""
     hulls: Spans = {}
-    for spans in found:
+    for spans in all_spans:
         for key, ranges in spans.items():
             both = (*hulls.get(key, ()), *ranges)
             hulls[key] = ((min(start for start, _ in both), max(end for _, end in both)),)

@@ -169,22 +169,22 @@ class TableState:
     def parse(cls, text: str, table: str) -> TableState:
         """Parse render()'s JSON. Raises TableError."""
         try:
-            found = json.loads(text)
-            batches = {str(query): int(batch) for query, batch in found["batches"].items()}
+            document = json.loads(text)
+            batches = {str(query): int(batch) for query, batch in document["batches"].items()}
             writers = {
                 (str(topic), int(partition)): str(query)
-                for query, topics in found["writers"].items()
+                for query, topics in document["writers"].items()
                 for topic, partitions in topics.items()
                 for partition in partitions
             }
-            spans = parse_spans(json.dumps(found["offsets"]), table)
-            merge_key = found.get("mergeKey")
-            topic_ids = {str(topic): str(topic_id) for topic, topic_id in found.get("topicIds", {}).items()}
+            spans = parse_spans(json.dumps(document["offsets"]), table)
+            merge_key = document.get("mergeKey")
+            topic_ids = {str(topic): str(topic_id) for topic, topic_id in document.get("topicIds", {}).items()}
             return cls(
                 spans=spans,
                 batches=batches,
                 writers=writers,
-                rolled_back=frozenset(str(query) for query in found.get("rolledBack", ())),
+                rolled_back=frozenset(str(query) for query in document.get("rolledBack", ())),
                 merge_key=None if merge_key is None else tuple(str(name) for name in merge_key),
                 topic_ids=topic_ids,
             )

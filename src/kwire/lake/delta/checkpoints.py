@@ -24,12 +24,12 @@ def transaction_ids(files: fs.FileSystem) -> set[str]:
     """Return the appIds in the last checkpoint, none without a checkpoint. files: the table's directory."""
     from pyarrow.fs import FileSelector
 
-    found: dict[int, list[str]] = {}
+    paths_by_version: dict[int, list[str]] = {}
     for info in files.get_file_info(FileSelector(LOG, allow_not_found=True)):
         match = CHECKPOINT.fullmatch(info.base_name)
         if match is not None:
-            found.setdefault(int(match[1]), []).append(f"{LOG}/{info.base_name}")
-    paths = found[max(found)] if found else []
+            paths_by_version.setdefault(int(match[1]), []).append(f"{LOG}/{info.base_name}")
+    paths = paths_by_version[max(paths_by_version)] if paths_by_version else []
     return {name for path in paths for name in _ids_of(files, path)}
 
 

@@ -271,10 +271,10 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         merge_key = next((name for name in merge_keys if table.transaction_version(name)), None)
         keys = {name: _partition_of(name) for name in sorted(names)}
         ends = {key: table.transaction_version(_app_id(key)) for key in keys.values() if key is not None}
-        found = {key: [*(_bounds(table, key) or [0]), end] for key, end in ends.items() if end}
+        all_bounds = {key: [*(_bounds(table, key) or [0]), end] for key, end in ends.items() if end}
         batches = {name: table.transaction_version(name) for name, key in keys.items() if key is None}
         return TableState(
-            spans={key: _ranges(bounds) for key, bounds in found.items()},
+            spans={key: _ranges(bounds) for key, bounds in all_bounds.items()},
             batches={query: batch for query, batch in batches.items() if batch is not None and batch >= 0},
             merge_key=None if merge_key is None else tuple(json.loads(merge_key.removeprefix(MERGE_KEY))),
             topic_ids={match[1]: match[2] for match in of_topics if table.transaction_version(match[0])},
@@ -285,11 +285,11 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         if self._table is None:
             return None
         state = self.state()
-        found = [
+        batches = [
             state.batches.get(query),
             None if query in state.rolled_back else self.table.transaction_version(query),
         ]
-        return max((batch for batch in found if batch is not None and batch >= 0), default=None)
+        return max((batch for batch in batches if batch is not None and batch >= 0), default=None)
 
     def has_commit(self, change: Change) -> bool:
         """Return whether a commit is among the last ones."""
@@ -449,7 +449,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
 
         limit_ms = (time.time() - older_than_s) * 1000  # before the log is read: what is older was committed by then
         self.refresh()
-        found = []
+        orphans = []
         with as_table_errors(self.name):
             every, tombstones = (
                 self.table.vacuum(
@@ -463,9 +463,9 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
                     continue
                 info = files.get_file_info(path)
                 if info.type == FileType.File:
-                    found.append(Orphan(path=path, size_bytes=info.size, modified_ms=info.mtime_ns // 1_000_000))
-            found += find_unfinished(self.uri)
-        return sorted((each for each in found if each.modified_ms <= limit_ms), key=lambda each: each.path)
+                    orphans.append(Orphan(path=path, size_bytes=info.size, modified_ms=info.mtime_ns // 1_000_000))
+            orphans += find_unfinished(self.uri)
+        return sorted((each for each in orphans if each.modified_ms <= limit_ms), key=lambda each: each.path)
 
     def delete_orphans(self, orphans: Sequence[Orphan]) -> None:
         """Delete files."""
@@ -485,10 +485,10 @@ def _app_id(key: TopicPartition, bound: int | None = None) -> str:
 
 def _bounds(table: DeltaTable, key: TopicPartition) -> list[int]:
     """Return the bounds that the transactions of a partition have, besides its end."""
-    found = list[int]()
-    while (bound := table.transaction_version(_app_id(key, len(found)))) is not None:
-        found.append(bound)
-    return found
+    bounds = list[int]()
+    while (bound := table.transaction_version(_app_id(key, len(bounds)))) is not None:
+        bounds.append(bound)
+    return bounds
 
 
 def _partition_of(app_id: str) -> TopicPartition | None:

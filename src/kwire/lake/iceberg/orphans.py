@@ -30,7 +30,7 @@ def find_orphans(table: Table, refreshed: Callable[[], Table], older_than_s: flo
     )
     files = PyArrowFileIO(table.io.properties)
     limit_ms = (time.time() - older_than_s) * 1000
-    found: dict[str, Orphan] = {}
+    listed: dict[str, Orphan] = {}
     for root in roots:
         scheme, netloc, path = PyArrowFileIO.parse_location(root.rstrip("/"), table.io.properties)
         system = files.fs_by_scheme(scheme, netloc)
@@ -41,9 +41,9 @@ def find_orphans(table: Table, refreshed: Callable[[], Table], older_than_s: flo
             modified_ms = info.mtime_ns // 1_000_000
             if modified_ms <= limit_ms:
                 name = prefix + info.path.removeprefix(path)
-                found[_plain(name)] = Orphan(path=name, size_bytes=info.size, modified_ms=modified_ms)
+                listed[_plain(name)] = Orphan(path=name, size_bytes=info.size, modified_ms=modified_ms)
     used = {_plain(name) for name in _referenced(refreshed())}
-    return [found[name] for name in sorted(found.keys() - used)]
+    return [listed[name] for name in sorted(listed.keys() - used)]
 
 
 def _is_hidden(path: str) -> bool:
@@ -60,19 +60,19 @@ def _referenced(table: Table) -> set[str]:
     from pyiceberg.manifest import ManifestFile
 
     metadata = table.metadata
-    found = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
-    found.update(each.statistics_path for each in metadata.statistics)
-    found.update(each.statistics_path for each in metadata.partition_statistics)
+    paths = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
+    paths.update(each.statistics_path for each in metadata.statistics)
+    paths.update(each.statistics_path for each in metadata.partition_statistics)
     manifests: dict[str, ManifestFile] = {}
     for snapshot in metadata.snapshots:
-        found.add(snapshot.manifest_list)
+        paths.add(snapshot.manifest_list)
         for manifest in snapshot.manifests(table.io):
             manifests[manifest.manifest_path] = manifest
-    found.update(manifests)
+    paths.update(manifests)
     for manifest in manifests.values():
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
-            found.add(entry.data_file.file_path)
-    return found
+            paths.add(entry.data_file.file_path)
+    return paths
 
 
 def _plain(path: str) -> str:

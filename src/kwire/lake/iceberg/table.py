@@ -230,9 +230,9 @@ class IcebergTable(LoadedTable["Table"]):
                 break
             oldest = snapshot
             self._check_not_picked(snapshot)
-            found = _summary(snapshot).get(STATE)
-            if found is not None:
-                return self._with_rolled_back(TableState.parse(found, self.name), last)
+            stored = _summary(snapshot).get(STATE)
+            if stored is not None:
+                return self._with_rolled_back(TableState.parse(stored, self.name), last)
         if text is None or oldest is None:
             return TableState()
         if oldest.sequence_number == 1:  # the first one of all: the table has gone back to before kwire's commits
@@ -363,9 +363,9 @@ class IcebergTable(LoadedTable["Table"]):
             wanted = And(wanted, at_least(name, bounds["min"]), at_most(name, bounds["max"]))
         schema = arrow_schema(self.table.metadata)
         for each in live_files(self.table, wanted):
-            found = pa.Table.from_batches(read_live(self.table, each, None), schema)
-            kept = without_keys(found, keys, key)
-            if len(kept) < len(found):
+            rows = pa.Table.from_batches(read_live(self.table, each, None), schema)
+            kept = without_keys(rows, keys, key)
+            if len(kept) < len(rows):
                 yield each.entry.file, kept
 
     def _commit(self, added: Sequence[DataFile], removed: Sequence[DataFile], change: Change) -> None:

@@ -60,8 +60,8 @@ def _calendar(values: pa.Array, unit: str) -> pa.Array:
     is_date = types.is_date(values.type)
     numbers = pc.fill_null(values.cast(pa.int32() if is_date else pa.int64()), 0).to_numpy(zero_copy_only=False)
     days = numbers.astype(np.int64) // (1 if is_date else UNITS_A_DAY[values.type.unit])
-    found = days.view("datetime64[D]").astype(f"datetime64[{unit}]").astype(np.int64)
-    return pa.array(found, mask=values.is_null().to_numpy(zero_copy_only=False))
+    periods = days.view("datetime64[D]").astype(f"datetime64[{unit}]").astype(np.int64)
+    return pa.array(periods, mask=values.is_null().to_numpy(zero_copy_only=False))
 
 
 def _since_epoch(values: pa.Array, unit: str) -> pa.Array:
