@@ -28,6 +28,7 @@ from tools.spark_tables import SparkTables, add_catalog
 from kwire.broker import Broker
 from kwire.errors import TableError
 from kwire.lake import LakeTable, Layout, Mark, open_delta, open_iceberg
+from kwire.lake.compact import compact_table
 from kwire.log import LogDirectory
 from kwire.schemas import Registry, encode
 
@@ -469,6 +470,32 @@ def test_rows_that_spark_has_deleted_stay_deleted_after_a_merge(shared: Shared) 
     assert shared.run("SELECT count(*) FROM @T") == [(19,)]
     if shared.format == "iceberg":  # delta-rs writes tables with deletion vectors, and does not read them into Arrow
         assert len(shared.rows()) == 19
+
+
+def test_spark_reads_what_kwire_has_compacted(shared: Shared) -> None:
+    """Also without the rows that Spark has marked as deleted in files of their own, and Spark compacts after kwire."""
+    for batch in range(4):
+        shared.write(10 * batch, 10 * batch + 10, batch)
+    rows = shared.run("SELECT * FROM @T ORDER BY offset")
+    if shared.format == "iceberg":
+        shared.run("ALTER TABLE @T SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+        shared.run("DELETE FROM @T WHERE offset IN (3, 17, 18)")
+        rows = [row for row in rows if row[KAFKA.get_field_index("offset")] not in (3, 17, 18)]
+    done = list(compact_table(shared.open()))
+    assert [(each.files, each.files_after, each.rows) for each in done] == [(4, 1, 40)]
+    assert shared.run("SELECT * FROM @T ORDER BY offset") == rows
+    assert len(shared.files()) == 1
+    shared.write(40, 50, 4)
+    if shared.format == "iceberg":
+        options = "options => map('min-input-files', '2')"
+        shared.run(f"CALL {shared.catalog}.system.rewrite_data_files(table => 'sales.orders', {options})")
+    else:
+        shared.run("OPTIMIZE @T")
+    shared.write(50, 60, 5)
+    table = shared.open()
+    table.refresh()
+    assert table.state().spans == {("orders", 0): ((0, 60),)}
+    assert shared.run("SELECT count(*) FROM @T") == [(len(rows) + 20,)]
 
 
 # ---- Spark changes tables between two batches
