@@ -183,12 +183,12 @@ class Copy:
 
     def _changed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         assert self.function is not None
-        found = _checked(self.function(rows))
-        if found.schema != self.schema:
+        changed = _checked(self.function(rows))
+        if changed.schema != self.schema:
             raise OptionError(
-                f"function: returned the columns {_text(found.schema)}; without rows it returned {_text(self.schema)}"
+                f"function: returned the columns {_text(changed.schema)}; without rows it returned {_text(self.schema)}"
             )
-        return found
+        return changed
 
 
 def _keeping_bad_values(options: dict[str, str]) -> dict[str, str]:
@@ -202,10 +202,10 @@ def _keeping_bad_values(options: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in options.items() if name.lower() not in modes} | modes
 
 
-def _checked(found: object) -> pa.RecordBatch:
-    if not isinstance(found, pa.RecordBatch):
-        raise OptionError(f"function: expected a pyarrow.RecordBatch, got {type(found).__name__}")
-    return found
+def _checked(result: object) -> pa.RecordBatch:
+    if not isinstance(result, pa.RecordBatch):
+        raise OptionError(f"function: expected a pyarrow.RecordBatch, got {type(result).__name__}")
+    return result
 
 
 def _text(schema: pa.Schema) -> str:

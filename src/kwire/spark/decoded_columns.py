@@ -87,12 +87,12 @@ def _resolve(given: DecodeOptions, topic: str | None, wanted: str | None) -> Dec
     try:
         if given.settings:
             choice = replace(choice, registry=Registry(given.registry, **HttpSettings.from_text(given.settings)))
-        found = DecodedColumn.of(choice.resolve(), has_headers=given.headers)
-        if wanted not in (None, found.kind) and choice.schema in LATEST:
-            found = _former(choice, found, wanted)
+        column = DecodedColumn.of(choice.resolve(), has_headers=given.headers)
+        if wanted not in (None, column.kind) and choice.schema in LATEST:
+            column = _former(choice, column, wanted)
     except OptionError as error:
         raise OptionError(f"Options '{given.column}.*': {error}") from None
-    return found
+    return column
 
 
 def _former(choice: SchemaChoice, latest: DecodedColumn, kind: str | None) -> DecodedColumn:
@@ -101,9 +101,9 @@ def _former(choice: SchemaChoice, latest: DecodedColumn, kind: str | None) -> De
     assert subject is not None
     for version in reversed(registry.versions(subject)):
         chosen = replace(latest.chosen, reader=registry.version(subject, version))
-        found = DecodedColumn.of(chosen, has_headers=latest.has_headers)
-        if found.kind == kind:
-            return found
+        former = DecodedColumn.of(chosen, has_headers=latest.has_headers)
+        if former.kind == kind:
+            return former
     return latest
 
 

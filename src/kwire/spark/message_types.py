@@ -74,7 +74,7 @@ def _field(f: Field, version: int | None) -> DataType:
 def _primitive(kind: str) -> DataType:
     from pyspark.sql import types as t
 
-    found: DataType = {
+    data_type: DataType = {
         "bool": t.BooleanType(),
         "int8": t.ByteType(),
         "int16": t.ShortType(),
@@ -88,4 +88,4 @@ def _primitive(kind: str) -> DataType:
         "bytes": t.BinaryType(),
         "records": t.BinaryType(),
     }[kind]
-    return found
+    return data_type

@@ -137,7 +137,7 @@ def _offsets(name: str, value: str) -> GlobalOffset | SpecificOffsets:
 
 
 def _per_partition(text: str, expected: OptionError, *, lowest: int) -> dict[TopicPartition, int]:
-    found: dict[TopicPartition, int] = {}
+    offsets: dict[TopicPartition, int] = {}
     for topic, values in load_json_object(text, expected).items():
         if not isinstance(values, dict):
             raise expected
@@ -146,8 +146,8 @@ def _per_partition(text: str, expected: OptionError, *, lowest: int) -> dict[Top
                 raise expected
             if type(value) is not int or not lowest <= value < 2**63:
                 raise expected
-            found[topic, int(partition)] = value
-    return found
+            offsets[topic, int(partition)] = value
+    return offsets
 
 
 STARTING_TIMESTAMP = Option[OffsetLimit | None](
@@ -409,9 +409,9 @@ def _resolve_limit(
 
 
 def _offset_for_time(edge: Edge, key: TopicPartition, timestamp_ms: int, bounds: Bounds, no_match: NoMatch) -> int:
-    found = bounds.offset_for_time(timestamp_ms)
-    if found is not None:
-        return found
+    offset = bounds.offset_for_time(timestamp_ms)
+    if offset is not None:
+        return offset
     if edge == "starting" and no_match == "error":
         raise OptionError(
             f"No offset matched from request of topic-partition {key[0]}-{key[1]} and timestamp {timestamp_ms}; "
@@ -454,31 +454,31 @@ def cut_ranges(ranges: Sequence[OffsetRange], min_partitions: int | None, max_re
     short to be divided leave their share to longer ones. Empty ranges are dropped. Depends on offsets and options only.
     Source: KafkaOffsetRangeCalculator.getRanges.
     """
-    parts = [found for found in ranges if found.size]
+    parts = [span for span in ranges if span.size]
     if max_records is not None:
-        parts = [part for found in parts for part in _cut_evenly(found, -(-found.size // max_records))]
+        parts = [part for span in parts for part in _cut_evenly(span, -(-span.size // max_records))]
     if min_partitions is None or len(parts) >= min_partitions:
         return parts
 
     def share(size: int, total: int, tasks: int) -> int:
         return max(1, math.floor(size / total * tasks + 0.5))  # Java's Math.round
 
-    total = sum(found.size for found in parts)
-    short = [found for found in parts if share(found.size, total, min_partitions) == 1]
-    whole = {(found.topic, found.partition) for found in short}
-    long_total, long_tasks = total - sum(found.size for found in short), max(min_partitions - len(short), 1)
+    total = sum(span.size for span in parts)
+    short = [span for span in parts if share(span.size, total, min_partitions) == 1]
+    whole = {(span.topic, span.partition) for span in short}
+    long_total, long_tasks = total - sum(span.size for span in short), max(min_partitions - len(short), 1)
     return [
         part
-        for found in parts
+        for span in parts
         for part in _cut_evenly(
-            found, 1 if (found.topic, found.partition) in whole else share(found.size, long_total, long_tasks)
+            span, 1 if (span.topic, span.partition) in whole else share(span.size, long_total, long_tasks)
         )
     ]
 
 
-def _cut_evenly(found: OffsetRange, parts: int) -> list[OffsetRange]:
+def _cut_evenly(span: OffsetRange, parts: int) -> list[OffsetRange]:
     """Divide a range into even parts, longer ones last; fewer parts if it has fewer offsets."""
-    starts = [found.start]
+    starts = [span.start]
     for remaining in range(parts, 0, -1):
-        starts.append(starts[-1] + (found.end - starts[-1]) // remaining)
-    return [OffsetRange(found.topic, found.partition, *each) for each in pairwise(starts) if each[0] < each[1]]
+        starts.append(starts[-1] + (span.end - starts[-1]) // remaining)
+    return [OffsetRange(span.topic, span.partition, *each) for each in pairwise(starts) if each[0] < each[1]]

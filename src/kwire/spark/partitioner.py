@@ -59,28 +59,28 @@ class RowPartitioner:
             named = rows.column("partition")
             if not named.null_count:
                 return self._checked(named.to_numpy(zero_copy_only=False).astype(np.int32, copy=False))
-        found: npt.NDArray[np.int32]
+        partitions: npt.NDArray[np.int32]
         if "key" in names and rows.column("key").null_count < len(rows):
-            found = partitions_of_keys(rows.column("key"), self.partitions)
+            partitions = partitions_of_keys(rows.column("key"), self.partitions)
         else:
-            found = np.full(len(rows), -1, np.int32)
+            partitions = np.full(len(rows), -1, np.int32)
         if "partition" in names:
             is_named = named.is_valid().to_numpy(zero_copy_only=False)
             chosen = named.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
             self._checked(chosen[is_named])
-            found = np.where(is_named, chosen, found)
-        keyless = np.flatnonzero(found == -1)
+            partitions = np.where(is_named, chosen, partitions)
+        keyless = np.flatnonzero(partitions == -1)
         if len(keyless):
-            found[keyless] = self._spread(rows.column("value"), keyless)
-        return found
+            partitions[keyless] = self._spread(rows.column("value"), keyless)
+        return partitions
 
     def _spread(self, values: pa.Array, keyless: npt.NDArray[np.intp]) -> npt.NDArray[np.int32]:
         lengths = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
         ends = self._bytes + np.cumsum(lengths[keyless].astype(np.int64) + ROW_BYTES)
         before = np.concatenate(([self._bytes], ends[:-1]))
         self._bytes = int(ends[-1])
-        found: npt.NDArray[np.int32] = self._order[(before // self.batch_bytes) % len(self._order)]
-        return found
+        partitions: npt.NDArray[np.int32] = self._order[(before // self.batch_bytes) % len(self._order)]
+        return partitions
 
     def _checked(self, named: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         wrong = named[(named < 0) | (named >= self._named_below)]
@@ -121,12 +121,12 @@ def group_rows(groups: npt.NDArray[np.integer]) -> Iterator[tuple[int, npt.NDArr
 
 def taken_by_group(rows: pa.RecordBatch, groups: npt.NDArray[np.integer]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield each group with its rows, in their order. groups: the group of each row."""
-    found = list(group_rows(groups))
-    if len(found) == 1:
-        yield found[0][0], rows
+    rows_by_group = list(group_rows(groups))
+    if len(rows_by_group) == 1:
+        yield rows_by_group[0][0], rows
         return
-    taken = rows.take(pa.array(np.concatenate([each for _, each in found])))
+    taken = rows.take(pa.array(np.concatenate([each for _, each in rows_by_group])))
     start = 0
-    for group, each in found:
+    for group, each in rows_by_group:
         yield group, taken.slice(start, len(each))
         start += len(each)

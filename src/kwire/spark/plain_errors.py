@@ -45,8 +45,8 @@ def _plain(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
         with without_traceback():
-            found = method(*args, **kwargs)
-        return _iterate(found) if isinstance(found, Iterator) else found
+            result = method(*args, **kwargs)
+        return _iterate(result) if isinstance(result, Iterator) else result
 
     return call
 

@@ -64,8 +64,8 @@ def on_both_engines(
 
     @functools.wraps(reader)
     def for_either(self: Source, schema: StructType | pa.Schema) -> DataSourceReader:
-        found = reader(self, struct_type(schema))
-        return SailReader(found, schema) if is_sail(schema) else found
+        made = reader(self, struct_type(schema))
+        return SailReader(made, schema) if is_sail(schema) else made
 
     return for_either
 

@@ -74,8 +74,8 @@ def effective_options(options: Mapping[str, str], schema: StructType | None = No
     """
     of_table: dict[str, str] = {}
     if schema is not None and schema.fields:
-        before, found, stored = schema.fields[0].metadata.get("comment", "").partition(COMMENT)
-        if found and not before:
+        before, separator, stored = schema.fields[0].metadata.get("comment", "").partition(COMMENT)
+        if separator and not before:
             of_table = dict(parse_qsl(stored, keep_blank_values=True))
     effective = of_table | user_options(options)
     if not effective:
@@ -121,16 +121,16 @@ def columns_of_schema(schema: StructType, types: Mapping[str, str]) -> tuple[str
     if not names:
         raise OptionError(f"The schema: no columns; available: {', '.join(types)}")
     _check_columns(names, types, "The schema")
-    for found in schema.fields:
-        actual = found.dataType.simpleString()
-        if actual != types[found.name]:
+    for field in schema.fields:
+        actual = field.dataType.simpleString()
+        if actual != types[field.name]:
             raise OptionError(
-                f"The schema: column '{found.name}' is of type {types[found.name]}, not {actual}; "
+                f"The schema: column '{field.name}' is of type {types[field.name]}, not {actual}; "
                 "convert it with DataFrame operations"
             )
         # Spark requires the schema of the data and the declared schema to be equal.
-        if not found.nullable or _has_required_parts(found.dataType.jsonValue()):
-            raise OptionError(f"The schema: column '{found.name}' and its fields are nullable; remove NOT NULL")
+        if not field.nullable or _has_required_parts(field.dataType.jsonValue()):
+            raise OptionError(f"The schema: column '{field.name}' and its fields are nullable; remove NOT NULL")
     return names
 
 

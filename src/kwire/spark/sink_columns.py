@@ -43,22 +43,22 @@ def check_columns(schema: StructType, types: Mapping[str, tuple[str, ...]], *, t
     """
     from kwire.spark.sail import struct_type
 
-    found = {field.name: field.dataType.simpleString() for field in struct_type(schema).fields}
-    if "value" not in found:
+    given = {field.name: field.dataType.simpleString() for field in struct_type(schema).fields}
+    if "value" not in given:
         accepted = ", ".join(f"{name} {' or '.join(allowed)}" for name, allowed in types.items())
         raise OptionError(
-            f"Required attribute 'value' not found{did_you_mean('value', found)}; accepted columns: {accepted}"
+            f"Required attribute 'value' not found{did_you_mean('value', given)}; accepted columns: {accepted}"
         )
     if topic is not None:
-        found.pop("topic", None)
-    elif "topic" not in found:
+        given.pop("topic", None)
+    elif "topic" not in given:
         raise OptionError(
             "topic option required when no 'topic' attribute is present. Use the topic option for setting a topic."
         )
     for name, allowed in types.items():
-        if name in found and found[name] not in allowed:
+        if name in given and given[name] not in allowed:
             raise OptionError(
-                f"{name} attribute unsupported type {found[name]}: it must be {' or '.join(allowed)}; "
+                f"{name} attribute unsupported type {given[name]}: it must be {' or '.join(allowed)}; "
                 "convert it with DataFrame operations"
             )
-    return tuple(name for name in types if name in found)
+    return tuple(name for name in types if name in given)

@@ -39,9 +39,9 @@ class CaptureBodies:
 
     def read(self, exchanges: Sequence[Exchange | None]) -> pa.StructArray:
         """Return a struct per exchange; null for other messages, and for bodies that cannot be decoded."""
-        found = [self._body(exchange) for exchange in exchanges]
-        data, bounds = message_bounds(pa.array([body for body, _ in found], pa.binary()))
-        versions = np.array([version for _, version in found], np.int64)
+        bodies = [self._body(exchange) for exchange in exchanges]
+        data, bounds = message_bounds(pa.array([body for body, _ in bodies], pa.binary()))
+        versions = np.array([version for _, version in bodies], np.int64)
         return self._reader.read_bounds(data, bounds, versions, permissive=True)
 
     def _body(self, exchange: Exchange | None) -> tuple[bytes | None, int]:

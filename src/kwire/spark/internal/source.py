@@ -46,16 +46,16 @@ class InternalReader(SentToWorkers, DataSourceReader):
         from kwire.log.reading.paths import available_topics, open_logs
 
         logs = open_logs(self.options.paths, self.options.storage)
-        found = [InternalPartition(key) for key in logs if key[0] == self.options.topic]
-        if not found:
+        partitions = [InternalPartition(key) for key in logs if key[0] == self.options.topic]
+        if not partitions:
             paths = ", ".join(self.options.paths)
             raise LogError(f"no partition of '{self.options.topic}' in {paths}; {available_topics(logs)}")
-        if self.options.at_offset is not None and len(found) > 1:
+        if self.options.at_offset is not None and len(partitions) > 1:
             raise OptionError(
-                f"Option 'atOffset': requires a single partition, and {self.options.topic} has {len(found)} here; "
+                f"Option 'atOffset': requires a single partition, and {self.options.topic} has {len(partitions)} here; "
                 "specify the directory of one partition as path, or use atTime"
             )
-        return found
+        return partitions
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the rows of one task; called in a worker.

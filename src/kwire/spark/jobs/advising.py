@@ -164,8 +164,8 @@ def advise(
 
     options = dict(storage or {})
     files = [file for each in as_list(captures) for file in expand_files(each, options)]
-    found: Mapping[TopicPartition, PartitionLog] = open_logs(as_list(logs), options)
-    internal = [log for (topic, _), log in found.items() if topic in RECORD_READERS]
+    all_logs: Mapping[TopicPartition, PartitionLog] = open_logs(as_list(logs), options)
+    internal = [log for (topic, _), log in all_logs.items() if topic in RECORD_READERS]
     if not files and not internal:
         raise OptionError("nothing to count; specify captures, or logs with internal topics")
     started = None if journal is None else Journal(journal)

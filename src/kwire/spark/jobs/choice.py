@@ -34,12 +34,12 @@ def select_logs(
     """
     if isinstance(topics, str):
         raise OptionError(f"topics: expected a list of names and patterns, got the string {topics!r}")
-    found = {
+    selected = {
         key: log
         for key, log in logs.items()
         if (not topics or any(fnmatch.fnmatchcase(key[0], each) for each in topics))
         and (not partitions or key[1] in partitions)
     }
-    if not found:
+    if not selected:
         raise OptionError(f"no partition matches topics and partitions; {available_topics(logs)}")
-    return found
+    return selected

@@ -44,29 +44,29 @@ class Journal:
         """
         expected = json.loads(json.dumps(config))
         path = f"{self.path}/job.json"
-        found = self._read(path)
-        if found is not None and found.get("settings") != expected:
+        stored_job = self._read(path)
+        if stored_job is not None and stored_job.get("settings") != expected:
             raise OptionError(f"{self.path}: left by another job; remove it, or choose another target")
-        if found is None:
+        if stored_job is None:
             self.files.make_directory(f"{self.path}/done")
-            found = {"settings": expected, "facts": json.loads(json.dumps(values))}
-            self.files.write_atomically(path, json.dumps(found).encode())
+            stored_job = {"settings": expected, "facts": json.loads(json.dumps(values))}
+            self.files.write_atomically(path, json.dumps(stored_job).encode())
         if self.files.exists(f"{self.path}/attempts"):
             remove(self.files, f"{self.path}/attempts")
         self.files.make_directory(f"{self.path}/attempts")
-        stored: Row = found["facts"]
+        stored: Row = stored_job["facts"]
         return stored
 
     def row(self, name: str, fingerprint: object) -> Row | None:
         """Return the row of a complete item, or None if it is missing or its input has changed."""
-        found = self._read(f"{self.path}/done/{entry_name(name)}")
+        entry = self._read(f"{self.path}/done/{entry_name(name)}")
         if (
-            found is None
-            or found.get("name") != name
-            or found.get("fingerprint") != json.loads(json.dumps(fingerprint))
+            entry is None
+            or entry.get("name") != name
+            or entry.get("fingerprint") != json.loads(json.dumps(fingerprint))
         ):
             return None
-        row: Row = found["row"]
+        row: Row = entry["row"]
         return row
 
     def add(self, name: str, fingerprint: object, row: Row) -> None:
@@ -99,10 +99,10 @@ class Journal:
 
     def _read(self, path: str) -> Row | None:
         try:
-            found = json.loads(self.files.read_all(path)) if self.files.exists(path) else None
+            entry = json.loads(self.files.read_all(path)) if self.files.exists(path) else None
         except ValueError:
             return None
-        return found if isinstance(found, dict) else None
+        return entry if isinstance(entry, dict) else None
 
 
 def entry_name(item: str) -> str:

@@ -117,14 +117,14 @@ def pull(
             topics=[name] if name is not None else topics, groups=groups and name is None, cluster=name is None
         )
         place = StoreTarget(store)
-        run, found = start(client, place, options)
+        run, survey = start(client, place, options)
         stack.callback(run.close)
         is_clean = False
         try:
             if is_local(target):
                 stack.callback(DirectoryLock(store.url).release)
             run.describe()
-            parts = plan_parts(run, place, found)
+            parts = plan_parts(run, place, survey)
             work = PullPartition(address=address.cluster, target=store.url, settings=given, storage=dict(storage or {}))
             with place.held():
                 done = run_items(spark, "pull", [_item(part) for part in parts], work, progress=progress)

@@ -229,13 +229,13 @@ def partitions_of_files(listed: Sequence[tuple[str, Row]], *, translates: bool) 
         raise OptionError(f"{with_offsets[False]}: no column 'offset', which {with_offsets[True]} has")
     if translates and False in with_offsets:
         raise OptionError("offset_table requires files with a column 'offset'")
-    found: dict[TopicPartition, list[str]] = {}
+    files: dict[TopicPartition, list[str]] = {}
     for path, row in listed:
         for topic, partition in row["partitions"]:
-            found.setdefault((topic, partition), []).append(path)
-    if not found:
+            files.setdefault((topic, partition), []).append(path)
+    if not files:
         raise OptionError("the files have no rows")
-    return dict(sorted(found.items()))
+    return dict(sorted(files.items()))
 
 
 def _partition_items(

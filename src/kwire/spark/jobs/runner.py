@@ -168,16 +168,16 @@ def run_items(
             )
         )
 
-    found: dict[str, Outcome] = {}
+    by_name: dict[str, Outcome] = {}
     if todo:
         with _watch(journal, items, report):
-            found = on_spark(spark, todo, work, journal)
-        for each in found.values():
+            by_name = on_spark(spark, todo, work, journal)
+        for each in by_name.values():
             output = each.item.output
             if each.row is not None and journal is not None and output is not None and not journal.files.exists(output):
                 raise LogError("missing: driver and executors must share a file system", output)
     outcomes = tuple(
-        Outcome(item=item, row=done_before[item.name]) if item.name in done_before else found[item.name]
+        Outcome(item=item, row=done_before[item.name]) if item.name in done_before else by_name[item.name]
         for item in items
     )
     report(each.item.name for each in outcomes if each.row is not None)
@@ -255,8 +255,8 @@ def on_spark(spark: SparkSession, items: Sequence[Item], work: Work, journal: Jo
     results = udf(task, RESULTS_DDL, useArrow=False).asNondeterministic()
     frame = spark.range(0, len(tasks), 1, len(tasks)).select(results("id"))
     outcomes: dict[str, Outcome] = {}
-    for (found,) in frame.collect():
-        for number, row, problem in found:
+    for (task_results,) in frame.collect():
+        for number, row, problem in task_results:
             item = items[number]
             outcomes[item.name] = Outcome(item=item, row=None if row is None else json.loads(row), problem=problem)
     return outcomes

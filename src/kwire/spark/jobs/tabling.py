@@ -246,7 +246,7 @@ def table(
             chosen = select_logs(logs, topics, partitions)
             decoding = _resolve(choice, chosen, is_wrapped=dead is not None)
             lake.refresh()
-            group_bytes, found = _plan(
+            group_bytes, planned = _plan(
                 lake, chosen, isolation, fill=fill, merge_key=merge_key, is_cluster=cluster is not None
             )
             topic_ids = topic_ids_of(chosen.values(), lake.name)
@@ -264,9 +264,9 @@ def table(
             group_bytes=group_bytes,
             topic_ids=topic_ids,
         )
-        resumed = sum(each.start == each.end for each in found.values())
-        job.run(found, progress or (lambda state: logger.info("%s", state)))
-    run = JobRun(outcomes=_outcomes(found), resumed=resumed, seconds=time.monotonic() - started)
+        resumed = sum(each.start == each.end for each in planned.values())
+        job.run(planned, progress or (lambda state: logger.info("%s", state)))
+    run = JobRun(outcomes=_outcomes(planned), resumed=resumed, seconds=time.monotonic() - started)
     return result_of(spark, "table", run, COLUMNS, f"what was committed is in {target}; run the job again to continue")
 
 
@@ -337,12 +337,12 @@ class TableJob:
     group_bytes: int
     topic_ids: Mapping[str, str]
 
-    def run(self, found: Mapping[TopicPartition, Partition], progress: ProgressCallback) -> None:
+    def run(self, partitions: Mapping[TopicPartition, Partition], progress: ProgressCallback) -> None:
         """Append all ranges. Raises TableError; what was committed before is noted in `found`."""
-        total = [part for each in found.values() for part in each.ranges]
-        while step := _next_step(found, MERGED_STEP_BYTES if self.merge_key else STEP_BYTES):
-            self._append(step, found)
-            left = [part for each in found.values() for part in each.ranges]
+        total = [part for each in partitions.values() for part in each.ranges]
+        while step := _next_step(partitions, MERGED_STEP_BYTES if self.merge_key else STEP_BYTES):
+            self._append(step, partitions)
+            left = [part for each in partitions.values() for part in each.ranges]
             total_bytes = sum(part.size_bytes for part in total)
             progress(
                 Progress(
@@ -354,7 +354,7 @@ class TableJob:
                 )
             )
 
-    def _append(self, step: Sequence[Range], found: Mapping[TopicPartition, Partition]) -> None:
+    def _append(self, step: Sequence[Range], partitions: Mapping[TopicPartition, Partition]) -> None:
         """Write the files of a step in tasks and commit those before the first failure of each partition."""
         schema = rows_schema(self.columns, self.decoding)
         if self.dead_letters is not None:
@@ -381,15 +381,15 @@ class TableJob:
         for parts, written in (each for outcome in done.outcomes for each in _results(outcome)):
             if written.failure is not None:
                 for part in parts:
-                    found[part.key].failure = found[part.key].failure or written.failure
+                    partitions[part.key].failure = partitions[part.key].failure or written.failure
                 continue
-            if any(found[part.key].failure is not None or part.key in held for part in parts):
+            if any(partitions[part.key].failure is not None or part.key in held for part in parts):
                 written_now.useless.append(written)
                 held.update(part.key for part in parts)
                 continue
             written_now.useful.append(written)
             for part, (count, notes) in zip(parts, written.ranges, strict=True):
-                found[part.key].notes += notes
+                partitions[part.key].notes += notes
                 rows[part.key] = rows.get(part.key, 0) + count
                 spans[part.key] = union(spans.get(part.key, ()), ((part.start, part.end),))
         self.lake.discard([file for each in written_now.useless for file in each.files], plan)
@@ -409,7 +409,7 @@ class TableJob:
                 commit_dead_letters(self.dead_letters, letters, change, self.lake.state(), dead)
             files = [file for each in written_now.useful for file in each.files]
             self.lake.commit(files, change, plan, key=self.merge_key)
-        for key, partition in found.items():
+        for key, partition in partitions.items():
             if key in spans:
                 partition.done = spans[key][-1][1]
                 dead_rows = sum(each.dead_rows.get(key, 0) for each in written_now.useful)
@@ -460,7 +460,7 @@ def _plan(
         for key, log in logs.items()
     }
     densities = {key: _bytes_per_offset(log) for key, log in logs.items()}
-    total = sum(int((each.end - each.start) * densities[key]) for key, found in missing.items() for each in found)
+    total = sum(int((each.end - each.start) * densities[key]) for key, spans in missing.items() for each in spans)
     limit = TaskSizes().task_bytes(total, len(logs), SMALLEST_TASK_BYTES)
     partitions = {}
     for key, log in logs.items():
@@ -489,11 +489,11 @@ def _bytes_per_offset(log: ReadableLog) -> float:
     return RECORD_BYTES if size is None or count <= 0 else max(size / count, 0.001)
 
 
-def _next_step(found: Mapping[TopicPartition, Partition], max_bytes: int) -> list[Range]:
+def _next_step(partitions: Mapping[TopicPartition, Partition], max_bytes: int) -> list[Range]:
     """Return the next ranges of all partitions up to a size, in the order of each partition; at least one."""
     step, size = list[Range](), 0
-    for turn in range(max((len(each.ranges) for each in found.values()), default=0)):
-        for each in found.values():
+    for turn in range(max((len(each.ranges) for each in partitions.values()), default=0)):
+        for each in partitions.values():
             if turn >= len(each.ranges):
                 continue
             if step and size + each.ranges[turn].size_bytes > max_bytes:
@@ -522,7 +522,7 @@ def _results(outcome: Outcome) -> Iterator[tuple[Sequence[Range], RangesDone]]:
         yield [part], each
 
 
-def _outcomes(found: Mapping[TopicPartition, Partition]) -> tuple[Outcome, ...]:
+def _outcomes(partitions: Mapping[TopicPartition, Partition]) -> tuple[Outcome, ...]:
     """Return the result of each partition."""
     return tuple(
         Outcome(
@@ -538,5 +538,5 @@ def _outcomes(found: Mapping[TopicPartition, Partition]) -> tuple[Outcome, ...]:
             else None,
             problem=each.failure,
         )
-        for key, each in found.items()
+        for key, each in partitions.items()
     )

@@ -38,13 +38,13 @@ def translate_offsets(spark: SparkSession, offsets: DataFrame, translation: Data
     first = f.expr(f"get(filter({RUNS}, each -> each.old_offset + each.count > offset), 0)")
     last = f.expr(f"try_element_at({RUNS}, -1)")
     inside = f.col(f"{RUN}.new_offset") + f.greatest(f.col("offset") - f.col(f"{RUN}.old_offset"), f.lit(0))
-    found = offsets.join(runs, same, "left").withColumn(RUN, first)
+    translated = offsets.join(runs, same, "left").withColumn(RUN, first)
     new = (
         f.when(f.col(RUNS).isNull() | f.col("offset").isNull(), f.lit(None))
         .when(f.col(RUN).isNull(), last["new_offset"] + last["count"])
         .otherwise(inside)
     )
-    return found.withColumn("new_offset", new.cast("bigint")).select(*offsets.columns, "new_offset")
+    return translated.withColumn("new_offset", new.cast("bigint")).select(*offsets.columns, "new_offset")
 
 
 def check(frame: DataFrame, columns: tuple[str, ...], name: str) -> None:

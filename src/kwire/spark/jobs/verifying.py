@@ -83,16 +83,16 @@ class VerifyPartition:
         from kwire.maintenance.verify.directory import verify_log
 
         directory, log, context = item.subject
-        found = verify_log(log, context)
+        verified = verify_log(log, context)
         return {
             "directory": directory,
             "topic": log.topic,
             "partition": log.partition,
-            "segments": len(found.segments),
-            "size_bytes": sum(each.size_bytes for each in found.segments),
+            "segments": len(verified.segments),
+            "size_bytes": sum(each.size_bytes for each in verified.segments),
             "log_start_offset": log.log_start_offset,
-            "log_end_offset": found.log_end_offset,
-            "found": [each.as_row() for each in found.damages],
+            "log_end_offset": verified.log_end_offset,
+            "found": [each.as_row() for each in verified.damages],
         }
 
 
@@ -127,25 +127,25 @@ def verify(
     run = run_items(spark, "verify", items, VerifyPartition(), journal=started, progress=progress)
     outcomes = {each.item.name: each for each in run.outcomes}
     rows: list[Row] = []
-    found: list[Row] = []
+    damages: list[Row] = []
     for part in parts:
         findings = []
         for log in part.logs:
             each = outcomes[log.url]
             rows.append(_row(part.directory, log, each))
             if each.row is not None:
-                found += each.row["found"]
+                damages += each.row["found"]
                 findings.append(_findings(log, each.row))
         if part.root is not None:
             whole = not topics and not partitions
-            found += [each.as_row() for each in verify_root(part.directory, part.root, findings, is_whole=whole)]
+            damages += [each.as_row() for each in verify_root(part.directory, part.root, findings, is_whole=whole)]
     result = Verified(
         rows=tuple(rows),
         resumed=run.resumed,
         seconds=run.seconds,
         columns=COLUMNS,
         session=spark,
-        found=tuple(sorted(found, key=_severity_order)),
+        found=tuple(sorted(damages, key=_severity_order)),
     )
     raise_failures("verify", run, result, "other partitions are in the error's result")
     return result

@@ -40,10 +40,10 @@ def _terms(name: str, value: str) -> tuple[str, ...]:
 def _properties(name: str, value: str) -> dict[str, str]:
     """Parse a JSON object of strings."""
     expected = OptionError(f"Option '{name}': expected a JSON object of strings, got '{value}'")
-    found = load_json_object(value, expected)
-    if not all(isinstance(each, str) for each in found.values()):
+    properties = load_json_object(value, expected)
+    if not all(isinstance(each, str) for each in properties.values()):
         raise expected
-    return found
+    return properties
 
 
 def _version(name: str, value: str) -> int:

@@ -189,10 +189,10 @@ class LakeStreamWriter(_Writing, DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
         """Write the rows of one task; called in a worker. Raises TableError, OptionError."""
-        found = micro_batch_of_task()
-        if found is None:
+        micro_batch = micro_batch_of_task()
+        if micro_batch is None:
             raise OptionError("this task belongs to no micro-batch, so its rows cannot be written once; use Spark")
-        return self.write_task(iterator, Mark(query=found[0], batch=found[1]))
+        return self.write_task(iterator, Mark(query=micro_batch[0], batch=micro_batch[1]))
 
     def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803 (Spark's name)
         """Commit the files of a micro-batch. Raises TableError."""

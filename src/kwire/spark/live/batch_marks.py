@@ -42,13 +42,13 @@ def find_mark(client: Client, group: str, query: str) -> Mark | None:
     newest: Mark | None = None
     for committed in fetch_offsets(client, group).values():
         try:
-            found: Any = json.loads(committed.metadata)
+            stored: Any = json.loads(committed.metadata)
         except ValueError:
             continue
-        if not isinstance(found, dict) or found.get("query") != query:
+        if not isinstance(stored, dict) or stored.get("query") != query:
             continue
         if newest is None or committed.offset > newest.batch:
-            tasks, transactions = (int(found.get(name, 0)) for name in ("tasks", "transactions"))
+            tasks, transactions = (int(stored.get(name, 0)) for name in ("tasks", "transactions"))
             newest = Mark(query=query, batch=committed.offset, tasks=tasks, transactions=transactions)
     return newest
 

@@ -37,13 +37,13 @@ ONE_EACH = CORES
 
 def find_topic(client: Client, name: str) -> Topic:
     """Look up a topic to write to. Raises BrokerError, ConnectionFailed."""
-    found = client.metadata([name]).topics.get(name)
-    if found is None or found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+    described = client.metadata([name]).topics.get(name)
+    if described is None or described.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         hint = did_you_mean(name, client.metadata().topics)
         raise BrokerError(f"topic {name!r} does not exist{hint}; create it first", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if found.error_code:
-        raise BrokerError(f"topic {name!r}: {found.error_code.name}", found.error_code)
-    return found
+    if described.error_code:
+        raise BrokerError(f"topic {name!r}: {described.error_code.name}", described.error_code)
+    return described
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ class LiveBounds:
 
     def offset_for_time(self, timestamp_ms: int) -> int | None:
         """Return the first offset below latest with a timestamp at or after timestamp_ms, or None."""
-        found = self.cluster.offset_for_time(self.key, timestamp_ms)
-        return found if 0 <= found < self.latest else None
+        offset = self.cluster.offset_for_time(self.key, timestamp_ms)
+        return offset if 0 <= offset < self.latest else None
 
 
 class LiveCluster:
@@ -121,13 +121,13 @@ class LiveCluster:
 
     def list_offsets(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Return the offsets from ListOffsets under the query's isolation level; -1 for none."""
-        found = self.client.list_offsets(timestamps, isolation=self.options.isolation)
-        return {key: listed.offset for key, listed in found.items()}
+        offsets = self.client.list_offsets(timestamps, isolation=self.options.isolation)
+        return {key: listed.offset for key, listed in offsets.items()}
 
     def offset_for_time(self, key: TopicPartition, timestamp_ms: int) -> int:
         """Return the first offset with a timestamp at or after timestamp_ms; -1 for none."""
-        found = self._times.get((key, timestamp_ms))
-        return self.list_offsets({key: timestamp_ms})[key] if found is None else found
+        offset = self._times.get((key, timestamp_ms))
+        return self.list_offsets({key: timestamp_ms})[key] if offset is None else offset
 
     def _look_up_times(self, keys: Collection[TopicPartition]) -> None:
         """Look up the timestamps of the options, for all partitions in one request to each leader."""
@@ -155,8 +155,8 @@ class LiveCluster:
                 names = sorted(topics)
             case Matching():
                 names = None
-        found = self._topics(names)
-        available = [(name, number) for name, topic in found.items() for number in topic.partitions]
+        described = self._topics(names)
+        available = [(name, number) for name, topic in described.items() for number in topic.partitions]
         selected, missing = select(selection, available)
         if missing:
             hint = did_you_mean(missing[0], self.client.metadata().topics)
@@ -176,8 +176,10 @@ class LiveCluster:
         wanted = list(keys)
         topics = self._topics(sorted({topic for topic, _ in wanted}))
         existing = {(name, number) for name, topic in topics.items() for number in topic.partitions}
-        found = dict.fromkeys(wanted, DELETED)
-        return found | self.list_offsets(dict.fromkeys([key for key in wanted if key in existing], EARLIEST_TIMESTAMP))
+        offsets = dict.fromkeys(wanted, DELETED)
+        return offsets | self.list_offsets(
+            dict.fromkeys([key for key in wanted if key in existing], EARLIEST_TIMESTAMP)
+        )
 
     def latest(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the last available offsets + 1."""

@@ -49,10 +49,10 @@ def borrow_client(settings: Mapping[str, str]) -> Iterator[Client]:
     """
     key = tuple(sorted(settings.items()))
     with _idle_lock:
-        found = next((each for each in reversed(_idle) if each[0] == key), None)
-        if found is not None:
-            _idle.remove(found)
-    client = Client(**settings) if found is None else found[1]
+        idle = next((each for each in reversed(_idle) if each[0] == key), None)
+        if idle is not None:
+            _idle.remove(idle)
+    client = Client(**settings) if idle is None else idle[1]
     try:
         yield client
     except BaseException:

@@ -103,13 +103,13 @@ def _write(
 
 def _task_mark() -> Mark:
     """Return the query and micro-batch of this task. Raises OptionError."""
-    found = micro_batch_of_task()
-    if found is None:
+    micro_batch = micro_batch_of_task()
+    if micro_batch is None:
         raise OptionError(
             "Option 'transactional' or 'oncePerBatch': this task belongs to no micro-batch; use writeStream, or "
             "foreachBatch without Spark Connect"
         )
-    return Mark(query=found[0], batch=found[1])
+    return Mark(query=micro_batch[0], batch=micro_batch[1])
 
 
 def _written(messages: Messages) -> list[Written]:
@@ -172,7 +172,8 @@ def _was_committed(client: Client, prefix: str, mark: Mark) -> bool:
     done = [
         task
         for task in range(recorded.tasks)
-        if (found := find_mark(client, f"{prefix}-{task}", mark.query)) is not None and found.batch == mark.batch
+        if (committed := find_mark(client, f"{prefix}-{task}", mark.query)) is not None
+        and committed.batch == mark.batch
     ]
     if len(done) == recorded.transactions:
         return True

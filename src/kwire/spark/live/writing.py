@@ -68,13 +68,13 @@ def write_task(
     name = f"{options.transactional_prefix}-{task}"
     with Client(**options.kafka, **{"transactional.id": name}) as client, Producer(client) as producer:
         if mark is not None:
-            found = find_mark(client, name, mark.query)
-            if found is not None and found.batch > mark.batch:
+            committed = find_mark(client, name, mark.query)
+            if committed is not None and committed.batch > mark.batch:
                 raise OptionError(
-                    f"batch {mark.batch} precedes batch {found.batch}, which this query has committed: the checkpoint "
-                    "is older than the data in Kafka; restore a newer checkpoint, or start with a new one"
+                    f"batch {mark.batch} precedes batch {committed.batch}, which this query has committed: the "
+                    "checkpoint is older than the data in Kafka; restore a newer checkpoint, or start with a new one"
                 )
-            if found is not None and found.batch == mark.batch:
+            if committed is not None and committed.batch == mark.batch:
                 return Written(task=task, records=0, mark=mark, is_done=True)
         producer.begin()
         records = write_rows(batches, columns, options, producer)
@@ -128,12 +128,12 @@ class TaskWriter:
         if topic not in self._partitioners:
             with self._errors_explained():
                 self._producer.flush()  # responses arrive in order: complete these first
-            found = find_topic(self._producer.client, topic)
+            described = find_topic(self._producer.client, topic)
             self._partitioners[topic] = RowPartitioner(
                 topic,
-                len(found.partitions),
+                len(described.partitions),
                 batch_bytes=self._options.batch_bytes,
-                available=[number for number, each in found.partitions.items() if each.leader >= 0],
+                available=[number for number, each in described.partitions.items() if each.leader >= 0],
             )
         return self._partitioners[topic]
 

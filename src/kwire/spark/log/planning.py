@@ -134,8 +134,8 @@ class LogBounds:
 
     def offset_for_time(self, timestamp_ms: int) -> int | None:
         """Return the first offset with a timestamp at or after timestamp_ms, as Kafka's ListOffsets does, or None."""
-        found = self.log.offset_for_time(timestamp_ms, isolation=self.isolation)
-        return None if found is None else found.offset
+        record = self.log.offset_for_time(timestamp_ms, isolation=self.isolation)
+        return None if record is None else record.offset
 
 
 class LogOffsetSource:
@@ -176,8 +176,8 @@ class LogOffsetSource:
     def bounds(self) -> dict[TopicPartition, LogBounds]:
         """Return the available offsets of the query's partitions. Raises the errors of partitions."""
         keys, isolation = self.partitions(), self.options.isolation
-        found = self._of_each(keys, lambda log: log.bounds(0, None, isolation))
-        return {key: LogBounds(self.logs[key], isolation, *bounds) for key, bounds in found.items()}
+        limits = self._of_each(keys, lambda log: log.bounds(0, None, isolation))
+        return {key: LogBounds(self.logs[key], isolation, *bounds) for key, bounds in limits.items()}
 
     def _of_each(self, keys: Iterable[TopicPartition], ask: Callable[[PartitionLog], T]) -> dict[TopicPartition, T]:
         """Return what a function that reads files returns for each log, asked in parallel where requests are slow."""
@@ -199,7 +199,7 @@ class LogOffsetSource:
 
     def topic_ids(self, topics: Iterable[str]) -> TopicIds:
         """Return the ids in the first partition of each topic; an unreadable `partition.metadata` counts as missing."""
-        wanted, found, firsts = set(topics), TopicIds(), dict[str, PartitionLog]()
+        wanted, ids, firsts = set(topics), TopicIds(), dict[str, PartitionLog]()
         for (topic, _), log in sorted(self.logs.items()):
             if topic in wanted:
                 firsts.setdefault(topic, log)
@@ -210,8 +210,8 @@ class LogOffsetSource:
                 logger.warning("%s; deletion and recreation of topic '%s' will not be detected", error, topic)
                 continue
             if topic_id is not None:
-                found[topic] = topic_id
-        return found
+                ids[topic] = topic_id
+        return ids
 
     def close(self) -> None:
         """Do nothing: no files stay open."""

@@ -167,11 +167,11 @@ def by_offset(
     offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], partition: str
 ) -> tuple[npt.NDArray[np.int64], int, int]:
     """Return rows in the order of their offsets, and the first and last of these. Raises LogError for duplicates."""
-    found = offsets[rows]
-    if not (found[1:] > found[:-1]).all():
-        order = np.argsort(found, kind="stable")
-        rows, found = rows[order], found[order]
-        duplicates = np.flatnonzero(found[1:] == found[:-1])
+    chosen = offsets[rows]
+    if not (chosen[1:] > chosen[:-1]).all():
+        order = np.argsort(chosen, kind="stable")
+        rows, chosen = rows[order], chosen[order]
+        duplicates = np.flatnonzero(chosen[1:] == chosen[:-1])
         if len(duplicates):
-            raise LogError(f"offset {found[duplicates[0]]} of {partition} is a duplicate")
-    return rows, int(found[0]), int(found[-1])
+            raise LogError(f"offset {chosen[duplicates[0]]} of {partition} is a duplicate")
+    return rows, int(chosen[0]), int(chosen[-1])

@@ -144,8 +144,8 @@ class DecodeOptions:
 
 def parse_decoding(given: Mapping[str, str]) -> tuple[DecodeOptions, ...]:
     """Parse the options of all columns. given: names in lower case. Raises OptionError."""
-    found = (_parse_column(column, options, given) for column, options in _OPTIONS.items())
-    return tuple(each for each in found if each is not None)
+    columns = (_parse_column(column, options, given) for column, options in _OPTIONS.items())
+    return tuple(each for each in columns if each is not None)
 
 
 def _parse_column(column: str, options: _ColumnOptions, given: Mapping[str, str]) -> DecodeOptions | None:

@@ -189,10 +189,10 @@ def load_json_object(text: str, expected: OptionError) -> dict[str, Any]:
     """Parse a JSON object. Raises `expected` for anything else, and for duplicate names."""
 
     def pairs(items: list[tuple[str, object]]) -> dict[str, object]:
-        found = dict(items)
-        if len(found) != len(items):
+        parsed = dict(items)
+        if len(parsed) != len(items):
             raise ValueError("duplicate name")
-        return found
+        return parsed
 
     try:
         value = json.loads(text, object_pairs_hook=pairs)
@@ -273,15 +273,15 @@ def parse_storage(given: Mapping[str, str]) -> dict[str, Any]:
     JSON values are decoded, other text is kept, and so are the values of names that look like credentials, since an
     access key can consist of digits.
     """
-    found: dict[str, Any] = {}
+    storage: dict[str, Any] = {}
     for key, value in given.items():
         if not key.startswith(STORAGE_PREFIX):
             continue
         name = key.removeprefix(STORAGE_PREFIX)
-        found[name] = value
+        storage[name] = value
         if not any(part in name for part in ("key", "secret", "token", "password", "user")):
             try:
-                found[name] = json.loads(value)
+                storage[name] = json.loads(value)
             except ValueError:
                 continue
-    return found
+    return storage

@@ -53,8 +53,8 @@ def choose_python(environ: MutableMapping[str, str] = os.environ) -> None:
     master = environ.get("SPARK_REMOTE") or properties.get("spark.master") or environ.get("MASTER", "local")
     if not master.startswith("local"):
         return
-    found = shutil.which("python3", path=environ.get("PATH"))
-    is_found = found is not None and os.path.dirname(os.path.abspath(found)) == os.path.dirname(sys.executable)
+    python = shutil.which("python3", path=environ.get("PATH"))
+    is_found = python is not None and os.path.dirname(os.path.abspath(python)) == os.path.dirname(sys.executable)
     pyspark = installed_pyspark(environ)
     if pyspark is not None and os.access(LAUNCHER, os.X_OK):
         environ.update(KWIRE_SPARK_PYTHON=sys.executable, KWIRE_PYSPARK=pyspark)
@@ -98,8 +98,8 @@ def spark_properties(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         except OSError:
             lines = []
         for line in lines:
-            if found := PROPERTY.fullmatch(line.strip()):
-                yield found["name"], found["value"]
+            if match := PROPERTY.fullmatch(line.strip()):
+                yield match["name"], match["value"]
     try:
         words = shlex.split(environ.get("PYSPARK_SUBMIT_ARGS", ""))
     except ValueError:

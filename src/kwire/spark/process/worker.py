@@ -96,19 +96,19 @@ def _invalidate_changed(finder: zipimport.zipimporter, version: tuple[int, int])
     def invalidate_caches() -> None:
         nonlocal version
         try:
-            found = _version(finder.archive)
+            current = _version(finder.archive)
         except OSError:
-            found = (0, 0)
-        if found != version:
-            version = found
+            current = (0, 0)
+        if current != version:
+            version = current
             zipimport.zipimporter.invalidate_caches(finder)
 
     return invalidate_caches
 
 
 def _version(file: str) -> tuple[int, int]:
-    found = os.stat(file)
-    return found.st_mtime_ns, found.st_size
+    status = os.stat(file)
+    return status.st_mtime_ns, status.st_size
 
 
 class SentToWorkers:
@@ -143,14 +143,14 @@ def avoid_tcp_delays() -> None:
 @cache
 def _connections() -> Sequence[int]:
     """Return the descriptors of this process's TCP connections at the first call: that to Spark's JVM."""
-    found = []
+    descriptors = []
     for name in os.listdir("/proc/self/fd"):
         with suppress(OSError):  # not a socket
             connection = socket.socket(fileno=int(name))
             if connection.family in (socket.AF_INET, socket.AF_INET6) and connection.type == socket.SOCK_STREAM:
-                found.append(int(name))
+                descriptors.append(int(name))
             connection.detach()
-    return found
+    return descriptors
 
 
 def finish_rows(

@@ -77,8 +77,8 @@ def lag_of_progress(progress: Progress) -> Lag:
 def parse_offsets(text: object) -> Offsets:
     """Parse the offsets in a progress report; {} for a source without partitions."""
     try:
-        found = json.loads(text) if isinstance(text, str) else text
-        return Position.parse(found).offsets if isinstance(found, dict) else {}
+        parsed = json.loads(text) if isinstance(text, str) else text
+        return Position.parse(parsed).offsets if isinstance(parsed, dict) else {}
     except (AttributeError, KwireError, TypeError, ValueError):
         return {}
 
@@ -115,14 +115,14 @@ class LagListener(StreamingQueryListener):
         if self.query is not None and self.query not in (progress["name"], str(progress["id"])):
             return
         name = progress["name"] or progress["id"]
-        for topic, found in lag_of_progress(progress).items():
+        for topic, lags in lag_of_progress(progress).items():
             logger.info(
                 "query %s is behind on topic %s by %d to %d offsets per partition, %.1f on average",
                 name,
                 topic,
-                found[MINIMUM],
-                found[MAXIMUM],
-                found[AVERAGE],
+                lags[MINIMUM],
+                lags[MAXIMUM],
+                lags[AVERAGE],
             )
         if self.group is not None:
             self._commit(self.group, progress)

@@ -72,17 +72,17 @@ class Position:
 
     def render(self, source: str | None = None) -> Json:
         """Render the position for a checkpoint of a format, with sorted topics, partitions and ids."""
-        found = _by_topic(self.offsets)
-        topics = list(found)
-        found |= {
+        rendered = _by_topic(self.offsets)
+        topics = list(rendered)
+        rendered |= {
             f"{topic}{ID_MARK}{render_uuid(self.topic_ids[topic])}": {} for topic in topics if topic in self.topic_ids
         }
         if source is not None:
-            found[f"{ID_MARK}{source}"] = {}
+            rendered[f"{ID_MARK}{source}"] = {}
         if self.first_start is not None:
             start = dumps(_by_topic(self.first_start), separators=(",", ":"))
-            found[f"{ID_MARK}{START_MARK}{start}"] = {}
-        return found
+            rendered[f"{ID_MARK}{START_MARK}{start}"] = {}
+        return rendered
 
     def recreated(self, topic_ids: Mapping[str, uuid.UUID]) -> set[str]:
         """Return the topics of this position whose id has changed."""
@@ -98,10 +98,10 @@ class Position:
 
 
 def _by_topic(offsets: Offsets) -> Json:
-    found: Json = {}
+    offsets_by_topic: Json = {}
     for (topic, partition), offset in sorted(offsets.items()):
-        found.setdefault(topic, {})[str(partition)] = offset
-    return found
+        offsets_by_topic.setdefault(topic, {})[str(partition)] = offset
+    return offsets_by_topic
 
 
 def _parse_start(text: str) -> Offsets:

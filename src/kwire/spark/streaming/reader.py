@@ -161,12 +161,12 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
         return start if is_same else end.render(self.format_name)
 
     def _end_after(self, start: Position, limit: ReadLimit | None) -> Position:
-        found = self._target if self._target is not None else self._latest()
-        self._reported = found
-        known_ids = {topic: known for topic, known in start.topic_ids.items() if topic not in found.topic_ids}
-        ids = found.topic_ids | known_ids
+        end = self._target if self._target is not None else self._latest()
+        self._reported = end
+        known_ids = {topic: known for topic, known in start.topic_ids.items() if topic not in end.topic_ids}
+        ids = end.topic_ids | known_ids
         begin = start.without(start.recreated(ids))
-        latest = found.offsets | self._absent_offsets(begin, found)
+        latest = end.offsets | self._absent_offsets(begin, end)
         if self._target is not None:  # may be older than the start
             latest = {key: max(offset, begin.offsets.get(key, offset)) for key, offset in latest.items()}
         new = [key for key in latest if key not in begin.offsets]
@@ -193,23 +193,23 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
         if last is None:
             with suppress(KwireError):  # a query with a checkpoint may have start options that are no longer valid
                 first_start = self._resolve_start()
-        found = self._reported = self._latest()
+        latest = self._reported = self._latest()
         begin = last or Position({})
-        begin = begin.without(begin.recreated(found.topic_ids))
-        end = Position(found.offsets | self._absent_offsets(begin, found), begin.topic_ids | found.topic_ids)
+        begin = begin.without(begin.recreated(latest.topic_ids))
+        end = Position(latest.offsets | self._absent_offsets(begin, latest), begin.topic_ids | latest.topic_ids)
         if last is not None and (end.offsets, end.topic_ids) == (last.offsets, last.topic_ids):
             return last
         self._last_end = replace(end, first_start=first_start)
         return self._last_end
 
-    def _absent_offsets(self, begin: Position, found: Position) -> Offsets:
+    def _absent_offsets(self, begin: Position, latest: Position) -> Offsets:
         """Return the offsets of partitions that are no longer found, to continue there when they are visible again.
 
         Partitions of a topic can be invisible for a moment, to an account that loses the right Describe for example. A
         topic without an id is not kept, because it could be another one when it comes back; but an empty list of
         partitions replaces nothing, as in Spark's source (SPARK-41375). Raises LogError with failOnDataLoss true.
         """
-        absent = {key: offset for key, offset in begin.offsets.items() if key not in found.offsets}
+        absent = {key: offset for key, offset in begin.offsets.items() if key not in latest.offsets}
         if absent and self.options.fail_on_data_loss:
             (topic, partition), offset = min(absent.items())
             report_data_loss(
@@ -218,7 +218,7 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
                 "continue with the other partitions",
                 fail=True,
             )
-        kept = {key: offset for key, offset in absent.items() if key[0] in begin.topic_ids or not found.offsets}
+        kept = {key: offset for key, offset in absent.items() if key[0] in begin.topic_ids or not latest.offsets}
         if kept.keys() - self._absent:
             logger.warning(
                 "%s not found, deleted or not visible to this query; failOnDataLoss is false: the query will keep "
