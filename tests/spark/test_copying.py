@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from tests.lake.tables import FORMATS, Tables
+from tests.lake.test_metrics import samples
 from tests.soak.table_query import QuerySettings, TableQuery
 from tests.waiting import HANG_S
 
@@ -286,6 +287,7 @@ def test_bad_values_go_to_a_table_of_dead_letters_once(
     assert producer.flush(30) == 0
     tables = Tables(format, tmp_path)
     dead = {"deadLetters": options(tables, "dead")["path" if format == "delta" else "table"]}
+    dead["metricsFile"] = str(tmp_path / "metrics.prom")
     given = read_options(servers, subscribe=topic, value_registry=str(tmp_path / "schemas"))
 
     def run(**more: str) -> Any:
@@ -303,6 +305,12 @@ def test_bad_values_go_to_a_table_of_dead_letters_once(
     with pytest.raises(OptionError, match="mode: deadLetters requires deadletter, got 'permissive'"):
         run(**{"value.mode": "permissive"})
     run()
+    counted = samples(tmp_path / "metrics.prom")
+    name = tables.open().name
+    wanted = {"rows_total": 147, "dead_letters_total": 3, "commits_total": 2, "files_total": 2}
+    assert {each: counted[each, name] for each in wanted} == wanted
+    assert counted["end_offset", name, topic, "0"] == 150
+    assert time.time() - 120 < counted["newest_record_timestamp_seconds", name] <= time.time()
     forget_the_last_commit(tables)
     run()
     rows, letters = tables.read(), tables.read("dead")

@@ -6,7 +6,7 @@ import dataclasses
 import enum
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
@@ -17,7 +17,7 @@ from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, add_command, add_group, if_interrupted, new_group
 from kwire.cli.options import ClientConfigFile, ClientConfigs, FormatOption, LogPath, Partitions, SkipMissing, Topics
 from kwire.cli.rows import TOPIC, Column, Format, write_rows
-from kwire.errors import OptionError
+from kwire.errors import KwireError, OptionError
 from kwire.pages.quantities import bytes_text
 
 if TYPE_CHECKING:
@@ -115,6 +115,10 @@ Mode = Annotated[
         help="Values that cannot be decoded: failfast (default) fails, permissive makes them null, deadletter adds "
         "columns with the error and the bytes."
     ),
+]
+MetricsFile = Annotated[
+    str | None,
+    typer.Option("--metrics-file", metavar="FILE", help="Add counts of this run to a file in Prometheus' text format."),
 ]
 DeadLetters = Annotated[
     str | None,
@@ -220,6 +224,7 @@ def append(
     mode: Mode = None,
     message: Message = None,
     dead_letters: DeadLetters = None,
+    metrics_file: MetricsFile = None,
     names: NamesChoice = None,
     skip_missing: SkipMissing = False,
     config: ClientConfigs = None,
@@ -266,7 +271,7 @@ def append(
         dead or nullcontext(),
         if_interrupted("the table has what was committed; run the command again to continue"),
     ):
-        write_rows(_rows(appended), APPENDED, format, live=True)
+        write_rows(_rows(appended, lake_table, metrics_file), APPENDED, format, live=True)
     warn_of_ignored(opened.ignored)
     return FINE
 
@@ -422,14 +427,25 @@ def clean(
     return FOUND if orphans and not apply else FINE
 
 
-def _rows(appended: Iterable[Appended]) -> Iterator[dict[str, object]]:
-    """Return a row for each partition, and print what could not be appended."""
-    for each in appended:
-        yield dataclasses.asdict(each)
-        if each.problem is not None:
-            terminal.warn(f"{each.topic}-{each.partition}: {each.problem}")
-        if each.dead_letters:
-            terminal.warn(f"{each.topic}-{each.partition}: {each.dead_letters} records are dead letters")
+def _rows(appended: Iterable[Appended], lake_table: LakeTable, metrics_file: str | None) -> Iterator[dict[str, object]]:
+    """Return a row for each partition, and print what could not be appended; write metrics at the end."""
+    from kwire.lake.metrics import write_metrics
+
+    counts = lake_table.counts
+    try:
+        for each in appended:
+            yield dataclasses.asdict(each)
+            counts.dead_letters += each.dead_letters
+            if each.problem is not None:
+                terminal.warn(f"{each.topic}-{each.partition}: {each.problem}")
+            if each.dead_letters:
+                terminal.warn(f"{each.topic}-{each.partition}: {each.dead_letters} records are dead letters")
+    finally:
+        if metrics_file is not None:
+            with suppress(KwireError):
+                lake_table.refresh()
+            ends = {key: ranges[-1][1] for key, ranges in lake_table.state().spans.items()}
+            write_metrics(metrics_file, lake_table.name, dataclasses.replace(counts, ends=ends))
 
 
 def _compared_rows(compared: Iterable[Compared], seen: list[Compared]) -> Iterator[dict[str, object]]:

@@ -11,7 +11,16 @@ from kwire.lake.offset_ranges import Spans
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["METADATA_COLUMNS", "conform", "group_rows", "list_offsets", "longest_value", "no_date", "offsets_of"]
+__all__ = [
+    "METADATA_COLUMNS",
+    "conform",
+    "group_rows",
+    "list_offsets",
+    "longest_value",
+    "newest_of",
+    "no_date",
+    "offsets_of",
+]
 
 METADATA_COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "headers")
 """Columns of Spark's Kafka source that a record has besides its key and its value."""
@@ -102,6 +111,18 @@ def offsets_of(batch: pa.RecordBatch) -> Spans:
         for row in groups.to_pylist()
         if row["topic"] is not None and row["partition"] is not None and row["offset_min"] is not None
     }
+
+
+def newest_of(batch: pa.RecordBatch) -> tuple[int, ...]:
+    """Return the highest timestamp of records in microseconds; () without one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    index = batch.schema.get_field_index("timestamp")
+    if index < 0 or not pa.types.is_timestamp(batch.schema.field(index).type):
+        return ()
+    highest = pc.max(batch.column(index))
+    return (highest.cast(pa.timestamp("us", highest.type.tz), safe=False).value,) if highest.is_valid else ()
 
 
 def longest_value(rows: pa.Table) -> int:

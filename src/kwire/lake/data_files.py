@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kwire.errors import TableError
 from kwire.identifiers import TopicPartition
-from kwire.lake.arrow_columns import conform, longest_value, offsets_of
+from kwire.lake.arrow_columns import conform, longest_value, newest_of, offsets_of
 from kwire.lake.offset_ranges import Spans, hull_of
 
 if TYPE_CHECKING:
@@ -46,13 +46,15 @@ class WrittenFile:
 class TaskFiles:
     """The files of a task. spans: from the first to the last offset of its rows.
 
-    dead: files of a table of dead letters. dead_rows: number of rows of partitions that are not in `files`.
+    dead: files of a table of dead letters. dead_rows: number of rows of partitions that are not in `files`. newest_us:
+    highest timestamp of a row, with a column `timestamp`.
     """
 
     files: Sequence[WrittenFile] = ()
     spans: Spans = field(default_factory=dict)
     dead: Sequence[WrittenFile] = ()
     dead_rows: Mapping[TopicPartition, int] = field(default_factory=dict)
+    newest_us: int | None = None
 
     @property
     def rows(self) -> int:
@@ -108,15 +110,16 @@ def write_files(batches: Iterable[pa.RecordBatch], plan: FilePlan, *, task: int 
     """
     import pyarrow as pa
 
-    writer, spans = FileWriter(plan, task), Spans()
+    writer, spans, newest = FileWriter(plan, task), Spans(), list[int]()
     try:
         for batch in batches:
             if not len(batch):
                 continue
             spans = hull_of([spans, offsets_of(batch)])
+            newest = sorted({*newest, *newest_of(batch)})[-1:]
             for partition, rows in plan.split(conform(batch, plan.schema, plan.table)):
                 writer.add(partition, rows)
-        return TaskFiles(files=writer.close(), spans=spans)
+        return TaskFiles(files=writer.close(), spans=spans, newest_us=newest[-1] if newest else None)
     except BaseException as error:
         writer.discard()
         if isinstance(error, OSError | pa.ArrowException):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar
 from kwire.errors import OptionError, TableError
 from kwire.lake.data_files import FilePlan, WrittenFile
 from kwire.lake.live_files import LiveFile
+from kwire.lake.metrics import CommitCounts
 from kwire.lake.offset_ranges import Spans, intersection, subtract
 from kwire.lake.state import MAX_HOLES, WRITE_AGAIN, Change, TableState
 
@@ -79,6 +80,13 @@ class LakeTable(ABC):
     """A table; a context manager that closes it. name: its identifier or URL, for people."""
 
     name: str
+    _counts: CommitCounts | None = None
+
+    @property
+    def counts(self) -> CommitCounts:
+        """What commit() has committed through this object."""
+        self._counts = self._counts or CommitCounts()
+        return self._counts
 
     def close(self) -> None:  # noqa: B027 (Delta tables have no catalog)
         """Close the connections of its catalog. A table that is used again opens them anew."""
@@ -207,6 +215,7 @@ class LakeTable(ABC):
                     self.add(files, change, plan)
                 break
             except CommitConflict as conflict:
+                self.counts.retries += 1
                 logger.info("table %s: %s; attempt %d of %d", self.name, conflict, attempt + 1, ATTEMPTS)
                 time.sleep(wait_s * random.uniform(0.5, 1.5))
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
@@ -219,6 +228,10 @@ class LakeTable(ABC):
                 break
         else:
             raise TableError(f"other writers have committed first {ATTEMPTS} times; try again", self.name)
+        self.counts.commits += 1
+        self.counts.files += len(files)
+        self.counts.rows += sum(each.rows for each in files)
+        self.counts.size_bytes += sum(each.size_bytes for each in files)
         if key:  # they were read and merged
             self.discard(files, plan)
         return True

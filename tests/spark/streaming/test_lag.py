@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.lake.test_metrics import samples
 
 pytest.importorskip("pyspark.sql.datasource")
 
@@ -79,6 +80,17 @@ def test_sources_are_combined_and_those_without_partitions_skipped() -> None:
 class Event:
     def __init__(self, report: dict[str, Any]) -> None:
         self.progress = report
+
+
+def test_a_listener_writes_metrics(tmp_path: Path) -> None:
+    listener: Any = LagListener(metrics_file=str(tmp_path / "lag.prom"))
+    listener.onQueryProgress(Event(progress(ORDERS)))
+    listener.onQueryProgress(Event(progress(({"orders": {"0": 10}}, "None", {"orders": {"0": 12}}), name=None)))
+    assert samples(tmp_path / "lag.prom") == {
+        ("offsets_behind_latest", "copy", "orders", "0"): 0,
+        ("offsets_behind_latest", "copy", "orders", "1"): 5,
+        ("offsets_behind_latest", "id-1", "orders", "0"): 2,
+    }
 
 
 def test_a_listener_logs_and_commits_only_the_positions_of_its_query(

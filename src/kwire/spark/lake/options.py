@@ -162,6 +162,11 @@ DEAD_LETTERS = text_option(
     meaning="A [table for dead letters](#dead-letters), named like the table of the rows, in the same catalog or "
     "object store: records that cannot be decoded or stored.",
 )
+METRICS_FILE = text_option(
+    name="metricsFile",
+    value="string",
+    meaning="A local file of the driver for [metrics](#metrics) in Prometheus' text format.",
+)
 APP_ID = text_option(
     name="txnAppId",
     value="string",
@@ -177,7 +182,17 @@ APP_VERSION = Option[int | None](
 )
 ICEBERG_OPTIONS: tuple[Option[object], ...] = (
     *(TABLE, CATALOG, CATALOG_PROPERTIES),
-    *(MERGE_KEY, CHANGES, DELETE_WHEN, PARTITION_BY, SORT_BY, TABLE_PROPERTIES, ON_KNOWN_OFFSETS, DEAD_LETTERS),
+    *(
+        MERGE_KEY,
+        CHANGES,
+        DELETE_WHEN,
+        PARTITION_BY,
+        SORT_BY,
+        TABLE_PROPERTIES,
+        ON_KNOWN_OFFSETS,
+        DEAD_LETTERS,
+        METRICS_FILE,
+    ),
     *(APP_ID, APP_VERSION),
 )
 DELTA_OPTIONS: tuple[Option[object], ...] = (
@@ -185,7 +200,7 @@ DELTA_OPTIONS: tuple[Option[object], ...] = (
     replace(PARTITION_BY, meaning="Columns that a new table is partitioned by."),
     replace(SORT_BY, meaning="Order of the rows in the files of this write, such as `customer, offset desc`."),
     replace(TABLE_PROPERTIES, meaning='Properties of a new table, such as `{"delta.targetFileSize": "134217728"}`.'),
-    *(ON_KNOWN_OFFSETS, DEAD_LETTERS),
+    *(ON_KNOWN_OFFSETS, DEAD_LETTERS, METRICS_FILE),
     *(APP_ID, APP_VERSION),
 )
 _MERGED = {"mergeSchema": "new columns are always added; select the columns to write"}
@@ -211,6 +226,7 @@ class LakeOptions:
     table_properties: Mapping[str, str]
     on_known_offsets: OnKnownOffsets
     dead_letters: str | None
+    metrics_file: str | None
     app: tuple[str, int] | None
 
     def open(self) -> LakeTable:
@@ -277,5 +293,6 @@ def parse_lake_options(options: Mapping[str, str], format: LakeFormat) -> LakeOp
         table_properties=TABLE_PROPERTIES.of(given),
         on_known_offsets=ON_KNOWN_OFFSETS.of(given),
         dead_letters=DEAD_LETTERS.of(given),
+        metrics_file=METRICS_FILE.of(given),
         app=None if app_id is None or version is None else (app_id, version),
     )

@@ -14,7 +14,7 @@ import logging
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
@@ -33,6 +33,7 @@ from kwire.lake import (
     unwrapped_schema,
     write_rows,
 )
+from kwire.lake.metrics import write_metrics
 from kwire.lake.offset_ranges import subtract, text_of
 from kwire.lake.state import WRITE_AGAIN
 from kwire.spark.lake.options import LakeOptions
@@ -131,6 +132,11 @@ class _Writing(SentToWorkers):
                 dead_files = [file for each in written for file in each.files.dead]
                 commit_dead_letters(letters, dead_files, change, self.state, self.dead)
             is_new = table.commit(files, change, self.plan, key=self.options.merge_key)
+            if self.options.metrics_file is not None and is_new:
+                newest = [each.files.newest_us for each in written if each.files.newest_us is not None]
+                ends = {key: ranges[-1][1] for key, ranges in self.state.after(change).spans.items()}
+                counts = replace(table.counts, dead_letters=dead, newest_us=max(newest, default=None), ends=ends)
+                write_metrics(self.options.metrics_file, self.plan.table, counts)
         if is_new and not self.overwrite:
             self._warn_of_holes(change)
 

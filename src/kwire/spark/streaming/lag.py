@@ -27,6 +27,7 @@ from kwire.client import Client, ClientSettings
 from kwire.client.group_offsets import commit_offsets
 from kwire.errors import KwireError, OptionError
 from kwire.identifiers import TopicPartition
+from kwire.lake.metrics import write_gauges
 from kwire.spark.streaming.position import Offsets, Position
 
 __all__ = ["Lag", "LagListener", "lag", "lag_of_progress"]
@@ -61,17 +62,25 @@ def lag(query: Query) -> Lag:
 def lag_of_progress(progress: Progress) -> Lag:
     """Return the lag from a StreamingQueryProgress, or its JSON as a dict."""
     behind: dict[str, list[int]] = {}
+    for (topic, _), count in offsets_behind(progress).items():
+        behind.setdefault(topic, []).append(count)
+    return {
+        topic: {MINIMUM: min(each), AVERAGE: sum(each) / len(each), MAXIMUM: max(each)}
+        for topic, each in sorted(behind.items())
+    }
+
+
+def offsets_behind(progress: Progress) -> dict[TopicPartition, int]:
+    """Return how many offsets of each partition a query has not read yet."""
+    behind: dict[TopicPartition, int] = {}
     for source in progress["sources"]:
         latest, read = parse_offsets(source.get("latestOffset")), parse_offsets(source.get("endOffset"))
         start = parse_offsets(source.get("startOffset"))
         for key, offset in latest.items():
             position = read.get(key, start.get(key))
             if position is not None:
-                behind.setdefault(key[0], []).append(max(0, offset - position))
-    return {
-        topic: {MINIMUM: min(each), AVERAGE: sum(each) / len(each), MAXIMUM: max(each)}
-        for topic, each in sorted(behind.items())
-    }
+                behind[key] = max(0, offset - position)
+    return behind
 
 
 def parse_offsets(text: object) -> Offsets:
@@ -91,10 +100,18 @@ class LagListener(StreamingQueryListener):
     query: name or id of a single query; None for all. group: a consumer group to which the query's offsets are
     committed after each micro-batch, so that other tools can show its lag. Requires query, and client configurations as
     keyword arguments. The group must not have members. Queries never read these offsets; they use the checkpoint.
+    metrics_file: a file for the lag of each partition in Prometheus' text format, for this listener only.
     Raises OptionError.
     """
 
-    def __init__(self, *, query: str | None = None, group: str | None = None, **settings: object) -> None:
+    def __init__(
+        self,
+        *,
+        query: str | None = None,
+        group: str | None = None,
+        metrics_file: str | None = None,
+        **settings: object,
+    ) -> None:
         if group is None and settings:
             raise OptionError(f"LagListener: '{next(iter(settings))}' requires group")
         if group is not None:
@@ -104,6 +121,7 @@ class LagListener(StreamingQueryListener):
                 )
             ClientSettings.parse(settings)
         self.query, self.group, self.settings = query, group, settings
+        self.metrics_file = metrics_file
         self._committed: Offsets = {}
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 (Spark's name)
@@ -124,6 +142,8 @@ class LagListener(StreamingQueryListener):
                 lags[MAXIMUM],
                 lags[AVERAGE],
             )
+        if self.metrics_file is not None:
+            write_gauges(self.metrics_file, str(name), offsets_behind(progress))
         if self.group is not None:
             self._commit(self.group, progress)
 
