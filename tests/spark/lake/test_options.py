@@ -58,6 +58,7 @@ def test_the_table_of_save_is_the_path() -> None:
         ("iceberg", {"table": "a.b", "mergekey": "a,,b"}, "Option 'mergeKey': expected a comma-separated list of col"),
         ("iceberg", {"table": "a.b", "txnappid": "x"}, "Options 'txnAppId' and 'txnVersion': each requires the other"),
         ("delta", {"path": "x", "txnappid": "x", "txnversion": "-1"}, "Option 'txnVersion': expected a number from 0"),
+        ("delta", {"path": "x", "compactevery": "0"}, "Option 'compactEvery': expected a number of micro-batches from"),
         ("delta", {"path": "x", "tableproperties": "{1}"}, "Option 'tableProperties': expected a JSON object of str"),
     ],
 )

@@ -13,7 +13,7 @@ from tests.lake.tables import FORMATS, Tables, kafka_rows
 
 import kwire
 from kwire.broker import Broker
-from kwire.errors import TableError
+from kwire.errors import OptionError, TableError
 from kwire.lake import Layout, append_logs
 
 pytest.importorskip("pyspark.sql.datasource")
@@ -230,6 +230,43 @@ def test_files_of_a_commit_whose_response_was_lost_stay(tmp_path: Path, format: 
     assert tables.read().num_rows == 10
     writer.abort([None, second])
     assert tables.open().find_orphans(0) == []
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_small_files_are_joined_after_some_batches(
+    tmp_path: Path, format: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not by a batch that was committed before; one that fails is a warning."""
+    tables = Tables(format, tmp_path)
+
+    def write(batch: int) -> int:
+        rows = kafka_rows(10 * batch, 10 * batch + 10)
+        given = options(tables) | {"txnAppId": "app", "txnVersion": str(batch), "compactEvery": "3"}
+        writer = LakeWriter(parse_lake_options(given, format), rows.schema, overwrite=False)
+        writer.commit([writer.write(iter(rows.to_batches()))])
+        table = tables.open()
+        table.refresh()
+        return len(table.live_files())
+
+    assert [write(batch) for batch in (0, 1, 2, 3, 4, 4, 5)] == [1, 2, 1, 2, 3, 3, 1]
+    write(6)
+
+    def refuse(_: Any, change: Any) -> None:
+        if change.removed:
+            raise TableError("another writer has removed a file", "t")
+
+    write(7)
+    monkeypatch.setattr(type(tables.open()), "_check_removed", refuse)
+    with caplog.at_level("WARNING", "kwire.spark"):
+        assert write(8) == 4
+    assert "option compactEvery tries again after 3 micro-batches" in caplog.text
+    assert sorted(tables.read().column("offset").to_pylist()) == [*range(90)]
+    with pytest.raises(OptionError, match="Option 'compactEvery': requires a stream"):
+        LakeWriter(
+            parse_lake_options(options(tables) | {"compactEvery": "3"}, format),
+            kafka_rows(0, 1).schema,
+            overwrite=False,
+        )
 
 
 @pytest.mark.parametrize("format", FORMATS)

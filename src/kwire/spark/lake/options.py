@@ -68,6 +68,12 @@ def _delete_when(name: str, value: str) -> DeleteWhen:
     return DeleteWhen.parse(value)
 
 
+def _batches(name: str, value: str) -> int:
+    if not re.fullmatch(r"\d{1,9}", value.strip()) or not int(value):
+        raise OptionError(f"Option '{name}': expected a number of micro-batches from 1, got '{value}'")
+    return int(value)
+
+
 TABLE = text_option(
     name="table",
     value="string, also as the argument of `save` or `start`",
@@ -167,6 +173,15 @@ METRICS_FILE = text_option(
     value="string",
     meaning="A local file of the driver for [metrics](#metrics) in Prometheus' text format.",
 )
+COMPACT_EVERY = Option[int | None](
+    name="compactEvery",
+    parse=_batches,
+    default=None,
+    value="int",
+    shown_default="none: never",
+    meaning="[Join small files](#small-files) after each micro-batch whose number, plus one, is a multiple of this. A "
+    "compaction that fails is a warning.",
+)
 APP_ID = text_option(
     name="txnAppId",
     value="string",
@@ -193,7 +208,7 @@ ICEBERG_OPTIONS: tuple[Option[object], ...] = (
         DEAD_LETTERS,
         METRICS_FILE,
     ),
-    *(APP_ID, APP_VERSION),
+    *(COMPACT_EVERY, APP_ID, APP_VERSION),
 )
 DELTA_OPTIONS: tuple[Option[object], ...] = (
     *(PATH, STORAGE, MERGE_KEY, CHANGES, DELETE_WHEN),
@@ -201,7 +216,7 @@ DELTA_OPTIONS: tuple[Option[object], ...] = (
     replace(SORT_BY, meaning="Order of the rows in the files of this write, such as `customer, offset desc`."),
     replace(TABLE_PROPERTIES, meaning='Properties of a new table, such as `{"delta.targetFileSize": "134217728"}`.'),
     *(ON_KNOWN_OFFSETS, DEAD_LETTERS, METRICS_FILE),
-    *(APP_ID, APP_VERSION),
+    *(COMPACT_EVERY, APP_ID, APP_VERSION),
 )
 _MERGED = {"mergeSchema": "new columns are always added; select the columns to write"}
 UNSUPPORTED: Mapping[LakeFormat, Mapping[str, str]] = {
@@ -227,6 +242,7 @@ class LakeOptions:
     on_known_offsets: OnKnownOffsets
     dead_letters: str | None
     metrics_file: str | None
+    compact_every: int | None
     app: tuple[str, int] | None
 
     def open(self) -> LakeTable:
@@ -294,5 +310,6 @@ def parse_lake_options(options: Mapping[str, str], format: LakeFormat) -> LakeOp
         on_known_offsets=ON_KNOWN_OFFSETS.of(given),
         dead_letters=DEAD_LETTERS.of(given),
         metrics_file=METRICS_FILE.of(given),
+        compact_every=COMPACT_EVERY.of(given),
         app=None if app_id is None or version is None else (app_id, version),
     )

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
-from kwire.errors import OptionError
+from kwire.errors import OptionError, TableError
 from kwire.lake import (
     Change,
     KnownOffsets,
+    LakeTable,
     Layout,
     Mark,
     Spans,
@@ -33,6 +34,7 @@ from kwire.lake import (
     unwrapped_schema,
     write_rows,
 )
+from kwire.lake.compact import compact_table
 from kwire.lake.metrics import write_metrics
 from kwire.lake.offset_ranges import subtract, text_of
 from kwire.lake.state import WRITE_AGAIN
@@ -137,8 +139,21 @@ class _Writing(SentToWorkers):
                 ends = {key: ranges[-1][1] for key, ranges in self.state.after(change).spans.items()}
                 counts = replace(table.counts, dead_letters=dead, newest_us=max(newest, default=None), ends=ends)
                 write_metrics(self.options.metrics_file, self.plan.table, counts)
+            if is_new and mark is not None:
+                self._compact(table, mark)
         if is_new and not self.overwrite:
             self._warn_of_holes(change)
+
+    def _compact(self, table: LakeTable, mark: Mark) -> None:
+        """Join small files after some of the batches. A failure leaves the table as it is, with the batch."""
+        every = self.options.compact_every
+        if every is None or (mark.batch + 1) % every:
+            return
+        try:
+            for each in compact_table(table):
+                logger.info("table %s: %d files are joined into %s", table.name, each.files, each.files_after)
+        except TableError as error:
+            logger.warning("%s; option compactEvery tries again after %d micro-batches", error, every)
 
     def _warn_of_holes(self, change: Change) -> None:
         before, after = self.state.holes, self.state.after(change).holes
@@ -174,6 +189,11 @@ class _Writing(SentToWorkers):
 @plain_errors
 class LakeWriter(_Writing, DataSourceArrowWriter):
     """Writes one batch query."""
+
+    def __init__(self, options: LakeOptions, schema: pa.Schema, *, overwrite: bool) -> None:
+        if options.compact_every is not None and options.app is None:
+            raise OptionError("Option 'compactEvery': requires a stream, or txnVersion; see 'kwire lake compact'")
+        super().__init__(options, schema, overwrite=overwrite)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
         """Write the rows of one task; called in a worker. Raises TableError."""
