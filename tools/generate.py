@@ -1,4 +1,4 @@
-"""Generate files from definitions, tests and handlers: message classes, error codes, two pages of docs, option tables.
+"""Generate files from definitions, tests and handlers: message classes, error codes, pages of docs, option tables.
 
 python tools/generate.py            writes changed files and removes modules of messages that no longer exist
 python tools/generate.py --check    writes nothing; lists stale files and exits with 1
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
         for name in old.keys() - files.keys():
             (MESSAGES / name).unlink()
         print(f"{len(files)} files generated, {len(stale)} changed")
-    from tools import apis, requirements, spark_options  # these import the generated classes
+    from tools import apis, nightly, requirements, spark_options  # these import the generated classes
 
     fresh = requirements.main(check=check)
     if not fresh:
@@ -58,11 +58,18 @@ def main(arguments: list[str]) -> int:
     matrix = apis.main(check=check)
     if not matrix:
         print("docs/apis.md: stale; run ./dev generate", file=sys.stderr)
+    text = nightly.page()
+    results = nightly.PAGE.exists() and nightly.PAGE.read_text(encoding="utf-8") == text
+    if not check:
+        nightly.PAGE.write_text(text, encoding="utf-8")
+        results = True
+    if not results:
+        print("docs/nightly.md: stale; run ./dev generate", file=sys.stderr)
     pages = spark_options.main(check=check)
     if check:
         for page in pages:
             print(f"docs/{page.name}: stale option table; run ./dev generate", file=sys.stderr)
-    return int(not (fresh and matrix) or (check and bool(stale or pages)))
+    return int(not (fresh and matrix and results) or (check and bool(stale or pages)))
 
 
 if __name__ == "__main__":
