@@ -1,4 +1,4 @@
-"""Schema evolution: the difference between the columns of rows and those of a table, by name.
+"""Schema evolution: the difference between the columns of rows and a table's, by name.
 
 new column, or new field of a struct    added to the table, nullable
 missing column                          null

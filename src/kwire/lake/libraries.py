@@ -1,4 +1,4 @@
-"""Exceptions of the formats' libraries as those of kwire."""
+"""Exceptions of kwire for those that the formats' libraries raise."""
 
 from __future__ import annotations
 

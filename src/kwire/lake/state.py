@@ -103,7 +103,7 @@ class TableState:
 
     @property
     def holes(self) -> Spans:
-        """Offsets between those of the table."""
+        """Offsets that the table lacks between offsets that it has."""
         return {key: holes for key, ranges in self.spans.items() if (holes := holes_of(ranges))}
 
     def foreign(self, query: str | None) -> Spans:

@@ -387,7 +387,7 @@ def check_topic_ids(state: TableState, topic_ids: Mapping[str, str], table: str)
 
 
 def check_merge_key(state: TableState, key: Sequence[str], table: str) -> None:
-    """Raise TableError for rows that are merged by another key than those of a table, or only one of them by a key."""
+    """Raise TableError for rows that are merged by another key than the table's rows, or only one of them by a key."""
     if state.merge_key is None or set(key) == set(state.merge_key):
         return
     if not state.merge_key:

@@ -1,4 +1,4 @@
-"""Types and schemas in Spark's DDL as those of Arrow. Imports pyarrow on first use."""
+"""Arrow types and schemas from Spark's DDL. Imports pyarrow on first use."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
     tasks     read the range, decode it, call the function, write: Arrow from Kafka's batches to the sink
     driver    commits what the tasks have written, with the micro-batch's number
 
-Offsets, checkpoint, marks and commits are those of the source and the sink, which are used as they are: Spark passes
+Offsets, checkpoint, marks and commits belong to the source and the sink, which are used as they are: Spark passes
 the ranges from one to the other instead of rows. See docs/tables.md.
 """
 
@@ -62,7 +62,7 @@ def copy_stream(
 ) -> StreamingQuery:
     """Start a streaming query from kafka-live or kafka-log to kwire-iceberg, kwire-delta or kafka-live.
 
-    source_options, sink_options: those of the formats; with value.registry and key.registry, tasks decode rows.
+    source_options, sink_options: options of the formats; with value.registry and key.registry, tasks decode rows.
     checkpoint: directory of the query's offsets; one of a query on the same source can be continued.
     function: is applied to the rows in tasks, to batches of Arrow. Called once without rows, for the columns.
     name: of the query. trigger: arguments of DataStreamWriter.trigger, such as {"availableNow": True}.

@@ -108,7 +108,7 @@ def _former(choice: SchemaChoice, latest: DecodedColumn, kind: str | None) -> De
 
 
 def columns_to_read(columns: tuple[str, ...], decoded: Mapping[str, DecodedColumn]) -> tuple[str, ...]:
-    """Return the columns of records that a task reads: those of the query, and what decoding needs."""
+    """Return the columns of records that a task reads: the query's, and what decoding needs."""
     headers = (HEADERS,) if any(each.has_headers for each in decoded.values()) else ()
     return tuple(dict.fromkeys((*columns, *headers, *PLACE)))
 
@@ -116,7 +116,7 @@ def columns_to_read(columns: tuple[str, ...], decoded: Mapping[str, DecodedColum
 def decode_batches(
     batches: Iterable[pa.RecordBatch], columns: tuple[str, ...], decoded: Mapping[str, DecodedColumn]
 ) -> Iterator[pa.RecordBatch]:
-    """Decode batches that have columns_to_read(); return those of the query.
+    """Decode batches that have columns_to_read(); return the query's columns.
 
     Raises DecodeError, with topic, partition and offset, for a bad value in mode failfast; RegistryError.
     """
@@ -136,7 +136,7 @@ def decode_batches(
 
 
 def _ddl_of(kind: DataType) -> str:
-    """Return a type in DDL, with names in backquotes, since those of a schema can be any text."""
+    """Return a type in DDL, with names in backquotes, since names in a schema can be any text."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     match kind:

@@ -4,7 +4,7 @@
     resolve     limits, offsets of a log or a cluster       -> OffsetRange, for each partition
     divide      ranges, minPartitions ...                   -> ranges, each for a task
 
-Options, precedence and the wording of errors are those of Spark's Kafka source. Ranges depend on the options and on the
+Options, precedence and the wording of errors are as in Spark's Kafka source. Ranges depend on the options and on the
 offsets that the log or the cluster reports, and on nothing else. Standard library only.
 Source: KafkaSourceProvider (getKafkaOffsetRangeLimit, checkOffsetLimitValidity), KafkaOffsetReaderAdmin,
 KafkaOffsetRangeCalculator.

@@ -4,7 +4,7 @@
     reading a table             passes the stored schema, and none of the options
 
 The schema of a table therefore has its options, in the comment of the first column, where readers find them.
-The columns of `kafka-log` and `kafka-live` are those of Spark's Kafka source, in its order, and `_corrupt`. All columns
+The columns of `kafka-log` and `kafka-live` are as in Spark's Kafka source, in its order, and `_corrupt`. All columns
 are nullable.
 Source: Spark 4.1 to 4.3, V2SessionCatalog.createTable, PythonDataSourceV2.getTable; KafkaRecordToRowConverter
 (spark-sql-kafka-0-10).
@@ -68,7 +68,7 @@ TYPES = {
 
 
 def effective_options(options: Mapping[str, str], schema: StructType | None = None) -> dict[str, str]:
-    """Return the options of a query: its own, and those of its table that it does not override.
+    """Return the options of a query: its own, and its table's unless it overrides them.
 
     Names are in lower case. schema: as passed to the reader; None for a write. Raises OptionError if both are empty.
     """

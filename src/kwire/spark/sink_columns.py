@@ -1,4 +1,4 @@
-"""The columns that a sink accepts, and option `topic`: those of Spark's Kafka sink. Standard library only.
+"""The columns that a sink accepts, and option `topic`, as in Spark's Kafka sink. Standard library only.
 
 Columns are matched by name; others are ignored.
 Source: KafkaWriter.validateQuery, KafkaRowWriter (spark-sql-kafka-0-10), whose error messages these are.

@@ -1,7 +1,8 @@
 """Transaction identifiers in the last checkpoint of a Delta table, which delta-rs looks up but does not list.
 
-A checkpoint has those of all commits, also of commits that a clean-up has deleted from the log. It is one Parquet file,
-several (`N.checkpoint.0001.0002.parquet`), or for version 2 a Parquet or JSON file (`N.checkpoint.UUID.json`).
+A checkpoint has the identifiers of all commits, also of commits that a clean-up has deleted from the log. It is one
+Parquet file, several (`N.checkpoint.0001.0002.parquet`), or for version 2 a Parquet or JSON file
+(`N.checkpoint.UUID.json`).
 Source: Delta protocol, "Checkpoints" and "Transaction Identifiers".
 """
 

@@ -1,4 +1,4 @@
-"""Exceptions of deltalake as those of kwire."""
+"""Exceptions of kwire for those that deltalake raises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exceptions of PyIceberg, its catalogs and file systems, as those of kwire. No message has a secret."""
+"""Exceptions of kwire for those that PyIceberg, its catalogs and file systems raise. No message has a secret."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def plan_of(table: Table, name: str, *, is_staged: bool = False) -> IcebergPlan:
 
 
 def _file_settings(properties: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the settings of a table's file system without those of its catalog, which tasks do not ask.
+    """Return the settings of a table's file system without its catalog's, which tasks do not ask.
 
     A catalog that signs the requests to an object store is the exception.
     """

@@ -118,7 +118,7 @@ MESSAGE = Option[str | None](
     value="name of a request or response, such as `FetchRequest`",
     meaning="Adds the column `body`, a struct with the fields of all versions of the message. Fields that a version "
     "does not have are null; the column is null for other messages and for bodies that cannot be decoded. Types are "
-    "those of [from_kafka](functions.md#types).",
+    "as in [from_kafka](functions.md#types).",
 )
 MODE = Option[Mode](
     name="mode",

@@ -1,6 +1,6 @@
 """The columns of `kafka-internal` by kind, with DDL types.
 
-Names and values are those of the rows of kwire.internal_topics; times are timestamps.
+Names and values are as in the rows of kwire.internal_topics; times are timestamps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """advise: sizes of integer fields in KIP-625's encodings, counted in captured traffic and internal topics.
 
 One task per capture file, or per partition of an internal topic. The counts of a task are small whatever it reads, so
-the driver can merge those of many clusters. docs/kip-625.md describes the encodings.
+the driver can merge the tallies of many clusters. docs/kip-625.md describes the encodings.
 """
 
 from __future__ import annotations

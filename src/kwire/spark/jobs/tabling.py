@@ -184,7 +184,7 @@ class Partition:
 
 @dataclass(slots=True)
 class _StepFiles:
-    """What the tasks of a step have written: what is committed, and what comes after a failure."""
+    """Files that the tasks of a step have written. useful: to commit; useless: after a failure, to delete."""
 
     useful: list[RangesDone] = field(default_factory=list)
     useless: list[RangesDone] = field(default_factory=list)

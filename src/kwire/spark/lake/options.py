@@ -259,7 +259,7 @@ class LakeOptions:
 
 
 def _changes(given: Mapping[str, str]) -> Changes | None:
-    """Return how rows become those of the table. Raises OptionError."""
+    """Return how rows become rows of the table. Raises OptionError."""
     from kwire.lake import Changes
 
     is_debezium, delete_when, key = CHANGES.of(given) is not None, DELETE_WHEN.of(given), MERGE_KEY.of(given)

@@ -1,4 +1,4 @@
-"""Schemas of DataFrames as those of Arrow."""
+"""Arrow schemas from schemas of DataFrames."""
 
 from __future__ import annotations
 

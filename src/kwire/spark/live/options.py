@@ -1,4 +1,4 @@
-"""The options of reading `kafka-live`: those of Spark's Kafka source, with its names, defaults and precedence.
+"""The options of reading `kafka-live`: as for Spark's Kafka source, with its names, defaults and precedence.
 
 kafka.* options are passed to kwire.client, whose settings have Kafka's names. docs/live.md has the options as a table.
 Standard library only. Source: KafkaSourceProvider.

@@ -1,6 +1,6 @@
 """The data source `kafka-live`: topics of a running cluster in batch and streaming queries, without a JAR.
 
-Option names, columns and offset semantics are those of Spark's Kafka source: a query with a checkpoint reads every
+Option names, columns and offset semantics are as in Spark's Kafka source: a query with a checkpoint reads every
 record once, whatever fails. Planning does not import pyarrow. See docs/live.md.
 """
 

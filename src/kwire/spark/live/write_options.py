@@ -1,4 +1,4 @@
-"""The options of writing `kafka-live`: those of Spark's sink, and transactions; docs/live.md has them as a table.
+"""The options of writing `kafka-live`: as for Spark's sink, and transactions; docs/live.md has them as a table.
 
 Standard library only. Source: KafkaSourceProvider.kafkaParamsForProducer.
 """

@@ -1,6 +1,6 @@
 """The options of reading `kafka-log`; docs/spark.md has them as a table. Standard library only.
 
-Names, defaults and precedence are those of Spark's Kafka source (KafkaSourceProvider) wherever it has the option.
+Names, defaults and precedence are as in Spark's Kafka source (KafkaSourceProvider) wherever it has the option.
 """
 
 from __future__ import annotations

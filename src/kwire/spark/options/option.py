@@ -67,7 +67,7 @@ def user_options(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_table(options: Mapping[str, str]) -> bool:
-    """Return whether options are those of CREATE TABLE."""
+    """Return whether options come from CREATE TABLE."""
     return {key.lower() for key in options}.issuperset(TABLE_PROPERTIES)
 
 
