@@ -193,6 +193,7 @@ COMPACTED = (
     Column(key="files_after", heading="FILES AFTER", right=True),
     Column(key="size_bytes_after", heading="SIZE AFTER", show=bytes_text, right=True),
 )
+EXPIRED = (Column(key="path", heading="FILE"),)
 ORPHANS = (
     Column(key="path", heading="FILE"),
     Column(key="size_bytes", heading="SIZE", show=bytes_text, right=True),
@@ -395,6 +396,27 @@ def compact(
     return FOUND if seen and not apply else FINE
 
 
+def expire(
+    table: TableName,
+    catalog: CatalogProperties = None,
+    storage: StorageOptions = None,
+    older_than: Annotated[
+        float, typer.Option("--older-than", min=0, metavar="HOURS", help="Only snapshots or versions of that age.")
+    ] = 168,
+    apply: Annotated[bool, typer.Option("--apply", help="Delete the files; otherwise they are only listed.")] = False,
+    format: FormatOption = Format.TABLE,
+) -> int:
+    """Delete files that only old snapshots (Iceberg) or versions (Delta) of a table need.
+
+    The table's rows, offsets and micro-batches stay; it cannot be rolled back to what has expired. Exit code 1 if there
+    are such files and they are not deleted.
+    """
+    with _existing(table, catalog, storage) as lake_table:
+        files = lake_table.expire(older_than * 3600, dry_run=not apply)
+    write_rows(({"path": each} for each in files), EXPIRED, format)
+    return FOUND if files and not apply else FINE
+
+
 def clean(
     table: TableName,
     catalog: CatalogProperties = None,
@@ -559,6 +581,13 @@ def register(app: typer.Typer) -> None:
         compact,
         "kwire lake compact /lake/orders",
         "kwire lake compact /lake/orders --target 256 --apply",
+    )
+    add_command(
+        group,
+        "expire",
+        expire,
+        "kwire lake expire /lake/orders",
+        "kwire lake expire /lake/orders --older-than 24 --apply",
     )
     add_command(
         group, "clean", clean, "kwire lake clean /lake/orders", "kwire lake clean /lake/orders --older-than 24 --apply"

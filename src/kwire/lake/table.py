@@ -182,6 +182,13 @@ class LakeTable(ABC):
     def delete_orphans(self, orphans: Sequence[Orphan]) -> None:
         """Delete orphans. Raises TableError."""
 
+    @abstractmethod
+    def expire(self, older_than_s: float, *, dry_run: bool = False) -> list[str]:
+        """Delete files that only snapshots or versions need that are older; return them. dry_run: only return them.
+
+        The table's offsets and micro-batches stay. Raises TableError.
+        """
+
     def commit(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan, *, key: Sequence[str] = ()) -> bool:
         """Commit the files of all tasks; return False if it was done before. key: columns to merge by.
 

@@ -467,6 +467,14 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
             orphans += find_unfinished(self.uri)
         return sorted((each for each in orphans if each.modified_ms <= limit_ms), key=lambda each: each.path)
 
+    def expire(self, older_than_s: float, *, dry_run: bool = False) -> list[str]:
+        """Delete files of older versions: those that a commit removed before that time."""
+        self.refresh()
+        with as_table_errors(self.name):
+            return sorted(
+                self.table.vacuum(int(older_than_s // 3600), dry_run=dry_run, enforce_retention_duration=False)
+            )
+
     def delete_orphans(self, orphans: Sequence[Orphan]) -> None:
         """Delete files."""
         with as_table_errors(self.name):

@@ -7,7 +7,7 @@ to a commit that is still to come; callers set the age. Source: Iceberg's remove
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -15,8 +15,9 @@ from kwire.lake.table import Orphan
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
 
-__all__ = ["find_orphans"]
+__all__ = ["find_orphans", "only_used_by"]
 
 
 def find_orphans(table: Table, refreshed: Callable[[], Table], older_than_s: float) -> list[Orphan]:
@@ -46,6 +47,15 @@ def find_orphans(table: Table, refreshed: Callable[[], Table], older_than_s: flo
     return [listed[name] for name in sorted(listed.keys() - used)]
 
 
+def only_used_by(table: Table, snapshots: set[int]) -> list[str]:
+    """Return the files that these snapshots of a table have, and no other."""
+    metadata = table.metadata
+    kept = [each for each in metadata.snapshots if each.snapshot_id not in snapshots]
+    every = _referenced(table)
+    found = _referenced(table, kept)
+    return sorted(every - found)
+
+
 def _is_hidden(path: str) -> bool:
     """Return whether a file is not the table's own, such as the checksums of Hadoop's file systems.
 
@@ -55,8 +65,8 @@ def _is_hidden(path: str) -> bool:
     return name[:1] in (".", "_") or any(each[:1] in (".", "_") and "=" not in each for each in folders)
 
 
-def _referenced(table: Table) -> set[str]:
-    """Return every file of a table's metadata and of its snapshots."""
+def _referenced(table: Table, snapshots: Sequence[Snapshot] | None = None) -> set[str]:
+    """Return every file of a table's metadata and of its snapshots, or some of them."""
     from pyiceberg.manifest import ManifestFile
 
     metadata = table.metadata
@@ -64,7 +74,7 @@ def _referenced(table: Table) -> set[str]:
     paths.update(each.statistics_path for each in metadata.statistics)
     paths.update(each.statistics_path for each in metadata.partition_statistics)
     manifests: dict[str, ManifestFile] = {}
-    for snapshot in metadata.snapshots:
+    for snapshot in metadata.snapshots if snapshots is None else snapshots:
         paths.add(snapshot.manifest_list)
         for manifest in snapshot.manifests(table.io):
             manifests[manifest.manifest_path] = manifest

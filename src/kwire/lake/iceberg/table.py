@@ -16,6 +16,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import TableError
@@ -425,6 +426,42 @@ class IcebergTable(LoadedTable["Table"]):
         self.refresh()
         with as_table_errors(self.name):
             return find_orphans(self.table, self.refreshed, older_than_s)
+
+    def expire(self, older_than_s: float, *, dry_run: bool = False) -> list[str]:
+        """Remove older snapshots, and delete files that no other has.
+
+        The current one, those of branches and tags, and the last one with kwire's state are kept.
+        """
+        from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotsUpdate
+
+        from kwire.lake.iceberg.orphans import only_used_by
+
+        limit_ms = (time.time() - older_than_s) * 1000
+        for _ in range(ATTEMPTS):
+            self.refresh()
+            metadata = self.table.metadata
+            kept = {metadata.current_snapshot_id, *(ref.snapshot_id for ref in metadata.refs.values())}
+            with_state = (each for each in self._ancestors() if each is not None and STATE in _summary(each))
+            kept |= {each.snapshot_id for each in islice(with_state, 1)}
+            old = {each.snapshot_id for each in metadata.snapshots if each.timestamp_ms <= limit_ms} - kept
+            if not old:
+                return []
+            try:
+                with as_table_errors(self.name):
+                    files = only_used_by(self.table, old)
+                    if not dry_run:
+                        require: Any = AssertRefSnapshotId  # whose types are those of pydantic
+                        remove: Any = RemoveSnapshotsUpdate
+                        is_current = require(ref="main", snapshot_id=metadata.current_snapshot_id)
+                        transaction = self._transaction()  # PyIceberg's expire_snapshots() requires nothing
+                        transaction._apply((remove(snapshot_ids=sorted(old)),), (is_current,))
+                        transaction.commit_transaction()
+                        for each in files:
+                            self.table.io.delete(each)
+                    return files
+            except CommitConflict:
+                time.sleep(0.1)
+        raise TableError("other writers have committed first; try again", self.name)
 
     def refreshed(self) -> Table:
         """Return the table as it is now."""
