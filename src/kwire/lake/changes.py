@@ -148,10 +148,10 @@ def _envelope(schema: pa.Schema) -> tuple[bool, pa.StructType]:
         kind = kind.field("payload").type
     names = [each.name for each in kind] if kind is not None and types.is_struct(kind) else []
     if kind is None or not {"after", "op"} <= set(names) or not types.is_struct(kind.field("after").type):
-        found = f"has fields {', '.join(names)}" if names else f"is {kind}" if kind is not None else "is missing"
+        state = f"has fields {', '.join(names)}" if names else f"is {kind}" if kind is not None else "is missing"
         raise OptionError(
             "Option 'changes': expected Debezium's envelope in column 'value', a struct with before, after and op; it "
-            f"{found}. Decode it, as with value.registry or from_json; topics of transactions and of schema changes "
+            f"{state}. Decode it, as with value.registry or from_json; topics of transactions and of schema changes "
             "have no rows"
         )
     return is_nested, kind.field("after").type
@@ -198,22 +198,22 @@ def _errors(
     events: pa.Array, before: pa.StructArray, after: pa.StructArray, op: pa.Array, changes: Changes
 ) -> dict[int, str]:
     """Return what is wrong with events, by row. A tombstone, which follows a deletion, is none."""
-    found: dict[int, str] = {}
+    errors: dict[int, str] = {}
     has_after, has_before = after.is_valid().to_pylist(), before.is_valid().to_pylist()
     for row, (code, is_event) in enumerate(zip(op.to_pylist(), events.is_valid().to_pylist(), strict=True)):
         if not is_event or code == IGNORED:
             continue
         if code == "t":
-            found[row] = TRUNCATED
+            errors[row] = TRUNCATED
         elif code in WRITTEN and not has_after[row]:
-            found[row] = f"op is {code}, and 'after' is null"
+            errors[row] = f"op is {code}, and 'after' is null"
         elif code == DELETED and changes.key and not has_before[row]:
-            found[row] = (
+            errors[row] = (
                 "op is d, and 'before' is null, which has the key of the row; see REPLICA IDENTITY of the table"
             )
         elif code not in (*WRITTEN, DELETED):
-            found[row] = f"op is {code}, which is none of c, r, u, d, m and t"
-    return found
+            errors[row] = f"op is {code}, which is none of c, r, u, d, m and t"
+    return errors
 
 
 def _has_moved(before: pa.StructArray, after: pa.StructArray, key: tuple[str, ...]) -> np.ndarray:
@@ -239,5 +239,5 @@ def _child(column: pa.StructArray, name: str) -> pa.Array:
 def _mask(flags: pa.Array) -> np.ndarray:
     import pyarrow.compute as pc
 
-    found: np.ndarray = pc.fill_null(flags, False).to_numpy(zero_copy_only=False)
-    return found
+    mask: np.ndarray = pc.fill_null(flags, False).to_numpy(zero_copy_only=False)
+    return mask

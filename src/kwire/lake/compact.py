@@ -78,7 +78,7 @@ def compact_table(
     removed, written = list[LiveFile](), list[WrittenFile]()
     try:
         for group in small_files(table, plan.target_bytes):
-            found = _planned(group)
+            compacted = _planned(group)
             if not dry_run:
                 new = _rewritten(table, group, plan)
                 if len(new) >= len(group) and not any(each.deletes for each in group):
@@ -86,8 +86,10 @@ def compact_table(
                     continue
                 removed += group
                 written += new
-                found = replace(found, files_after=len(new), size_bytes_after=sum(each.size_bytes for each in new))
-            yield found
+                compacted = replace(
+                    compacted, files_after=len(new), size_bytes_after=sum(each.size_bytes for each in new)
+                )
+            yield compacted
     except BaseException:
         table.discard(written, plan)
         raise

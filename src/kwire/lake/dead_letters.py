@@ -303,14 +303,14 @@ def _unwrapped(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _reasons(batch: pa.RecordBatch) -> dict[int, str]:
     """Return what is wrong with rows that were not decoded, by row."""
-    found: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if _is_wrapped(column.type):
             errors = column.flatten()[1]
             if errors.null_count < len(errors):
                 texts = enumerate(errors.to_pylist())
-                found = {row: f"{name}: {text}" for row, text in texts if text is not None} | found
-    return found
+                reasons = {row: f"{name}: {text}" for row, text in texts if text is not None} | reasons
+    return reasons
 
 
 def _letters(batch: pa.RecordBatch, reasons: pa.Array, table: str) -> pa.RecordBatch:
@@ -352,5 +352,5 @@ def _schema_id(value: bytes | None) -> int | None:
     """Return the id in the first bytes of a value, if there is one."""
     if value is None or len(value) < 5 or value[0]:
         return None
-    found = int.from_bytes(value[1:5], "big", signed=True)
-    return found if found >= 0 else None
+    number = int.from_bytes(value[1:5], "big", signed=True)
+    return number if number >= 0 else None

@@ -44,10 +44,10 @@ def row_hashes(rows: pa.RecordBatch, names: Sequence[str]) -> NDArray[np.uint64]
     """Return a hash of 64 bits of each row's columns."""
     import numpy as np
 
-    found = np.zeros(len(rows), np.uint64)
+    hashes = np.zeros(len(rows), np.uint64)
     for name in names:
-        found = _combined(found, _hashes(rows.column(name)))
-    return found
+        hashes = _combined(hashes, _hashes(rows.column(name)))
+    return hashes
 
 
 def _combined(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -73,21 +73,21 @@ def _hashes(column: pa.Array) -> NDArray[np.uint64]:
 
     kind = column.type
     if types.is_struct(kind):
-        found = np.ones(len(column), np.uint64)
+        hashes = np.ones(len(column), np.uint64)
         for field in column.flatten():
-            found = _combined(found, _hashes(field))
+            hashes = _combined(hashes, _hashes(field))
     elif types.is_binary(kind) or types.is_string(kind) or types.is_large_binary(kind) or types.is_large_string(kind):
         values = map(hash, column.cast(pa.large_binary()).to_pylist())
-        found = _mixed(np.fromiter(values, np.int64, len(column)).view(np.uint64))
+        hashes = _mixed(np.fromiter(values, np.int64, len(column)).view(np.uint64))
     elif types.is_floating(kind):
         numbers = column.cast(pa.float64()).fill_null(0).to_numpy(zero_copy_only=False)
         bits = np.where(np.isnan(numbers), np.uint64(NAN), np.ascontiguousarray(numbers).view(np.uint64))
-        found = _mixed(bits)
+        hashes = _mixed(bits)
     elif types.is_integer(kind) or types.is_boolean(kind) or types.is_temporal(kind):
-        found = _mixed(_integers(column).view(np.uint64))
+        hashes = _mixed(_integers(column).view(np.uint64))
     else:
-        found = _mixed(np.fromiter(map(hash, map(repr, column.to_pylist())), np.int64, len(column)).view(np.uint64))
-    return np.where(column.is_null().to_numpy(zero_copy_only=False), np.uint64(NULL), found)
+        hashes = _mixed(np.fromiter(map(hash, map(repr, column.to_pylist())), np.int64, len(column)).view(np.uint64))
+    return np.where(column.is_null().to_numpy(zero_copy_only=False), np.uint64(NULL), hashes)
 
 
 def _integers(column: pa.Array) -> NDArray[np.int64]:

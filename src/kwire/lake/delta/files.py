@@ -31,8 +31,8 @@ class DeltaFile:
     def rows(self, schema: pa.Schema, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """Return the rows. schema: of the table."""
         names = None if columns is None else list(columns)
-        found: Iterator[pa.RecordBatch] = self.fragment.to_batches(columns=names, schema=schema, use_threads=False)
-        return found
+        batches: Iterator[pa.RecordBatch] = self.fragment.to_batches(columns=names, schema=schema, use_threads=False)
+        return batches
 
 
 def live_files(table: DeltaTable, wanted: Spans | None) -> list[LiveFile]:
@@ -41,11 +41,11 @@ def live_files(table: DeltaTable, wanted: Spans | None) -> list[LiveFile]:
 
     dataset = table.to_pyarrow_dataset()
     facts = {unquote(action["path"]): action for action in pa.table(table.get_add_actions()).to_pylist()}
-    found = []
+    files = []
     for fragment in dataset.get_fragments(filter=None if wanted is None else _filter(wanted)):
         action = facts[fragment.path]
         values = {name: partition_text(value) for name, value in (action.get("partition") or {}).items()}
-        found.append(
+        files.append(
             LiveFile(
                 path=fragment.path,
                 size_bytes=action["size_bytes"],
@@ -55,7 +55,7 @@ def live_files(table: DeltaTable, wanted: Spans | None) -> list[LiveFile]:
                 entry=DeltaFile(values, fragment),
             )
         )
-    return found
+    return files
 
 
 def _filter(wanted: Spans) -> Expression:
@@ -64,7 +64,7 @@ def _filter(wanted: Spans) -> Expression:
     topic, partition, offset = (pc.field(name) for name in ("topic", "partition", "offset"))
     if len(wanted) > MAX_TERMS:
         return topic.isin(sorted({name for name, _ in wanted}))
-    found = pc.scalar(False)
+    any_range = pc.scalar(False)
     for (name, number), ranges in wanted.items():
-        found |= (topic == name) & (partition == number) & (offset >= ranges[0][0]) & (offset < ranges[-1][1])
-    return found
+        any_range |= (topic == name) & (partition == number) & (offset >= ranges[0][0]) & (offset < ranges[-1][1])
+    return any_range

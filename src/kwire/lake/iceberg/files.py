@@ -31,10 +31,10 @@ def live_files(table: Table, wanted: Any) -> list[LiveFile]:
     """
     from pyiceberg.expressions import AlwaysTrue
 
-    found = []
+    files = []
     for task in table.scan(row_filter=AlwaysTrue() if wanted is None else wanted).plan_files():
         file = task.file
-        found.append(
+        files.append(
             LiveFile(
                 path=file.file_path,
                 size_bytes=file.file_size_in_bytes,
@@ -44,7 +44,7 @@ def live_files(table: Table, wanted: Any) -> list[LiveFile]:
                 entry=task,
             )
         )
-    return found
+    return files
 
 
 def read_live(table: Table, file: LiveFile, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
@@ -78,8 +78,8 @@ def read_live(table: Table, file: LiveFile, columns: Sequence[str] | None) -> It
             is_kept = ~np.isin(np.arange(position, position + len(batch)), deleted)
             position += len(batch)
             of_file = {_id_of(field): batch.column(index) for index, field in enumerate(batch.schema)}
-            found = [_projected(of_file.get(_id_of(field)), field, len(batch)) for field in schema]
-            rows = pa.RecordBatch.from_arrays(found, schema=schema)
+            arrays = [_projected(of_file.get(_id_of(field)), field, len(batch)) for field in schema]
+            rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
             yield rows.filter(pa.array(is_kept)) if len(deleted) else rows
 
 
@@ -88,13 +88,13 @@ def _deleted_positions(table: Table, file: LiveFile) -> NDArray[np.int64]:
     import pyarrow.compute as pc
     from pyarrow import parquet
 
-    found = [np.empty(0, np.int64)]
+    deleted = [np.empty(0, np.int64)]
     for path in sorted(file.deletes):
         with table.io.new_input(path).open() as stream:
             rows = parquet.read_table(stream, columns=["file_path", "pos"])
         positions = rows.filter(pc.equal(rows.column("file_path"), file.path)).column("pos")
-        found.append(positions.to_numpy())
-    return np.concatenate(found)
+        deleted.append(positions.to_numpy())
+    return np.concatenate(deleted)
 
 
 def _id_of(field: pa.Field) -> bytes | None:
@@ -146,8 +146,8 @@ def offsets_filter(wanted: Spans) -> Any:
     topics: Any = In
     if len(wanted) > MAX_TERMS:
         return topics("topic", {topic for topic, _ in wanted})
-    found: Any = AlwaysFalse()
+    any_range: Any = AlwaysFalse()
     for (topic, partition), ranges in wanted.items():
         offsets = And(at_least("offset", ranges[0][0]), below("offset", ranges[-1][1]))
-        found = Or(found, And(And(term("topic", topic), term("partition", partition)), offsets))
-    return found
+        any_range = Or(any_range, And(And(term("topic", topic), term("partition", partition)), offsets))
+    return any_range
