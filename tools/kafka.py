@@ -76,6 +76,11 @@ def mirror_maker_jars(version: str = VERSION) -> Path:
     return fetch_jars(BUILD / f"mirror-maker-{version}", "mirror-maker.xml", f"-Dkafka.version={version}")
 
 
+def debezium_jars() -> Path:
+    """The folder with the jars of Debezium's connector for PostgreSQL."""
+    return fetch_jars(BUILD / "debezium", "debezium.xml")
+
+
 def fetch_jars(target: Path, pom: str, *properties: str) -> Path:
     """The jars that a pom of tools/java names, in the folder `target`; fetched on the first call."""
     if target.is_dir():
