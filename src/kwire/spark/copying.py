@@ -21,7 +21,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 
 from kwire.errors import OptionError, did_you_mean
 from kwire.lake.dead_letters import mode_for_dead_letters
-from kwire.spark.lake.options import DEAD_LETTERS
+from kwire.spark.lake.options import DEAD_LETTERS, parse_lake_options
 from kwire.spark.lake.source import DeltaSink, IcebergSink
 from kwire.spark.live.source import KafkaLiveSource, LiveStreamReader
 from kwire.spark.log.source import KafkaLogSource
@@ -30,6 +30,7 @@ from kwire.spark.options.decoding import DECODED
 from kwire.spark.plain_errors import plain_errors
 from kwire.spark.process.worker import SentToWorkers
 from kwire.spark.sail import struct_type
+from kwire.spark.start_from import offsets_of_table, without_start_from
 from kwire.spark.streaming.reader import InvalidStreamReader
 
 if TYPE_CHECKING:
@@ -147,6 +148,9 @@ class Copy:
         function: Function | None,
     ) -> Copy:
         """Resolve the columns. Raises OptionError, RegistryError, InvalidSchema."""
+        source_options, starts_from_table = without_start_from(source_options)
+        if starts_from_table:
+            source_options["startingOffsets"] = _table_offsets(source, source_options, sink, sink_options)
         has_dead_letters = any(name.lower() == DEAD_LETTERS.name.lower() for name in sink_options)
         made = source(_keeping_bad_values(source_options) if has_dead_letters else source_options)
         schema = pa.schema(made.schema())
@@ -189,6 +193,23 @@ class Copy:
                 f"function: returned the columns {_text(changed.schema)}; without rows it returned {_text(self.schema)}"
             )
         return changed
+
+
+def _table_offsets(
+    source: type[DataSource], source_options: dict[str, str], sink: type[DataSource], sink_options: dict[str, str]
+) -> str:
+    """Return startingOffsets for option startFrom. Raises OptionError, TableError."""
+    if sink is not IcebergSink and sink is not DeltaSink:
+        raise OptionError("Option 'startFrom': the sink is a topic; it requires kwire-iceberg or kwire-delta")
+    made = source(source_options)
+    reader = made.streamReader(struct_type(pa.schema(made.schema())))
+    if isinstance(reader, InvalidStreamReader):
+        raise reader.error
+    assert isinstance(reader, LiveStreamReader | LogStreamReader)
+    table = parse_lake_options(
+        {name.lower(): value for name, value in sink_options.items()}, "delta" if sink is DeltaSink else "iceberg"
+    ).open()
+    return offsets_of_table(table, reader)
 
 
 def _keeping_bad_values(options: dict[str, str]) -> dict[str, str]:
