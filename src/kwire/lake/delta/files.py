@@ -31,7 +31,10 @@ class DeltaFile:
     def rows(self, schema: pa.Schema, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """Return the rows. schema: of the table."""
         names = None if columns is None else list(columns)
-        batches: Iterator[pa.RecordBatch] = self.fragment.to_batches(columns=names, schema=schema, use_threads=False)
+        # by default Arrow keeps 16 batches of 131,072 rows ahead
+        batches: Iterator[pa.RecordBatch] = self.fragment.to_batches(
+            columns=names, schema=schema, use_threads=False, batch_readahead=1, batch_size=32_768
+        )
         return batches
 
 
