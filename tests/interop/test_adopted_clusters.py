@@ -64,8 +64,17 @@ def check_continues(servers: str) -> None:
     assert read(servers, "paid", 3) == ["payments commit"] * 3
 
 
-@pytest.mark.parametrize("metadata", ["gone", "kept"])
-@pytest.mark.parametrize("version", ["3.7.2", "3.9.1", "4.4.0"])
+@pytest.mark.parametrize(
+    ("version", "metadata"),
+    [
+        ("3.7.2", "gone"),
+        ("3.7.2", "kept"),
+        pytest.param("3.9.1", "gone", marks=pytest.mark.gate),
+        ("3.9.1", "kept"),
+        ("4.4.0", "gone"),
+        ("4.4.0", "kept"),
+    ],
+)
 def test_kafka_continues_on_the_directory_of_a_node(version: str, metadata: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     with KafkaBroker(tmp_path, version=version, heap="512m") as broker:

@@ -158,6 +158,7 @@ def test_kafka_serves_exactly_the_records_below_a_cut(
     assert complaints(tmp_path) == []
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_idempotent_producer_continues_on_the_restored_cluster(version: str, tmp_path: Path) -> None:
     """It runs on: the cluster comes back at the same address with what the producer wrote before."""

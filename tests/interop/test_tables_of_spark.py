@@ -228,6 +228,7 @@ def insert(n: int) -> str:
 # ---- Spark reads what kwire has written
 
 
+@pytest.mark.gate
 def test_spark_reads_what_a_stream_has_written_by_key(shared: Shared) -> None:
     """New columns, tombstones and the latest value of each key."""
     columns = ["CAST(key AS string) AS key", "CAST(CAST(value AS string) AS int) AS value", "partition", "offset"]
