@@ -58,7 +58,7 @@ def test_without_results_the_page_says_so(few: Path) -> None:
         ("3 passed in 5.10s\n", "3 passed"),
         ("# avro: run(1000, 7)\nok\n# avro-guarded: run(20, 7, True)\n", "avro 1,000, avro-guarded 20"),
         (
-            "seed 3, 1 minutes, in /tmp\nlost                    0\nacknowledged            1200\n",
+            "seed 3, in /tmp\nseed                    3\nlost                    0\nacknowledged            1200\n",
             "lost 0, acknowledged 1,200",
         ),
         ("Traceback\n", ""),

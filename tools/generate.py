@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
         for name in old.keys() - files.keys():
             (MESSAGES / name).unlink()
         print(f"{len(files)} files generated, {len(stale)} changed")
-    from tools import apis, nightly, requirements, spark_options  # these import the generated classes
+    from tools import apis, nightly, pairs, requirements, spark_options  # these import the generated classes
 
     fresh = requirements.main(check=check)
     if not fresh:
@@ -58,13 +58,14 @@ def main(arguments: list[str]) -> int:
     matrix = apis.main(check=check)
     if not matrix:
         print("docs/apis.md: stale; run ./dev generate", file=sys.stderr)
-    text = nightly.page()
-    results = nightly.PAGE.exists() and nightly.PAGE.read_text(encoding="utf-8") == text
-    if not check:
-        nightly.PAGE.write_text(text, encoding="utf-8")
-        results = True
-    if not results:
-        print("docs/nightly.md: stale; run ./dev generate", file=sys.stderr)
+    results = True
+    for module in (nightly, pairs):
+        text = module.page()
+        if not check:
+            module.PAGE.write_text(text, encoding="utf-8")
+        elif not module.PAGE.exists() or module.PAGE.read_text(encoding="utf-8") != text:
+            print(f"docs/{module.PAGE.name}: stale; run ./dev generate", file=sys.stderr)
+            results = False
     pages = spark_options.main(check=check)
     if check:
         for page in pages:

@@ -116,7 +116,8 @@ def figures(log: str) -> str:
         return ", ".join(f"{name} {int(inputs):,}" for name, inputs in fuzzers)
     sums: Counter[str] = Counter()
     for name, value in re.findall(r"^(\w+) +(\d+)$", log, re.MULTILINE):
-        sums[name] += int(value)
+        if name != "seed":
+            sums[name] += int(value)
     return ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in sums.items())
 
 
