@@ -73,6 +73,8 @@ with Broker() as broker:
     frame = spark.read.format("kafka-live").option("kafka.bootstrap.servers", broker.bootstrap_servers)
     rows = frame.option("subscribe", "orders").load().select("value").collect()
     assert [bytes(row.value) for row in rows] == ALL
+spark.stop()
+server.stop()
 """
 CONFLUENT = """
 from confluent_kafka import Consumer, Producer as Theirs
@@ -236,7 +238,8 @@ def attempt(pair: Pair, wheel: Path, folder: Path) -> Outcome | None:
             return None
         if done.returncode:
             lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-            error = (lines or [f"exit code {done.returncode}"])[-1][:160]
+            errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
+            error = f"exit code {done.returncode}: {(errors or lines or [''])[-1][:160]}"
             break
         if number == 2:
             versions = re.sub(r" +,", ",", done.stdout.strip())
