@@ -21,12 +21,10 @@ from tests.fuzz.records import GuardedMemory
 from tests.schemas.avro.drawing import Drawing, plain, written
 from tests.schemas.avro.evolving import evolved
 
+from kwire import native
 from kwire.errors import InvalidSchema
 from kwire.schemas.avro import Decoder, Encoder, Schema, parse
-from kwire.schemas.avro.encode_plan import bind
-from kwire.schemas.avro.walker import Walker
-from kwire.schemas.avro.writing import PlainWriter
-from kwire.schemas.buffers import assemble
+from kwire.schemas.plan_encoder import PlanEncoder
 
 INTERESTING = (0, 1, 2, 3, 0x7F, 0x80, 0x81, 0xC3, 0xED, 0xFE, 0xFF)
 NUMBERS = (b"\x80\x80\x80\x80\x10", b"\xff\xff\xff\xff\x0f", b"\xff" * 9 + b"\x01", b"\xff" * 9 + b"\x02", b"\x80\0")
@@ -77,35 +75,43 @@ def decoders(source: random.Random) -> tuple[Drawing, Any, list[Decoder]]:
     return drawing, drawn, found
 
 
+@contextmanager
+def plain_python() -> Iterator[None]:
+    """Run without compiled code."""
+    level = native.LEVEL
+    native.LEVEL = None
+    try:
+        yield
+    finally:
+        native.LEVEL = level
+
+
 def compare(decoder: Decoder, data: bytes | memoryview) -> pa.Array:
-    """Check that the kernel and the walker decode a value to the same column, with the same faults; returns it."""
-    source = pa.py_buffer(data)
-    bounds = np.zeros(1, np.int64), np.array([source.size], np.int64)
-    roots = np.array(decoder._plan.roots, np.int64)
-    decoded = decoder.decode_bounds(source, *bounds, roots)
-    walker = Walker(decoder._plan)
-    table = walker.run(source, *bounds, roots)
-    finished = [walker.finished(each) for each in decoder._plan.columns]
-    wanted = assemble(decoder._plan.columns[0], finished)
-    assert decoded.errors._table.tolist() == table.tolist()
+    """Check that the kernel decodes a value as plain Python does, and leaves only bad ones; returns the column."""
+    offsets, data = np.array([0, len(data)], np.int32), pa.py_buffer(data)
+    values = pa.Array.from_buffers(pa.binary(), 1, [None, pa.py_buffer(offsets), data])
+    decoded = decoder.decode(values)
+    with plain_python():
+        wanted = decoder.decode(values)
+    assert repr(list(decoded.errors)) == repr(list(wanted.errors))
     decoded.array.validate(full=True)
-    wanted.validate(full=True)
-    assert repr(plain(decoded.array)) == repr(plain(wanted))  # NaN differs from itself
+    wanted.array.validate(full=True)
+    assert repr(plain(decoded.array)) == repr(plain(wanted.array))  # NaN differs from itself
+    bounds = np.zeros(1, np.int64), np.array([data.size], np.int64)
+    _, left = decoder._decoder.run_kernel(data, *bounds, decoder._roots[:1])
+    assert left.tolist() == decoded.errors.rows.tolist()
     return decoded.array
 
 
 def compare_encoded(schema: Schema, array: pa.Array) -> None:
-    """Check that the kernel and plain Python encode an array to the same bytes, with the same faults."""
+    """Check that the kernel and plain Python encode an array to the same bytes, with the same errors."""
     encoder = Encoder(schema)
     encoded = encoder.encode(array, prefix=b"prefix")
     encoded.array.validate(full=True)
-    bound: dict[int, pa.Array] = {}
-    bind(array, encoder._plan.columns[0], bound)
-    nulls = array.is_null().to_numpy(zero_copy_only=False).astype(np.uint8)
-    ends = np.zeros(len(array) + 1, np.int32)
-    out, table = PlainWriter(encoder._plan, bound).run(b"prefix", nulls, ends)
-    assert encoded.errors._table.tolist() == table.tolist()
-    assert b"".join(each or b"" for each in encoded.array.to_pylist()) == out.to_pybytes()
+    with plain_python():
+        wanted = encoder.encode(array, prefix=b"prefix")
+    assert repr(list(encoded.errors)) == repr(list(wanted.errors))
+    assert encoded.array.to_pylist() == wanted.array.to_pylist()
 
 
 def run(inputs: int, seed: int, guarded: bool = False) -> int:
@@ -136,20 +142,20 @@ def run(inputs: int, seed: int, guarded: bool = False) -> int:
 @contextmanager
 def guard_pages() -> Iterator[GuardedMemory]:
     """Place the columns and the output of kernels before guard pages too, as small as they can be."""
-    output = Encoder.allocate, Encoder.resized
+    output = PlanEncoder.allocate, PlanEncoder.resized
     with guarded_columns() as guard:
 
-        def resized(self: Encoder, buffer: pa.Buffer, n_bytes: int, used: int) -> pa.Buffer:
+        def resized(self: PlanEncoder, buffer: pa.Buffer, n_bytes: int, used: int) -> pa.Buffer:
             memory = guard.allocate(n_bytes)
             memory[:used] = np.frombuffer(buffer, np.uint8)[:used]
             return pa.py_buffer(memory)
 
-        Encoder.allocate = lambda self, n_bytes: pa.py_buffer(guard.allocate(1))  # type: ignore[method-assign]
-        Encoder.resized = resized  # type: ignore[method-assign]
+        PlanEncoder.allocate = lambda self, n_bytes: pa.py_buffer(guard.allocate(1))  # type: ignore[method-assign]
+        PlanEncoder.resized = resized  # type: ignore[method-assign]
         try:
             yield guard
         finally:
-            Encoder.allocate, Encoder.resized = output  # type: ignore[method-assign]
+            PlanEncoder.allocate, PlanEncoder.resized = output  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -13,14 +13,14 @@ from kwire.schemas import buffers
 from kwire.schemas.buffers import ColumnBuffers
 from kwire.schemas.column_plan import Column
 from kwire.schemas.decoder import Int32Array
-from kwire.schemas.kernel import KernelPlan
+from kwire.schemas.kernel import PlanDecoder
 
 
 @contextmanager
 def guarded_columns() -> Iterator[GuardedMemory]:
     """Place columns, and what kernels remember of a row, before guard pages."""
     guard = GuardedMemory()
-    originals = ColumnBuffers.resize, ColumnBuffers.shrunk, KernelPlan.scratch
+    originals = ColumnBuffers.resize, ColumnBuffers.shrunk, PlanDecoder.scratch
     smallest = buffers.LEAST_VALUES, buffers.LEAST_BYTES
     buffers.LEAST_VALUES, buffers.LEAST_BYTES = 1, 1
 
@@ -36,14 +36,14 @@ def guarded_columns() -> Iterator[GuardedMemory]:
     def shrunk(self: ColumnBuffers, buffer: pa.Buffer, n_bytes: int) -> pa.Buffer:
         return buffer.slice(0, n_bytes)
 
-    def scratch(self: KernelPlan, slots: int) -> Int32Array:
+    def scratch(self: PlanDecoder, slots: int) -> Int32Array:
         found: Int32Array = guard.allocate(4 * slots).view(np.int32)
         return found
 
     ColumnBuffers.resize, ColumnBuffers.shrunk = resize, shrunk  # type: ignore[method-assign]
-    KernelPlan.scratch = scratch  # type: ignore[method-assign]
+    PlanDecoder.scratch = scratch  # type: ignore[method-assign]
     try:
         yield guard
     finally:
         buffers.LEAST_VALUES, buffers.LEAST_BYTES = smallest
-        ColumnBuffers.resize, ColumnBuffers.shrunk, KernelPlan.scratch = originals  # type: ignore[method-assign]
+        ColumnBuffers.resize, ColumnBuffers.shrunk, PlanDecoder.scratch = originals  # type: ignore[method-assign]

@@ -23,7 +23,7 @@ from tests.fuzz.records import GuardedMemory
 from kwire import native
 from kwire.errors import DecodeError
 from kwire.schemas.column_plan import ROOT
-from kwire.schemas.decoder import Decoded, row_error
+from kwire.schemas.decoder import Decoded, row_errors
 from kwire.schemas.json_schema import Decoder, parse
 
 SCHEMA_VALUES, COLUMN_VALUES = 60, 6
@@ -95,14 +95,14 @@ def damaged(source: random.Random, data: bytes) -> bytes:
 
 def in_plain_python(decoder: Decoder, values: list[bytes]) -> Decoded:
     """Decode values without the kernel."""
-    rows, errors = list[Any](), []
+    rows, errors = list[Any](), list[tuple[int, DecodeError]]()
     for row, data in enumerate(values):
         rows.append(None)
         try:
             rows[-1] = decoder.read(data)
         except DecodeError as error:
-            errors.append(row_error(row, error))
-    return Decoded(pa.array(rows, decoder.type), errors)
+            errors.append((row, error))
+    return Decoded(pa.array(rows, decoder.type), row_errors(errors))
 
 
 def compare(decoder: Decoder, values: list[bytes], guard: GuardedMemory | None = None) -> int:
@@ -125,8 +125,8 @@ def left_to_python(decoder: Decoder, values: list[bytes]) -> list[int]:
     """Return the rows that the kernel does not read."""
     ends = np.cumsum([len(each) for each in values], dtype=np.int64)
     starts, data = ends - [len(each) for each in values], pa.py_buffer(b"".join(values) or b"\0")
-    _, left = decoder._plan.decode(native.decode_json, data, starts, ends, np.full(len(values), ROOT, np.int64))
-    found: list[int] = left[:, 0].tolist()
+    _, left = decoder._decoder.run_kernel(data, starts, ends, np.full(len(values), ROOT, np.int64))
+    found: list[int] = left.tolist()
     return found
 
 

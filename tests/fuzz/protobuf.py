@@ -19,10 +19,9 @@ from tests.fuzz.guarded_buffers import guarded_columns
 from tests.fuzz.records import GuardedMemory
 from tests.schemas.protobuf.drawing import Drawing, Writer
 
-from kwire import native
 from kwire.errors import DecodeError
 from kwire.schemas.column_plan import ROOT
-from kwire.schemas.decoder import Decoded, row_error
+from kwire.schemas.decoder import Decoded, row_errors
 from kwire.schemas.protobuf import Decoder
 from kwire.schemas.protobuf.columns import _plain
 from kwire.schemas.protobuf.reading import read_message
@@ -32,14 +31,14 @@ SCHEMA_VALUES, COLUMN_VALUES = 60, 6
 
 def in_plain_python(decoder: Decoder, values: list[bytes]) -> Decoded:
     """Decode values without the kernel."""
-    rows, errors = list[Any](), []
+    rows, errors = list[Any](), list[tuple[int, DecodeError]]()
     for row, data in enumerate(values):
         rows.append(None)
         try:
             rows[-1] = read_message(decoder._node, data)
         except DecodeError as error:
-            errors.append(row_error(row, error))
-    return Decoded(pa.array(rows, decoder.type), errors)
+            errors.append((row, error))
+    return Decoded(pa.array(rows, decoder.type), row_errors(errors))
 
 
 def compare(decoder: Decoder, values: list[bytes], guard: GuardedMemory | None = None, *, maps: bool = True) -> Decoded:
@@ -63,8 +62,8 @@ def compare(decoder: Decoder, values: list[bytes], guard: GuardedMemory | None =
     if not maps:
         ends = np.cumsum([len(each) for each in values], dtype=np.int64)
         starts, data = ends - [len(each) for each in values], pa.py_buffer(b"".join(values) or b"\0")
-        _, left = decoder._plan.decode(native.decode_protobuf, data, starts, ends, np.full(len(values), ROOT, np.int64))
-        assert left[:, 0].tolist() == [error.row for error in decoded.errors]
+        _, left = decoder._decoder.run_kernel(data, starts, ends, np.full(len(values), ROOT, np.int64))
+        assert left.tolist() == [error.row for error in decoded.errors]
     return decoded
 
 

@@ -2,7 +2,7 @@
  *
  * Follows the rows of a plan (kwire.wire.value_rows) for each row of the array. The output has a capacity that Python
  * chose: the kernel stops before the row that does not fit, and continues from it when it is called with more. A row
- * with a fault becomes a null, and a line in the table of faults.
+ * that cannot be written is left to plain Python (kwire.schemas.avro.writing), which says what is wrong with it.
  */
 #include "columns.h"
 
@@ -11,7 +11,6 @@ typedef struct {
     const uint8_t *constants;
     const int64_t (*sources)[SOURCE_WORDS];
     uint8_t *out, *end;
-    int64_t failed; /* the row of the fault */
 } Writer;
 
 static inline int bit(int64_t address, int64_t at) { return ((const uint8_t *)address)[at >> 3] >> (at & 7) & 1; }
@@ -23,13 +22,13 @@ static inline int is_valid(const int64_t *source, int64_t at) {
 static inline int has_room(const Writer *writer, int64_t bytes) { return writer->end - writer->out >= bytes; }
 
 static inline int write_number(Writer *writer, int64_t value) {
-    if (UNLIKELY(!has_room(writer, VARLONG_BYTES))) return WRITE_ROOM;
+    if (UNLIKELY(!has_room(writer, VARLONG_BYTES))) return ROW_NEEDS_ROOM;
     writer->out = put_varint(writer->out, value);
     return 0;
 }
 
 static inline int copy(Writer *writer, const uint8_t *bytes, int64_t size) {
-    if (UNLIKELY(!has_room(writer, size))) return WRITE_ROOM;
+    if (UNLIKELY(!has_room(writer, size))) return ROW_NEEDS_ROOM;
     memcpy(writer->out, bytes, (size_t)size);
     writer->out += size;
     return 0;
@@ -48,7 +47,7 @@ static int write_symbol(Writer *writer, const int64_t *row, const int64_t *sourc
     for (int64_t i = 0; i < row[3]; i++, symbol += 2)
         if (symbol[1] == size && !memcmp(writer->constants + symbol[0], bytes, (size_t)size))
             return write_number(writer, i);
-    return WRITE_BAD_SYMBOL;
+    return ROW_LEFT;
 }
 
 static int write_decimal(Writer *writer, const int64_t *row, const int64_t *source, int64_t at) {
@@ -60,8 +59,8 @@ static int write_decimal(Writer *writer, const int64_t *row, const int64_t *sour
     if (row[2] < 0)
         TRY(write_number(writer, size));
     else if (size > row[2])
-        return WRITE_BAD_DECIMAL;
-    if (!has_room(writer, width + (row[2] > 0 ? row[2] : 0))) return WRITE_ROOM;
+        return ROW_LEFT;
+    if (!has_room(writer, width + (row[2] > 0 ? row[2] : 0))) return ROW_NEEDS_ROOM;
     for (int64_t i = row[2] - 1; i >= size; i--) *writer->out++ = sign;
     for (int64_t i = size - 1; i >= 0; i--) *writer->out++ = number[i];
     return 0;
@@ -88,14 +87,14 @@ static int write_members(Writer *writer, const int64_t *row, const int64_t *sour
         for (int64_t i = 0; i < row[3]; i++) {
             const int64_t *member = members + 3 * i; /* index, row, source */
             if (!is_valid(writer->sources[member[2]], at)) continue;
-            if (found) return WRITE_MANY_MEMBERS;
+            if (found) return ROW_LEFT;
             found = member;
         }
     if (found) {
         TRY(write_number(writer, found[0]));
         return write_value(writer, found[1], at);
     }
-    return row[4] < 0 ? WRITE_NO_MEMBER : write_number(writer, row[4]);
+    return row[4] < 0 ? ROW_LEFT : write_number(writer, row[4]);
 }
 
 static int write_steps(Writer *writer, const int64_t *row, int64_t at) {
@@ -127,7 +126,7 @@ static int write_present(Writer *writer, const int64_t *row, const int64_t *sour
         return copy(writer, bytes, size);
     case WRITE_FIXED:
         size = span(source, at, &bytes);
-        return size == row[2] ? copy(writer, bytes, size) : WRITE_BAD_SIZE;
+        return size == row[2] ? copy(writer, bytes, size) : ROW_LEFT;
     case WRITE_ENUM:
         return write_symbol(writer, row, source, at);
     case WRITE_DECIMAL:
@@ -156,14 +155,12 @@ static int write_any(Writer *writer, const int64_t *row, int64_t at) {
         TRY(write_number(writer, row[4]));
         return write_value(writer, row[2], at);
     default:
-        return LIKELY(is_valid(source, at)) ? write_present(writer, row, source, at) : WRITE_IS_NULL;
+        return LIKELY(is_valid(source, at)) ? write_present(writer, row, source, at) : ROW_LEFT;
     }
 }
 
 static int write_value(Writer *writer, int64_t number, int64_t at) {
-    const int fault = write_any(writer, writer->rows + number * ROW_WORDS, at);
-    if (UNLIKELY(fault && writer->failed < 0)) writer->failed = number;
-    return fault;
+    return write_any(writer, writer->rows + number * ROW_WORDS, at);
 }
 
 static int64_t encode_rows(int64_t *job) {
@@ -178,24 +175,18 @@ static int64_t encode_rows(int64_t *job) {
     int64_t *i = &job[WRITE_JOB_DONE];
     writer.end = out + job[WRITE_JOB_CAPACITY];
     for (; *i < job[WRITE_JOB_COUNT]; ++*i) {
-        int fault = 0;
+        int stop = 0;
         writer.out = out + job[WRITE_JOB_USED];
-        writer.failed = -1;
         if (!nulls[*i]) {
-            fault = copy(&writer, (const uint8_t *)job[WRITE_JOB_PREFIX], job[WRITE_JOB_PREFIX_SIZE]);
-            if (!fault) fault = write_value(&writer, job[WRITE_JOB_ROOT], *i);
+            stop = copy(&writer, (const uint8_t *)job[WRITE_JOB_PREFIX], job[WRITE_JOB_PREFIX_SIZE]);
+            if (!stop) stop = write_value(&writer, job[WRITE_JOB_ROOT], *i);
         }
-        if (UNLIKELY(fault)) {
-            if (fault == WRITE_ROOM) return STATUS_NO_ROOM;
-            if (job[WRITE_JOB_FAULT_COUNT] == job[WRITE_JOB_FAULT_CAPACITY]) return STATUS_FAULTS_FULL;
-            int64_t *line = (int64_t *)job[WRITE_JOB_FAULTS] + 3 * job[WRITE_JOB_FAULT_COUNT]++;
-            line[0] = *i;
-            line[1] = fault;
-            line[2] = writer.failed;
-            nulls[*i] = 1;
-        } else {
+        if (LIKELY(!stop))
             job[WRITE_JOB_USED] = writer.out - out;
-        }
+        else if (stop == ROW_LEFT)
+            nulls[*i] = ROW_IS_LEFT;
+        else
+            return STATUS_NO_ROOM;
         ends[*i + 1] = (int32_t)job[WRITE_JOB_USED];
     }
     return STATUS_FINISHED;

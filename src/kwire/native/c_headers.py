@@ -106,17 +106,18 @@ def cleaner_layout_header() -> str:
 
 
 def values_header() -> str:
-    """Return values.h for columns.h: operations of plans, faults, the layout of columns and of jobs."""
+    """Return values.h for columns.h: operations of plans, the layout of columns and of jobs."""
     rows = importlib.import_module("kwire.wire.value_rows")
     lists = {"OP_": rows.OPERATIONS, "NUMBER_": rows.NUMBERS, "KIND_": rows.KINDS, "COLUMN_": rows.COLUMN}
     messages = importlib.import_module("kwire.wire.protobuf_rows")
     json = importlib.import_module("kwire.wire.json_rows")
     lists |= {"PB_": messages.OPERATIONS, "FIELD_": messages.FIELD, "JSON_": json.OPERATIONS, "VALUE_": json.VALUE}
-    lists |= {"JOB_": rows.JOB, "STATUS_": rows.STATUSES, "FAULT_": rows.FAULTS}
+    lists |= {"JOB_": rows.JOB, "STATUS_": rows.STATUSES}
     constants = {f"{prefix}{name}": index for prefix, names in lists.items() for index, name in enumerate(names)}
-    for listed in (rows.WRITE_OPERATIONS, rows.SOURCE, rows.WRITE_JOB, rows.WRITE_FAULTS):
+    for listed in (rows.WRITE_OPERATIONS, rows.SOURCE, rows.WRITE_JOB):
         constants |= {name: index for index, name in enumerate(listed)}
-    constants |= {name: getattr(rows, name) for name in ("ROW_WORDS", "COLUMN_WORDS", "MAX_DEPTH", "SPARE_ITEMS")}
+    limits = ("ROW_WORDS", "COLUMN_WORDS", "MAX_DEPTH", "SPARE_ITEMS", "MAX_OFFSET", "NO_COLUMN", "LEFT", "ROW_IS_LEFT")
+    constants |= {name: getattr(rows, name) for name in limits}
     constants |= {"JOB_WORDS": len(rows.JOB), "WRITE_JOB_WORDS": len(rows.WRITE_JOB), "SOURCE_WORDS": len(rows.SOURCE)}
-    constants |= {"MAX_OFFSET": rows.MAX_OFFSET, "NO_COLUMN": rows.NO_COLUMN, "MAX_NESTED": messages.MAX_NESTED}
+    constants["MAX_NESTED"] = messages.MAX_NESTED
     return enums(constants)

@@ -7,7 +7,7 @@ int no_room(Run *run, const int64_t *column, int64_t needed, int is_data) {
     run->job[JOB_ROOM_COLUMN] = (column - run->columns[0]) / COLUMN_WORDS;
     run->job[JOB_ROOM_NEEDED] = needed;
     run->job[JOB_ROOM_IS_DATA] = is_data;
-    return needed > MAX_OFFSET ? FAULT_COLUMN_FULL : FAULT_ROOM;
+    return needed > MAX_OFFSET ? ROW_TOO_LARGE : ROW_NEEDS_ROOM;
 }
 
 int append_null(Run *run, int64_t *column) {
@@ -93,7 +93,7 @@ int check_keys(Run *run, const int64_t *column, int64_t at) {
     if (count <= FEW_KEYS) {
         for (int64_t i = 1; i < count; i++)
             for (int64_t j = 0; j < i; j++)
-                if (UNLIKELY(is_same_key(keys, first + i, first + j))) return FAULT_LEFT;
+                if (UNLIKELY(is_same_key(keys, first + i, first + j))) return ROW_LEFT;
         return 0;
     }
     int64_t slots = 4 * FEW_KEYS;
@@ -101,14 +101,14 @@ int check_keys(Run *run, const int64_t *column, int64_t at) {
     if (slots > run->job[JOB_SCRATCH_CAPACITY]) {
         run->job[JOB_ROOM_COLUMN] = NO_COLUMN;
         run->job[JOB_ROOM_NEEDED] = slots;
-        return FAULT_ROOM;
+        return ROW_NEEDS_ROOM;
     }
     int32_t *table = (int32_t *)run->job[JOB_SCRATCH];
     memset(table, 0xFF, 4 * (size_t)slots);
     for (int64_t i = first; i < first + count; i++) {
         int64_t slot = (int64_t)(hash_key(keys, i) & (uint64_t)(slots - 1));
         for (int probes = 0; table[slot] >= 0; slot = (slot + 1) & (slots - 1))
-            if (UNLIKELY(++probes > MOST_PROBES || is_same_key(keys, i, table[slot]))) return FAULT_LEFT;
+            if (UNLIKELY(++probes > MOST_PROBES || is_same_key(keys, i, table[slot]))) return ROW_LEFT;
         table[slot] = (int32_t)i;
     }
     return 0;
@@ -123,30 +123,25 @@ int64_t decode_rows(int64_t *job, int (*read)(Run *run, int64_t root, const uint
         .job = job,
     };
     const int64_t *starts = (const int64_t *)job[JOB_STARTS], *ends = (const int64_t *)job[JOB_ENDS];
-    const int64_t *roots = (const int64_t *)job[JOB_ROOTS];
+    int64_t *roots = (int64_t *)job[JOB_ROOTS];
     const uint8_t *bytes = (const uint8_t *)job[JOB_BYTES];
     int64_t *column = run.columns[job[JOB_ROOT_COLUMN]];
     int64_t *i = &job[JOB_DONE];
     for (; *i < job[JOB_COUNT]; ++*i) {
         const uint8_t *start = bytes + starts[*i];
-        int fault = roots[*i] < 0 ? append_null(&run, column) : read(&run, roots[*i], start, ends[*i] - starts[*i]);
-        if (LIKELY(!fault)) continue;
+        int stop = roots[*i] < 0 ? append_null(&run, column) : read(&run, roots[*i], start, ends[*i] - starts[*i]);
+        if (LIKELY(!stop)) continue;
         truncate_column(&run, column, *i);
-        if (fault != FAULT_ROOM && fault != FAULT_COLUMN_FULL) {
-            if (job[JOB_FAULT_COUNT] == job[JOB_FAULT_CAPACITY]) return STATUS_FAULTS_FULL;
-            int64_t *line = (int64_t *)job[JOB_FAULTS] + 4 * job[JOB_FAULT_COUNT];
-            line[0] = *i;
-            line[1] = fault;
-            line[2] = run.in.at - start;
-            line[3] = run.failed;
-            fault = append_null(&run, column);
-            if (!fault) {
-                job[JOB_FAULT_COUNT]++;
+        if (stop == ROW_LEFT) {
+            stop = append_null(&run, column);
+            if (!stop) {
+                roots[*i] = LEFT;
+                job[JOB_LEFT_COUNT]++;
                 continue;
             }
             truncate_column(&run, column, *i);
         }
-        return fault == FAULT_ROOM ? STATUS_NO_ROOM : STATUS_TOO_LARGE;
+        return stop == ROW_NEEDS_ROOM ? STATUS_NO_ROOM : STATUS_TOO_LARGE;
     }
     return STATUS_FINISHED;
 }

@@ -1,8 +1,8 @@
 /* Arrow columns that kernels fill, row by row of the input.
  *
  * Columns have a capacity that Python chose: a kernel stops before the input row that does not fit, and continues from
- * it when it is called with more. A row that cannot be read leaves nothing in the columns: it becomes a null, and a line
- * in the table of faults. build.py writes values.h: the layout of columns and of jobs, and the rows of plans.
+ * it when it is called with more. A row that a kernel does not read leaves nothing in the columns: it becomes a null,
+ * and plain Python reads it or says what is wrong with it. build.py writes values.h: the layout of columns and of jobs, and the rows of plans.
  */
 #pragma once
 #include "cursor.h"
@@ -10,6 +10,9 @@
 #include "utf8.h"
 
 #include "values.h"
+
+/* Why an input row ends early: it is left to plain Python, a column has to grow, a column cannot grow. */
+enum { ROW_LEFT = 1, ROW_NEEDS_ROOM, ROW_TOO_LARGE };
 
 typedef struct {
     const int64_t *rows, *operands;
@@ -19,13 +22,12 @@ typedef struct {
     int64_t *job;
     int64_t spare_items; /* items without bytes that this value may still have */
     int depth;
-    int64_t failed; /* the row of the fault */
 } Run;
 
-#define TRY(expression)                      \
-    do {                                     \
-        int fault_ = (expression);           \
-        if (UNLIKELY(fault_)) return fault_; \
+#define TRY(expression)                    \
+    do {                                   \
+        int stop_ = (expression);          \
+        if (UNLIKELY(stop_)) return stop_; \
     } while (0)
 
 int no_room(Run *run, const int64_t *column, int64_t needed, int is_data);
@@ -33,7 +35,7 @@ int append_null(Run *run, int64_t *column); /* where the column has no nulls, be
 void truncate_column(Run *run, int64_t *column, int64_t length);
 int check_keys(Run *run, const int64_t *map, int64_t at); /* leaves a row to plain Python if its map has a key twice */
 
-/* Fill columns from all rows of a job; read: one value with the plan's row `root`, 0 or a fault. */
+/* Fill columns from all rows of a job; read: one value with the plan's row `root`, 0 or why it ends early. */
 int64_t decode_rows(int64_t *job, int (*read)(Run *run, int64_t root, const uint8_t *start, int64_t size));
 
 /* Run a job, an array of int64 with this many words, without the GIL; returns its status. */

@@ -25,14 +25,14 @@ static inline uint8_t peek(const Run *run) { return LIKELY(run->in.at < run->in.
 static inline int expect(Run *run, uint8_t byte) {
     if (UNLIKELY(peek(run) != byte)) {
         skip_space(run);
-        if (peek(run) != byte) return FAULT_LEFT;
+        if (peek(run) != byte) return ROW_LEFT;
     }
     run->in.at++;
     return 0;
 }
 
 static inline int expect_word(Run *run, const char *word, int64_t size) {
-    if (bytes_left(&run->in) < size || memcmp(run->in.at, word, (size_t)size)) return FAULT_LEFT;
+    if (bytes_left(&run->in) < size || memcmp(run->in.at, word, (size_t)size)) return ROW_LEFT;
     run->in.at += size;
     return 0;
 }
@@ -41,7 +41,7 @@ static inline int expect_word(Run *run, const char *word, int64_t size) {
 static inline int next_item(Run *run, uint8_t close, int *more) {
     skip_space(run);
     const uint8_t byte = peek(run);
-    if (UNLIKELY(byte != ',' && byte != close)) return FAULT_LEFT;
+    if (UNLIKELY(byte != ',' && byte != close)) return ROW_LEFT;
     run->in.at++;
     *more = byte == ',';
     return 0;
@@ -83,21 +83,21 @@ static inline int read_string(Run *run, String *found) {
             pos += 8;
         }
         while (pos < run->in.end && *pos != '"' && *pos != '\\' && *pos >= 0x20) bits |= *pos++;
-        if (UNLIKELY(run->in.end - pos < 2 && (pos == run->in.end || *pos == '\\'))) return FAULT_LEFT;
+        if (UNLIKELY(run->in.end - pos < 2 && (pos == run->in.end || *pos == '\\'))) return ROW_LEFT;
         if (LIKELY(*pos == '"')) break;
-        if (UNLIKELY(*pos < 0x20)) return FAULT_LEFT;
+        if (UNLIKELY(*pos < 0x20)) return ROW_LEFT;
         found->has_escapes = 1;
         bits |= pos[1];
         pos += 2;
     }
     found->end = pos;
     run->in.at = pos + 1;
-    if (UNLIKELY(bits & HIGH_BITS) && !is_utf8(found->start, pos)) return FAULT_LEFT;
+    if (UNLIKELY(bits & HIGH_BITS) && !is_utf8(found->start, pos)) return ROW_LEFT;
     return 0;
 }
 
 static inline int read_hex(const uint8_t **pos, const uint8_t *end, uint32_t *value) {
-    if (end - *pos < 4) return FAULT_LEFT;
+    if (end - *pos < 4) return ROW_LEFT;
     *value = 0;
     for (int i = 0; i < 4; i++) {
         const uint8_t byte = *(*pos)++, letter = byte | 0x20;
@@ -106,7 +106,7 @@ static inline int read_hex(const uint8_t **pos, const uint8_t *end, uint32_t *va
         else if (letter >= 'a' && letter <= 'f')
             *value = *value << 4 | (uint32_t)(letter - 'a' + 10);
         else
-            return FAULT_LEFT;
+            return ROW_LEFT;
     }
     return 0;
 }
@@ -151,7 +151,7 @@ static inline int append_string(Run *run, int64_t *column, const String *string)
     const int64_t used = column[COLUMN_DATA_BYTES];
     if (size > column[COLUMN_DATA_CAPACITY] - used) return no_room(run, column, used + size, 1);
     uint8_t *data = (uint8_t *)column[COLUMN_DATA], *end = unescape(string, data + used);
-    if (!end) return FAULT_LEFT;
+    if (!end) return ROW_LEFT;
     PLACE(column);
     column[COLUMN_DATA_BYTES] = end - data;
     ((int32_t *)column[COLUMN_OFFSETS])[at + 1] = (int32_t)(end - data);
@@ -168,22 +168,22 @@ typedef struct {
 static inline int is_digit(const Run *run) { return run->in.at < run->in.end && *run->in.at >= '0' && *run->in.at <= '9'; }
 
 static inline int read_digits(Run *run, Number *found, int *count) {
-    if (UNLIKELY(!is_digit(run))) return FAULT_LEFT;
+    if (UNLIKELY(!is_digit(run))) return ROW_LEFT;
     do {
         found->digits = found->digits * 10 + (uint64_t)(*run->in.at++ - '0');
         *count += *count || found->digits;
     } while (is_digit(run));
-    return *count > MOST_DIGITS ? FAULT_LEFT : 0;
+    return *count > MOST_DIGITS ? ROW_LEFT : 0;
 }
 
 static int read_power(Run *run, Number *found) {
     const int is_negative = peek(run) == '-';
     run->in.at += is_negative || peek(run) == '+';
-    if (!is_digit(run)) return FAULT_LEFT;
+    if (!is_digit(run)) return ROW_LEFT;
     int power = 0;
     for (; is_digit(run); run->in.at++) {
         power = power * 10 + (*run->in.at - '0');
-        if (power > 99) return FAULT_LEFT;
+        if (power > 99) return ROW_LEFT;
     }
     found->power += is_negative ? -power : power;
     return 0;
@@ -195,12 +195,12 @@ static inline int read_decimal(Run *run, Number *found) {
     run->in.at += found->is_negative;
     const uint8_t *start = run->in.at;
     TRY(read_digits(run, found, &count));
-    if (UNLIKELY(*start == '0' && run->in.at - start > 1)) return FAULT_LEFT; /* 01 */
+    if (UNLIKELY(*start == '0' && run->in.at - start > 1)) return ROW_LEFT; /* 01 */
     if (peek(run) == '.') {
         found->is_integer = 0;
         start = ++run->in.at;
         TRY(read_digits(run, found, &count));
-        if (UNLIKELY(run->in.at - start > INT16_MAX)) return FAULT_LEFT;
+        if (UNLIKELY(run->in.at - start > INT16_MAX)) return ROW_LEFT;
         found->power = -(int)(run->in.at - start);
     }
     if (UNLIKELY((peek(run) | 0x20) == 'e')) {
@@ -209,7 +209,7 @@ static inline int read_decimal(Run *run, Number *found) {
         return read_power(run, found);
     }
     /* Python has no integer -0, and a float of it is 0.0. */
-    return UNLIKELY(found->is_integer && found->is_negative && !found->digits) ? FAULT_LEFT : 0;
+    return UNLIKELY(found->is_integer && found->is_negative && !found->digits) ? ROW_LEFT : 0;
 }
 
 /* digits / 10^power, rounded to the nearest double, or to the even one of two. Bit by bit: macOS has no division of
@@ -251,7 +251,7 @@ static int to_double(const Number *number, double *value) {
     else if (power < 0 && power >= -MOST_FRACTION)
         found = divided(number->digits, -power);
     else
-        return FAULT_LEFT;
+        return ROW_LEFT;
     *value = number->is_negative ? -found : found;
     return 0;
 }
@@ -260,7 +260,7 @@ static inline int read_integer(Run *run, int64_t *column) {
     Number number;
     TRY(read_decimal(run, &number));
     if (UNLIKELY(!number.is_integer || number.digits > (uint64_t)INT64_MAX + (uint64_t)number.is_negative))
-        return FAULT_LEFT;
+        return ROW_LEFT;
     return append8(run, column, number.is_negative ? -number.digits : number.digits);
 }
 
@@ -287,21 +287,21 @@ static int scan_string(Run *run, uint8_t **out, String *found) {
     TRY(read_string(run, found));
     copy(out, found->start - 1, found->end + 1);
     if (LIKELY(!found->has_escapes)) return 0;
-    if (out) return FAULT_LEFT;
+    if (out) return ROW_LEFT;
     const int64_t size = found->end - found->start;
     if (size > 4 * run->job[JOB_SCRATCH_CAPACITY]) {
         run->job[JOB_ROOM_COLUMN] = NO_COLUMN;
         run->job[JOB_ROOM_NEEDED] = size / 4 + 1;
-        return FAULT_ROOM;
+        return ROW_NEEDS_ROOM;
     }
-    return unescape(found, (uint8_t *)run->job[JOB_SCRATCH]) ? 0 : FAULT_LEFT;
+    return unescape(found, (uint8_t *)run->job[JOB_SCRATCH]) ? 0 : ROW_LEFT;
 }
 
 static int scan_number(Run *run, uint8_t **out) {
     const uint8_t *start = run->in.at;
     Number number;
     TRY(read_decimal(run, &number));
-    if (out && (!number.is_integer || number.digits > INT64_MAX)) return FAULT_LEFT;
+    if (out && (!number.is_integer || number.digits > INT64_MAX)) return ROW_LEFT;
     copy(out, start, run->in.at);
     return 0;
 }
@@ -314,12 +314,12 @@ static int scan_object(Run *run, uint8_t **out, int depth) {
     TRY(first_item(run, '}', &more));
     for (int count = 0; more; count++) {
         String *name = out ? &names[count] : &skipped;
-        if (out && count == MOST_TEXT_KEYS) return FAULT_LEFT;
+        if (out && count == MOST_TEXT_KEYS) return ROW_LEFT;
         TRY(scan_string(run, out, name));
         for (int i = 0; out && i < count; i++) /* the last one of a name counts */
             if (names[i].end - names[i].start == name->end - name->start &&
                 !memcmp(names[i].start, name->start, (size_t)(name->end - name->start)))
-                return FAULT_LEFT;
+                return ROW_LEFT;
         TRY(expect(run, ':'));
         copy(out, run->in.at - 1, run->in.at);
         TRY(scan_value(run, out, depth));
@@ -349,7 +349,7 @@ static int scan_value(Run *run, uint8_t **out, int depth) {
         return scan_string(run, out, &string);
     case '{':
     case '[':
-        if (UNLIKELY(depth == MOST_DEPTH)) return FAULT_LEFT;
+        if (UNLIKELY(depth == MOST_DEPTH)) return ROW_LEFT;
         run->in.at++;
         copy(out, start, run->in.at);
         TRY((*start == '{' ? scan_object : scan_array)(run, out, depth + 1));
@@ -414,13 +414,13 @@ static int read_object(Run *run, const int64_t *object) {
     while (more) {
         String name;
         TRY(read_string(run, &name));
-        if (UNLIKELY(name.has_escapes)) return FAULT_LEFT;
+        if (UNLIKELY(name.has_escapes)) return ROW_LEFT;
         TRY(expect(run, ':'));
         const int64_t *member = find_member(run, object, &name);
         if (!member) {
             TRY(scan_value(run, NULL, 0));
         } else {
-            if (UNLIKELY(run->columns[member[VALUE_COLUMN]][COLUMN_LENGTH] > at)) return FAULT_LEFT; /* there twice */
+            if (UNLIKELY(run->columns[member[VALUE_COLUMN]][COLUMN_LENGTH] > at)) return ROW_LEFT; /* there twice */
             TRY(read_value(run, member));
         }
         TRY(next_item(run, '}', &more));
@@ -507,7 +507,7 @@ static int read_row(Run *run, int64_t root, const uint8_t *start, int64_t size) 
     run->in.end = start + size;
     TRY(read_value(run, run->rows + root * ROW_WORDS));
     skip_space(run);
-    return run->in.at == run->in.end ? 0 : FAULT_LEFT;
+    return run->in.at == run->in.end ? 0 : ROW_LEFT;
 }
 
 static int64_t decode(int64_t *job) { return decode_rows(job, read_row); }

@@ -14,7 +14,7 @@ enum { MOST_TAG = 5 };
 /* Bytes */
 
 static inline int read_varint(Run *run, uint64_t *value) {
-    return LIKELY(take_uvarint(&run->in, VARLONG_BYTES, value)) ? 0 : FAULT_LEFT;
+    return LIKELY(take_uvarint(&run->in, VARLONG_BYTES, value)) ? 0 : ROW_LEFT;
 }
 
 static inline int read_tag(Run *run, uint32_t *tag) {
@@ -22,7 +22,7 @@ static inline int read_tag(Run *run, uint32_t *tag) {
     uint64_t bits;
     TRY(read_varint(run, &bits));
     if (UNLIKELY(bits > UINT32_MAX || bits >> 3 == 0 || (bits & 7) > I32 || run->in.at - start > MOST_TAG))
-        return FAULT_LEFT;
+        return ROW_LEFT;
     *tag = (uint32_t)bits;
     return 0;
 }
@@ -30,7 +30,7 @@ static inline int read_tag(Run *run, uint32_t *tag) {
 static inline int read_length(Run *run, int64_t *size) {
     uint64_t bits;
     TRY(read_varint(run, &bits));
-    if (UNLIKELY(bits > (uint64_t)bytes_left(&run->in))) return FAULT_LEFT;
+    if (UNLIKELY(bits > (uint64_t)bytes_left(&run->in))) return ROW_LEFT;
     *size = (int64_t)bits;
     return 0;
 }
@@ -43,15 +43,15 @@ static inline int skip_simple(Run *run, uint32_t wire_type) {
     case VARINT:
         return read_varint(run, &bits);
     case I64:
-        return skip(&run->in, 8) ? 0 : FAULT_LEFT;
+        return skip(&run->in, 8) ? 0 : ROW_LEFT;
     case I32:
-        return skip(&run->in, 4) ? 0 : FAULT_LEFT;
+        return skip(&run->in, 4) ? 0 : ROW_LEFT;
     case LEN:
         TRY(read_length(run, &size));
         run->in.at += size;
         return 0;
     default:
-        return FAULT_LEFT;
+        return ROW_LEFT;
     }
 }
 
@@ -60,13 +60,13 @@ static int skip_group(Run *run, uint32_t number, const uint8_t **last) {
     uint32_t open[MAX_NESTED], tag;
     int count = 0;
     for (;;) {
-        if (UNLIKELY(run->depth + count >= MAX_NESTED)) return FAULT_LEFT;
+        if (UNLIKELY(run->depth + count >= MAX_NESTED)) return ROW_LEFT;
         open[count++] = number;
         do {
             *last = run->in.at;
             TRY(read_tag(run, &tag));
             if ((tag & 7) == END_GROUP) {
-                if (UNLIKELY(tag >> 3 != open[--count])) return FAULT_LEFT;
+                if (UNLIKELY(tag >> 3 != open[--count])) return ROW_LEFT;
                 if (!count) return 0;
             } else if ((tag & 7) != GROUP) {
                 TRY(skip_simple(run, tag & 7));
@@ -101,7 +101,7 @@ static inline int enter(Run *run, const int64_t *field, Outer *outer) {
         run->in.at = start;
         run->in.end = last;
     }
-    if (UNLIKELY(++run->depth > MAX_NESTED)) return FAULT_LEFT;
+    if (UNLIKELY(++run->depth > MAX_NESTED)) return ROW_LEFT;
     return 0;
 }
 
@@ -280,7 +280,7 @@ static int read_time(Run *run, const int64_t *field, int64_t at) {
     const int64_t nanos = column[COLUMN_NANOS];
     const int rounds_down = !field[FIELD_A] && nanos % 1000 < 0; /* a duration rounds towards zero */
     const __int128 micros = (__int128)column[COLUMN_SECONDS] * 1000000 + (nanos / 1000 - rounds_down);
-    if (UNLIKELY(micros < INT64_MIN || micros > INT64_MAX)) return FAULT_LEFT;
+    if (UNLIKELY(micros < INT64_MIN || micros > INT64_MAX)) return ROW_LEFT;
     TRY(append8(run, column, (uint64_t)micros));
     leave(run, &outer);
     return 0;
@@ -349,18 +349,18 @@ static int read_value(Run *run, const int64_t *field, int64_t at) {
         TRY(read_length(run, &size));
         bytes = run->in.at;
         run->in.at += size;
-        if (field[FIELD_OPERATION] == PB_STRING && UNLIKELY(!is_utf8(bytes, run->in.at))) return FAULT_LEFT;
+        if (field[FIELD_OPERATION] == PB_STRING && UNLIKELY(!is_utf8(bytes, run->in.at))) return ROW_LEFT;
         remove_value(column, at);
         return append_bytes(run, column, bytes, size);
     case PB_FIXED32:
     case PB_COPY4:
-        if (UNLIKELY(!(bytes = take(&run->in, 4)))) return FAULT_LEFT;
+        if (UNLIKELY(!(bytes = take(&run->in, 4)))) return ROW_LEFT;
         memcpy(&four, bytes, 4);
         remove_value(column, at);
         return field[FIELD_OPERATION] == PB_COPY4 ? append4(run, column, four) : append8(run, column, four);
     case PB_FIXED64:
     case PB_COPY8:
-        if (UNLIKELY(!(bytes = take(&run->in, 8)))) return FAULT_LEFT;
+        if (UNLIKELY(!(bytes = take(&run->in, 8)))) return ROW_LEFT;
         memcpy(&eight, bytes, 8);
         remove_value(column, at);
         return field[FIELD_OPERATION] == PB_COPY8 ? append8(run, column, eight) : append16(run, column, eight);

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-__all__ = ["ROOT", "Column", "ColumnPlan", "storage"]
+__all__ = ["ROOT", "Column", "ColumnPlan", "RowPlan", "storage"]
 
 ROOT = 0
 """The row and the column of a whole value."""
@@ -48,17 +48,13 @@ def storage(kind: pa.DataType) -> tuple[str, int]:
 
 
 @dataclass(slots=True, kw_only=True)
-class ColumnPlan:
-    """Rows that fill columns, and the lists they refer to: see kwire.wire.value_rows.
-
-    columns: the first is the root. children: the place of each column's children in the operands, see `close`.
-    """
+class RowPlan:
+    """Rows, and the lists they refer to: see kwire.wire.value_rows. columns: the first is the root."""
 
     columns: list[Column] = field(default_factory=list)
     rows: list[list[int]] = field(default_factory=list)
     operands: list[int] = field(default_factory=list)
     constants: bytearray = field(default_factory=bytearray)
-    children: dict[int, int] = field(default_factory=dict)
 
     def add_operands(self, numbers: Sequence[int]) -> tuple[int, int]:
         """Add numbers to the operands; returns their place and count."""
@@ -69,6 +65,13 @@ class ColumnPlan:
         """Add bytes to the constants; returns their place and size."""
         self.constants += data
         return len(self.constants) - len(data), len(data)
+
+
+@dataclass(slots=True, kw_only=True)
+class ColumnPlan(RowPlan):
+    """Rows that fill columns. children: the place of each column's children in the operands."""
+
+    children: dict[int, int] = field(default_factory=dict)
 
     def add_children(self) -> None:
         """Add the children of all columns to the operands."""

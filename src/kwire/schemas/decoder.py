@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -20,7 +21,7 @@ __all__ = [
     "SchemaDecoder",
     "SchemaEncoder",
     "encode_error",
-    "row_error",
+    "row_errors",
 ]
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -40,10 +41,12 @@ class RowError(NamedTuple):
     what: str
 
 
-def row_error(row: int, error: DecodeError) -> RowError:
-    """Return the error of a row with its path."""
-    path = render_path(error.path)
-    return RowError(row, error.position, f"{path}: {error.what}" if path else error.what)
+def row_errors(errors: Iterable[tuple[int, DecodeError]]) -> list[RowError]:
+    """Return the errors of rows with their paths."""
+    paths = ((row, error, render_path(error.path)) for row, error in errors)
+    return [
+        RowError(row, error.position, f"{path}: {error.what}" if path else error.what) for row, error, path in paths
+    ]
 
 
 def encode_error(row: int, error: EncodeError) -> RowError:

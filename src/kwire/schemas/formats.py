@@ -10,7 +10,15 @@ import pyarrow as pa
 from kwire.errors import InvalidSchema, did_you_mean
 from kwire.schemas import avro, json_schema, protobuf
 from kwire.schemas.avro.resolution import Names
-from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, SchemaDecoder, SchemaEncoder, encode_error, row_error
+from kwire.schemas.decoder import (
+    Decoded,
+    Int32Array,
+    Int64Array,
+    SchemaDecoder,
+    SchemaEncoder,
+    encode_error,
+    row_errors,
+)
 from kwire.schemas.registered import RegisteredSchema, SchemaType
 
 __all__ = ["ParsedSchema", "ValueSchema", "make_decoder", "make_encoder", "mismatch", "parse_schema"]
@@ -156,9 +164,7 @@ class _AvroDecoder:
     def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array) -> Decoded:
         """Decode an array of binary; see SchemaDecoder."""
         decoded = self._decoder.decode(values, skip=skip, writer=writer)
-        rows = decoded.errors.rows.tolist()
-        errors = (decoded.errors.error(index) for index in range(len(rows)))
-        return Decoded(decoded.array, [row_error(row, error) for row, error in zip(rows, errors, strict=True)])
+        return Decoded(decoded.array, row_errors(decoded.errors.by_row))
 
 
 class _AvroEncoder:
@@ -168,5 +174,4 @@ class _AvroEncoder:
     def encode(self, values: pa.Array, prefix: bytes) -> Decoded:
         """Encode values, each after the prefix; see SchemaEncoder."""
         encoded = self._encoder.encode(values, prefix=prefix)
-        rows = encoded.errors.rows.tolist()
-        return Decoded(encoded.array, [encode_error(row, encoded.errors.error(i)) for i, row in enumerate(rows)])
+        return Decoded(encoded.array, [encode_error(row, error) for row, error in encoded.errors.by_row])

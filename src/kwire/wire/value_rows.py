@@ -1,7 +1,7 @@
 """The rows of plans that decode values of Avro into Arrow columns and encode them, and the layout of those columns.
 
 A plan is a list of rows of eight int64: the operation, the column, and six operands. The kernel
-`native/avro_reading.c` and the walker in plain Python (`kwire.schemas.avro.walker`) run the same rows.
+`native/avro_reading.c` and `kwire.schemas.avro.reading` in plain Python follow the same rows.
 
     operation      column  a         b          c          d         the value, and what is appended to the column
     NULL           yes                                               no bytes: a null
@@ -66,19 +66,19 @@ from __future__ import annotations
 __all__ = [
     "COLUMN",
     "COLUMN_WORDS",
-    "FAULTS",
     "JOB",
     "KINDS",
+    "LEFT",
     "MAX_DEPTH",
     "MAX_OFFSET",
     "NO_COLUMN",
     "NUMBERS",
     "OPERATIONS",
+    "ROW_IS_LEFT",
     "ROW_WORDS",
     "SOURCE",
     "SPARE_ITEMS",
     "STATUSES",
-    "WRITE_FAULTS",
     "WRITE_JOB",
     "WRITE_OPERATIONS",
 ]
@@ -108,23 +108,17 @@ COLUMN_WORDS = 14
 
 JOB = (
     *("ROWS", "OPERANDS", "CONSTANTS", "COLUMNS", "BYTES", "STARTS", "ENDS", "ROOTS", "ROOT_COLUMN"),
-    *("COUNT", "DONE", "ALLOW_TRAILING", "FAULTS", "FAULT_CAPACITY", "FAULT_COUNT", "ROOM_COLUMN", "ROOM_NEEDED"),
-    *("ROOM_IS_DATA", "SCRATCH", "SCRATCH_CAPACITY"),
+    *("COUNT", "DONE", "ALLOW_TRAILING", "LEFT_COUNT", "ROOM_COLUMN", "ROOM_NEEDED", "ROOM_IS_DATA"),
+    *("SCRATCH", "SCRATCH_CAPACITY"),
 )
-"""The words of a job. ROOTS: for each input row the first row of its plan, -1 for a null. DONE: input rows that are
-finished. FAULTS: a table of (input row, fault, position in the value, row of the plan). ROOM_*: the column that is
+"""The words of a job. ROOTS: for each input row the first row of its plan, -1 for a null; the kernel sets it to LEFT
+where it leaves the row. DONE: input rows that are finished. LEFT_COUNT: rows that were left. ROOM_*: the column that is
 full, and how many values or, if it is data, bytes it has to hold. SCRATCH: memory of int32 for what a kernel has to
 remember of one row; ROOM_COLUMN is NO_COLUMN if it is too small."""
 NO_COLUMN = -1
-STATUSES = ("FINISHED", "NO_ROOM", "TOO_LARGE", "FAULTS_FULL")
-
-FAULTS = (
-    *("NONE", "TRUNCATED", "INT_TOO_LONG", "LONG_TOO_LONG", "BAD_BOOLEAN", "NEGATIVE_LENGTH", "LENGTH_TOO_LARGE"),
-    *("BAD_UTF8", "BAD_SYMBOL", "NO_SYMBOL", "BAD_BRANCH", "NO_BRANCH", "BAD_DECIMAL", "OUT_OF_RANGE"),
-    *("TOO_MANY_ITEMS", "TOO_MANY_EMPTY", "BAD_BLOCK", "TOO_DEEP", "TRAILING", "ROOM", "COLUMN_FULL"),
-    "LEFT",
-)
-"""ROOM and COLUMN_FULL end a call of the kernel. LEFT: plain Python reads the row, or says what is wrong with it."""
+LEFT = -2
+"""A row that is null in the columns: plain Python reads it, or says what is wrong with it."""
+STATUSES = ("FINISHED", "NO_ROOM", "TOO_LARGE")
 
 MAX_DEPTH = 640
 """Maximum depth of rows within rows. Only skipped values of recursive types reach it."""
@@ -148,12 +142,7 @@ WRITE_JOB = (
     *("WRITE_JOB_ROWS", "WRITE_JOB_OPERANDS", "WRITE_JOB_CONSTANTS", "WRITE_JOB_SOURCES", "WRITE_JOB_ROOT"),
     *("WRITE_JOB_COUNT", "WRITE_JOB_DONE", "WRITE_JOB_NULLS", "WRITE_JOB_OUT", "WRITE_JOB_CAPACITY", "WRITE_JOB_USED"),
     *("WRITE_JOB_ENDS", "WRITE_JOB_PREFIX", "WRITE_JOB_PREFIX_SIZE"),
-    *("WRITE_JOB_FAULTS", "WRITE_JOB_FAULT_CAPACITY", "WRITE_JOB_FAULT_COUNT"),
 )
-"""The words of a job that encodes. NULLS: one byte for each row, 1 if it is null; set for rows with a fault. ENDS:
-int32 offsets of the values. PREFIX: bytes before each value. FAULTS: a table of (row, fault, row of the plan)."""
-
-WRITE_FAULTS = (
-    *("WRITE_NONE", "WRITE_IS_NULL", "WRITE_BAD_SIZE", "WRITE_BAD_SYMBOL", "WRITE_BAD_DECIMAL", "WRITE_MANY_MEMBERS"),
-    *("WRITE_NO_MEMBER", "WRITE_ROOM"),
-)
+"""The words of a job that encodes. NULLS: one byte for each row, 1 if it is null; the kernel sets it to ROW_IS_LEFT
+where it leaves the row to plain Python. ENDS: int32 offsets of the values. PREFIX: bytes before each value."""
+ROW_IS_LEFT = 2

@@ -15,9 +15,9 @@ from kwire import native
 from kwire.schemas.avro import Decoder, parse
 
 
-@pytest.fixture(params=["kernel", "walker"], autouse=True)
+@pytest.fixture(params=["kernel", "plain Python"], autouse=True)
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "walker":
+    if request.param == "plain Python":
         monkeypatch.setattr(native, "LEVEL", None)
     elif native.LEVEL is None:
         pytest.skip("without compiled code")

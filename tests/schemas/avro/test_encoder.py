@@ -19,11 +19,12 @@ from tests.schemas.avro.drawing import Drawing, fastavro, plain, written
 from kwire import native
 from kwire.errors import EncodeError, InvalidSchema, OptionError
 from kwire.schemas.avro import Decoder, Encoder, parse, schema_of, schema_text
+from kwire.schemas.plan_encoder import PlanEncoder
 
 
-@pytest.fixture(params=["kernel", "walker"], autouse=True)
+@pytest.fixture(params=["kernel", "plain Python"], autouse=True)
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "walker":
+    if request.param == "plain Python":
         monkeypatch.setattr(native, "LEVEL", None)
     elif native.LEVEL is None:
         pytest.skip("without compiled code")
@@ -194,8 +195,8 @@ def drawn_array(source: Random) -> tuple[Any, pa.Array]:
 
 
 def test_output_grows_as_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    resize: Callable[..., pa.Buffer] = Encoder.allocate
-    monkeypatch.setattr(Encoder, "allocate", lambda self, _: resize(self, 1))
+    resize: Callable[..., pa.Buffer] = PlanEncoder.allocate
+    monkeypatch.setattr(PlanEncoder, "allocate", lambda self, _: resize(self, 1))
     source = Random(5)
     for _ in range(30):
         schema, array = drawn_array(source)

@@ -44,9 +44,9 @@ EMPTY = {"type": "record", "name": "Empty", "fields": [{"name": "n", "type": "nu
 BILLION = bytes.fromhex("80a8d6b907")
 
 
-@pytest.fixture(params=["kernel", "walker"])
+@pytest.fixture(params=["kernel", "plain Python"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "walker":
+    if request.param == "plain Python":
         monkeypatch.setattr(native, "LEVEL", None)
     elif native.LEVEL is None:
         pytest.skip("without compiled code")

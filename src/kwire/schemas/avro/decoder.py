@@ -9,16 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kwire import native
 from kwire.errors import DecodeError, OptionError
-from kwire.schemas.avro.faults import fault_error
 from kwire.schemas.avro.model import Schema
-from kwire.schemas.avro.plan import Plan, compile_plan
+from kwire.schemas.avro.plan import compile_plan
+from kwire.schemas.avro.reading import ValueReader
 from kwire.schemas.avro.resolution import Names, check_names
-from kwire.schemas.avro.walker import Walker
-from kwire.schemas.buffers import assemble, binary_bounds
 from kwire.schemas.decoder import Int64Array
-from kwire.schemas.kernel import KernelPlan
+from kwire.schemas.kernel import PlanDecoder
 
 __all__ = ["Decoded", "Decoder", "Errors"]
 
@@ -26,22 +23,20 @@ __all__ = ["Decoded", "Decoder", "Errors"]
 class Errors:
     """The values that cannot be decoded. rows: their indexes. positions: of the fault, from the start of the value."""
 
-    def __init__(self, plan: Plan, table: Int64Array) -> None:
-        self._plan = plan
-        self._table = table
-        self.rows: Int64Array = table[:, 0]
-        self.positions: Int64Array = table[:, 2]
+    def __init__(self, by_row: list[tuple[int, DecodeError]]) -> None:
+        self.by_row = by_row
+        self.rows: Int64Array = np.array([row for row, _ in by_row], np.int64)
+        self.positions: Int64Array = np.array([error.position for _, error in by_row], np.int64)
 
     def __len__(self) -> int:
-        return len(self._table)
+        return len(self.by_row)
 
     def __iter__(self) -> Iterator[DecodeError]:
-        return (self.error(index) for index in range(len(self)))
+        return (error for _, error in self.by_row)
 
     def error(self, index: int) -> DecodeError:
         """Return the error of rows[index], with the path of the field."""
-        _, fault, position, row = map(int, self._table[index])
-        return fault_error(fault, position, self._plan.paths[row], str(self._plan.types[row]))
+        return self.by_row[index][1]
 
     def message(self, index: int) -> str:
         """Return the error of rows[index] as text."""
@@ -75,15 +70,15 @@ class Decoder:
         names: Names = "any",
     ) -> None:
         check_names(names)
-        self._plan = compile_plan(writers, reader, columns, names)
-        self._kernel_plan = KernelPlan(self._plan)
-        self._allow_trailing = allow_trailing
-        self._roots = np.array([*self._plan.roots, -1], np.int64)  # the last one for writer -1
+        plan = compile_plan(writers, reader, columns, names)
+        read = ValueReader(plan, allow_trailing=allow_trailing).read
+        self._decoder = PlanDecoder(plan, "decode_avro", read, allow_trailing=allow_trailing)
+        self._roots = np.array([*plan.roots, -1], np.int64)  # the last one for writer -1
 
     @property
     def type(self) -> pa.DataType:
         """The type of decoded arrays."""
-        return self._plan.columns[0].type
+        return self._decoder.type
 
     def decode(self, values: pa.Array, *, skip: npt.ArrayLike = 0, writer: npt.ArrayLike | None = None) -> Decoded:
         """Decode an array of binary.
@@ -91,35 +86,18 @@ class Decoder:
         skip: number of bytes before each value, or one number for all. writer: for each value the index of its writer's
         schema, by default the first one; -1 makes it null.
         """
-        data, starts, ends = binary_bounds(values)
-        roots = self._row_roots(values, writer)
         before = np.asarray(skip, np.int64)
         if before.shape not in ((), (len(values),)) or (before < 0).any():
             raise OptionError("skip: expected a number of bytes, or one for each value")
-        return self.decode_bounds(data, starts + np.minimum(before, ends - starts), ends, roots)
+        array, errors = self._decoder.decode(values, before, self._row_roots(len(values), writer))
+        return Decoded(array, Errors(errors))
 
-    def _row_roots(self, values: pa.Array, writer: npt.ArrayLike | None) -> Int64Array:
+    def _row_roots(self, count: int, writer: npt.ArrayLike | None) -> Int64Array:
         """Return the first row of the plan for each value, -1 for nulls."""
         if writer is None:
-            roots = np.full(len(values), self._roots[0], np.int64)
-        else:
-            index = np.asarray(writer, np.int64)
-            count = len(self._plan.roots)
-            if index.shape != (len(values),) or ((index < -1) | (index >= count)).any():
-                raise OptionError(f"writer: expected an index below {count} for each value")
-            roots = self._roots[index]
-        if values.null_count:
-            roots[values.is_null().to_numpy(zero_copy_only=False)] = -1
+            return np.full(count, self._roots[0], np.int64)
+        index, writers = np.asarray(writer, np.int64), len(self._roots) - 1
+        if index.shape != (count,) or ((index < -1) | (index >= writers)).any():
+            raise OptionError(f"writer: expected an index below {writers} for each value")
+        roots: Int64Array = self._roots[index]
         return roots
-
-    def decode_bounds(self, data: pa.Buffer, starts: Int64Array, ends: Int64Array, roots: Int64Array) -> Decoded:
-        """Decode data[starts[i]:ends[i]] for each i with the plan's row roots[i]; -1 is a null."""
-        if native.LEVEL is None:
-            walker = Walker(self._plan, allow_trailing=self._allow_trailing)
-            table = walker.run(data, starts, ends, roots)
-            array = assemble(self._plan.columns[0], [walker.finished(each) for each in self._plan.columns])
-        else:
-            array, table = self._kernel_plan.decode(
-                native.decode_avro, data, starts, ends, roots, allow_trailing=self._allow_trailing
-            )
-        return Decoded(array, Errors(self._plan, table))

@@ -6,7 +6,7 @@ widths of integers and offsets, other units, dictionaries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from kwire.schemas.avro.defaults import default_bytes, zigzag
 from kwire.schemas.avro.model import NO_DEFAULT, Field, Schema
 from kwire.schemas.avro.parsing import fail, too_deep
 from kwire.schemas.avro.resolution import Steps
-from kwire.schemas.column_plan import Column
+from kwire.schemas.column_plan import Column, RowPlan
 from kwire.wire.value_rows import ROW_WORDS, WRITE_OPERATIONS
 
 __all__ = ["EncodePlan", "bind", "compile_encode_plan"]
@@ -49,16 +49,9 @@ FAMILIES: tuple[tuple[str, Test], ...] = (
 
 
 @dataclass(slots=True, kw_only=True)
-class EncodePlan:
-    """Rows, and the lists they refer to: see kwire.wire.value_rows.
+class EncodePlan(RowPlan):
+    """Rows that encode. columns: of the schema. paths, types: of each row its field and type. root: the first row."""
 
-    columns: of the schema, the first is the root. paths, types: of each row its field and type. root: the first row.
-    """
-
-    columns: list[Column]
-    rows: list[list[int]] = field(default_factory=list)
-    operands: list[int] = field(default_factory=list)
-    constants: bytearray = field(default_factory=bytearray)
     paths: list[str] = field(default_factory=list)
     types: list[Schema] = field(default_factory=list)
     root: int = 0
@@ -101,14 +94,6 @@ class _Compiler:
         self.plan.types.append(schema)
         return len(self.plan.rows) - 1
 
-    def add_operands(self, numbers: Sequence[int]) -> tuple[int, int]:
-        self.plan.operands += numbers
-        return len(self.plan.operands) - len(numbers), len(numbers)
-
-    def constant(self, data: bytes) -> tuple[int, int]:
-        self.plan.constants += data
-        return len(self.plan.constants) - len(data), len(data)
-
     def value(self, schema: Schema, column: Column, kind: pa.DataType, path: str) -> int:
         """Add the rows of a value; returns the first. kind: of the values that are given."""
         if pa.types.is_dictionary(kind):
@@ -116,7 +101,7 @@ class _Compiler:
         if schema.type == "union":
             return self.union(schema, column, kind, path)
         if pa.types.is_null(kind) and schema.type != "null":
-            return self.row("RECORD", path, schema, column, *self.add_operands([]))  # fails for every row
+            return self.row("RECORD", path, schema, column, *self.plan.add_operands([]))  # fails for every row
         if schema.type == "record":
             return self.record(schema, column, kind, path)
         if schema.type == "array":
@@ -138,7 +123,7 @@ class _Compiler:
         null = next((i for i, each in enumerate(schema.branches) if each.type == "null"), -1)
         members = null_free(schema)
         if column.kind == "NOTHING":
-            return self.row("CONSTANT", path, schema, column, *self.constant(zigzag(null)))
+            return self.row("CONSTANT", path, schema, column, *self.plan.add_constant(zigzag(null)))
         if (number := numeric_union(members)) is not None:
             members = next(each for each in members.branches if each.type == number)
             value = self.leaf(Schema(type=number), column, kind, path)
@@ -163,7 +148,7 @@ class _Compiler:
             if name in given:
                 value = self.value(branch, child, given[name], f"{path}.{name}" if path else name)
                 table += (index[branch], value, child.number)
-        place, count = self.add_operands(table)
+        place, count = self.plan.add_operands(table)
         return self.row("MEMBERS", path, schema, column, place, count // 3, null)
 
     def record(self, schema: Schema, column: Column, kind: pa.DataType, path: str) -> int:
@@ -179,14 +164,14 @@ class _Compiler:
                 steps.append(self.value(each.schema, child, given[each.name], below))
             else:
                 data = default(each, below, self.steps)
-                steps.append(self.row("CONSTANT", below, each.schema, child, *self.constant(data)))
-        return self.row("RECORD", path, schema, column, *self.add_operands(steps))
+                steps.append(self.row("CONSTANT", below, each.schema, child, *self.plan.add_constant(data)))
+        return self.row("RECORD", path, schema, column, *self.plan.add_operands(steps))
 
     def symbols(self, schema: Schema) -> int:
         """Add the symbols of an enum, once; returns their place in the operands."""
         if schema not in self.enums:
-            table = [word for symbol in schema.symbols for word in self.constant(symbol.encode())]
-            self.enums[schema] = self.add_operands(table)[0]
+            table = [word for symbol in schema.symbols for word in self.plan.add_constant(symbol.encode())]
+            self.enums[schema] = self.plan.add_operands(table)[0]
         return self.enums[schema]
 
     def leaf(self, schema: Schema, column: Column, kind: pa.DataType, path: str) -> int:

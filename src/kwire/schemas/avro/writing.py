@@ -1,28 +1,24 @@
-"""The rows that encode, in plain Python: the oracle of the kernel, and what encodes without compiled code."""
+"""Arrow values to Avro, row by row of a plan: writes what the kernel leaves, or says why it cannot be written.
+
+Without compiled code it writes everything.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from kwire.errors import EncodeError
 from kwire.schemas.avro.defaults import zigzag
 from kwire.schemas.avro.encode_plan import EncodePlan
-from kwire.wire.value_rows import WRITE_FAULTS, WRITE_OPERATIONS
+from kwire.wire.value_rows import WRITE_OPERATIONS
 
-__all__ = ["PlainWriter"]
-
-FAULT = {name: index for index, name in enumerate(WRITE_FAULTS)}
+__all__ = ["ValueWriter"]
 
 
-class WriteFault(Exception):
-    """A value that cannot be written. number: the fault. row: of the plan."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.number, self.row = FAULT[name], -1
+class Fault(Exception):
+    """A value that cannot be written. what: with a place for the name of the type."""
 
 
 class Source:
@@ -49,7 +45,7 @@ class Source:
             self.values = array.to_pylist()
 
 
-class PlainWriter:
+class ValueWriter:
     """Encodes the rows of an array. bound: arrays by the columns' numbers."""
 
     def __init__(self, plan: EncodePlan, bound: Mapping[int, pa.Array]) -> None:
@@ -57,35 +53,19 @@ class PlainWriter:
         self.sources = {number: Source(array) for number, array in bound.items()}
         self.out = bytearray()
 
-    def run(
-        self, prefix: bytes, nulls: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]
-    ) -> tuple[pa.Buffer, npt.NDArray[np.int64]]:
-        """Write values with the prefix before each; sets nulls and ends as the kernel does.
-
-        Returns the output and the table of faults.
-        """
-        faults = []
-        for at in range(len(nulls)):
-            before = len(self.out)
-            if not nulls[at]:
-                self.out += prefix
-                try:
-                    self.value(self.plan.root, at)
-                except WriteFault as fault:
-                    del self.out[before:]
-                    faults.append((at, fault.number, fault.row))
-                    nulls[at] = 1
-            ends[at + 1] = len(self.out)
-        return pa.py_buffer(bytes(self.out)), np.array(faults, np.int64).reshape(-1, 3)
+    def write(self, at: int) -> bytes:
+        """Return the bytes of the value at an index. Raises EncodeError with the path."""
+        self.out.clear()
+        self.value(self.plan.root, at)
+        return bytes(self.out)
 
     def value(self, number: int, at: int) -> None:
         """Write the value of a row, at an index of its source."""
         try:
             self.any(self.plan.rows[number], at)
-        except WriteFault as fault:
-            if fault.row < 0:
-                fault.row = number
-            raise
+        except Fault as fault:
+            path, name = self.plan.paths[number], self.plan.types[number]
+            raise EncodeError(str(fault).format(name=name), (path,) if path else ()) from None
 
     def any(self, row: list[int], at: int) -> None:
         """Write a value that may be null."""
@@ -104,7 +84,7 @@ class PlainWriter:
         elif self.sources[row[1]].valid[at]:
             self.present(operation, row, self.sources[row[1]], at)
         else:
-            raise WriteFault("WRITE_IS_NULL")
+            raise Fault("null, but {name} has no null")
 
     def members(self, row: list[int], at: int) -> None:
         """Write the member of a union that is not null."""
@@ -114,12 +94,12 @@ class PlainWriter:
             if self.sources[row[1]].valid[at] and self.sources[source].valid[at]:
                 present.append((index, number))
         if len(present) > 1:
-            raise WriteFault("WRITE_MANY_MEMBERS")
+            raise Fault("{name}: more than one member is not null")
         if present:
             self.out += zigzag(present[0][0])
             self.value(present[0][1], at)
         elif row[4] < 0:
-            raise WriteFault("WRITE_NO_MEMBER")
+            raise Fault("null, but {name} has no null")
         else:
             self.out += zigzag(row[4])
 
@@ -155,13 +135,13 @@ class PlainWriter:
             return zigzag(len(value)) + value
         if operation == "WRITE_FIXED":
             if len(value) != row[2]:
-                raise WriteFault("WRITE_BAD_SIZE")
+                raise Fault("{name}: value of another size")
             return value
         for index in range(row[3]):
             place, size = self.plan.operands[row[2] + 2 * index : row[2] + 2 * index + 2]
             if self.plan.constants[place : place + size] == value:
                 return zigzag(index)
-        raise WriteFault("WRITE_BAD_SYMBOL")
+        raise Fault("{name}: not one of the symbols")
 
     def decimal(self, row: list[int], value: int) -> bytes:
         """Return a number as bytes, as few as possible unless they are fixed."""
@@ -169,5 +149,5 @@ class PlainWriter:
         if row[2] < 0:
             return zigzag(least) + value.to_bytes(least, "big", signed=True)
         if least > row[2]:
-            raise WriteFault("WRITE_BAD_DECIMAL")
+            raise Fault("{name}: number too large")
         return value.to_bytes(row[2], "big", signed=True)

@@ -7,14 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from kwire.errors import EncodeError, InvalidSchema, Malformed, did_you_mean
-from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, encode_error
+from kwire.schemas.column_plan import ROOT
+from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, encode_error, row_errors
 from kwire.schemas.json_schema.checking import Checker
 from kwire.schemas.json_schema.parsing import JsonSchema, Node
 from kwire.schemas.json_schema.plan import compile_plan
-from kwire.schemas.kernel import KernelPlan, decode_column
+from kwire.schemas.kernel import PlanDecoder
 
 __all__ = ["Decoder", "Encoder"]
 
@@ -36,11 +38,12 @@ class Decoder:
             node = replace(node, members={name: node.members[name] for name in columns})
         self.type: pa.DataType = node.type
         self._convert = _reader(node)
-        self._plan = KernelPlan(compile_plan(node))
+        self._decoder = PlanDecoder(compile_plan(node), "decode_json", lambda data, _: self.read(data))
 
     def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array) -> Decoded:
         """Decode an array of binary; see SchemaDecoder. Raises OptionError if a column has more than 2 GiB."""
-        return decode_column(self._plan, "decode_json", self.read, self.type, values, skip, writer)
+        array, errors = self._decoder.decode(values, skip, np.where(writer >= 0, ROOT, -1))
+        return Decoded(array, row_errors(errors))
 
     def read(self, data: bytes) -> Any:
         """Decode one value to what Arrow takes. Raises Malformed."""

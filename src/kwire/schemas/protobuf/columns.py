@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
+import numpy as np
 import pyarrow as pa
 
 from kwire.errors import EncodeError
-from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, encode_error
-from kwire.schemas.kernel import KernelPlan, decode_column
+from kwire.schemas.column_plan import ROOT
+from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, encode_error, row_errors
+from kwire.schemas.kernel import PlanDecoder
 from kwire.schemas.protobuf.model import Message
 from kwire.schemas.protobuf.plan import compile_plan
 from kwire.schemas.protobuf.reading import read_message
@@ -24,8 +25,8 @@ class Decoder:
 
     def __init__(self, reader: Message, columns: Sequence[str] | None = None) -> None:
         """Compile the message. columns: the fields to decode, in this order. Raises InvalidSchema."""
-        self._node = build_node(reader, None if columns is None else tuple(columns))
-        self._plan = KernelPlan(compile_plan(self._node))
+        node = self._node = build_node(reader, None if columns is None else tuple(columns))
+        self._decoder = PlanDecoder(compile_plan(node), "decode_protobuf", lambda data, _: read_message(node, data))
 
     @property
     def type(self) -> pa.DataType:
@@ -34,8 +35,8 @@ class Decoder:
 
     def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array) -> Decoded:
         """Decode an array of binary; see SchemaDecoder. Raises OptionError if a column has more than 2 GiB."""
-        read = partial(read_message, self._node)
-        return decode_column(self._plan, "decode_protobuf", read, self.type, values, skip, writer)
+        array, errors = self._decoder.decode(values, skip, np.where(writer >= 0, ROOT, -1))
+        return Decoded(array, row_errors(errors))
 
 
 class Encoder:
