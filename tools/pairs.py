@@ -221,8 +221,9 @@ def attempt(pair: Pair, wheel: Path, folder: Path) -> Outcome | None:
             *pair.packages,
         ],
         [str(python), "-c", show % (["kwire", *named],)],
-        [str(python), "-c", BROKER + pair.program],
+        [str(python), str(folder / f"{pair.name}.py")],  # not -c: PySpark's client then looks for Spark, and exits
     ]
+    (folder / f"{pair.name}.py").write_text(BROKER + pair.program, "utf-8")
     versions, error = "", ""
     variables = {name: text for name, text in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     variables |= {"PYSPARK_PYTHON": str(python), "PATH": f"{python.parent}:{variables['PATH']}"}
@@ -259,7 +260,8 @@ def page() -> str:
         "# Tested versions",
         "Each row is a program of some lines that wrote and read records, in a new environment with the wheel and",
         "these releases, on Linux x86-64. `python -m tools.pairs` runs the programs and writes this page. The",
-        "test suite runs with the releases of `requirements.lock`. PySpark before 4.1 is not supported.",
+        "test suite runs with the releases of `requirements.lock`. PySpark before 4.1 is not supported. Where a row",
+        'says "not run", that Python was missing on the machine.',
         "",
         "| tried | versions | date | result |",
         "| --- | --- | --- | --- |",
