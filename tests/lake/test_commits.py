@@ -14,6 +14,8 @@ import pytest
 
 from kwire.errors import TableError
 from kwire.lake import Change, Layout, Mark, open_iceberg, open_table, write_files
+from kwire.lake.delta.table import DeltaLakeTable
+from kwire.lake.iceberg.table import ATTEMPTS
 from kwire.lake.state import MAX_QUERIES, TableState
 from tests.lake.tables import KAFKA, Tables, kafka_rows, write
 
@@ -279,6 +281,80 @@ def test_files_of_a_merge_that_cannot_be_made_are_deleted(tables: Tables) -> Non
     with pytest.raises(TableError, match="column 'key' of mergeKey is null in a row"):
         write(table, rows, key=("key",))
     assert table.find_orphans(0) == []
+
+
+def test_orphans_of_a_folder_for_data_that_nobody_has_made(iceberg: Tables) -> None:
+    """A table has the property before its first row is written there."""
+    table: Any = iceberg.open()
+    data = iceberg.folder / "elsewhere"
+    table.prepare(KAFKA, Layout(properties={"write.data.path": f"file://{data}"}))
+    assert table.find_orphans(0) == []
+    write(table, kafka_rows(0, 10))
+    (data / "x.parquet").write_bytes(b"x")
+    assert [each.path for each in table.find_orphans(0)] == [f"file://{data}/x.parquet"]
+
+
+@pytest.mark.parametrize(("setting", "manifests"), [({}, 1), ({"commit.manifest-merge.enabled": "false"}, 4)])
+def test_manifests_are_merged_unless_the_table_says_otherwise(
+    iceberg: Tables, setting: dict[str, str], manifests: int
+) -> None:
+    """Iceberg's default is to merge, PyIceberg's is not."""
+    table: Any = iceberg.open()
+    properties = {**setting, "commit.manifest.min-count-to-merge": "2"}
+    for number in range(4):
+        write(table, kafka_rows(number, number + 1), layout=Layout(properties=properties))
+    table.refresh()
+    assert len(table.table.current_snapshot().manifests(table.table.io)) == manifests
+    assert {name for name in table.table.properties if name.startswith("commit.")} == properties.keys()
+    assert offsets(iceberg.read()) == [0, 1, 2, 3]
+    assert table.state().spans == {("orders", 0): ((0, 4),)}
+    orphans = table.find_orphans(0)  # PyIceberg leaves the manifest that it has merged with others
+    assert len(orphans) == (0 if setting else 3)
+    table.delete_orphans(orphans)
+    assert offsets(iceberg.read()) == [0, 1, 2, 3]
+
+
+class Losing:
+    """A catalog in which every creation of a table fails. first: called before it fails."""
+
+    def __init__(self, catalog: Any, error: Exception, first: Any = lambda: None) -> None:
+        self.catalog, self.error, self.first, self.tries = catalog, error, first, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.catalog, name)
+
+    def create_table_transaction(self, *_: Any, **__: Any) -> Any:
+        self.tries += 1
+        self.first()
+        raise self.error
+
+
+def test_a_table_whose_creation_always_conflicts_is_an_error(iceberg: Tables) -> None:
+    from pyiceberg.exceptions import CommitFailedException
+
+    table: Any = iceberg.open()
+    losing = table._opened = Losing(table.catalog, CommitFailedException("another writer"))
+    with pytest.raises(TableError, match=r"table sales.orders: cannot be created: .*another writer"):
+        table.prepare(KAFKA, Layout())
+    assert losing.tries == ATTEMPTS
+
+
+def test_a_creation_that_fails_is_an_error_though_another_writer_has_the_table(iceberg: Tables) -> None:
+    """The catalog's error is not about the other table: nothing says that this one would be the same."""
+    table: Any = iceberg.open()
+    other = iceberg.open()
+    losing = table._opened = Losing(table.catalog, OSError("no space left"), lambda: other.prepare(KAFKA, Layout()))
+    with pytest.raises(TableError, match="no space left"):
+        table.prepare(KAFKA, Layout())
+    assert losing.tries == 1
+
+
+def test_delta_tables_keep_urls_and_make_paths_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path is that of the folder in which the table was opened."""
+    monkeypatch.chdir(tmp_path)
+    for uri in ("lake/orders", "file:lake/orders", f"file:{tmp_path}/lake/orders"):
+        assert DeltaLakeTable(uri).uri == f"{tmp_path}/lake/orders"
+    assert DeltaLakeTable("s3://lake/orders").uri == "s3://lake/orders"
 
 
 def test_a_catalog_has_the_name_that_its_properties_give(iceberg: Tables) -> None:

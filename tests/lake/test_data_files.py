@@ -49,14 +49,14 @@ def test_a_store_that_fails_prints_nothing(delta: Tables, monkeypatch: pytest.Mo
     monkeypatch.setattr(sys, "unraisablehook", ignored.append)
     monkeypatch.setattr(data_files, "ROW_GROUP_BYTES", 1)
     plan = delta.open().prepare(kafka_rows(0, 1).schema, Layout())
-    writer: Any = data_files._Writer(plan, 0)
+    writer: Any = data_files.FileWriter(plan, 0)
 
     def batches() -> Iterator[pa.RecordBatch]:
         yield from kafka_rows(0, 10).to_batches()
         writer._files[()].stream.close()  # so that each write to it fails
         raise LogError("an error of reading", "x.log")
 
-    monkeypatch.setattr(data_files, "_Writer", lambda *_: writer)
+    monkeypatch.setattr(data_files, "FileWriter", lambda *_: writer)
     with pytest.raises(LogError, match="an error of reading"):
         write_files(batches(), plan)
     writer.__dict__.clear()
@@ -85,6 +85,17 @@ def test_files_with_large_values_have_no_statistics(tables: Tables, monkeypatch:
     found = tables.read().sort_by("id").to_pylist()
     assert [row["id"] for row in found] == [1, 1, 1, 2, 2, 2, 3]
     assert found[-1]["fields"]["note"] == "x" * size
+
+
+@pytest.mark.parametrize(("more", "groups"), [(-1, [4, 4, 2]), (0, [4, 4, 2]), (1, [6, 4])])
+def test_rows_are_a_row_group_once_their_size_is_reached(
+    delta: Tables, monkeypatch: pytest.MonkeyPatch, more: int, groups: list[int]
+) -> None:
+    batch = pa.record_batch({"id": pa.array([1, 2], pa.int64())})  # 16 bytes
+    monkeypatch.setattr(data_files, "ROW_GROUP_BYTES", 2 * batch.nbytes + more)
+    written = write_files([batch] * 5, delta.open().prepare(batch.schema, Layout()))
+    footer = parquet.ParquetFile(delta.folder / "orders" / written.files[0].path).metadata
+    assert [footer.row_group(number).num_rows for number in range(footer.num_row_groups)] == groups
 
 
 def test_the_longest_value_of_nested_columns() -> None:

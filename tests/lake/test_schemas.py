@@ -14,6 +14,7 @@ from pyarrow import parquet
 from kwire.errors import OptionError, TableError
 from kwire.lake import Layout, write_files
 from kwire.lake.arrow_columns import conform
+from kwire.lake.evolution import Evolution, evolved
 from tests.lake.tables import KAFKA, Tables, kafka_rows, write
 
 
@@ -398,3 +399,49 @@ def test_rows_are_sorted_in_each_file(tables: Tables) -> None:
 def test_layouts_that_a_format_lacks_are_errors(tmp_path: Any, format: str, layout: Layout, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         Tables(format, tmp_path).open().prepare(KAFKA, layout)
+
+
+def test_values_that_no_struct_has_are_an_error_and_no_nulls() -> None:
+    wanted = pa.schema([("place", pa.struct([("city", pa.string())]))])
+    rows = pa.record_batch({"place": pa.array([1])})
+    with pytest.raises(TableError, match=r"orders: column 'place': .*; convert the column"):
+        conform(rows, wanted, "orders")
+    nulls = pa.record_batch({"place": pa.nulls(1)})
+    assert conform(nulls, wanted, "orders").to_pylist() == [{"place": None}]
+
+
+def test_a_field_of_structs_in_lists_and_maps_appears() -> None:
+    """Formats add it inside of the element, so that the table's type is the one that the rows are written with."""
+    place = pa.struct([("city", pa.string())])
+    schema = pa.schema(
+        [
+            pa.field("list", pa.list_(pa.field("element", place, nullable=False))),
+            pa.field("map", pa.map_(pa.string(), place)),
+            pa.field("other", pa.list_(pa.int32())),
+        ]
+    )
+    added = ((("list", "element", "zip"), pa.string()), (("map", "value", "zip"), pa.string()))
+    grown = evolved(schema, Evolution(added=added, widened=((("other", "element"), pa.int64()),)))
+    longer = pa.struct([("city", pa.string()), ("zip", pa.string())])
+    assert grown == pa.schema(
+        [
+            pa.field("list", pa.list_(pa.field("element", longer, nullable=False))),
+            pa.field("map", pa.map_(pa.string(), longer)),
+            pa.field("other", pa.list_(pa.int64())),
+        ]
+    )
+
+
+def test_a_sort_order_by_a_field_of_a_struct_is_not_claimed(iceberg: Tables) -> None:
+    """Rows are sorted by columns only: by those before the field, and files do not say that they are sorted."""
+    from pyiceberg.transforms import IdentityTransform
+
+    table: Any = iceberg.open()
+    rows = pa.table({"id": [2, 1], "place": pa.array([{"city": "a"}, {"city": "b"}])})
+    table.prepare(rows.schema, Layout(sort_by=("id",)))
+    with table.table.update_sort_order() as update:
+        update.asc("id", IdentityTransform()).asc("place.city", IdentityTransform())
+    plan: Any = table.prepare(rows.schema, Layout())
+    assert (plan.sort_by, plan.sort_order_id) == ((("id", "ascending"),), None)
+    write(table, rows, plan=plan)
+    assert iceberg.read().column("id").to_pylist() == [1, 2]

@@ -52,6 +52,7 @@ SNAPSHOT = "snapshot"  # in kwire.state of the table's properties: id, sequence 
 SOURCE = "source-snapshot-id"  # of a snapshot that was made by cherrypick_snapshot
 RECENT = 100  # snapshots to look for a commit in
 ATTEMPTS = 5  # to create or change what other writers create or change at the same time
+MERGE = "commit.manifest-merge.enabled"
 NEW_TABLE = {"write.metadata.delete-after-commit.enabled": "true"}  # each commit writes a metadata file
 
 
@@ -376,12 +377,9 @@ class IcebergTable(LoadedTable["Table"]):
             properties |= {QUERY: change.mark.query, BATCH: str(change.mark.batch)}
         transaction = self._transaction()
         update = transaction.update_snapshot(snapshot_properties=properties)
-        is_merged = transaction.table_metadata.properties.get("commit.manifest-merge.enabled", "true") == "true"
-        producer: Any
-        if removed:
-            producer = as_replacing(update.overwrite()) if change.same_rows else update.overwrite()
-        else:
-            producer = update.merge_append() if is_merged else update.fast_append()
+        producer: Any = update.overwrite() if removed else update.merge_append()
+        if removed and change.same_rows:
+            producer = as_replacing(producer)
         for old in removed:
             producer.delete_data_file(old)
         for new in added:
@@ -394,8 +392,11 @@ class IcebergTable(LoadedTable["Table"]):
         transaction.commit_transaction()
 
     def _transaction(self) -> Transaction:
-        """Return a transaction that does not retry by itself."""
-        properties = {**self.table.metadata.properties, "commit.retry.num-retries": "0"}
+        """Return a transaction that does not retry by itself, and merges manifests unless the table says otherwise.
+
+        Iceberg merges them by default, PyIceberg does not: each commit would add one to all that follow.
+        """
+        properties = {MERGE: "true", **self.table.metadata.properties, "commit.retry.num-retries": "0"}
         self.table.metadata = self.table.metadata.model_copy(update={"properties": properties})
         return self.table.transaction()
 
