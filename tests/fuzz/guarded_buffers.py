@@ -12,8 +12,8 @@ from tests.fuzz.records import GuardedMemory
 from kwire.schemas import buffers
 from kwire.schemas.buffers import ColumnBuffers
 from kwire.schemas.column_plan import Column
-from kwire.schemas.decoder import Int32Array
-from kwire.schemas.kernel import PlanDecoder
+from kwire.schemas.plan_decoder import PlanDecoder
+from kwire.schemas.schema_codec import Int32Array
 
 
 @contextmanager

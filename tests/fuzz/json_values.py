@@ -23,8 +23,8 @@ from tests.fuzz.records import GuardedMemory
 from kwire import native
 from kwire.errors import DecodeError
 from kwire.schemas.column_plan import ROOT
-from kwire.schemas.decoder import Decoded, row_errors
 from kwire.schemas.json_schema import Decoder, parse
+from kwire.schemas.schema_codec import Decoded, row_errors
 
 SCHEMA_VALUES, COLUMN_VALUES = 60, 6
 TEXTS = ("", "a", "ü", "line\n", 'a "quoted" \\', "\U0001f600", "\0\x1f\x7f", "ab" * 40, "\u2028/")

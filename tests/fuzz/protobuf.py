@@ -21,10 +21,10 @@ from tests.schemas.protobuf.drawing import Drawing, Writer
 
 from kwire.errors import DecodeError
 from kwire.schemas.column_plan import ROOT
-from kwire.schemas.decoder import Decoded, row_errors
 from kwire.schemas.protobuf import Decoder
 from kwire.schemas.protobuf.columns import _plain
 from kwire.schemas.protobuf.reading import read_message
+from kwire.schemas.schema_codec import Decoded, row_errors
 
 SCHEMA_VALUES, COLUMN_VALUES = 60, 6
 

@@ -12,8 +12,8 @@ from tests.schemas.registry_server import serve
 from kwire.errors import OptionError
 from kwire.schemas import Registry
 from kwire.schemas.choice import SchemaChoice
-from kwire.schemas.decoding import ValueDecoder
 from kwire.schemas.record_values import ValueDecoding
+from kwire.schemas.value_decoder import ValueDecoder
 from kwire.spark.registry_columns import decoder_of
 
 NOBODY = "http://127.0.0.1:1"

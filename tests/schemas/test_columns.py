@@ -26,8 +26,8 @@ from kwire.schemas import (
     union_type,
 )
 from kwire.schemas.choice import SchemaChoice
-from kwire.schemas.decoding import ValueDecoder
 from kwire.schemas.unions import conform, merge_types
+from kwire.schemas.value_decoder import ValueDecoder
 
 GUID = UUID("8f2b3a74-1d5e-4c5f-9b7a-0123456789ab")
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 from kwire.errors import InvalidSchema, did_you_mean
 from kwire.schemas import avro, json_schema, protobuf
 from kwire.schemas.avro.resolution import Names
-from kwire.schemas.decoder import (
+from kwire.schemas.registered import RegisteredSchema, SchemaType
+from kwire.schemas.schema_codec import (
     Decoded,
     Int32Array,
     Int64Array,
@@ -19,7 +20,6 @@ from kwire.schemas.decoder import (
     encode_error,
     row_errors,
 )
-from kwire.schemas.registered import RegisteredSchema, SchemaType
 
 __all__ = ["ParsedSchema", "ValueSchema", "make_decoder", "make_encoder", "mismatch", "parse_schema"]
 

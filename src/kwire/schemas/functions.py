@@ -11,11 +11,11 @@ import pyarrow as pa
 from kwire.errors import EncodeError, OptionError
 from kwire.schemas.avro.resolution import Names
 from kwire.schemas.choice import Mode, SchemaChoice, open_registry
-from kwire.schemas.decoding import ValueDecoder
 from kwire.schemas.encoding import ValueEncoder
 from kwire.schemas.parsed_schemas import ParsedSchemas
 from kwire.schemas.registered import RegisteredSchema
 from kwire.schemas.registry import Registry
+from kwire.schemas.value_decoder import ValueDecoder
 
 __all__ = ["decode", "decode_arrow", "encode", "encode_arrow", "schema_type", "union_type"]
 

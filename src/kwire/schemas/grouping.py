@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from kwire.errors import InvalidSchema, UnknownSchema
-from kwire.schemas.decoder import Int32Array, Int64Array, RowError
 from kwire.schemas.formats import ParsedSchema, ValueSchema
 from kwire.schemas.parsed_schemas import ParsedSchemas
 from kwire.schemas.registered import SchemaId
 from kwire.schemas.registry import Registry
+from kwire.schemas.schema_codec import Int32Array, Int64Array, RowError
 from kwire.schemas.wire_format import KEY_HEADER, VALUE_HEADER, Prefixes, read_prefixes
 
 __all__ = ["GroupedValues", "ValueGrouper"]

@@ -42,7 +42,7 @@ class ValueDecoding:
         is_wrapped: for dead letters in another table; requires mode deadletter.
         Raises OptionError, RegistryError, InvalidSchema, LogError.
         """
-        from kwire.schemas.decoding import ValueDecoder
+        from kwire.schemas.value_decoder import ValueDecoder
 
         chosen = choice.of_topics(topics).resolve()
         kind = ValueDecoder(chosen).type
@@ -67,7 +67,7 @@ class ValueDecoding:
         """Decode rows. Raises DecodeError with topic, partition, offset and schema id; RegistryError."""
         import pyarrow as pa
 
-        from kwire.schemas.decoding import ValueDecoder
+        from kwire.schemas.value_decoder import ValueDecoder
 
         decoder = ValueDecoder(self.chosen)
         for batch in batches:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kwire.schemas.choice import ChosenSchema
-from kwire.schemas.decoding import ValueDecoder
 from kwire.schemas.encoding import ValueEncoder
+from kwire.schemas.value_decoder import ValueDecoder
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType

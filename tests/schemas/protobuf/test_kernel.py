@@ -17,10 +17,10 @@ from tests.schemas.protobuf.drawing import Drawing, Writer, varint
 from tests.schemas.protobuf.test_protobuf import expected, fill, text
 
 from kwire import native
-from kwire.schemas.decoder import Decoded
 from kwire.schemas.protobuf import Decoder, parse
 from kwire.schemas.protobuf.columns import _plain
 from kwire.schemas.protobuf.types import build_node
+from kwire.schemas.schema_codec import Decoded
 
 
 @pytest.fixture(params=["kernel", "plain"])

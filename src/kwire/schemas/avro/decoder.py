@@ -14,8 +14,8 @@ from kwire.schemas.avro.model import Schema
 from kwire.schemas.avro.plan import compile_plan
 from kwire.schemas.avro.reading import ValueReader
 from kwire.schemas.avro.resolution import Names, check_names
-from kwire.schemas.decoder import Int64Array
-from kwire.schemas.kernel import PlanDecoder
+from kwire.schemas.plan_decoder import PlanDecoder
+from kwire.schemas.schema_codec import Int64Array
 
 __all__ = ["Decoded", "Decoder", "Errors"]
 

@@ -13,8 +13,8 @@ from kwire.schemas.avro.columns import arrow_type
 from kwire.schemas.avro.encode_plan import bind, compile_encode_plan
 from kwire.schemas.avro.model import Schema
 from kwire.schemas.avro.writing import ValueWriter
-from kwire.schemas.decoder import Int64Array
 from kwire.schemas.plan_encoder import PlanEncoder
+from kwire.schemas.schema_codec import Int64Array
 
 __all__ = ["EncodeErrors", "Encoded", "Encoder"]
 

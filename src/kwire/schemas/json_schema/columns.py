@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from kwire.errors import EncodeError, InvalidSchema, Malformed, did_you_mean
 from kwire.schemas.column_plan import ROOT
-from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, encode_error, row_errors
 from kwire.schemas.json_schema.checking import Checker
 from kwire.schemas.json_schema.parsing import JsonSchema, Node
 from kwire.schemas.json_schema.plan import compile_plan
-from kwire.schemas.kernel import PlanDecoder
+from kwire.schemas.plan_decoder import PlanDecoder
+from kwire.schemas.schema_codec import Decoded, Int32Array, Int64Array, RowError, encode_error, row_errors
 
 __all__ = ["Decoder", "Encoder"]
 

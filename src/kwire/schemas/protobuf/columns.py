@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from kwire.errors import EncodeError
 from kwire.schemas.column_plan import ROOT
-from kwire.schemas.decoder import Decoded, Int32Array, Int64Array, RowError, encode_error, row_errors
-from kwire.schemas.kernel import PlanDecoder
+from kwire.schemas.plan_decoder import PlanDecoder
 from kwire.schemas.protobuf.model import Message
 from kwire.schemas.protobuf.plan import compile_plan
 from kwire.schemas.protobuf.reading import read_message
 from kwire.schemas.protobuf.types import build_node
 from kwire.schemas.protobuf.writing import write_message
+from kwire.schemas.schema_codec import Decoded, Int32Array, Int64Array, RowError, encode_error, row_errors
 
 __all__ = ["Decoder", "Encoder"]
 

@@ -15,7 +15,7 @@ from kwire import native
 from kwire.errors import DecodeError, OptionError
 from kwire.schemas.buffers import ColumnBuffers, assemble, binary_bounds
 from kwire.schemas.column_plan import ColumnPlan
-from kwire.schemas.decoder import Int32Array, Int64Array
+from kwire.schemas.schema_codec import Int32Array, Int64Array
 from kwire.wire.value_rows import JOB, LEFT, NO_COLUMN, STATUSES
 
 __all__ = ["PlanDecoder"]

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from kwire.errors import DecodeError, InvalidSchema, Malformed, OptionError
 from kwire.schemas.choice import ChosenSchema
-from kwire.schemas.decoder import Decoded, RowError, SchemaDecoder
 from kwire.schemas.formats import ValueSchema, make_decoder, mismatch
 from kwire.schemas.grouping import GroupedValues, ValueGrouper
 from kwire.schemas.parsed_schemas import ParsedSchemas
+from kwire.schemas.schema_codec import Decoded, RowError, SchemaDecoder
 from kwire.schemas.unions import conform, merge_types, missing_field
 
 __all__ = ["ValueDecoder"]
