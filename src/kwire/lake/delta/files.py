@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-import pyarrow as pa
-
 from kwire.lake.live_files import LiveFile
 from kwire.lake.offset_ranges import Spans
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from deltalake import DeltaTable
     from pyarrow.dataset import Expression, Fragment
 
@@ -40,6 +39,8 @@ class DeltaFile:
 
 def live_files(table: DeltaTable, wanted: Spans | None) -> list[LiveFile]:
     """Return the data files of a table. wanted: only those that may have such offsets. Raises delta-rs' errors."""
+    import pyarrow as pa
+
     from kwire.lake.delta.plan import partition_text
 
     dataset = table.to_pyarrow_dataset()

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow as pa
-from pyarrow import types
-
 from kwire.lake.arrow_columns import conform, list_offsets
 from kwire.lake.iceberg.plan import arrow_schema
 from kwire.lake.live_files import LiveFile
 from kwire.lake.offset_ranges import Spans
 
 if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
     from pyiceberg.table import Table
 
@@ -53,6 +51,8 @@ def read_live(table: Table, file: LiveFile, columns: Sequence[str] | None) -> It
     PyIceberg reads whole files, and makes a list of structs that is null an empty one. It reads what is not Parquet or
     has no field ids.
     """
+    import numpy as np
+    import pyarrow as pa
     from pyarrow import parquet
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.io.pyarrow import ArrowScan
@@ -85,6 +85,7 @@ def read_live(table: Table, file: LiveFile, columns: Sequence[str] | None) -> It
 
 def _deleted_positions(table: Table, file: LiveFile) -> NDArray[np.int64]:
     """Return the positions of rows that are deleted in files of their own."""
+    import numpy as np
     import pyarrow.compute as pc
     from pyarrow import parquet
 
@@ -103,6 +104,9 @@ def _id_of(field: pa.Field) -> bytes | None:
 
 def _projected(column: pa.Array | None, wanted: pa.Field, count: int) -> pa.Array:
     """Return a column of a file as the table has it: fields by their ids, and types that were widened since."""
+    import pyarrow as pa
+    from pyarrow import types
+
     kind = wanted.type
     if column is None:
         return pa.nulls(count, kind)
