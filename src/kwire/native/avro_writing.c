@@ -160,7 +160,8 @@ static int write_any(Writer *writer, const int64_t *row, int64_t at) {
 }
 
 static int write_value(Writer *writer, int64_t number, int64_t at) {
-    return write_any(writer, writer->rows + number * ROW_WORDS, at);
+    const int stop = write_any(writer, writer->rows + number * ROW_WORDS, at);
+    return UNLIKELY(stop) ? stop : 0; /* not a tail call, with which clang inlines worse: 10 % more time a row */
 }
 
 static int64_t encode_rows(int64_t *job) {
