@@ -27,18 +27,22 @@ def produce(address: str, topic: str, values: list[str]) -> None:
 
 
 def consume(address: str, group: str, topics: list[str], count: int) -> list[str]:
-    """Consume what a group has not read yet, and commit its offsets."""
+    """Consume what a group has not read yet, and commit its offsets.
+
+    A record that comes again after a rebalance is one by its offset; a record that is in the log twice is two.
+    """
     consumer = Consumer({"bootstrap.servers": address, "group.id": group, "auto.offset.reset": "earliest", **QUIET})
     consumer.subscribe(topics)
-    found: list[str] = []
-    while len(found) < count:
+    values: dict[tuple[str, int, int], str] = {}
+    while len(values) < count:
         message = consumer.poll(HANG_S)
-        assert message is not None, f"{len(found)} of {count} records came"
+        assert message is not None, f"{len(values)} of {count} records came"
         assert message.error() is None
-        found.append(message.value().decode())
+        place, value = (message.topic(), message.partition(), message.offset()), message.value().decode()
+        assert values.setdefault(place, value) == value
     consumer.commit(asynchronous=False)
     consumer.close()
-    return sorted(found)
+    return sorted(values.values())
 
 
 def own_settings(admin: AdminClient, topic: str) -> dict[str, Any]:
