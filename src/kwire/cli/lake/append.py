@@ -1,0 +1,195 @@
+"""`kwire lake append`."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext, suppress
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kwire.cli import terminal
+from kwire.cli.command import FINE, if_interrupted
+from kwire.cli.lake.options import (
+    CatalogProperties,
+    Isolation,
+    IsolationChoice,
+    Message,
+    Mode,
+    NamesChoice,
+    ReaderSchema,
+    RegistryConfig,
+    RegistryPath,
+    StorageOptions,
+    Subject,
+    TableName,
+    open_lake_table,
+)
+from kwire.cli.options import ClientConfigFile, ClientConfigs, FormatOption, LogPath, Partitions, SkipMissing, Topics
+from kwire.cli.rows import TOPIC, Column, Format, write_rows
+from kwire.errors import KwireError, OptionError
+
+if TYPE_CHECKING:
+    from kwire.identifiers import TopicPartition
+    from kwire.lake import Appended, Chosen, LakeTable, Ranges
+    from kwire.log.reading.readable_log import ReadableLog
+
+__all__ = ["append"]
+
+MetricsFile = Annotated[
+    str | None,
+    typer.Option("--metrics-file", metavar="FILE", help="Add counts of this run to a file in Prometheus' text format."),
+]
+DeadLetters = Annotated[
+    str | None,
+    typer.Option(
+        "--dead-letters",
+        metavar="TABLE",
+        help="Table for records that cannot be decoded or stored, with their bytes and the reason.",
+    ),
+]
+PartitionBy = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--partition-by", metavar="COLUMN", help="New table: column, days(timestamp), bucket(16, key). Repeatable."
+    ),
+]
+ChosenOffsets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--offsets",
+        metavar="[TOPIC-PARTITION=]FROM..TO",
+        help="Only offsets from FROM up to, not including, TO, of one or of each selected partition. Repeatable.",
+    ),
+]
+CHOSEN = re.compile(r"(?:(.+)=)?(\d{1,18})\.\.(\d{1,18})")
+APPENDED = (
+    TOPIC,
+    Column(key="partition", heading="PARTITION", right=True),
+    Column(key="rows", heading="ROWS", right=True),
+    Column(key="start_offset", heading="FROM", right=True),
+    Column(key="end_offset", heading="TO", right=True),
+)
+
+
+def append(
+    source: LogPath,
+    table: TableName,
+    topic: Topics = None,
+    partition: Partitions = None,
+    catalog: CatalogProperties = None,
+    storage: StorageOptions = None,
+    partition_by: PartitionBy = None,
+    isolation: IsolationChoice = Isolation.READ_COMMITTED,
+    headers: Annotated[bool, typer.Option("--headers", help="Column of record headers.")] = False,
+    fill: Annotated[
+        bool, typer.Option("--fill", help="Also append what the table lacks before its last offset.")
+    ] = False,
+    offsets: ChosenOffsets = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="With --offsets: in place of the rows that the table has there.")
+    ] = False,
+    registry: RegistryPath = None,
+    registry_config: RegistryConfig = None,
+    subject: Subject = None,
+    schema: ReaderSchema = None,
+    mode: Mode = None,
+    message: Message = None,
+    dead_letters: DeadLetters = None,
+    metrics_file: MetricsFile = None,
+    names: NamesChoice = None,
+    skip_missing: SkipMissing = False,
+    config: ClientConfigs = None,
+    config_file: ClientConfigFile = None,
+    format: FormatOption = Format.TABLE,
+) -> int:
+    """Append records to a table, from the offsets that the table has to the end of each partition.
+
+    The table is created if it is missing. Running the command again appends what is new since, or continues an
+    interrupted run.
+    """
+    from kwire.cli.log.directories import open_logs, selected, warn_of_ignored
+    from kwire.cli.log.selection import Selection
+    from kwire.cli.registry import schema_choice
+    from kwire.lake import Layout, ValueDecoding, append_logs
+    from kwire.lake.dead_letters import mode_for_dead_letters
+
+    terminal.show_warnings("kwire.lake")
+    lake_table = open_lake_table(table, catalog, storage)
+    opened = open_logs(source, config, config_file)
+    logs = selected(opened, Selection.parse(topic, partition))
+    layout = Layout(partition_by=tuple(partition_by or ()))
+    dead = None if dead_letters is None else open_lake_table(dead_letters, catalog, storage)
+    options = {"subject": subject, "schema": schema, "mode": mode, "message": message, "names": names}
+    if dead is not None and registry is not None:
+        options["mode"] = mode_for_dead_letters(mode, "--dead-letters")
+    choice = schema_choice(registry, registry_config, options)
+    topics = (log.topic for log in logs)
+    decoding = None if choice is None else ValueDecoding.resolve(choice, topics, is_wrapped=dead is not None)
+    appended = append_logs(
+        lake_table,
+        logs,
+        layout=layout,
+        isolation=isolation.value,
+        headers=headers,
+        decoding=decoding,
+        fill=fill,
+        chosen=_chosen(offsets, logs, replace=replace, fill=fill),
+        skip_missing=skip_missing,
+        dead_letters=dead,
+    )
+    with (
+        lake_table,
+        dead or nullcontext(),
+        if_interrupted("the table has what was committed; run the command again to continue"),
+    ):
+        write_rows(_rows(appended, lake_table, metrics_file), APPENDED, format, live=True)
+    warn_of_ignored(opened.ignored)
+    return FINE
+
+
+def _rows(appended: Iterable[Appended], lake_table: LakeTable, metrics_file: str | None) -> Iterator[dict[str, object]]:
+    """Return a row for each partition, and print what could not be appended; write metrics at the end."""
+    from kwire.lake.metrics import write_metrics
+
+    counts = lake_table.counts
+    try:
+        for each in appended:
+            yield dataclasses.asdict(each)
+            counts.dead_letters += each.dead_letters
+            if each.problem is not None:
+                terminal.warn(f"{each.topic}-{each.partition}: {each.problem}")
+            if each.dead_letters:
+                terminal.warn(f"{each.topic}-{each.partition}: {each.dead_letters} records are dead letters")
+    finally:
+        if metrics_file is not None:
+            with suppress(KwireError):
+                lake_table.refresh()
+            ends = {key: ranges[-1][1] for key, ranges in lake_table.state().spans.items()}
+            write_metrics(metrics_file, lake_table.name, dataclasses.replace(counts, ends=ends))
+
+
+def _chosen(given: Sequence[str] | None, logs: Sequence[ReadableLog], *, replace: bool, fill: bool) -> Chosen | None:
+    """Parse --offsets. Raises OptionError."""
+    from kwire.lake import Chosen
+    from kwire.lake.offset_ranges import union
+
+    if not given:
+        if replace:
+            raise OptionError("--replace: requires --offsets")
+        return None
+    if fill:
+        raise OptionError("--fill and --offsets exclude each other: both say what to append")
+    found: dict[TopicPartition, Ranges] = {}
+    for text in given:
+        match = CHOSEN.fullmatch(text.strip())
+        if match is None or int(match[2]) >= int(match[3]):
+            raise OptionError(f"--offsets: expected [TOPIC-PARTITION=]FROM..TO with FROM below TO, got '{text}'")
+        keys = [(log.topic, log.partition) for log in logs if match[1] in (None, f"{log.topic}-{log.partition}")]
+        if not keys:
+            raise OptionError(f"--offsets: {match[1]} is not among the partitions that are selected")
+        for key in keys:
+            found[key] = union(found.get(key, ()), ((int(match[2]), int(match[3])),))
+    return Chosen(offsets=found, replace=replace)
