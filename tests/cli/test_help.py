@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import typer
+from tests.conformance.test_report import report
 from tests.golden import extract
 
 from kwire.broker import Broker
@@ -87,6 +88,8 @@ def folder(tmp_path: Path, kafka_logs: dict[str, Path]) -> Path:
     (tmp_path / "request.json").write_text(json.dumps(MetadataRequest().to_json(version=9)))
     (tmp_path / "definitions").mkdir()
     (tmp_path / "definitions" / "OrderRequest.json").write_text(DEFINITION)
+    for name in ("kafka-4.4.json", "mine.json"):
+        (tmp_path / name).write_text(report().to_json())
     capture = next(extract("wire", tmp_path).rglob("k391.clean.pcap"))
     capture.rename(tmp_path / "kafka.pcap")
     return tmp_path

@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "kwire.cli.schema.group": ("schema",),
     "kwire.cli.codec": ("decode", "encode"),
     "kwire.cli.capture": ("capture",),
+    "kwire.cli.conformance.group": ("conformance",),
     "kwire.cli.serve": ("serve",),
 }
 """The commands that `register(app)` of each module adds, in the order of `kwire --help`."""

@@ -1,0 +1,1 @@
+"""`kwire conformance`: a module a command."""

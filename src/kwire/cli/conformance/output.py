@@ -1,0 +1,55 @@
+"""What the commands that run checks share: the files of a report, the lines on the terminal, the exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kwire.cli import terminal
+from kwire.cli.command import FINE, FOUND
+from kwire.errors import OptionError
+from kwire.pages.escaping import printable
+from kwire.pages.quantities import plural
+from kwire.target_paths import write_whole
+
+if TYPE_CHECKING:
+    from kwire.conformance import Report
+
+__all__ = ["exit_code", "make_folder", "print_report", "write_report"]
+
+MAX_REASON = 300
+
+
+def make_folder(folder: Path) -> None:
+    """Create the folder of -o. Raises OptionError; called before the checks run."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f"{folder}: cannot be created: {error.strerror}") from None
+
+
+def write_report(report: Report, folder: Path, *, strict: bool = False) -> None:
+    """Write report.json, report.xml (JUnit) and report.html into a folder."""
+    from kwire.conformance.junit import junit
+    from kwire.pages.conformance_report import render_conformance
+
+    write_whole(folder / "report.json", report.to_json().encode())
+    write_whole(folder / "report.xml", junit(report, strict=strict).encode())
+    write_whole(folder / "report.html", render_conformance(report).encode())
+
+
+def print_report(report: Report, *, strict: bool = False) -> None:
+    """Print the findings and the totals."""
+    for result in report.findings(strict=strict):
+        check = result.check
+        print(terminal.bold(printable(f"{result.verdict.value.upper()}  {check.id}  {check.title}")))
+        print(printable(f"      {result.reason[:MAX_REASON]}"))
+    for note in report.notes:
+        terminal.warn(printable(note))
+    counts = ", ".join(f"{count} {verdict.value}" for verdict, count in report.totals.items() if count)
+    print(f"{plural(len(report.results), 'check')} in {report.seconds:.0f} s: {counts or 'none'}")
+
+
+def exit_code(report: Report, *, strict: bool = False) -> int:
+    """Return 0 only if nothing failed."""
+    return FOUND if report.findings(strict=strict) else FINE
