@@ -53,9 +53,12 @@ def test_changes_that_are_not_committed_are_named(checkout: Path) -> None:
     assert found.endswith("?? new.py")
 
 
-def test_a_version_is_released_once(checkout: Path) -> None:
-    subprocess.run(["git", "tag", f"v{VERSION}"], cwd=checkout, check=True)
-    assert problems(checkout) == [f"tag v{VERSION} exists already; a version is released once"]
+@pytest.mark.parametrize("words", [[], ["-a", "-m", "annotated"]])
+def test_a_version_is_released_once(checkout: Path, words: list[str]) -> None:
+    subprocess.run(["git", *IDENTITY, "tag", *words, f"v{VERSION}"], cwd=checkout, check=True)
+    assert problems(checkout) == []  # the workflow runs at the tag
+    subprocess.run(["git", *IDENTITY, "commit", "-q", "--allow-empty", "-m", "More"], cwd=checkout, check=True)
+    assert problems(checkout) == [f"tag v{VERSION} exists already, at another commit; a version is released once"]
 
 
 def test_every_place_with_another_version_is_named(checkout: Path) -> None:
@@ -92,12 +95,13 @@ def test_without_an_address_nothing_is_ready(
 
 
 def test_digests_are_what_sha256sum_checks(tmp_path: Path) -> None:
-    (tmp_path / "a.whl").write_bytes(b"one")
+    (tmp_path / "packages").mkdir()
+    (tmp_path / "packages" / "a.whl").write_bytes(b"one")
     (tmp_path / "NOTES.md").write_bytes(b"two")
     release.write_digests(tmp_path)
     checked = subprocess.run(["sha256sum", "--check", "SHA256SUMS"], cwd=tmp_path, capture_output=True, text=True)
-    assert checked.stdout.splitlines() == ["NOTES.md: OK", "a.whl: OK"]
-    (tmp_path / "a.whl").write_bytes(b"One")
+    assert checked.stdout.splitlines() == ["NOTES.md: OK", "packages/a.whl: OK"]
+    (tmp_path / "packages" / "a.whl").write_bytes(b"One")
     assert subprocess.run(["sha256sum", "--check", "SHA256SUMS"], cwd=tmp_path, capture_output=True).returncode == 1
 
 

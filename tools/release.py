@@ -1,7 +1,7 @@
 """Check and build what a release publishes: `./dev release VERSION [--dry-run]`. RELEASING.md says what it does.
 
-dist/VERSION gets the wheels, an SBOM, the section of the changelog, and digests. Nothing is uploaded: the next step is
-printed. --dry-run makes the checks that build nothing.
+dist/release gets the packages, an SBOM, the section of the changelog, and digests. Nothing is uploaded: the next step
+is printed. --dry-run makes the checks that build nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +33,7 @@ ADDRESS = (
 def main() -> None:
     """Check, build, and say what is next."""
     parser = argparse.ArgumentParser(prog="./dev release", description=__doc__)
-    parser.add_argument("version")
+    parser.add_argument("version", type=lambda text: text.removeprefix("v"), help="or its tag: 0.2.0 or v0.2.0")
     parser.add_argument("--dry-run", action="store_true", help="only the checks that build nothing")
     given = parser.parse_args()
     found = [*tree_problems(ROOT, given.version), *version_problems(ROOT, given.version)]
@@ -75,8 +76,9 @@ def tree_problems(root: Path, version: str) -> Iterator[str]:
     """Check that what is released is what is committed, under a new tag."""
     if changed := git(root, "status", "--porcelain"):
         yield f"{root}: changes that are not committed; commit or remove them:\n{changed}"
-    if git(root, "tag", "--list", f"v{version}"):
-        yield f"tag v{version} exists already; a version is released once"
+    tagged = git(root, "tag", "--list", "--format=%(*objectname) %(objectname)", f"v{version}").split()
+    if tagged and git(root, "rev-parse", "HEAD") not in tagged:
+        yield f"tag v{version} exists already, at another commit; a version is released once"
 
 
 def git(root: Path, *words: str) -> str:
@@ -116,11 +118,13 @@ def build(version: str) -> Path:
         command([str(ROOT / "dev"), *words])
     wheels = sorted((ROOT / "dist").glob("*.whl"))
     stop([f"{path.name}: expected version {version}" for path in wheels if str(version_of(path)) != version])
-    folder = ROOT / "dist" / version
+    folder = ROOT / "dist" / "release"
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    packages = folder / "packages"
+    packages.mkdir(parents=True)
     for path in wheels:
-        shutil.copy2(path, folder)
+        shutil.copy2(path, packages)
+    try_source(packages)
     supported = {str(tag) for tag in sys_tags()}
     runnable = [path for path in wheels if supported & {str(tag) for tag in parse_wheel_filename(path.name)[3]}]
     stop([] if runnable else ["none of the wheels runs on this machine; release on another one"])
@@ -133,6 +137,19 @@ def build(version: str) -> Path:
     (folder / "NOTES.md").write_text(changelog(ROOT)[version] + "\n", "utf-8")
     write_digests(folder)
     return folder
+
+
+def try_source(packages: Path) -> None:
+    """Build the source distribution, and a wheel of it in an empty environment, which has the bytes of the other."""
+    command([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(packages)])
+    (source,) = packages.glob("*.tar.gz")
+    say(f"{source.name}: {source.stat().st_size / 1e6:.1f} MB; a wheel of it, built in an empty environment")
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["wheel", "--quiet", "--no-deps", "--wheel-dir", folder, str(source)]
+        command([sys.executable, "-m", "pip", *words])
+        (built,) = Path(folder).glob("*.whl")
+        same = built.read_bytes() == (packages / built.name).read_bytes()
+    stop([] if same else [f"{built.name}: the wheel of the source distribution is not the wheel of the checkout"])
 
 
 def version_of(wheel: Path) -> object:
@@ -181,8 +198,10 @@ def command(words: list[str]) -> None:
 
 def write_digests(folder: Path) -> None:
     """Write SHA256SUMS, as `sha256sum --check` reads it."""
-    files = sorted(path for path in folder.iterdir() if path.name != "SHA256SUMS")
-    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "SHA256SUMS")
+    lines = [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(folder).as_posix()}\n" for path in files
+    ]
     (folder / "SHA256SUMS").write_text("".join(lines), "utf-8")
 
 
