@@ -36,10 +36,10 @@ def record_factory(
     cls: type, timestamp_types: tuple[object, ...], decode_key: Callable[[bytes], str], /, *offsets: int
 ) -> object: ...
 def append_record(
-    state: int, out: bytearray, key: object, value: object, timestamp: int, headers: object, offset: int | None, /
+    state: bytearray, out: bytearray, key: object, value: object, timestamp: int, headers: object, offset: int | None, /
 ) -> bool: ...
 def append_records(
-    state: int, out: bytearray, factory: object, records: list[Record], start: int, keep_offsets: bool, /
+    state: bytearray, out: bytearray, factory: object, records: list[Record], start: int, keep_offsets: bool, /
 ) -> int: ...
 def read_records(
     factory: object, section: Bytes, leader_epoch: int | None, type: int, position: int, count: int, /, *header: int

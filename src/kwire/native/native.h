@@ -107,7 +107,6 @@ PyObject *PyType_GenericAlloc(PyObject *, Py_ssize_t);
 void PyObject_GC_Del(void *);
 PyObject *PyObject_CallNoArgs(PyObject *);
 PyObject *PyImport_ImportModule(const char *);
-PyObject *PyObject_Type(PyObject *);
 int PyObject_IsTrue(PyObject *);
 int PyObject_IsInstance(PyObject *, PyObject *);
 PyObject *PyObject_CallFunctionObjArgs(PyObject *, ...);

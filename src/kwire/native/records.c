@@ -316,7 +316,7 @@ PyObject *read_messages(PyObject *module, PyObject *const *objects, Py_ssize_t c
 
 /* Writing */
 
-enum { MOST_HEADERS = 32, FIRST_BYTES = 4096 };
+enum { MOST_HEADERS = 32, MORE_BYTES = 4096 };
 
 #define LARGEST_ESTIMATE 0x1p62 /* of the bytes of a batch; larger ones, and NaN, are left to Python */
 
@@ -330,17 +330,13 @@ typedef struct {
     Bytes key, value, headers[2 * MOST_HEADERS];
 } Fields;
 
-/* A bytearray that grows: its first `used` bytes are written. */
+/* A bytearray that grows: its first `used` bytes are written. spare: bytes to grow by beyond what is needed. */
 typedef struct {
     PyObject *array;
-    Py_ssize_t used, room;
+    Py_ssize_t used, room, spare;
 } Output;
 
-static int is(PyObject *object, PyObject *type) {
-    PyObject *found = PyObject_Type(object);
-    Py_DecRef(found); /* the object keeps its type */
-    return found == type;
-}
+static int is(PyObject *object, PyObject *type) { return Py_TYPE(object) == type; }
 
 /* The fields of a record are read without running code of the caller, which could append to the same batch: other types
  * than these are left to Python. */
@@ -393,11 +389,11 @@ static uint8_t *put_field(uint8_t *out, const Bytes *field) {
     return out;
 }
 
-/* Make room for more bytes; 0 with an exception. */
+/* Make room for more bytes; 0 with an exception. A bytearray reserves an eighth of its size by itself. */
 static int reserve(Output *output, int64_t bytes) {
     const Py_ssize_t needed = output->used + bytes;
     if (needed <= output->room) return 1;
-    const Py_ssize_t room = needed > 2 * output->room ? needed : 2 * output->room;
+    const Py_ssize_t room = needed + output->spare;
     if (PyByteArray_Resize(output->array, room) < 0) return 0;
     output->room = room;
     return 1;
@@ -461,13 +457,15 @@ static int64_t next_offset(const BuilderState *state) {
 
 /* Read the state and the output of a batch from the first two arguments; null with an exception. Both are valid until
  * other code runs. */
-static BuilderState *get_batch(PyObject *const *objects, Output *output) {
-    BuilderState *state = (BuilderState *)PyLong_AsLongLong(objects[0]);
-    if (!PyErr_Occurred() && !is(objects[1], &PyByteArray_Type)) PyErr_Format(PyExc_TypeError, "not a bytearray");
-    if (PyErr_Occurred()) return NULL;
+static BuilderState *get_batch(PyObject *const *objects, Output *output, Py_ssize_t spare) {
+    if (!is(objects[0], &PyByteArray_Type) || !is(objects[1], &PyByteArray_Type) ||
+        PyByteArray_Size(objects[0]) != sizeof(BuilderState)) {
+        PyErr_Format(PyExc_TypeError, "takes the state of a batch and its records, as bytearrays");
+        return NULL;
+    }
     const Py_ssize_t size = PyByteArray_Size(objects[1]);
-    *output = (Output){objects[1], size, size};
-    return state;
+    *output = (Output){objects[1], size, size, spare};
+    return (BuilderState *)PyByteArray_AsString(objects[0]);
 }
 
 PyObject *append_record(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
@@ -483,7 +481,7 @@ PyObject *append_record(PyObject *module, PyObject *const *objects, Py_ssize_t c
         PyErr_Clear();
         return truth(0);
     }
-    BuilderState *state = get_batch(objects, &output);
+    BuilderState *state = get_batch(objects, &output, 0);
     if (!state) return NULL;
     const int added = add(state, &output, &fields, timestamp, is_next ? next_offset(state) : offset);
     if (added < 0 || PyByteArray_Resize(objects[OUTPUT], output.used) < 0) return NULL;
@@ -507,8 +505,8 @@ PyObject *append_records(PyObject *module, PyObject *const *objects, Py_ssize_t 
     const int keep_offsets = factory && !PyErr_Occurred() ? PyObject_IsTrue(objects[KEEP_OFFSETS]) : 0;
     const Py_ssize_t records = PyErr_Occurred() ? -1 : PyList_Size(objects[RECORDS]);
     Output output;
-    BuilderState *state = records < 0 ? NULL : get_batch(objects, &output);
-    if (!state || !reserve(&output, FIRST_BYTES)) return NULL;
+    BuilderState *state = records < 0 ? NULL : get_batch(objects, &output, MORE_BYTES);
+    if (!state) return NULL;
     Fields fields;
     int added = 1;
     for (; index >= 0 && index < records; index++) {

@@ -9,7 +9,6 @@ CompressionRatioEstimator.
 from __future__ import annotations
 
 import struct
-from array import array
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from operator import index
@@ -42,7 +41,7 @@ STATE = (
 )
 BASE_OFFSET, LAST_OFFSET, HAS_BASE_TIMESTAMP, BASE_TIMESTAMP, COUNT, FIXED_BYTES, MAX_BYTES = range(7)
 MAX_TIMESTAMP, OFFSET_OF_MAX, RATIO = range(7, 10)
-"""Where a builder's state is in an array, which native/records.c changes too. RATIO: the bits of a double."""
+"""Where a builder's state is in its memory, which native/records.c changes too. RATIO: the bits of a double."""
 LOOK_AHEAD = 256  # records taken at once for one batch
 DEFAULT_BATCH_SIZE = 16384  # bytes; the producer's batch.size
 
@@ -132,8 +131,8 @@ class BatchBuilder:
         )
         self._ratio = compression_ratio * RATIO_SAFETY if codec else 1.0
         self._out = bytearray()
-        self._state = array("q", bytes(8 * len(STATE)))
-        state = self._state
+        self._memory = bytearray(8 * len(STATE))
+        self._state = state = memoryview(self._memory).cast("q")
         if delete_horizon_ms is not None:  # else the base timestamp is that of the first record
             state[HAS_BASE_TIMESTAMP], state[BASE_TIMESTAMP] = 1, delete_horizon_ms
         state[BASE_OFFSET], state[LAST_OFFSET] = base_offset, -1
@@ -183,11 +182,11 @@ class BatchBuilder:
         timestamp: milliseconds since 1970, or -1. offset: above the previous one; default the next one.
         Raises EncodeError for a value that does not fit the format.
         """
-        state = self._state
         if self._is_compiled and native.append_record(
-            state.buffer_info()[0], self._out, key, value, timestamp, headers, offset
+            self._memory, self._out, key, value, timestamp, headers, offset
         ):
             return True
+        state = self._state
         timestamp, offset = index(timestamp), None if offset is None else index(offset)
         count, following = state[COUNT], self.next_offset
         offset = following if offset is None else offset
@@ -228,9 +227,7 @@ class BatchBuilder:
         """
         while start < len(records):
             if self._is_compiled:
-                start = native.append_records(
-                    self._state.buffer_info()[0], self._out, factory(), records, start, keep_offsets
-                )
+                start = native.append_records(self._memory, self._out, factory(), records, start, keep_offsets)
             if start < len(records):
                 if not append_whole(self, records[start], keep_offsets):
                     break  # it does not fit
