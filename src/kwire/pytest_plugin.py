@@ -5,8 +5,9 @@
 
 One broker serves the session (with pytest-xdist, the session of a worker) and is reset after every test, which takes
 milliseconds. Fixtures of a wider scope use `kafka_broker_session`, the same broker. To configure it, define a fixture
-`kafka_broker_settings` that returns Kafka's broker configs, with underscores instead of dots; different settings, such
-as those of another folder, have a broker each. The report of a failed test has the last requests of its brokers.
+`kafka_broker_settings` that returns Kafka's broker configs, with underscores instead of dots; each set
+of settings, for example of another folder, gets a broker of its own. The report of a failed test has the last requests
+of its brokers.
 
     def test_totals(kafka_spark):
         kafka_spark.create_topic("orders")
@@ -53,7 +54,7 @@ REPORTED_REQUESTS = 20
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Keep pytest from rewriting the assert statements of all modules of kwire, which it does to those of plugins.
+    """Keep pytest from rewriting the assert statements of all modules of kwire, as it does with plugins.
 
     It parses each module at its first import. A broker imports in a thread of its own, and up to Python 3.11.7 and
     3.12.1 two threads that parse at a time may fail (gh-106905): "SystemError: AST constructor recursion depth

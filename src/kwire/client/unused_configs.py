@@ -101,7 +101,7 @@ WITHOUT_EFFECT: Mapping[str, tuple[str, ...]] = {
         "ssl.secure.random.implementation",
         "ssl.trustmanager.algorithm",
     ),
-    "each connection uses tickets that are valid when it is opened; those of a keytab are renewed then": (
+    "each connection uses tickets that are valid when it is opened; tickets of a keytab are renewed then": (
         "sasl.kerberos.kinit.cmd",
         "sasl.kerberos.min.time.before.relogin",
         "sasl.kerberos.ticket.renew.jitter",

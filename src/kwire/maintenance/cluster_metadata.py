@@ -6,8 +6,8 @@
                          partition.metadata                 the metadata topic's id
 
 Every voter and every broker of the cluster gets the same files, and the voters elect a leader as after any restart.
-They are those of `controller.quorum.voters` (a static quorum, kraft.version 0), or those in the snapshot (a dynamic
-one, kraft.version 1, KIP-853).
+The voters are in `controller.quorum.voters` (a static quorum, kraft.version 0) or in the snapshot (a dynamic one,
+kraft.version 1, KIP-853).
 Source: org.apache.kafka.raft.QuorumState.initialize, kafka.raft.KafkaMetadataLog; KIP-595, KIP-630.
 """
 
@@ -45,9 +45,9 @@ def write_metadata_log(
     """Write a metadata log whose content is a cluster (see `new_cluster`) into a missing or empty directory.
 
     directory: of the metadata log, such as `data/__cluster_metadata-0`. end_offset: of the snapshot, at least 1; by
-    default that of the cluster. leader_epoch: elections continue after it. Both must be above those of any metadata
-    log of the same cluster that a node may still have. voters: of a dynamic quorum, by the directory ids in their
-    meta.properties; without any, the quorum is static. Raises LogError.
+    default the end of the cluster's log. leader_epoch: elections continue after it. Both must be higher than in any
+    metadata log of the same cluster that a node may still have. voters: of a dynamic quorum, by the directory ids in
+    their meta.properties; without any, the quorum is static. Raises LogError.
     """
     end = cluster.end_offset if end_offset is None else end_offset
     assert end > 0  # a snapshot at offset 0 holds KRaft's own records alone

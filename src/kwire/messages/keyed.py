@@ -1,7 +1,7 @@
 """Arrays with map keys: lists that find an element by its keys in constant time and keep their order.
 
 Kafka's ImplicitLinkedHashMultiCollection: iteration in order of insertion, equal keys allowed, equality and wire form
-those of a plain list (W-72, W-73, W-75).
+as of a plain list (W-72, W-73, W-75).
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ Definitions = str | Registry
 
 
 def names(kafka: Definitions | None = None) -> list[str]:
-    """Return the names of all messages, or of those of a Kafka release, sorted."""
+    """Return the names of all messages, or of a Kafka release's, sorted."""
     if kafka is None:
         return list(MESSAGES)
     if not isinstance(kafka, str):

@@ -57,7 +57,7 @@ static inline int read_index(Run *run, int64_t count, int64_t *index) {
     return LIKELY((uint64_t)*index < (uint64_t)count) ? 0 : ROW_LEFT;
 }
 
-static int read_number(Run *run, const int64_t *row, int64_t *column) {
+static int read_promoted(Run *run, const int64_t *row, int64_t *column) {
     const int64_t source = row[2], target = row[3], factor = row[5];
     int64_t whole = 0;
     double real = 0;
@@ -164,7 +164,7 @@ static int read_list(Run *run, const int64_t *row, int is_map) {
             if (is_map) {
                 TRY(read_value(run, key));
                 TRY(read_value(run, item));
-                if (UNLIKELY(place(child) < 0)) return no_room(run, child, child[COLUMN_LENGTH] + 1, 0);
+                if (UNLIKELY(reserve_value(child) < 0)) return no_room(run, child, child[COLUMN_LENGTH] + 1, 0);
             } else {
                 TRY(read_value(run, item));
             }
@@ -306,7 +306,7 @@ static inline int read_leaf(Run *run, const int64_t *row, int64_t *column) {
         return append8(run, column, bits);
     }
     case OP_NUMBER:
-        return read_number(run, row, column);
+        return read_promoted(run, row, column);
     case OP_BYTES:
         return read_bytes(run, column, (int)row[2]);
     case OP_FIXED: {

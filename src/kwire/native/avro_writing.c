@@ -27,7 +27,7 @@ static inline int write_number(Writer *writer, int64_t value) {
     return 0;
 }
 
-static inline int copy(Writer *writer, const uint8_t *bytes, int64_t size) {
+static inline int write_bytes(Writer *writer, const uint8_t *bytes, int64_t size) {
     if (UNLIKELY(!has_room(writer, size))) return ROW_NEEDS_ROOM;
     memcpy(writer->out, bytes, (size_t)size);
     writer->out += size;
@@ -109,7 +109,7 @@ static int write_present(Writer *writer, const int64_t *row, const int64_t *sour
     switch (row[0]) {
     case WRITE_BOOLEAN: {
         const uint8_t value = (uint8_t)bit(source[SOURCE_DATA], source[SOURCE_FIRST] + at);
-        return copy(writer, &value, 1);
+        return write_bytes(writer, &value, 1);
     }
     case WRITE_INT:
         return write_number(writer, ((const int32_t *)source[SOURCE_DATA])[at]);
@@ -119,14 +119,14 @@ static int write_present(Writer *writer, const int64_t *row, const int64_t *sour
         return write_number(writer, value);
     }
     case WRITE_PLAIN:
-        return copy(writer, (const uint8_t *)source[SOURCE_DATA] + at * row[2], row[2]);
+        return write_bytes(writer, (const uint8_t *)source[SOURCE_DATA] + at * row[2], row[2]);
     case WRITE_BYTES:
         size = span(source, at, &bytes);
         TRY(write_number(writer, size));
-        return copy(writer, bytes, size);
+        return write_bytes(writer, bytes, size);
     case WRITE_FIXED:
         size = span(source, at, &bytes);
-        return size == row[2] ? copy(writer, bytes, size) : ROW_LEFT;
+        return size == row[2] ? write_bytes(writer, bytes, size) : ROW_LEFT;
     case WRITE_ENUM:
         return write_symbol(writer, row, source, at);
     case WRITE_DECIMAL:
@@ -144,7 +144,7 @@ static int write_any(Writer *writer, const int64_t *row, int64_t at) {
     case WRITE_NULL:
         return 0;
     case WRITE_CONSTANT:
-        return copy(writer, writer->constants + row[2], row[3]);
+        return write_bytes(writer, writer->constants + row[2], row[3]);
     case WRITE_MEMBERS:
         return write_members(writer, row, source, at);
     case WRITE_NULLABLE:
@@ -179,7 +179,7 @@ static int64_t encode_rows(int64_t *job) {
         int stop = 0;
         writer.out = out + job[WRITE_JOB_USED];
         if (!nulls[*i]) {
-            stop = copy(&writer, (const uint8_t *)job[WRITE_JOB_PREFIX], job[WRITE_JOB_PREFIX_SIZE]);
+            stop = write_bytes(&writer, (const uint8_t *)job[WRITE_JOB_PREFIX], job[WRITE_JOB_PREFIX_SIZE]);
             if (!stop) stop = write_value(&writer, job[WRITE_JOB_ROOT], *i);
         }
         if (LIKELY(!stop))

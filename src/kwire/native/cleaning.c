@@ -1,6 +1,6 @@
 /* Compact logs: put the keys of batches into an offset map, decide which records to retain, write what is retained.
  *
- * Batches are rows of the table of batches; start, end and count of a compressed one are those of its decompressed records.
+ * Batches are rows of the table of batches; of a compressed batch, start, end and count describe its decompressed records.
  * The other arrays: kwire.log.cleaner.layout.
  */
 #include "cleaner_layout.h"
@@ -217,7 +217,7 @@ enum { DROPPED = 0, STAYS = 1, ASK_MAP = 2, IS_TOMBSTONE = 4, IS_ODD = 8 };
  * -> the batch after the last one read
  *
  * Decide for each record of batches [first, last) whether to retain it (X-20 to X-23): keeps has 1 for retained records of
- * these batches, one after another. Old tombstones are those of magic 0 and 1, which have no delete horizon. */
+ * these batches, one after another. Old tombstones are of magic 0 or 1, without a delete horizon. */
 KERNEL(weigh_batches) {
     const Batch *const table = (const Batch *)arguments[0];
     const int64_t last = arguments[4], now_ms = arguments[5], keeps_old_tombstones = arguments[6];

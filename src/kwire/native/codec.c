@@ -87,7 +87,7 @@ static PyMethodDef decode_methods[] = {
 static PyObject *keep(PyObject *const *objects, Py_ssize_t count) {
     if (count != 3) return PyErr_Format(PyExc_TypeError, "takes 3 arguments, got %zd", count);
     PyObject *self = PyTuple_New(3);
-    for (Py_ssize_t i = 0; self && i < 3; i++) PyTuple_SetItem(self, i, shared(objects[i]));
+    for (Py_ssize_t i = 0; self && i < 3; i++) PyTuple_SetItem(self, i, new_reference(objects[i]));
     return self;
 }
 

@@ -48,7 +48,7 @@ static inline void set_bit(uint8_t *bits, int64_t at, int value) { /* clears tho
 }
 
 /* Begin a value that is not null, and return its index, or -1 if the column is full. */
-static inline int64_t place(int64_t *column) {
+static inline int64_t reserve_value(int64_t *column) {
     const int64_t at = column[COLUMN_LENGTH];
     if (UNLIKELY(at >= column[COLUMN_CAPACITY])) return -1;
     if (column[COLUMN_VALIDITY]) set_bit((uint8_t *)column[COLUMN_VALIDITY], at, 1);
@@ -57,7 +57,7 @@ static inline int64_t place(int64_t *column) {
 }
 
 #define PLACE(column)                \
-    const int64_t at = place(column); \
+    const int64_t at = reserve_value(column); \
     if (UNLIKELY(at < 0)) return no_room(run, column, column[COLUMN_LENGTH] + 1, 0)
 
 static inline int append_bit(Run *run, int64_t *column, int value) {

@@ -53,7 +53,7 @@ typedef struct {
     Headers headers;
 } Row;
 
-/* How records are written. append_time: the timestamp of all messages, -1: those of the rows. is_relative: offsets of
+/* How records are written. append_time: the timestamp of all messages; -1: each row has its own. is_relative: offsets of
  * messages count from the first one of a batch (KIP-31). */
 typedef struct {
     int magic, is_relative;

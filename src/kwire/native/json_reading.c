@@ -264,7 +264,7 @@ static inline int read_integer(Run *run, int64_t *column) {
     return append8(run, column, number.is_negative ? -number.digits : number.digits);
 }
 
-static inline int read_number(Run *run, int64_t *column) {
+static inline int read_real(Run *run, int64_t *column) {
     Number number;
     double value;
     uint64_t bits;
@@ -276,7 +276,7 @@ static inline int read_number(Run *run, int64_t *column) {
 
 /* Values that are skipped, or copied as text without spaces */
 
-static inline void copy(uint8_t **out, const uint8_t *start, const uint8_t *end) {
+static inline void copy_text(uint8_t **out, const uint8_t *start, const uint8_t *end) {
     if (!out) return;
     memcpy(*out, start, (size_t)(end - start));
     *out += end - start;
@@ -285,7 +285,7 @@ static inline void copy(uint8_t **out, const uint8_t *start, const uint8_t *end)
 /* Step over a string. As text, one with escape sequences is left: there are several ways to write them. */
 static int scan_string(Run *run, uint8_t **out, String *found) {
     TRY(read_string(run, found));
-    copy(out, found->start - 1, found->end + 1);
+    copy_text(out, found->start - 1, found->end + 1);
     if (LIKELY(!found->has_escapes)) return 0;
     if (out) return ROW_LEFT;
     const int64_t size = found->end - found->start;
@@ -302,7 +302,7 @@ static int scan_number(Run *run, uint8_t **out) {
     Number number;
     TRY(read_decimal(run, &number));
     if (out && (!number.is_integer || number.digits > INT64_MAX)) return ROW_LEFT;
-    copy(out, start, run->in.at);
+    copy_text(out, start, run->in.at);
     return 0;
 }
 
@@ -321,10 +321,10 @@ static int scan_object(Run *run, uint8_t **out, int depth) {
                 !memcmp(names[i].start, name->start, (size_t)(name->end - name->start)))
                 return ROW_LEFT;
         TRY(expect(run, ':'));
-        copy(out, run->in.at - 1, run->in.at);
+        copy_text(out, run->in.at - 1, run->in.at);
         TRY(scan_value(run, out, depth));
         TRY(next_item(run, '}', &more));
-        copy(out, run->in.at - 1, run->in.at - !more);
+        copy_text(out, run->in.at - 1, run->in.at - !more);
     }
     return 0;
 }
@@ -335,7 +335,7 @@ static int scan_array(Run *run, uint8_t **out, int depth) {
     while (more) {
         TRY(scan_value(run, out, depth));
         TRY(next_item(run, ']', &more));
-        copy(out, run->in.at - 1, run->in.at - !more);
+        copy_text(out, run->in.at - 1, run->in.at - !more);
     }
     return 0;
 }
@@ -351,9 +351,9 @@ static int scan_value(Run *run, uint8_t **out, int depth) {
     case '[':
         if (UNLIKELY(depth == MOST_DEPTH)) return ROW_LEFT;
         run->in.at++;
-        copy(out, start, run->in.at);
+        copy_text(out, start, run->in.at);
         TRY((*start == '{' ? scan_object : scan_array)(run, out, depth + 1));
-        copy(out, run->in.at - 1, run->in.at);
+        copy_text(out, run->in.at - 1, run->in.at);
         return 0;
     case 't':
         TRY(expect_word(run, "true", 4));
@@ -367,7 +367,7 @@ static int scan_value(Run *run, uint8_t **out, int depth) {
     default:
         return scan_number(run, out);
     }
-    copy(out, start, run->in.at);
+    copy_text(out, start, run->in.at);
     return 0;
 }
 
@@ -409,7 +409,7 @@ static int read_object(Run *run, const int64_t *object) {
     const int64_t *members = run->operands + object[VALUE_A], at = column[COLUMN_LENGTH];
     int more;
     TRY(expect(run, '{'));
-    if (UNLIKELY(place(column) < 0)) return no_room(run, column, at + 1, 0);
+    if (UNLIKELY(reserve_value(column) < 0)) return no_room(run, column, at + 1, 0);
     TRY(first_item(run, '}', &more));
     while (more) {
         String name;
@@ -459,7 +459,7 @@ static int read_map(Run *run, const int64_t *map) {
     TRY(first_item(run, '}', &more));
     while (more) {
         String name;
-        if (UNLIKELY(place(entries) < 0)) return no_room(run, entries, entries[COLUMN_LENGTH] + 1, 0);
+        if (UNLIKELY(reserve_value(entries) < 0)) return no_room(run, entries, entries[COLUMN_LENGTH] + 1, 0);
         TRY(read_string(run, &name));
         TRY(append_string(run, names, &name));
         TRY(expect(run, ':'));
@@ -488,7 +488,7 @@ static int read_value(Run *run, const int64_t *row) {
     case JSON_INTEGER:
         return read_integer(run, column);
     case JSON_NUMBER:
-        return read_number(run, column);
+        return read_real(run, column);
     case JSON_BOOLEAN: {
         const int is_true = peek(run) == 't';
         TRY(is_true ? expect_word(run, "true", 4) : expect_word(run, "false", 5));

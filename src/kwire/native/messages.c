@@ -59,7 +59,7 @@ static PyObject *new_struct(const Layout *layout);
 
 /* Make the default of a field. Each object has its own lists and structs: only what cannot be changed is shared. */
 static inline PyObject *new_default(const Slot *slot) {
-    if (slot->value) return shared(slot->value);
+    if (slot->value) return new_reference(slot->value);
     return slot->layout ? new_struct(slot->layout) : PyList_New(0);
 }
 
@@ -68,7 +68,7 @@ static PyObject *new_struct(const Layout *layout) {
     PyObject *made = layout->allocate(layout->type, 0);
     if (!made) return NULL;
     for (const Slot *slot = layout->slots, *end = slot + layout->count; slot < end; slot++)
-        if (!(*place(made, slot) = new_default(slot))) {
+        if (!(*field_of(made, slot) = new_default(slot))) {
             Py_DecRef(made);
             return NULL;
         }
@@ -89,8 +89,8 @@ static PyObject *new_uuid(const uint8_t *p, const Layout *layout) {
     PyObject *number = PyLong_FromString(digits, NULL, 16);
     PyObject *made = number ? layout->allocate(layout->type, 0) : NULL;
     if (made) {
-        *place(made, &layout->slots[0]) = number;
-        *place(made, &layout->slots[1]) = shared(layout->slots[1].value);
+        *field_of(made, &layout->slots[0]) = number;
+        *field_of(made, &layout->slots[1]) = new_reference(layout->slots[1].value);
     } else if (number) {
         Py_DecRef(number);
     }
@@ -101,7 +101,7 @@ static PyObject *new_uuid(const uint8_t *p, const Layout *layout) {
 static inline PyObject *new_integer(Reader *r, const Slot *slot, int64_t number) {
     if (number >= SMALLEST_SHARED && number <= LARGEST_SHARED) return PyLong_FromLong((long)number);
     Memo *memo = memo_of(r, slot);
-    if (memo->object && memo->number == number && !memo->bytes) return shared(memo->object);
+    if (memo->object && memo->number == number && !memo->bytes) return new_reference(memo->object);
     memo->bytes = NULL;
     memo->number = number;
     return memo->object = PyLong_FromLongLong(number);
@@ -114,7 +114,7 @@ static inline PyObject *new_fixed(Reader *r, const Slot *slot, int64_t code, con
     case INT32: *bytes += 4; return new_integer(r, slot, big32(p));
     case INT16: *bytes += 2; return PyLong_FromLong(big16(p));
     case INT64: *bytes += 8; return new_integer(r, slot, big64(p));
-    case BOOL: *bytes += 1; return shared(*p ? &_Py_TrueStruct : &_Py_FalseStruct);
+    case BOOL: *bytes += 1; return new_reference(*p ? &_Py_TrueStruct : &_Py_FalseStruct);
     case INT8: *bytes += 1; return PyLong_FromLong((int8_t)*p);
     case UINT16: *bytes += 2; return PyLong_FromLong((uint16_t)big16(p));
     case UINT32: *bytes += 4; return PyLong_FromLongLong((uint32_t)big32(p));
@@ -136,17 +136,17 @@ static inline Outcome put(Reader *r, PyObject *value) {
     Frame *top = r->top;
     if (!value) return FAILED;
     switch (top->kind) {
-    case STRUCT_OF: *place(top->object, top->at.slot++) = value; return DONE;
+    case STRUCT_OF: *field_of(top->object, top->at.slot++) = value; return DONE;
     case ARRAY_OF: return PyList_SetItem(top->object, top->index++, value) ? FAILED : DONE;
     case PAIR: return PyTuple_SetItem(top->object, top->index++, value) ? FAILED : DONE;
     default: r->message = value; return DONE;
     }
 }
 
-/* Give the class's defaults to those of the next `count` fields that have no value. */
+/* Set the next `count` fields to their defaults where they have no value. */
 static inline Outcome put_defaults(Frame *top, int64_t count) {
     for (; count; count--, top->at.slot++) {
-        PyObject **at = place(top->object, top->at.slot);
+        PyObject **at = field_of(top->object, top->at.slot);
         if (!*at && !(*at = new_default(top->at.slot))) return FAILED;
     }
     return DONE;
@@ -190,7 +190,7 @@ static inline Outcome read_fixed(Reader *r) {
     PyObject *object = r->top->object;
     const Slot *slot = r->top->at.slot;
     for (const Slot *last = slot + row->count; slot < last; slot++, codes >>= 4)
-        if (!(*place(object, slot) = new_fixed(r, slot, codes & 15, &bytes))) return FAILED;
+        if (!(*field_of(object, slot) = new_fixed(r, slot, codes & 15, &bytes))) return FAILED;
     r->top->at.slot = slot;
     r->row++;
     return DONE;
@@ -211,12 +211,12 @@ static inline Outcome read_string(Reader *r) {
     const int64_t n = take_length(&r->input, r->row);
     if (n == -2 || n > MAX_STRING_BYTES) return REJECTED;
     r->row++;
-    if (n < 0) return put(r, shared(&_Py_NoneStruct));
+    if (n < 0) return put(r, new_reference(&_Py_NoneStruct));
     const uint8_t *bytes = take(&r->input, n);
     if (!bytes) return REJECTED;
     Memo *memo = memo_of(r, r->top->at.slot);
     if (memo->object && memo->bytes && memo->number == n && !memcmp(memo->bytes, bytes, n))
-        return put(r, shared(memo->object));
+        return put(r, new_reference(memo->object));
     PyObject *text = PyUnicode_DecodeUTF8((const char *)bytes, n, NULL);
     if (!text && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
         PyErr_Clear();
@@ -241,7 +241,7 @@ static inline Outcome read_bytes(Reader *r) {
     PyObject *value;
     if (n < 0) {
         if (n == -2) return REJECTED;
-        value = shared(&_Py_NoneStruct);
+        value = new_reference(&_Py_NoneStruct);
     } else {
         const uint8_t *bytes = take(&r->input, n);
         if (!bytes) return REJECTED;
@@ -256,7 +256,7 @@ static inline Outcome read_list(Reader *r) {
     const int64_t n = take_length(&r->input, r->row), code = r->row->code, width = r->row->width;
     if (n == -2) return REJECTED;
     r->row++;
-    if (n < 0) return put(r, shared(&_Py_NoneStruct));
+    if (n < 0) return put(r, new_reference(&_Py_NoneStruct));
     if (n == 0) return put(r, PyList_New(0));
     const uint8_t *bytes = take(&r->input, n * width);
     if (!bytes) return REJECTED;
@@ -281,7 +281,7 @@ static Outcome read_packed_list(Reader *r) {
     const int64_t n = take_length(&r->input, r->row), code = r->row->code;
     if (n == -2 || n > bytes_left(&r->input)) return REJECTED; /* each takes a byte at least */
     r->row++;
-    if (n < 0) return put(r, shared(&_Py_NoneStruct));
+    if (n < 0) return put(r, new_reference(&_Py_NoneStruct));
     if (n == 0) return put(r, PyList_New(0));
     PyObject *list = PyList_New(n);
     if (put(r, list)) return FAILED;
@@ -301,7 +301,7 @@ static inline Outcome read_array(Reader *r) {
     if (n == -2 || (n > 0 && n * row->min_bytes > bytes_left(&r->input))) return REJECTED;
     if (n <= 0) {
         r->row = r->job->rows + row->end;
-        return n ? put(r, shared(&_Py_NoneStruct)) : put(r, PyList_New(0));
+        return n ? put(r, new_reference(&_Py_NoneStruct)) : put(r, PyList_New(0));
     }
     PyObject *list = PyList_New(n);
     if (put(r, list)) return FAILED;
@@ -328,7 +328,7 @@ static Outcome read_nullable(Reader *r) {
         return DONE;
     }
     r->row = r->job->rows + r->row->end;
-    return put(r, shared(&_Py_NoneStruct));
+    return put(r, new_reference(&_Py_NoneStruct));
 }
 
 static inline Outcome put_absent(Reader *r) {

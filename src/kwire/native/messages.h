@@ -35,7 +35,7 @@ PyObject *read_message(PyObject *data, const Job *job, int64_t start, int views,
 /* Write a message: new bytes, or null: rejected, or an exception. */
 PyObject *write_message(PyObject *message, const Job *job);
 
-static inline PyObject **place(PyObject *object, const Slot *slot) {
+static inline PyObject **field_of(PyObject *object, const Slot *slot) {
     return (PyObject **)((char *)object + slot->offset);
 }
 
@@ -63,7 +63,7 @@ typedef struct {
         (walker)->row++;                                         \
     } while (0)
 
-static inline PyObject *shared(PyObject *object) {
+static inline PyObject *new_reference(PyObject *object) {
     Py_IncRef(object);
     return object;
 }

@@ -186,7 +186,7 @@ static int get_octets(PyObject *value, Octets *octets) {
 /* Read the number of a uuid.UUID, of 128 bits. */
 static int get_uuid(PyObject *value, const Layout *layout, uint64_t *high, uint64_t *low) {
     if (Py_TYPE(value) != layout->type) return 0;
-    PyObject *number = *place(value, &layout->slots[0]);
+    PyObject *number = *field_of(value, &layout->slots[0]);
     if (!number || Py_TYPE(number) != &PyLong_Type) return 0;
     *low = PyLong_AsUnsignedLongLongMask(number);
     int overflow;
@@ -268,7 +268,7 @@ static Comparison compare_default(const Job *job, PyObject *value, const Slot *s
     const Layout *layout = slot->layout;
     if (!is_object_of(value, layout)) return IS_UNKNOWN;
     for (const Slot *field = layout->slots, *end = field + layout->count; field < end; field++) {
-        const Comparison found = compare_default(job, *place(value, field), field);
+        const Comparison found = compare_default(job, *field_of(value, field), field);
         if (found != IS_DEFAULT) return found;
     }
     return IS_DEFAULT;
@@ -280,7 +280,7 @@ static Comparison compare_default(const Job *job, PyObject *value, const Slot *s
 static inline PyObject *peek(Writer *w) {
     Frame *top = w->top;
     switch (top->kind) {
-    case STRUCT_OF: return *place(top->object, top->at.slot);
+    case STRUCT_OF: return *field_of(top->object, top->at.slot);
     case ARRAY_OF:
     case PAIR: return element(&top->sequence, top->index);
     default: return top->object;
@@ -394,7 +394,7 @@ static inline Outcome write_fixed(Writer *w) {
     PyObject *object = w->top->object;
     const Slot *slot = w->top->at.slot;
     for (const Slot *last = slot + row->count; slot < last; slot++, codes >>= 4)
-        if (!put_fixed(w, *place(object, slot), codes & 15)) return REJECTED;
+        if (!put_fixed(w, *field_of(object, slot), codes & 15)) return REJECTED;
     w->top->at.slot = slot;
     w->row++;
     return DONE;
@@ -497,7 +497,7 @@ static inline Outcome skip_absent(Writer *w) {
     const Row *first = w->row, *end = first + first->rows;
     Frame *top = w->top;
     for (const Row *row = first; row < end; row++, top->at.slot++)
-        if (!row->ignorable && compare_default(w->job, *place(top->object, top->at.slot), top->at.slot) != IS_DEFAULT) return REJECTED;
+        if (!row->ignorable && compare_default(w->job, *field_of(top->object, top->at.slot), top->at.slot) != IS_DEFAULT) return REJECTED;
     if (first->trailing && !top->is_flexible) close_struct(w);
     w->row = end;
     return DONE;
@@ -532,11 +532,11 @@ static inline Outcome open_tags(Writer *w) {
     for (int64_t i = 0; i < tags->entries; i++) {
         const Slot *slot = top->at.slot + i;
         if (entries[i].state == ELSEWHERE || (entries[i].state == LACKING && entries[i].ignorable)) continue;
-        const Comparison found = compare_default(w->job, *place(top->object, slot), slot);
+        const Comparison found = compare_default(w->job, *field_of(top->object, slot), slot);
         if (found == IS_UNKNOWN || (found == IS_OTHER && entries[i].state == LACKING)) return REJECTED;
         count += found == IS_OTHER;
     }
-    if (!check_unknown(*place(top->object, top->at.slot + tags->entries), entries, tags->entries, &top->unknown)) return REJECTED;
+    if (!check_unknown(*field_of(top->object, top->at.slot + tags->entries), entries, tags->entries, &top->unknown)) return REJECTED;
     count += top->unknown.count;
     put_number(w, (uint64_t)count);
     if (!count) {
@@ -570,7 +570,7 @@ static Outcome next_tag(Writer *w) {
     Frame *top = w->top;
     const Slot *tagged = top->at.layout->slots + top->at.layout->count - 1 - step->entries;
     int64_t i = top->next_entry;
-    while (i < step->entries && (entries[i].state != LIVE || compare_default(w->job, *place(top->object, tagged + i), tagged + i)))
+    while (i < step->entries && (entries[i].state != LIVE || compare_default(w->job, *field_of(top->object, tagged + i), tagged + i)))
         i++;
     const Outcome outcome = put_unknown_below(w, i < step->entries ? entries[i].tag : (int64_t)MAX_TAG);
     if (outcome) return outcome;

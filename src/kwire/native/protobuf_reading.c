@@ -168,7 +168,7 @@ static inline int has_value(Run *run, int64_t *column, int64_t at) {
 }
 
 static inline int open_struct(Run *run, int64_t *column, int64_t at) {
-    if (!has_value(run, column, at) && UNLIKELY(place(column) < 0)) return no_room(run, column, at + 1, 0);
+    if (!has_value(run, column, at) && UNLIKELY(reserve_value(column) < 0)) return no_room(run, column, at + 1, 0);
     return 0;
 }
 
@@ -176,7 +176,7 @@ static inline int open_struct(Run *run, int64_t *column, int64_t at) {
 static inline int open_list(Run *run, int64_t *column, int64_t at, int64_t **items) {
     *items = run->columns[run->operands[column[COLUMN_CHILDREN]]];
     if (column[COLUMN_LENGTH] > at) return 0;
-    if (UNLIKELY(place(column) < 0)) return no_room(run, column, at + 1, 0);
+    if (UNLIKELY(reserve_value(column) < 0)) return no_room(run, column, at + 1, 0);
     ((int32_t *)column[COLUMN_OFFSETS])[at + 1] = (int32_t)(*items)[COLUMN_LENGTH];
     return 0;
 }
@@ -303,7 +303,7 @@ static int read_boxed(Run *run, const int64_t *field, int64_t at) {
     return 0;
 }
 
-static inline int read_number(Run *run, const int64_t *field, int64_t *column) {
+static inline int read_scalar(Run *run, const int64_t *field, int64_t *column) {
     uint64_t bits;
     TRY(read_varint(run, &bits));
     switch (field[FIELD_OPERATION]) {
@@ -366,7 +366,7 @@ static int read_value(Run *run, const int64_t *field, int64_t at) {
         return field[FIELD_OPERATION] == PB_COPY8 ? append8(run, column, eight) : append16(run, column, eight);
     default:
         remove_value(column, at);
-        return read_number(run, field, column);
+        return read_scalar(run, field, column);
     }
 }
 

@@ -161,7 +161,7 @@ static __attribute__((noinline)) int64_t put_default_run(const Job *job, int64_t
 static __attribute__((noinline)) int64_t put_legacy_run(const Job *job, int64_t number) { return put_run(job, number, 0); }
 
 /* Decode the batches of a table into columns, less the records outside lowest_offset to highest_offset. Those with a shift
- * and magic 2 are checked too, but add no rows. The start and the end of a compressed message are those of its inner
+ * and magic 2 are checked too, but add no rows. Start and end of a compressed message enclose its inner
  * messages, which measure_messages has checked. 14 ns a record of 116 bytes.
  *
  * (table, lowest_offset, highest_offset, check_crc, addresses, state) -> batches decoded. If they are fewer than the table

@@ -1,7 +1,7 @@
 /* Records as objects. Reading: records of magic 2, and inner messages of magic 0 and 1. Writing: records of magic 2 are
  * encoded at the end of a bytearray; those with unusual fields are left to Python.
  *
- * The class and the offsets of its fields in an object are those of a factory. The collector does not track records:
+ * The class, and where an object of it has its fields, come from a factory. The collector does not track records:
  * see kwire.records.format.record.
  */
 #include "native.h"

@@ -46,7 +46,7 @@ class ColumnReader:
     """Reads columns of one version of one message.
 
     paths: the columns, in the order of the table. Raises OptionError for an unknown path, one that ends in an array of
-    structs, or one in an array beside those of the other paths; UnsupportedVersion outside spec.valid.
+    structs, or one in another array than the other paths; UnsupportedVersion outside spec.valid.
     """
 
     def __init__(self, spec: Message, version: int, paths: Sequence[str]) -> None:

@@ -111,7 +111,7 @@ def message_bounds(messages: pa.Array) -> tuple[Bytes, Int64Array]:
 class _Column:
     """An array that compiled code fills, of one level. op: of its row in the plan. code: of numbers, also in a list.
 
-    optional: elements may be skipped, which keep `initial`. At level 0, those of null messages are skipped too.
+    optional: elements may be skipped, which keep `initial`. At level 0, null messages have skipped elements too.
     """
 
     op: int

@@ -60,7 +60,7 @@ class FieldBytes:
     """A field, or a part of the structure. path: with `[]` after arrays; empty for the structure of the message.
 
     type: as in `Note`: the type, an encoding, or a part such as "count" or "presence".
-    times: number of occurrences; bytes: of all of them; values: those of the notes.
+    times: number of occurrences; bytes: of all of them; values: what the notes say of each.
     """
 
     path: str

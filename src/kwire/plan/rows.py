@@ -35,7 +35,7 @@ and fields that are positional here and tagged in other versions (MARK, SEEK, BA
 
 The other operands are for those who run the rows: `nested_columns` writes `column` and `level`, `layouts` `layout`.
 
-codes       one nibble a value, first value lowest: the codes of WIDTHS, of VARINTS those of PACKED; at most 15 a row.
+codes       one nibble a value, first value lowest: a code of WIDTHS, in a row of VARINTS of PACKED; at most 15 a row.
             A fixed encoding that is narrower than its field is FIXED with the narrower code: values have no width.
             The same goes for the one code of LIST and of VARLIST
 flags       COMPACT: the length is an unsigned varint of n + 1; else int16 for strings and int32 for the rest.

@@ -75,7 +75,7 @@ def import_definitions(jar_or_dir: StrPath, into: StrPath) -> list[Path]:
 
 
 def keep_differences(folder: StrPath, base: StrPath) -> list[Path]:
-    """Remove the definitions of a release that equal those of its base, and write `base.txt`.
+    """Remove the definitions of a release that its base has as well, and write `base.txt`.
 
     folder, base: folders of releases in one catalogue; folder has every definition of the release.
     Returns the remaining files. Raises SchemaError if the base cannot be read or is in another directory.

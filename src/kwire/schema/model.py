@@ -131,7 +131,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Struct:
-    """The fields of a message, or of a struct in it. versions: as written; of an inline struct, those of its field."""
+    """The fields of a message, or of a struct in it. versions: as written; for an inline struct, its field's."""
 
     name: str
     versions: Versions

@@ -45,7 +45,8 @@ def adopt(
     directories: Annotated[
         list[str],
         typer.Argument(
-            metavar="DIR", help="Log directories of stopped brokers, those of one in the order of its log.dirs."
+            metavar="DIR",
+            help="Log directories of stopped brokers; directories of the same broker in the order of its log.dirs.",
         ),
     ],
     kafka_version: Annotated[

@@ -7,7 +7,7 @@
     --remote-log-metadata-decoder                    Java's toString of the value; 3.9 and later
 
 JSON is in Jackson's format: no spaces, no escapes above ASCII, doubles as in Java. Records that cannot be decoded have
-the tool's sentence with kwire's reason, because the tool prints those of Java's exceptions.
+the tool's sentence with kwire's reason; the tool prints the message of a Java exception.
 Source: DumpLogSegments and TransactionLog of 2.8.2 and 3.9.1, GroupMetadataManager of 2.8.2, DumpLogSegments of 4.3.0.
 """
 

@@ -77,8 +77,8 @@ def verify(
 
     Each finding has its position, cause, effect on Kafka and remedy. Checking continues after each damaged part, and
     nothing is changed. Of a cluster, only the batches of the leaders can be checked. In a copy of `kwire log pull`,
-    segments are compared with the hashes of its manifest as well, and with --against, batches with those of the
-    cluster; what compaction has changed there is a note. Exit code 1 if there is damage or a difference, else 2 if
+    segments are compared with the hashes of its manifest as well, and with --against, batches with the cluster's
+    batches; what compaction has changed there is a note. Exit code 1 if there is damage or a difference, else 2 if
     there are files that this user may not read.
     """
     settings, none = (config, config_file), (None, None)

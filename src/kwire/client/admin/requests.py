@@ -32,8 +32,8 @@ NOT_ALLOWED = frozenset(
 class AdminRequests:
     """The requests that a result was made from.
 
-    apis: their names in order. unseen: what is missing -> the reason. passing: those of unseen whose reason may pass,
-    such as a broker that does not respond. heard: brokers that responded to every().
+    apis: their names in order. unseen: what is missing -> the reason. passing: what of unseen may be seen later,
+    because the reason may pass, such as a broker that does not respond. heard: brokers that responded to every().
     """
 
     apis: list[str] = field(default_factory=list)

@@ -70,7 +70,7 @@ class PartitionListing(ABC):
 
     @cached_property
     def entries(self) -> Mapping[str, Entry | None]:
-        """The files of the directory, with entries for those of MEASURED at least; the listing if that was read before.
+        """The files of the directory; of those in MEASURED, with their entries. The listing if that was read before.
 
         Asking for the sizes of all files would take most of the time of planning with many small segments.
         """

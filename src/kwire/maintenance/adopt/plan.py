@@ -124,8 +124,8 @@ def plan_adoption(
     """Compute the metadata for old log directories.
 
     paths: of one or of several brokers; the paths of a broker in the order of its log.dirs. release: whose features the
-    cluster gets; by default those of the old metadata, of a copy's manifest, or of the oldest release that
-    allows the directories. controllers: new nodes. strays: whether to adopt
+    cluster gets; by default the features in the old metadata or in a copy's manifest, or those of the oldest release
+    that allows the directories. controllers: new nodes. strays: whether to adopt
     partitions that Kafka set aside. advance: called with the bytes read. Raises OptionError for paths that are not log
     directories, LogError.
     """

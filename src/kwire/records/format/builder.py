@@ -182,9 +182,7 @@ class BatchBuilder:
         timestamp: milliseconds since 1970, or -1. offset: above the previous one; default the next one.
         Raises EncodeError for a value that does not fit the format.
         """
-        if self._is_compiled and native.append_record(
-            self._memory, self._out, key, value, timestamp, headers, offset
-        ):
+        if self._is_compiled and native.append_record(self._memory, self._out, key, value, timestamp, headers, offset):
             return True
         state = self._state
         timestamp, offset = index(timestamp), None if offset is None else index(offset)
@@ -329,7 +327,7 @@ def write_batch(
     """One batch of all the records (magic 0 or 1 uncompressed: a message each); no bytes without records.
 
     Of a record, key, value, headers and timestamp are written. keep_offsets: its offset too, so that there may be gaps
-    (base_offset is then at most the first one); otherwise records are numbered from base_offset on. options: those of
+    (base_offset is then at most the first one); otherwise records are numbered from base_offset on. options: of
     BatchBuilder.
     Raises EncodeError, OptionError.
     """

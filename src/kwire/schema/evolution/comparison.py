@@ -1,6 +1,6 @@
 """Compare two definitions by the rules of KIP-482, KIP-625 and the README of Kafka's definitions.
 
-    released versions   those of the old definition, less the highest if it is unstable; in them the wire is frozen
+    released versions   the old definition's, less the highest if it is unstable; in them the wire is frozen
     unstable version    may change freely
     new version         may change freely, but a field keeps its type, default, order and tag
 
