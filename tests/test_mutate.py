@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
+from types import CodeType
+from typing import Any
 
 import pytest
 from tools import mutate
@@ -69,8 +72,70 @@ def test_every_reason_is_of_a_mutant_that_exists() -> None:
 
 
 def test_the_test_files_exist() -> None:
-    for start, paths in mutate.TESTS.items():
-        source = mutate.ROOT / "src" / "kwire" / start
-        assert source.is_dir() or source.with_suffix(".py").is_file(), start
+    for package, paths in mutate.MORE_TESTS.items():
+        assert package in mutate.PACKAGES
         for path in paths:
-            assert (mutate.ROOT / "tests" / path).is_file(), path
+            assert (mutate.ROOT / "tests" / path).exists(), path
+
+
+FUNCTIONS = """
+import contextlib, functools
+
+@functools.lru_cache
+def cached(n):
+    return n < 5
+
+class Box:
+    def __init__(self, n):
+        self.n = n
+
+    @property
+    def is_small(self):
+        return self.n < 5
+
+    @contextlib.contextmanager
+    def inside(self):
+        def below(limit):
+            return [each for each in range(self.n) if each < limit]
+        yield below
+
+bound = Box(5).inside
+"""
+
+
+def test_a_function_has_its_changed_code_wherever_it_is_referred_to() -> None:
+    path, module = "/changed/module.py", dict[str, Any]()
+    exec(compile(FUNCTIONS, path, "exec"), module)
+    functions = mutate.functions_below("/changed/")
+    found = [each for each in mutate.Finder("module", FUNCTIONS).found if each.kind == "compare"]
+    assert [each.function for each in found] == ["cached", "Box.is_small", "Box.inside.below"]
+
+    def results() -> tuple[bool, bool, list[int]]:
+        module["cached"].cache_clear()
+        with module["bound"]() as below:
+            return module["cached"](5), module["Box"](5).is_small, below(2)
+
+    assert results() == (False, False, [0, 1])
+    expected = [(True, False, [0, 1]), (False, True, [0, 1]), (False, False, [0, 1, 2])]
+    for mutant, result in zip(found, expected, strict=True):
+        changed = f"{FUNCTIONS[: mutant.start]}{mutant.text}{FUNCTIONS[mutant.end :]}"
+        mutate.replace_code(functions, path, changed, mutant.line)
+        assert results() == result
+        mutate.replace_code(functions, path, FUNCTIONS, mutant.line)
+    assert results() == (False, False, [0, 1])
+
+
+def test_the_functions_that_a_test_enters_are_named_as_mutants_are() -> None:
+    module = dict[str, Any]()
+    exec(compile(FUNCTIONS, "/changed/kwire/log/module.py", "exec"), module)
+    functions = mutate.functions_below("/changed/kwire/")
+    coverage = mutate.Coverage(Path("/changed/kwire"))
+    entered = coverage.names(each.__code__ for some in functions.values() for each in some)
+    assert {"log/module cached", "log/module Box.is_small", "log/module Box.inside"} <= entered
+    with module["bound"]() as below:
+        assert coverage.names([below.__code__, results_code()]) == {"log/module Box.inside.below"}
+
+
+def results_code() -> CodeType:
+    """Return the code of a function that is in no package."""
+    return results_code.__code__

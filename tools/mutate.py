@@ -13,9 +13,12 @@ A mutant changes one operator or constant of one function:
     return      the value becomes None
 
 compare and offset are those of boundaries, the default. The sample of a package is the same in every run, as long as
-its functions are. Mutants run one after another, each in a process forked from one that has imported the libraries,
-with the test files that have the module's name, those that import it, and those of TESTS: the quick ones of each first,
-up to a limit.
+its functions are; --seed draws another one.
+
+The tests of a package are collected once. A process forked from there gives the function its changed code and runs the
+tests that enter it, until one fails. Which functions a test enters is traced once and kept until its file changes:
+files that have the module's name or import it are traced when they are needed, the others are used if they have been,
+or if no test enters the function so far.
 tools/mutants.tsv has a reason for every survivor that stays: `equivalent` (no input tells it from the original) does
 not count, `kept` does.
 """
@@ -25,7 +28,12 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
+import fcntl
+import gc
+import hashlib
+import importlib
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -33,22 +41,25 @@ import resource
 import shutil
 import signal
 import sys
+import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build" / "mutants"
-RESULTS, DURATIONS = BUILD / "results.json", BUILD / "durations.json"
+RESULTS = BUILD / "results.json"
 REASONS = ROOT / "tools" / "mutants.tsv"
 PACKAGES = ("lake", "maintenance", "storage", "schemas", "client", "records", "log")
 BOUNDARIES = ("compare", "offset")
 FLOOR = 0.85
-SLOWEST_FILE_S = 40.0  # without a mutant; slower files are left out
-LONGEST_MUTANT_S = 35.0  # of test files, as they take without a mutant
-NEVER_S = 1e9  # of files that fail, or have no test
+SLOWEST_FILE_S = 240.0  # traced, without a mutant; slower files are left out
+LONGEST_MUTANT_S = 30.0  # of tests, as they take without a mutant
 MAX_MEMORY = 12 << 30
 OTHERS = {
     ast.Lt: ("<", "<="),
@@ -58,42 +69,12 @@ OTHERS = {
     ast.Eq: ("==", "!="),
     ast.NotEq: ("!=", "=="),
 }
-TESTS: Mapping[str, Sequence[str]] = {
-    "client": (
-        *("client/test_client.py", "client/test_failures.py", "client/test_fetcher.py", "client/test_cluster_logs.py"),
-        *("client/test_old_brokers.py", "client/test_group_offsets.py", "client/test_producer.py"),
-    ),
-    "lake": ("lake/test_commits.py", "lake/test_holes.py", "lake/test_schemas.py", "lake/test_append.py"),
-    "log": ("log/test_partition_log.py",),
-    "log/cleaner": ("log/cleaner/test_cleaning_pass.py", "log/cleaner/test_cleaner.py"),
-    "log/files": ("log/test_segment.py", "log/test_indexes.py", "log/test_index_writer.py", "log/test_time_lookup.py"),
-    "log/reading": ("log/test_splits.py", "log/test_missing_segments.py", "log/test_transactions.py"),
-    "log/writing": ("log/test_partition_writer.py", "log/test_segment_writer.py", "log/test_recovery.py"),
-    "maintenance": ("maintenance/test_repair.py",),
-    "maintenance/adopt": ("maintenance/adopt/test_plan.py", "maintenance/adopt/test_apply.py"),
-    "maintenance/convert": ("maintenance/convert/test_directory.py", "maintenance/convert/test_in_place.py"),
-    "maintenance/encoded_runs": ("maintenance/from_parquet/test_directory.py",),
-    "maintenance/from_parquet": ("maintenance/from_parquet/test_directory.py",),
-    "maintenance/restore": ("maintenance/restore/test_run.py", "maintenance/restore/test_transactions.py"),
-    "maintenance/verify": ("maintenance/verify/test_verify.py", "maintenance/verify/test_layout.py"),
-    "records": ("records/test_columns.py", "records/test_default_batch.py", "records/test_legacy_batch.py"),
-    "records/append": (
-        *("records/test_validation.py", "records/test_whole_batch.py", "records/test_append_checks.py"),
-        *("records/test_column_rebuild.py", "log/test_append_preparation.py"),
-    ),
-    "records/columns": ("records/test_column_writer.py", "records/test_kernels.py", "records/test_parallel_decoder.py"),
-    "records/convert": ("records/test_conversion.py", "records/test_column_conversion.py"),
-    "records/format": ("records/test_builder.py", "records/test_section_scan.py", "records/test_hostile_bytes.py"),
-    "schemas": ("schemas/test_columns.py", "schemas/test_registry.py"),
-    "schemas/avro": (
-        *("schemas/avro/test_parsing.py", "schemas/avro/test_encoder.py", "schemas/avro/test_decoder.py"),
-        *("schemas/avro/test_resolution.py", "schemas/avro/test_hostile_bytes.py"),
-    ),
-    "schemas/json_schema": ("schemas/json_schema/test_json_schema.py", "schemas/json_schema/test_kernel.py"),
-    "schemas/protobuf": ("schemas/protobuf/test_protobuf.py", "schemas/protobuf/test_kernel.py"),
-    "storage": ("storage/test_file_system.py", "storage/test_store.py"),
-}
-"""Test files of modules and packages, besides those found by name."""
+MORE_TESTS: Mapping[str, Sequence[str]] = {"records": ("log/test_append_preparation.py",)}
+"""Test files and folders of packages, besides the folder of their name."""
+PYTEST = (
+    *("-q", "-n", "0", "-p", "no:cacheprovider", "-m", "not jvm and not slow and not spark"),
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +226,11 @@ def mutants_of(package: str, kinds: Sequence[str]) -> list[Mutant]:
     return found
 
 
-def sample_of(package: str, kinds: Sequence[str], count: int) -> list[Mutant]:
+def sample_of(package: str, kinds: Sequence[str], count: int, seed: str = "") -> list[Mutant]:
     """Return the same mutants in every run: those whose names come first in an order by chance."""
 
     def place(mutant: Mutant) -> float:
-        return random.Random(mutant.id).random()
+        return random.Random(seed + mutant.id).random()
 
     return sorted(sorted(mutants_of(package, kinds), key=place)[:count], key=lambda each: (each.module, each.start))
 
@@ -257,86 +238,196 @@ def sample_of(package: str, kinds: Sequence[str], count: int) -> list[Mutant]:
 # ---- tests
 
 
-def test_files(module: str, durations: Mapping[str, float]) -> list[str]:
-    """Return the test files of a module, with the paths below tests: the quick ones of each sort first."""
-    package, _, rest = module.partition("/")
-    name = rest.rpartition("/")[2] or package
-    tests = ROOT / "tests"
-    named = {*tests.glob(f"{package}/**/test_{name}.py")}
-    dotted = re.compile(rf"kwire\.{module.replace('/', '.')}\b")
-    importing = {path for path in tests.glob(f"{package}/**/test_*.py") if dotted.search(path.read_text())}
-    listed = [tests / path for start in (module, *parents(module)) for path in TESTS.get(start, ())]
-    found = list[str]()
-    for some in (named, importing, listed):
-        paths = [str(path.relative_to(tests)) for path in some]
-        found += sorted((each for each in paths if each not in found), key=lambda each: durations.get(each, 0))
-    return found
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A test. functions: those of kwire that it enters, as `module function`."""
+
+    id: str
+    duration_s: float
+    functions: frozenset[str]
 
 
-def parents(module: str) -> Iterator[str]:
-    """Return the packages of a module, the inner one first."""
-    while "/" in module:
-        module = module.rpartition("/")[0]
-        yield module
+class Coverage:
+    """A plugin of pytest that notes the functions that each test enters.
+
+    Those of fixtures for a whole file or run belong to all tests of the file.
+    """
+
+    def __init__(self, source: Path) -> None:
+        self.tests: dict[str, tuple[float, set[str]]] = {}
+        self._source, self._shared, self._current = f"{source}/", set[CodeType](), set[CodeType]()
+
+    def _enter(self, frame: FrameType, event: str, argument: object) -> None:
+        self._current.add(frame.f_code)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Trace a test."""
+        self._current, start = set(), time.monotonic()
+        sys.settrace(self._enter)
+        threading.settrace(self._enter)
+        try:
+            return (yield)
+        finally:
+            sys.settrace(None)
+            threading.settrace(None)
+            self.tests[item.nodeid] = time.monotonic() - start, self.names(self._current)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+        """Trace a fixture."""
+        before = self._current
+        if fixturedef.scope != "function":
+            self._current = self._shared
+        try:
+            return (yield)
+        finally:
+            self._current = before
+
+    def names(self, codes: Iterable[CodeType]) -> set[str]:
+        """Return the functions of kwire among code objects, as `module function`."""
+        found = set()
+        for code in codes:
+            if code.co_filename.startswith(self._source):
+                module = code.co_filename.removeprefix(self._source).removesuffix(".py")
+                found.add(f"{module} {re.sub(r'[.]<[^.]*>', '', code.co_qualname)}")
+        return found
+
+    def write(self, path: Path) -> None:
+        """Store what was found."""
+        shared = self.names(self._shared)
+        found = {name: [taken, sorted(names | shared)] for name, (taken, names) in self.tests.items()}
+        path.write_text(json.dumps(found))
 
 
 class Runner:
-    """Runs test files on a copy of the sources in forked processes."""
+    """Runs the tests of a package with mutants, each in a process forked from one that has imported everything."""
 
-    def __init__(self) -> None:
-        self.copy = BUILD / "src"
-        shutil.rmtree(self.copy, ignore_errors=True)
-        shutil.copytree(ROOT / "src", self.copy, ignore=shutil.ignore_patterns("__pycache__"))
-        self.durations: dict[str, float] = json.loads(DURATIONS.read_text()) if DURATIONS.exists() else {}
-        self._clock = int(time.time())
-        self._sources: dict[str, str] = {}
-        for name in ("numpy", "pyarrow", "pyarrow.parquet", "pyarrow.compute", "msgspec", "pytest"):
+    def __init__(self, package: str, copy: Path) -> None:
+        self.copy = copy
+        self.output = BUILD / f"output-{package}.txt"
+        self.files = sorted(
+            str(path.relative_to(ROOT))
+            for path in (ROOT / "tests").rglob("test_*.py")
+            if any(path.is_relative_to(ROOT / "tests" / folder) for folder in (package, *MORE_TESTS.get(package, ())))
+        )
+        self._digests = {path: hashlib.sha256((ROOT / path).read_bytes()).hexdigest()[:16] for path in self.files}
+        os.chdir(ROOT)
+        sys.path[:] = [str(self.copy), *(each for each in sys.path if each != str(ROOT / "src"))]
+        os.environ |= {"PYTHONPATH": str(self.copy), "HYPOTHESIS_STORAGE_DIRECTORY": str(BUILD / "hypothesis")}
+        for path in sorted((self.copy / "kwire" / package).rglob("*.py")):
             with contextlib.suppress(ImportError):
-                __import__(name)
+                importlib.import_module(".".join(path.relative_to(self.copy).with_suffix("").parts))
+        with self._output():
+            pytest.main([*PYTEST, "--collect-only", "-q", "-q", *self.files])
+        self._functions = functions_below(str(self.copy))
+        self._tests: dict[str, list[Test]] = {}
 
-    def measure(self, path: str) -> float:
-        """Return how long a test file takes without a mutant; infinite if it fails, has no test, or takes too long."""
-        if path not in self.durations:
-            start = time.monotonic()
-            code = self._run(path, 3 * SLOWEST_FILE_S)
-            taken = time.monotonic() - start
-            self.durations[path] = taken if code == 0 else NEVER_S
-            if code not in (0, 5):
-                print(f"tests/{path} fails without a mutant, see {BUILD}/output.txt")
-            DURATIONS.write_text(json.dumps(self.durations, indent=1, sort_keys=True))
-        return self.durations[path]
+    @contextlib.contextmanager
+    def _output(self) -> Iterator[None]:
+        """Write the output of the process to a file meanwhile."""
+        sys.stdout.flush()
+        before = os.dup(1), os.dup(2)
+        with self.output.open("wb") as output:
+            os.dup2(output.fileno(), 1)
+            os.dup2(output.fileno(), 2)
+        yield
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for stream, old in zip((1, 2), before, strict=True):
+            os.dup2(old, stream)
+            os.close(old)
+
+    def _tests_in(self, path: str) -> list[Test]:
+        """Return the tests of a file, traced again if the file has changed; none if it fails or is too slow."""
+        if path not in self._tests:
+            self._tests[path] = self._measure(path)
+        return self._tests[path]
+
+    def _measure(self, path: str) -> list[Test]:
+        stored = self._stored(path)
+        if not stored.exists():
+
+            def trace() -> int:
+                coverage = Coverage(self.copy / "kwire")
+                code = pytest.main([*PYTEST, path], plugins=[coverage])
+                if code in (0, 5):
+                    coverage.write(stored)
+                return int(code)
+
+            stored.parent.mkdir(exist_ok=True)
+            code = self._in_child(trace, SLOWEST_FILE_S)
+            if not stored.exists():
+                stored.write_text("{}")
+                print(
+                    f"{path} {'is too slow' if code == -1 else f'fails without a mutant, see {self.output}'}",
+                    flush=True,
+                )
+        return [Test(name, taken, frozenset(names)) for name, (taken, names) in json.loads(stored.read_text()).items()]
+
+    def _files_of(self, module: str) -> list[str]:
+        """Return the test files that have the name of the module or import it, and then the others traced so far."""
+        name = module.rpartition("/")[2]
+        dotted = re.compile(rf"kwire[.]{module.replace('/', '[.]')}\b")
+        named = [path for path in self.files if path.endswith(f"/test_{name}.py")]
+        importing = [path for path in self.files if dotted.search((ROOT / path).read_text())]
+        traced = sorted((path for path in self.files if self._is_traced(path)), key=self._duration_s)
+        inner = module.partition("/")[0] != module.rpartition("/")[0]
+        beside = [path for path in self.files if inner and path.startswith(f"tests/{module.rpartition('/')[0]}/")]
+        return list(dict.fromkeys([*named, *importing, *traced, *beside]))
+
+    def _is_traced(self, path: str) -> bool:
+        return path in self._tests or self._stored(path).exists()
+
+    def _duration_s(self, path: str) -> float:
+        return sum(test.duration_s for test in self._tests_in(path))
+
+    def _stored(self, path: str) -> Path:
+        return BUILD / "coverage" / f"{path.replace('/', '-')}-{self._digests[path]}.json"
 
     def result(self, mutant: Mutant) -> tuple[str, str]:
-        """Return whether a mutant was killed, and by which test file; `survived` or `untested`."""
-        files = test_files(mutant.module, self.durations)
-        for path in files:
-            self.measure(path)
-        self._write(mutant, is_mutated=True)
-        total = 0.0
-        try:
-            for path in test_files(mutant.module, self.durations):
-                taken = self.durations[path]
-                if taken > SLOWEST_FILE_S or (total and total + taken > LONGEST_MUTANT_S):
-                    continue
-                total += taken
-                if self._run(path, 20 + 5 * taken) not in (0, 5):
-                    return "killed", path
-        finally:
-            self._write(mutant, is_mutated=False)
-        return ("survived", "") if total else ("untested", "")
-
-    def _write(self, mutant: Mutant, *, is_mutated: bool) -> None:
+        """Return whether a mutant was killed, and by which test; `survived` or `untested`."""
         path = self.copy / "kwire" / f"{mutant.module}.py"
-        source = self._sources.setdefault(mutant.module, path.read_text())
-        path.write_text(f"{source[: mutant.start]}{mutant.text}{source[mutant.end :]}" if is_mutated else source)
-        self._clock += 2  # compiled files are told apart by whole seconds
-        os.utime(path, (self._clock, self._clock))
+        source = path.read_text()
+        mutated = f"{source[: mutant.start]}{mutant.text}{source[mutant.end :]}"
+        total = 0.0
+        likely = self._files_of(mutant.module)
+        for file in [*likely, *(each for each in self.files if each not in likely)]:
+            if total and file not in likely:
+                break
+            tests = []
+            for test in sorted(self._tests_in(file), key=lambda each: each.duration_s):
+                enters = f"{mutant.module} {mutant.function}" in test.functions
+                if enters and (not total or total + test.duration_s <= LONGEST_MUTANT_S):
+                    tests.append(test)
+                    total += test.duration_s
+            try:
+                path.write_text(mutated)  # for the processes that tests start
+                if tests and (by := self._killer(mutant, path, mutated, tests)):
+                    return "killed", by
+            finally:
+                path.write_text(source)
+        return "survived" if total else "untested", ""
 
-    def _run(self, path: str, limit_s: float) -> int:
-        """Return pytest's exit code, -1 after the limit."""
+    def _killer(self, mutant: Mutant, path: Path, mutated: str, tests: Sequence[Test]) -> str:
+        """Return the test that fails with a mutant, empty if all pass."""
+        killer = BUILD / f"killer-{os.getpid()}.txt"
+        killer.unlink(missing_ok=True)
+
+        def run() -> int:
+            replace_code(self._functions, str(path), mutated, mutant.line)
+            return int(pytest.main([*PYTEST, "-x", *(test.id for test in tests)], plugins=[Killer(killer)]))
+
+        code = self._in_child(run, 30 + 5 * sum(test.duration_s for test in tests))
+        if code == 0:
+            return ""
+        return killer.read_text() if killer.exists() else "no end" if code == -1 else f"exit code {code}"
+
+    def _in_child(self, action: Callable[[], int], limit_s: float) -> int:
+        """Return the exit code of an action in a forked process, -1 after the limit."""
         child = os.fork()
         if child == 0:
-            self._test(path)
+            self._act(action)
         deadline = time.monotonic() + limit_s
         while time.monotonic() < deadline:
             done, status = os.waitpid(child, os.WNOHANG)
@@ -353,27 +444,65 @@ class Runner:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
 
-    def _test(self, path: str) -> None:
+    def _act(self, action: Callable[[], int]) -> None:
         os.setsid()
         resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
-        with (BUILD / "output.txt").open("wb") as output:
-            for stream in (1, 2):
-                os.dup2(output.fileno(), stream)
-        os.chdir(ROOT)
-        sys.path[:] = [str(self.copy), *(each for each in sys.path if each != str(ROOT / "src"))]
-        os.environ |= {"PYTHONPATH": str(self.copy), "HYPOTHESIS_STORAGE_DIRECTORY": str(BUILD / "hypothesis")}
-        code: int = 3
+        code = 3
         try:
-            import pytest
-
-            marks = "not jvm and not slow and not spark"
-            code = pytest.main(["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "-m", marks, f"tests/{path}"])
-        except BaseException:
-            traceback.print_exc()
+            with self._output():
+                try:
+                    code = action()
+                except BaseException:
+                    traceback.print_exc()
         finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(int(code))
+            os._exit(code)
+
+
+class Killer:
+    """A plugin of pytest that stores which test fails."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Store a failure."""
+        if report.failed:
+            self._path.write_text(report.nodeid)
+
+
+def functions_below(path: str) -> dict[tuple[str, str], list[FunctionType]]:
+    """Return the functions of the modules whose files are below a path, by file and name."""
+    found: dict[tuple[str, str], list[FunctionType]] = {}
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(path):
+            found.setdefault((each.__code__.co_filename, each.__code__.co_qualname), []).append(each)
+    return found
+
+
+def replace_code(
+    functions: Mapping[tuple[str, str], Sequence[FunctionType]], path: str, source: str, line: int
+) -> None:
+    """Give the outermost function around a line its code in another source of the module."""
+    waiting, outer = [compile(source, path, "exec")], None
+    while waiting and outer is None:
+        for code in [each for each in waiting.pop().co_consts if isinstance(each, CodeType)]:
+            if (path, code.co_qualname) not in functions:
+                waiting.append(code)  # a class
+            elif any(at == line for _, _, at in code_lines(code)):
+                outer = code
+                break
+    assert outer is not None, f"{path}:{line}"
+    for function in functions[path, outer.co_qualname]:
+        if function.__code__.co_firstlineno == outer.co_firstlineno:
+            function.__code__ = outer
+
+
+def code_lines(code: CodeType) -> Iterator[tuple[int, int, int | None]]:
+    """Return the lines of a function and of the functions inside it."""
+    yield from code.co_lines()
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from code_lines(each)
 
 
 # ---- commands
@@ -392,33 +521,44 @@ def reasons() -> dict[str, tuple[str, str]]:
     return {row[0]: (row[1], row[2]) for row in rows}
 
 
-def run(packages: Sequence[str], kinds: Sequence[str], count: int, minutes: float, again: str) -> None:
-    """Run mutants that have no result yet, until the time is over."""
+def run(package: str, sample: Sequence[Mutant], minutes: float, again: str) -> None:
+    """Run mutants of a package that have no result yet, until the time is over."""
     BUILD.mkdir(parents=True, exist_ok=True)
-    deadline, results, runner = time.monotonic() + 60 * minutes, load(RESULTS), Runner()
-    samples = [sample_of(package, kinds, count) for package in packages]
-    for index in range(max(map(len, samples))):
-        for mutant in [sample[index] for sample in samples if index < len(sample)]:
-            known = results.get(mutant.id, {}).get("result")
-            if known is not None and known != again:
-                continue
+    deadline = time.monotonic() + 60 * minutes
+    known = load(RESULTS)
+    waiting = [each for each in sample if known.get(each.id, {}).get("result") in (None, again)]
+    if not waiting:
+        return
+    copy = BUILD / f"src-{os.getpid()}"
+    shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("__pycache__"))
+    try:
+        runner = Runner(package, copy)
+        for mutant in waiting:
             if time.monotonic() > deadline:
                 print("the time is over; run the command again to continue")
                 return
             start = time.monotonic()
             result, by = runner.result(mutant)
-            results[mutant.id] = {"result": result, "by": by, "line": str(mutant.line)}
-            RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True))
+            store(mutant, {"result": result, "by": by, "line": str(mutant.line)})
             print(f"{result:9} {time.monotonic() - start:5.1f} s  {mutant.id}  {by}", flush=True)
+    finally:
+        shutil.rmtree(copy, ignore_errors=True)
 
 
-def report(packages: Sequence[str], kinds: Sequence[str], count: int) -> int:
+def store(mutant: Mutant, result: dict[str, str]) -> None:
+    """Add a result to those of this run and of others."""
+    with (BUILD / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        RESULTS.write_text(json.dumps(load(RESULTS) | {mutant.id: result}, indent=1, sort_keys=True))
+
+
+def report(packages: Sequence[str], kinds: Sequence[str], count: int, seed: str) -> int:
     """Print the score of each package and its survivors; return 1 if one is below the floor or has no reason."""
     results, known, is_low = load(RESULTS), reasons(), False
     print(f"{'PACKAGE':12} {'MUTANTS':>7} {'KILLED':>7} {'EQUIVALENT':>10} {'SURVIVED':>8} {'SCORE':>6}")
     left = []
     for package in packages:
-        ran = [each for each in sample_of(package, kinds, count) if each.id in results]
+        ran = [each for each in sample_of(package, kinds, count, seed) if each.id in results]
         alive = [each for each in ran if results[each.id]["result"] != "killed"]
         equal = [each for each in alive if known.get(each.id, ("", ""))[0] == "equivalent"]
         score = (len(ran) - len(alive)) / max(len(ran) - len(equal), 1)
@@ -439,14 +579,25 @@ def main() -> int:
     parser.add_argument("packages", nargs="*", default=PACKAGES, metavar="PACKAGE")
     parser.add_argument("--kinds", default=",".join(BOUNDARIES), help="kinds of mutants (default: %(default)s)")
     parser.add_argument("--sample", type=int, default=40, help="mutants of a package (default: %(default)s)")
-    parser.add_argument("--minutes", type=float, default=60, help="time limit of run (default: %(default)s)")
+    parser.add_argument("--seed", default="", help="any word, for another sample")
+    parser.add_argument(
+        "--minutes", type=float, default=60, help="time limit of run, of each package (default: %(default)s)"
+    )
     parser.add_argument("--again", default="", help="a result, such as survived, whose mutants run again")
     given = parser.parse_args()
     kinds = given.kinds.split(",")
     if given.command == "report":
-        return report(given.packages, kinds, given.sample)
-    run(given.packages, kinds, given.sample, given.minutes, given.again)
-    return 0
+        return report(given.packages, kinds, given.sample, given.seed)
+    code = 0
+    for package in given.packages:
+        sample = sample_of(package, kinds, given.sample, given.seed)
+        worker = multiprocessing.get_context("fork").Process(
+            target=run, args=(package, sample, given.minutes, given.again)
+        )
+        worker.start()
+        worker.join()
+        code |= int(worker.exitcode != 0)
+    return code
 
 
 if __name__ == "__main__":
