@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from kwire import native, records
-from kwire.log.writing.append_preparation import is_quick, quick_bytes
+from kwire.log.writing.append_preparation import QUICK_REBUILT_BYTES, is_quick, quick_bytes
 from kwire.records.append.validation import validate_and_assign_offsets
 from kwire.records.append.whole_batch import WholeBatchConfig, take_whole_batch
 from kwire.records.attributes import Compression, TimestampType
@@ -130,3 +130,13 @@ def test_expensive_decompression_is_detected() -> None:
     with pytest.raises(records.RejectedRecords) as caught:
         validate_and_assign_offsets(data, 0, now_ms=TIME, max_decompressed_bytes=quick_bytes())
     assert type(caught.value).__name__ == "TooMuchWork"
+
+
+@pytest.mark.usefixtures("interpreted")
+@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize(("magic", "codec"), [(1, None), (2, Compression.GZIP)])
+def test_records_that_are_rebuilt_are_cheap_up_to_a_size(magic: int, codec: Compression | None, more: int) -> None:
+    fixed = len(batch(magic=magic, count=1, size=1000)) - 1000
+    data = batch(magic=magic, count=1, size=QUICK_REBUILT_BYTES + more - fixed)
+    assert len(data) == QUICK_REBUILT_BYTES + more
+    assert is_quick(data, magic=magic, codec=codec) is (more <= 0)

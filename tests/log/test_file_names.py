@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from kwire.errors import LogError
+from kwire.identifiers import MAX_OFFSET
 from kwire.log import LogDirectory
-from kwire.log.files.file_names import decide_files, explain_directory, parse_partition_directory
+from kwire.log.files.file_names import decide_files, explain_directory, parse_partition_directory, plain_segments
 from tests.log.expected import read_arrow, read_objects
 
 Copied = Callable[[str, str], Path]
@@ -204,3 +205,11 @@ def test_a_missing_partition_lists_the_existing_ones(kafka_logs: dict[str, Path]
     assert list(directory) == sorted(directory)
     assert ("__cluster_metadata", 0) in directory
     assert directory.topics[:3] == ["__cluster_metadata", "__consumer_offsets", "__transaction_state"]
+
+
+def test_the_largest_offset_is_the_largest_number_of_a_segment() -> None:
+    for number, found in ((MAX_OFFSET - 1, True), (MAX_OFFSET, True), (MAX_OFFSET + 1, False)):
+        names = [name(0, "log"), name(number, "log")]
+        expected = [0, number] if found else [0]
+        assert [base for base, _ in plain_segments(names) or ()] == expected
+        assert [each.base_offset for each in decide_files(names, no_swap).segments] == expected

@@ -105,3 +105,10 @@ def test_a_release_selects_a_record_format(version: str, magic: int) -> None:
 def test_compression_levels_apply_to_their_codec(codec: str, level: int | None, tmp_path: Path) -> None:
     text = "uncompressed" if codec == "none" else codec
     assert LogConfig.parse({"compression.type": text}).compression_level == level
+
+
+@pytest.mark.parametrize("text", ["0", "0.0", "1", "1.0"])
+def test_a_ratio_includes_its_bounds(text: str) -> None:
+    assert LogConfig.parse({"min.cleanable.dirty.ratio": text}).min_cleanable_dirty_ratio == float(text)
+    with pytest.raises(OptionError, match="a number from 0 to 1"):
+        LogConfig.parse({"min.cleanable.dirty.ratio": "-0.1"})

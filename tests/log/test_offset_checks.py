@@ -66,3 +66,26 @@ def test_the_last_batch_of_a_log_ends_below_the_largest_offset(
     for read in (lambda: list(log.read()), lambda: offsets_of(log)):
         with pytest.raises(CorruptBatch, match="its offsets are not in"):
             read()
+
+
+@pytest.mark.parametrize(("first", "blamed"), [(9, 1), (10, 0), (11, 0), (19, 0), (20, None)])
+def test_overlapping_batches_blame_the_first_unless_the_second_reaches_below_it(
+    first: int, blamed: int | None, tmp_path: Path
+) -> None:
+    """Batches of offsets 0 to 9, 10 to 19, and one from `first` on."""
+    data = make(tmp_path / "data")
+    path = data / "t-0" / f"{0:020}.log"
+    two = [batch(*bytes(10).split(b"\0")[:10], timestamp=NOW, base_offset=base) for base in (0, 10)]
+    path.write_bytes(b"".join(two) + batch(b"x", timestamp=NOW, base_offset=first))
+    log = LogDirectory(data)["t", 0]
+    if blamed is None:
+        assert [each.offset for each in log.read(skip_missing=True)][:21] == list(range(21))
+        return
+    position = len(two[0]) + blamed * len(two[1])
+    what = (
+        "its offsets are not in [20, 100)" if blamed else f"reach into the next batch, which starts at offset {first}"
+    )
+    for read in (lambda: list(log.read()), lambda: offsets_of(log)):
+        with pytest.raises(CorruptBatch) as raised:
+            read()
+        assert (raised.value.position, what in str(raised.value)) == (position, True), raised.value

@@ -545,6 +545,20 @@ def test_truncating_keeps_whole_batches_below_the_offset(tmp_path: Path, offset:
     assert [each.offset for each in reader.read()] == [*kept, offset, offset + 1, offset + 2]
 
 
+@pytest.mark.requirement("F-16")
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_a_segment_that_begins_at_the_end_of_a_truncation_stays(more: int, tmp_path: Path) -> None:
+    """Source: LocalLog.truncateTo, baseOffset > targetOffset."""
+    log = filled(tmp_path)
+    bases = log.segments.base_offsets
+    assert len(bases) > 3
+    log.truncate_to(bases[2] + more, now_ms=NOW)
+    assert log.segments.base_offsets == bases[: 2 if more < 0 else 3]
+    assert log.append(numbered(bases[2] + more, 1), now_ms=NOW).first_offset == bases[2] + more
+    log.close()
+    assert open_log(tmp_path, is_clean=True).log_end_offset == bases[2] + more + 1
+
+
 def test_truncating_at_the_end_changes_nothing(tmp_path: Path) -> None:
     log = filled(tmp_path, 3)
     assert not log.truncate_to(30, now_ms=NOW)

@@ -424,3 +424,35 @@ def test_a_segment_with_too_large_relative_offsets_is_split(tmp_path: Path) -> N
     assert not [path for path in directory.iterdir() if path.suffix in (".cleaned", ".swap", ".deleted")]
     log.close()
     assert list(records_of(open_log(tmp_path, is_clean=True))) == far
+
+
+@pytest.mark.requirement("G-06")
+@pytest.mark.parametrize(("last", "bases"), [((1 << 31) - 2, [0]), ((1 << 31) - 1, [0]), (1 << 31, [0, 1 << 31])])
+def test_a_segment_is_split_above_the_largest_relative_offset(last: int, bases: list[int], tmp_path: Path) -> None:
+    """Two records of the largest distance, written by append_as_given into one file."""
+    log = open_log(tmp_path)
+    for base in (0, last):
+        log.append_as_given(write_batch([record(b"%d" % base)], base_offset=base), now_ms=NOW)
+    log.close()
+    directory = tmp_path / "t-0"
+    data = b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))
+    for path in directory.iterdir():
+        path.unlink()
+    (directory / f"{0:020d}.log").write_bytes(data)
+    log = open_log(tmp_path)
+    assert log.segments.base_offsets == bases
+    assert records_of(log) == {base: b"%d" % base for base in (0, last)}
+    log.close()
+
+
+@pytest.mark.requirement("G-13")
+def test_the_state_of_the_first_producer_is_rebuilt(tmp_path: Path) -> None:
+    """Producer ids begin with 0."""
+    log = open_log(tmp_path)
+    log.append(idempotent(0, 3, producer_id=0), now_ms=NOW)
+    log.append(idempotent(0, producer_id=0 + 1), now_ms=NOW)
+    log.append(batch(b"of no producer"), now_ms=NOW)
+    log.abandon()
+    log = open_log(tmp_path)
+    assert {each: entry.last_sequence for each, entry in log.producers.entries.items()} == {0: 2, 1: 0}
+    assert log.append(idempotent(0, 3, producer_id=0), now_ms=NOW).duplicate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from kwire.log import LogDirectory, Segment
 from kwire.storage.header_walk import HeaderWalk
 from tests.log.expected import read_arrow, read_objects
+from tests.log.writing import NOW, batch, open_log, with_times
 
 Copied = Callable[[str, str], Path]
 CASES = [
@@ -133,3 +135,41 @@ def test_the_log_end_follows_the_last_whole_batch(copied: Copied) -> None:
     assert log.log_end_offset == ends[len(whole)]
     assert log.damage is not None
     assert log.damage.position == len(whole)
+
+
+@pytest.mark.parametrize(("archive", "topic"), [("modern", "ids"), ("legacy", "v1")])
+@pytest.mark.requirement("F-12")
+def test_what_is_below_an_offset_ends_at_a_batch(copied: Copied, archive: str, topic: str) -> None:
+    """The offsets of these logs have no gaps, so the answer is exact in a search without an index."""
+    partition = 1 if topic == "v1" else 0
+    data = copied(archive, f"{topic}-{partition}")
+    for index in (data / f"{topic}-{partition}").glob("*.index"):
+        index.unlink()
+    log = LogDirectory(data)[topic, partition]
+    ends = [(batch.file, batch.position, batch.next_offset) for _, batch in log.batches()]
+    segment = log.segments[-1]
+    starts = {base: at for (_, _, base), (name, at, _) in pairwise(ends) if name == segment.url}
+    assert len(starts) > 3
+    with segment.open() as file:
+        for base, position in starts.items():
+            if base > segment.base_offset:
+                assert segment.end_position(file, base) == position
+                assert segment.end_position(file, base - 1) <= position < segment.end_position(file, base + 1)
+        assert segment.end_position(file, log.log_end_offset) == file.size()
+        assert segment.cut(file, file.size(), file.size()) is None
+
+
+@pytest.mark.parametrize("first", [-1, 0, 1])
+@pytest.mark.requirement("F-64")
+def test_a_segment_with_an_empty_time_index_has_the_timestamps_of_its_batches(first: int, tmp_path: Path) -> None:
+    """Only if the first batch has none, the others are not looked at. Timestamps begin with 0."""
+    data = with_times(tmp_path / "data", [first, 5, 3])
+    log = open_log(data)
+    log.roll(NOW)
+    log.append(batch(b"of the active segment"), now_ms=NOW)
+    log.close()
+    closed = data / "t-0" / f"{0:020}"
+    closed.with_suffix(".timeindex").write_bytes(b"")
+    segment = LogDirectory(data)["t", 0].segments[0]
+    with segment.open() as file:
+        assert segment.largest_timestamp(file) == (5 if first >= 0 else -1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -132,3 +133,22 @@ def test_closing_writes_the_last_timestamp_and_trims_indexes(tmp_path: Path) -> 
     one.close()
     assert (tmp_path / f"{0:020d}.timeindex").stat().st_size == 12
     assert (tmp_path / f"{0:020d}.index").stat().st_size == 0
+
+
+@pytest.mark.requirement("F-11")
+@pytest.mark.parametrize(("size_bytes", "entries"), [(99, [2]), (100, [2]), (101, [1, 2])])
+def test_an_index_entry_needs_more_bytes_than_the_interval(size_bytes: int, entries: list[int], tmp_path: Path) -> None:
+    """Source: LogSegment.append, bytesSinceLastIndexEntry > indexIntervalBytes."""
+    one = segment(tmp_path)
+    for offset in range(3):
+        add(one, offset, NOW + offset, size_bytes)
+    one.close()
+    index = (tmp_path / f"{0:020d}.index").read_bytes()
+    assert [offset for offset, _ in struct.iter_unpack(">ii", index)] == entries
+
+
+def test_the_last_offset_that_fits_an_index_is_written(tmp_path: Path) -> None:
+    one = segment(tmp_path, 100)
+    add(one, 100, NOW)
+    add(one, 100 + (1 << 31) - 1, NOW)
+    assert one.read_next_offset() == 100 + (1 << 31)

@@ -11,6 +11,7 @@ from kwire.log import LogDirectory
 from kwire.log.files.transaction_index import TransactionIndexEntry
 from kwire.log.files.transactions import NeedsWalk
 from tests.log.expected import consumed, read_arrow, read_objects
+from tests.log.writing import NOW, batch, open_log
 
 Copied = Callable[[str, str], Path]
 CASES = [
@@ -145,3 +146,21 @@ def test_the_newest_valid_snapshot_below_the_log_end_is_used(copied: Copied) -> 
     assert log.last_stable_offset == stable
     snapshots[-1].write_bytes(b"")
     assert LogDirectory(data)["txn", 0].last_stable_offset == stable
+
+
+@pytest.mark.requirement("P-06", "F-42")
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_transaction_from_the_first_record_on_is_open(before: int, tmp_path: Path) -> None:
+    """The producer snapshot of the second segment has it; -1 stands for none."""
+    log = open_log(tmp_path)
+    for _ in range(before):
+        log.append(batch(b"before"), now_ms=NOW)
+    log.append(batch(b"open", producer_id=0, producer_epoch=0, base_sequence=0, is_transactional=True), now_ms=NOW)
+    log.append(batch(b"other", producer_id=1, producer_epoch=0, base_sequence=0), now_ms=NOW)
+    log.roll(NOW)
+    log.append(batch(b"after"), now_ms=NOW)
+    assert log.last_stable_offset == before
+    log.close()
+    stored = LogDirectory(tmp_path)["t", 0]
+    assert (stored.last_stable_offset, stored.log_end_offset) == (before, before + 3)
+    assert [each.offset for each in stored.read(isolation="read_committed")] == list(range(before))

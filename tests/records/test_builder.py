@@ -28,7 +28,7 @@ from kwire.records import (
 )
 from kwire.records.attributes import LOG_APPEND_TIME_FLAG
 from kwire.records.format.batch_header import DEFAULT_HEADER
-from kwire.records.format.default_writer import BatchFields, write_empty_batch
+from kwire.records.format.default_writer import KNOWN_VARINTS, BatchFields, append_record, write_empty_batch
 
 NOW = 1_700_000_000_000
 
@@ -533,3 +533,35 @@ def test_a_record_at_odds_with_its_place_is_named() -> None:
         write_batch(records, keep_offsets=True)
     with pytest.raises(EncodeError, match="offset -1 is not above"):
         write_batch([plain(-1, b"k", b"v")], keep_offsets=True)
+
+
+@pytest.mark.parametrize("number", [KNOWN_VARINTS - 1, KNOWN_VARINTS, KNOWN_VARINTS + 1])
+def test_numbers_after_the_known_ones_are_encoded(number: int) -> None:
+    """The tables of varints end there."""
+    out = bytearray()
+    append_record(out, number, number, bytes(number), bytes(number))
+    data = bytearray(batch(bytes(out), base_timestamp=0, max_timestamp=number, last_offset_delta=number))
+    (record,) = next(read_batches(bytes(data))).records()
+    assert (record.offset, record.timestamp, record.key, record.value) == (number, number, bytes(number), bytes(number))
+
+
+@pytest.mark.parametrize("delta", [-1, 0, 2**31 - 1, 2**31])
+def test_offset_deltas_are_from_0_to_the_largest_int32(delta: int) -> None:
+    out = bytearray()
+    if 0 <= delta < 2**31:
+        append_record(out, delta, 0, None, None)
+        assert next(read_batches(batch(bytes(out), last_offset_delta=delta))).last_offset == delta
+    else:
+        with pytest.raises(EncodeError, match="offset delta"):
+            append_record(out, delta, 0, None, None)
+        assert not out
+
+
+@pytest.mark.parametrize(("name", "largest"), [("producer_epoch", 2**15 - 1), ("base_sequence", 2**31 - 1)])
+def test_fields_of_producers_include_their_bounds(name: str, largest: int) -> None:
+    fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+    for value in (largest, 0):
+        (written,) = read_batches(write_batch([plain(0, b"k", b"v", 1)], **fields | {name: value}))
+        assert getattr(written, name) == value
+    with pytest.raises(EncodeError, match=name):
+        write_batch([plain(0, b"k", b"v", 1)], **fields | {name: largest + 1})

@@ -348,3 +348,24 @@ def test_batches_end_at_the_given_rows(magic: int, codec: str) -> None:
     alone = [b"".join(map(bytes, writer.write(part))) for part in parts]
     together = [bytes(each) for each in ColumnWriter(magic=magic, compression=codec).write(batch, ends=ends)]
     assert together == alone
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_rows_are_written_up_to_the_largest_offset(rows: int) -> None:
+    writer = ColumnWriter(base_offset=2**63 - 2)
+    batch = table(value=[b"x"] * rows)
+    if rows > 2:
+        with pytest.raises(EncodeError, match="exceed the range of offsets"):
+            list(writer.write(batch))
+        return
+    data = b"".join(bytes(each) for each in writer.write(batch))
+    assert [record.offset for each in read_batches(data) for record in each.records()] == [2**63 - 2, 2**63 - 1][:rows]
+
+
+@pytest.mark.parametrize(("last", "batches"), [(2**31 - 2, 1), (2**31 - 1, 1), (2**31, 2)])
+def test_a_batch_reaches_as_far_as_the_delta_of_its_last_offset(last: int, batches: int) -> None:
+    rows = table(value=[b"x", b"y"]).append_column("offset", pa.array([5, 5 + last], pa.int64()))
+    data = b"".join(bytes(each) for each in ColumnWriter(keep_offsets=True).write(rows))
+    found = list(read_batches(data))
+    assert len(found) == batches
+    assert [record.offset for each in found for record in each.records()] == [5, 5 + last]

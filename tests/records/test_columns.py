@@ -12,10 +12,11 @@ import pytest
 from tests import golden
 from tests.records.both_paths import through_columns
 from tests.records.building import batch, message, record
+from tests.records.test_builder import plain
 
 from kwire import native
 from kwire.errors import CorruptBatch, OptionError
-from kwire.records import ColumnReader, Compression, arrow_schema, read_batches, to_arrow
+from kwire.records import ColumnReader, Compression, arrow_schema, read_batches, to_arrow, write_batch
 from kwire.records.columns.reader import COLUMNS
 
 TRANSACTIONAL, CONTROL = 16, 32
@@ -267,3 +268,21 @@ def test_kernel_and_object_path_find_the_same_batches() -> None:
         reader = ColumnReader(["offset"])
         list(reader.read(buf))
         assert reader.consumed == sum(found.size_bytes for found in read_batches(buf))
+
+
+@pytest.mark.parametrize("codec", list(Compression)[1:])
+def test_a_batch_may_decompress_to_the_limit(codec: Compression) -> None:
+    records = [plain(offset, b"k", b"v" * 50, 1) for offset in range(20)]
+    data, size = write_batch(records, compression=codec), len(write_batch(records)) - 61
+    for limit, is_read in ((size - 1, False), (size, True), (size + 1, True)):
+        reader = ColumnReader(["offset"], max_decompressed_bytes=limit)
+        if is_read:
+            assert offsets(reader, data) == list(range(20))
+        else:
+            with pytest.raises(CorruptBatch, match=f"{size - 1}"):
+                offsets(reader, data)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 256])
+def test_the_largest_number_of_threads_is_accepted(threads: int) -> None:
+    assert offsets(ColumnReader(["offset"], threads=threads), numbered(3)) == [0, 1, 2]

@@ -15,7 +15,7 @@ from kwire.records import (
     write_batches,
     write_transaction_marker,
 )
-from kwire.records.convert.fetch_conversion import CHUNK_BYTES, FetchConversion
+from kwire.records.convert.fetch_conversion import CHUNK_BYTES, FetchConversion, overflow_entry
 
 
 def values(data: bytes) -> list[bytes | None]:
@@ -101,3 +101,12 @@ def test_batches_are_converted_in_chunks_of_up_to_128_kib(over: int, is_sent: bo
 def test_an_unknown_magic_is_rejected() -> None:
     with pytest.raises(OptionError, match="to_magic"):
         FetchConversion(b"", 5, 0)
+
+
+@pytest.mark.parametrize("left", [13, 59, 60, 61, 62, 100, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1])
+def test_the_entry_that_clients_drop_is_longer_than_the_rest(left: int) -> None:
+    """Source: LazyDownConversionRecordsSend.buildOverflowBatch: the remaining bytes and 1, at least a header."""
+    entry = overflow_entry(left)
+    assert entry[:8] == (-1).to_bytes(8, "big", signed=True)
+    assert int.from_bytes(entry[8:12], "big") == max(left + 1, 61)
+    assert len(entry) == min(left + 1, CHUNK_BYTES)

@@ -123,3 +123,15 @@ def test_a_corrupt_header_ends_a_read() -> None:
     assert (reader.consumed, [reader.stopped]) == (len(THREE[0]), seen)
     assert list(reader.read(THREE[0]))
     assert reader.stopped is None
+
+
+def test_a_frame_without_anything_after_it_is_checked() -> None:
+    """Twelve bytes are an offset and a size, which says that no batch follows."""
+    for size, is_damage in ((3, True), (13, True), (14, False), (100, False)):
+        frame = bytes(8) + size.to_bytes(4, "big")
+        assert list(read_batches(frame[:11])) == []
+        if is_damage:
+            with pytest.raises(CorruptBatch, match=f"size {size}"):
+                list(read_batches(frame))
+        else:
+            assert list(read_batches(frame)) == []

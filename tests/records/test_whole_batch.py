@@ -108,6 +108,8 @@ def test_common_batches_take_the_fast_path(codec: Compression) -> None:
     assert both(data, 2**63 - 3) is not None
     assert both(data, origin=AppendOrigin.COORDINATOR) is not None
     assert both(data, max_message_bytes=len(data)) is not None
+    assert both(data, leader_epoch=-1) is not None  # of a coordinator's own log
+    assert both(data, leader_epoch=2**31 - 1) is not None
 
 
 def test_records_without_timestamps_take_the_fast_path() -> None:

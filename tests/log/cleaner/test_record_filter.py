@@ -286,3 +286,29 @@ def test_mutated_logs_give_the_same_with_and_without_compiled_code() -> None:
     command = [sys.executable, "-m", "tests.fuzz.cleaning", "guarded", "1000"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert (done.returncode, done.stdout) == (0, "1000\n"), done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("codec", list(Compression))
+def test_the_smallest_records_are_no_damage(codec: Compression) -> None:
+    """Seven bytes each; without a key, they are dropped."""
+    smallest = [record(100 + at, None, None, 10) for at in range(5)]
+    data = write_batch(smallest, 2, codec, 100)
+    assert codec or len(data) == 61 + 5 * 7
+    assert clean(data, {}) == b""
+    lying = bytearray(data)
+    lying[57:61] = (6).to_bytes(4, "big")
+    with pytest.raises(CorruptBatch):
+        clean(with_true_crc(bytes(lying)), {})
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_damage_names_the_record(number: int) -> None:
+    data = bytearray(write_batch(THREE, 2, "none", 100))
+    data[61 + 9 * number + 4] = 0x7E  # the length of its key
+    with pytest.raises(CorruptBatch, match=f"record {number}: "):
+        clean(with_true_crc(bytes(data)), {})
+    message = bytearray(write_batch(THREE[:1], 1, "none", 100))
+    message[26:30] = (99).to_bytes(4, "big")
+    with pytest.raises(CorruptBatch) as raised:
+        clean(with_true_crc(bytes(message)), {})
+    assert "record 0" not in str(raised.value)  # an uncompressed message is its own record

@@ -142,4 +142,15 @@ def test_batches_are_kept_empty_for_active_producers_and_at_the_end_of_the_range
     assert when_empty(commit, LastRecord(4, 2)) is Retention.DELETE
     assert when_empty(data_batch(5), LastRecord(None, 2)) is Retention.DELETE
     assert when_empty(data_batch(5), end_offset=6) is Retention.RETAIN_EMPTY
+    assert when_empty(data_batch(5), end_offset=7) is Retention.DELETE
     assert when_empty(data_batch(5, magic=1), end_offset=6) is Retention.DELETE  # magic 1 cannot be emptied
+
+
+@pytest.mark.requirement("X-26")
+def test_the_last_batch_of_the_first_producer_is_kept() -> None:
+    """Producer ids begin with 0."""
+    for last_offset, kept in ((5, Retention.RETAIN_EMPTY), (6, Retention.DELETE)):
+        choice = choose_batch(
+            data_batch(5, 0), True, last_records={0: LastRecord(last_offset, 2)}, end_offset=100, now_ms=0
+        )
+        assert choice.when_empty is kept
