@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import pickle
 import shutil
@@ -17,8 +18,8 @@ from kwire.errors import KwireError, LogError, OptionError
 from kwire.log import LogDirectory, PartitionLog, open_tiered, plan_splits, read_split
 from kwire.records.columns.reader import COLUMNS
 from kwire.storage.open_store import open_store
-from kwire.storage.tiered.encryption import unwrap
-from kwire.storage.tiered.manifest import MAX_CHUNKS, Manifest, decode_sizes, parse_manifest
+from kwire.storage.tiered.encryption import KeyRing, unwrap
+from kwire.storage.tiered.manifest import MAX_CHUNKS, Encryption, Fields, Manifest, decode_sizes, parse_manifest
 from tests import golden
 from tests.log.expected import ISOLATIONS, read_arrow, read_objects, rows_of
 
@@ -447,3 +448,89 @@ def test_one_chunk_size_or_none_is_accepted(objects: Path) -> None:
     fields = Fields({}, "m", "chunkIndex")
     for values, encoded in (([], "00000000"), ([7], "0000000100000007")):
         assert decode_sizes(bytes(cramjam.zstd.compress(bytes.fromhex(encoded))), len(values), fields) == values
+
+
+def encoded(base: int, sizes: list[int], width: int) -> bytes:
+    """Encode sizes of chunks as the plugin does: all but the last as differences from a base."""
+    head = len(sizes).to_bytes(4, "big")
+    if len(sizes) == 1:
+        return head + sizes[0].to_bytes(4, "big")
+    values = b"".join((size - base).to_bytes(width, "big") for size in sizes[:-1])
+    return head + base.to_bytes(4, "big") + bytes([width]) + values + sizes[-1].to_bytes(4, "big")
+
+
+def decoded(data: bytes, count: int) -> list[int]:
+    return decode_sizes(bytes(cramjam.zstd.compress(data)), count, Fields({}, "m", "chunkIndex"))
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+def test_sizes_of_chunks_have_one_to_four_bytes(width: int) -> None:
+    """Below their base there are none; the last chunk has its size as it is."""
+    largest = min(1000 + 256**width - 1, (1 << 31) - 1)
+    for sizes in ([1000, 7], [1000, largest, 1001, 7], [largest, (1 << 31) - 1]):
+        assert decoded(encoded(1000, sizes, width), len(sizes)) == sizes
+        for wrong in (encoded(1000, sizes, width) + b"\0", encoded(1000, sizes, width)[:-1]):
+            with pytest.raises(LogError, match="transformedChunks"):
+                decoded(wrong, len(sizes))
+
+
+def test_a_segment_may_have_one_chunk_or_none() -> None:
+    assert decoded(bytes(4), 0) == []
+    assert decoded(encoded(0, [77], 1), 1) == [77]
+    for width in (0, 5):
+        wrong = bytearray(encoded(0, [1, 2], 1))
+        wrong[8] = width
+        with pytest.raises(LogError, match=f"{width} bytes per size, expected 1 to 4"):
+            decoded(bytes(wrong), 2)
+    with pytest.raises(LogError, match="0 bytes per size"):
+        decoded(encoded(0, [1, 2], 1)[:8], 2)
+
+
+@pytest.mark.parametrize("sizes", [[1 << 31, 7], [7, 1 << 31]])
+def test_a_chunk_has_less_than_two_gib(sizes: list[int]) -> None:
+    allowed = [min(size, (1 << 31) - 1) for size in sizes]
+    assert decoded(encoded(0, allowed, 4), 2) == allowed
+    with pytest.raises(LogError, match="above 2"):
+        decoded(encoded(0, sizes, 4), 2)
+
+
+def wrapped(message: bytes, public: Any) -> bytes:
+    """Encrypt as RSA-OAEP with SHA3-512 (RFC 8017, 7.1.1), which the library does not have."""
+
+    def mask(seed: bytes, n: int) -> bytes:
+        blocks = (hashlib.sha3_512(seed + i.to_bytes(4, "big")).digest() for i in range(n // 64 + 1))
+        return b"".join(blocks)[:n]
+
+    def exclusive_or(one: bytes, other: bytes) -> bytes:
+        return bytes(a ^ b for a, b in zip(one, other, strict=True))
+
+    size, numbers, seed = public.key_size // 8, public.public_numbers(), bytes(range(64))
+    data = hashlib.sha3_512().digest() + bytes(size - 2 * 64 - 2 - len(message)) + b"\1" + message
+    masked = exclusive_or(data, mask(seed, len(data)))
+    block = b"\0" + exclusive_or(seed, mask(masked, 64)) + masked
+    return pow(int.from_bytes(block, "big"), numbers.e, numbers.n).to_bytes(size, "big")
+
+
+def test_an_encrypted_chunk_may_be_empty(tmp_path: Path) -> None:
+    """It is then as long as what encryption adds; a shorter one is damage."""
+    from cryptography.hazmat.primitives.asymmetric import rsa
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    key, data_key = rsa.generate_private_key(65537, 2048), bytes(range(32))
+    (tmp_path / "k.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    encryption = Encryption(key_id="k", wrapped_key=wrapped(data_key, key.public_key()), aad=b"aad")
+    decrypt = KeyRing({"k": str(tmp_path / "k.pem")}).decryptor(encryption, "m")
+    stored = bytes(12) + AESGCM(data_key).encrypt(bytes(12), b"", b"aad")
+    assert decrypt(stored) == b""
+    with pytest.raises(ValueError, match="27 bytes, expected at least 28"):
+        decrypt(stored[:-1])
+
+
+def test_the_smallest_key_wraps_an_empty_message() -> None:
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    key = rsa.generate_private_key(65537, 1040)  # 130 bytes: two hashes and two bytes
+    assert unwrap(wrapped(b"", key.public_key()), key.private_numbers()) == b""
+    smaller = rsa.generate_private_key(65537, 1032)
+    assert unwrap(bytes(129), smaller.private_numbers()) is None

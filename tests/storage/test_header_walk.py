@@ -1,0 +1,64 @@
+"""Following batch headers: where a walk ends, and how much of a file it reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kwire.records import write_batch
+from kwire.storage.header_walk import HeaderWalk
+from kwire.storage.store import LocalFile
+from tests.log.writing import NOW, batch, record
+
+
+def written(path: Path, magic: int, count: int = 4) -> list[int]:
+    """Write batches of one record; return where each starts, and the size of the file."""
+    starts = [0]
+    for offset in range(count):
+        with path.open("ab") as file:
+            file.write(write_batch([record(b"x" * offset, NOW)], magic=magic, base_offset=offset))
+        starts.append(path.stat().st_size)
+    return starts
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_a_walk_has_the_batches_that_start_before_its_stop(magic: int, more: int, tmp_path: Path) -> None:
+    *starts, size = written(tmp_path / "x.log", magic)
+    with LocalFile(str(tmp_path / "x.log")) as file:
+        for number, start in enumerate(starts):
+            walk = HeaderWalk(file, 0, start + more)
+            assert [header.position for header in walk] == starts[: number + (more > 0)]
+        walk = HeaderWalk(file, starts[1], size + more)
+        assert [header.position for header in walk] == starts[1:]
+        assert (walk.position, walk.damage) == (size, None)
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_a_walk_ends_before_a_batch_that_the_file_cuts(magic: int, tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    *starts, size = written(path, magic)
+    whole = path.read_bytes()
+    for end in range(starts[-1], size + 1):
+        path.write_bytes(whole[:end])
+        with LocalFile(str(path)) as file:
+            walk = HeaderWalk(file)
+            found = [header.position for header in walk]
+        assert found == (starts if end == size else starts[:-1])
+        assert (walk.position, walk.damage) == (size if end == size else starts[-1], None)
+
+
+@pytest.mark.parametrize("window_bytes", [*range(55, 70), 130, 140, 4096])
+def test_batches_at_the_end_of_a_window_are_found(window_bytes: int, tmp_path: Path) -> None:
+    """A header that a window cuts is read again."""
+    path = tmp_path / "x.log"
+    data = b"".join(
+        write_batch([record(b"x" * (offset % 7), NOW)], magic=offset % 3, base_offset=offset) for offset in range(60)
+    )
+    path.write_bytes(data + batch(b"last", base_offset=60))
+    with LocalFile(str(path)) as file:
+        expected = [header.position for header in HeaderWalk(file)]
+        file.window_bytes = window_bytes
+        assert [header.position for header in HeaderWalk(file)] == expected
+    assert len(expected) == 61
