@@ -19,6 +19,7 @@ from kwire.messages import CreateTopicsRequest, CreateTopicsResponse
         ("kafka://b1", (("b1", 9092),), None),
         ("KAFKA://B1/Orders", (("B1", 9092),), "Orders"),
         ("kafka://b1/", (("b1", 9092),), None),
+        ("kafka://b1:1,b2:65535/", (("b1", 1), ("b2", 65535)), None),
         ("kafka://b-1.example,10.0.0.2:9093/orders", (("b-1.example", 9092), ("10.0.0.2", 9093)), "orders"),
         ("kafka://[::1]:9093,[fe80::1%eth0]/orders-0/", (("::1", 9093), ("fe80::1%eth0", 9092)), "orders-0"),
         ("kafka://b/" + "x" * 249 + "-12", (("b", 9092),), "x" * 249 + "-12"),

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 
 from kwire.client import ClientSettings
 from kwire.client.key_stores import read_certificates, read_key
-from kwire.client.pkcs12_trust import marked_certificates
+from kwire.client.pkcs12_trust import elements, marked_certificates
 from kwire.client.tls import tls_context
 from kwire.errors import OptionError
 
@@ -186,3 +186,24 @@ def test_damaged_bags_give_an_error(made: tuple[Path, dict[str, trustme.LeafCert
         except ValueError:
             errors += 1
     assert errors > 250
+
+
+@pytest.mark.parametrize("size", [0, 1, 127, 128, 255, 256, 65535, 65536])
+def test_elements_of_der_have_short_and_long_sizes(size: int) -> None:
+    """Source: X.690, 8.1.3. An element that its data cuts is an error, wherever it is cut."""
+    digits = size.to_bytes((size.bit_length() + 7) // 8 or 1, "big")
+    head = b"\x04" + (bytes([size]) if size < 128 else bytes([0x80 | len(digits)]) + digits)
+    one, other = head + bytes(size), b"\x05\x00"
+    assert list(elements(b"")) == []
+    assert list(elements(one)) == [(4, bytes(size))]
+    assert list(elements(one + other)) == [(4, bytes(size)), (5, b"")]
+    for cut in {*range(1, len(head) + 1), len(one) - 1} - {0, len(one)}:
+        with pytest.raises(ValueError, match="an element of DER"):
+            list(elements(one[:cut]))
+
+
+def test_elements_of_der_have_at_most_four_bytes_of_size() -> None:
+    assert list(elements(b"\x04\x84\0\0\0\1x")) == [(4, b"x")]
+    for wrong in (b"\x04\x80x", b"\x04\x85\0\0\0\0\1x"):
+        with pytest.raises(ValueError, match="has no size"):
+            list(elements(wrong))

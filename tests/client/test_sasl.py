@@ -35,6 +35,7 @@ def test_scram_matches_the_example_of_the_rfc() -> None:
         (b"r=other,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096", "does not continue ours"),
         (b"r=rOprNGfwEbeRWgbNEkqO,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096", "does not continue ours"),
         (b"r=rOprNGfwEbeRWgbNEkqOx,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=1", "SCRAM iterations are 1;"),
+        (b"r=rOprNGfwEbeRWgbNEkqOx,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4095", "SCRAM iterations are 4095;"),
         (b"r=rOprNGfwEbeRWgbNEkqOx,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=2000000000", "SCRAM iterations are 2000000000;"),
         (b"r=rOprNGfwEbeRWgbNEkqOx,s=*,i=4096", "lacks nonce, salt or iterations"),
         (b"", "lacks nonce, salt or iterations"),

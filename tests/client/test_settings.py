@@ -224,3 +224,36 @@ def test_no_error_shows_a_secret() -> None:
     with pytest.raises(OptionError) as caught:
         ClientSettings.parse({**SERVERS, "sasl.jaas.config": "password=wonderland"})
     assert "wonderland" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("compression.gzip.level", 1, 9),
+        ("compression.lz4.level", 1, 17),
+        ("compression.zstd.level", -131072, 22),
+    ],
+)
+def test_ranges_include_their_bounds(name: str, low: int, high: int) -> None:
+    codec = {"compression.type": name.split(".")[1]}
+    for value in (low, high):
+        assert ClientSettings.parse({**SERVERS, **codec, name: str(value)})
+    for value in (low - 1, high + 1):
+        if (name, value) != ("compression.gzip.level", 0 - 1):
+            with pytest.raises(OptionError, match=f"expected a number from {low} to {high}"):
+                ClientSettings.parse({**SERVERS, **codec, name: str(value)})
+
+
+def test_ports_are_from_1_to_65535() -> None:
+    for port in (1, 65535):
+        assert ClientSettings.parse({"bootstrap.servers": f"b:{port}"}).bootstrap_servers == (("b", port),)
+    for port in (0, 65536):
+        with pytest.raises(OptionError, match="expected comma-separated host:port"):
+            ClientSettings.parse({"bootstrap.servers": f"b:{port}"})
+
+
+def test_all_versions_of_tls_may_be_named() -> None:
+    for versions in ("TLSv1.2", "TLSv1.3", "TLSv1.2,TLSv1.3"):
+        assert ClientSettings.parse({**SERVERS, "ssl.enabled.protocols": versions})
+    with pytest.raises(OptionError, match=r"TLSv1\.2 and TLSv1\.3"):
+        ClientSettings.parse({**SERVERS, "ssl.enabled.protocols": "TLSv1.2,TLSv1.1"})
