@@ -202,6 +202,22 @@ def test_leader_epochs_are_cached_and_looked_up(tmp_path: Path) -> None:
     assert log.leader_epochs.entries == []
 
 
+@pytest.mark.requirement("F-04")
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_leader_epochs_outlive_a_restart_unless_the_format_has_none(is_clean: bool, tmp_path: Path) -> None:
+    """As in the checkpoint: after a clean shutdown, the batches are not read."""
+    log = open_log(tmp_path)
+    for epoch in (1, 5):
+        log.append(numbered(0, 4), now_ms=NOW, leader_epoch=epoch)
+    log.close()
+    log = open_log(tmp_path, is_clean=is_clean)
+    assert (log.end_offset_for(3), log.end_offset_for(5)) == ((1, 4), (5, 8))
+    log.close()
+    log = open_log(tmp_path, SMALL.replace(message_format_version="0.10.2"), is_clean=True)
+    assert log.leader_epochs.entries == []
+    assert not (tmp_path / "t-0" / "leader-epoch-checkpoint").exists()
+
+
 # ---- rolling
 
 

@@ -427,11 +427,21 @@ def test_a_segment_with_too_large_relative_offsets_is_split(tmp_path: Path) -> N
 
 
 @pytest.mark.requirement("G-06")
-@pytest.mark.parametrize(("last", "bases"), [((1 << 31) - 2, [0]), ((1 << 31) - 1, [0]), (1 << 31, [0, 1 << 31])])
-def test_a_segment_is_split_above_the_largest_relative_offset(last: int, bases: list[int], tmp_path: Path) -> None:
-    """Two records of the largest distance, written by append_as_given into one file."""
+@pytest.mark.parametrize(
+    ("offsets", "bases"),
+    [
+        ([0, (1 << 31) - 2], [0]),
+        ([0, (1 << 31) - 1], [0]),
+        ([0, 1 << 31], [0, 1 << 31]),
+        ([0, (1 << 31) - 1, 1 << 31], [0, 1 << 31]),
+    ],
+)
+def test_a_segment_is_split_above_the_largest_relative_offset(
+    offsets: list[int], bases: list[int], tmp_path: Path
+) -> None:
+    """Records far from each other, put into one file."""
     log = open_log(tmp_path)
-    for base in (0, last):
+    for base in offsets:
         log.append_as_given(write_batch([record(b"%d" % base)], base_offset=base), now_ms=NOW)
     log.close()
     directory = tmp_path / "t-0"
@@ -441,7 +451,7 @@ def test_a_segment_is_split_above_the_largest_relative_offset(last: int, bases: 
     (directory / f"{0:020d}.log").write_bytes(data)
     log = open_log(tmp_path)
     assert log.segments.base_offsets == bases
-    assert records_of(log) == {base: b"%d" % base for base in (0, last)}
+    assert records_of(log) == {base: b"%d" % base for base in offsets}
     log.close()
 
 
