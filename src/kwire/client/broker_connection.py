@@ -77,6 +77,12 @@ class BrokerConnection:
                 self._socket.close()
             self._socket = None
 
+    def detach(self) -> socket.socket:
+        """Return the socket, for bytes of one's own; this connection is closed then. Raises ConnectionFailed."""
+        opened = self._opened()
+        self._socket = None
+        return opened
+
     @property
     def is_open(self) -> bool:
         """Whether requests can be sent."""

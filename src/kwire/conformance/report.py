@@ -64,7 +64,7 @@ class Report:
     """The outcome of a run.
 
     kind: what was tested: broker, client or codec. subject: its address or command. release: of the baseline. notes:
-    sentences about the whole run, such as that it was interrupted.
+    sentences about the whole run. facts: what is known of the subject, such as a version.
     """
 
     kind: str
@@ -74,6 +74,7 @@ class Report:
     seconds: float
     results: tuple[Result, ...]
     notes: tuple[str, ...] = ()
+    was_interrupted: bool = False
     facts: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -97,6 +98,7 @@ class Report:
             "seconds": round(self.seconds, 3),
             "totals": {verdict.value: count for verdict, count in self.totals.items()},
             "notes": list(self.notes),
+            "interrupted": self.was_interrupted,
             "facts": self.facts,
         }
         lines = ",\n".join(json.dumps(_result_json(result)) for result in self.results)
@@ -117,6 +119,7 @@ class Report:
                 seconds=float(obj["seconds"]),
                 results=tuple(map(_result, obj["results"])),
                 notes=tuple(obj["notes"]),
+                was_interrupted=bool(obj["interrupted"]),
                 facts=dict(obj["facts"]),
             )
         except (KeyError, TypeError, ValueError) as error:

@@ -43,7 +43,7 @@ def create_all(
     counts = Counter(topic.name for topic in request.topics)
     results: dict[str, CreatableTopicResult] = {}
     for topic in request.topics:
-        result = CreatableTopicResult(name=topic.name, error_message=None, configs=None)
+        result = CreatableTopicResult(name=topic.name, error_message=None, configs=[])
         try:
             if counts[topic.name] > 1:
                 raise refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
@@ -136,7 +136,7 @@ def error_response(request: CreateTopicsRequest, code: ErrorCode, message: str) 
     """Build a response with the same error for every topic."""
     return CreateTopicsResponse(
         topics=[
-            CreatableTopicResult(name=topic.name, error_code=code, error_message=message, configs=None)
+            CreatableTopicResult(name=topic.name, error_code=code, error_message=message, configs=[])
             for topic in request.topics
         ]
     )

@@ -14,12 +14,15 @@ from kwire.broker.node import Node
 from kwire.messages import DescribeClusterRequest, DescribeClusterResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-BROKERS = 1
+BROKERS, CONTROLLERS = 1, 2
 
 
 def handle(node: Node, context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
     """Describe the cluster, with the endpoint on the client's listener."""
-    if context.api_version >= 1 and request.endpoint_type != BROKERS:
+    if context.api_version >= 1 and request.endpoint_type not in (BROKERS, CONTROLLERS):
+        what = f"Unsupported endpoint type {request.endpoint_type}"
+        raise refusal(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, what)
+    if request.endpoint_type == CONTROLLERS:
         raise refusal(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "The request was sent to an endpoint of the wrong type.")
     operations = NO_OPERATIONS
     if request.include_cluster_authorized_operations:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import typer
 
 from kwire.cli.command import add_command, add_group, new_group
+from kwire.cli.conformance.broker import broker
 from kwire.cli.conformance.compare import compare
+from kwire.cli.conformance.explain import explain
+from kwire.cli.conformance.list import list_checks
 
 __all__ = ["register"]
 
@@ -13,6 +16,15 @@ __all__ = ["register"]
 def register(app: typer.Typer) -> None:
     """Add `conformance` and its commands to the app."""
     group = new_group("conformance", help="Test brokers and codecs against Kafka's protocol.")
+    add_command(
+        group,
+        "broker",
+        broker,
+        "kwire conformance broker kafka://broker:9092 -o report --only RANGE-FETCH",
+        "kwire conformance broker kafka://broker:9092 --release 3.9 --skip FRAME --config-file client.properties",
+    )
+    add_command(group, "list", list_checks, "kwire conformance list", "kwire conformance list --only FRAME")
+    add_command(group, "explain", explain, "kwire conformance explain ERROR-FETCH-12")
     add_command(
         group,
         "compare",

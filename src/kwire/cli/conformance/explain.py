@@ -1,0 +1,51 @@
+"""`kwire conformance explain`: what a check does, and what real Kafka did in it."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from kwire.cli import terminal
+from kwire.cli.command import FINE
+from kwire.cli.options import FormatOption
+from kwire.cli.rows import Format
+from kwire.errors import OptionError, did_you_mean
+from kwire.pages.escaping import json_line, printable
+
+__all__ = ["explain"]
+
+
+def explain(
+    check_id: Annotated[str, typer.Argument(metavar="CHECK", help="Id of a check, such as ERROR-FETCH-12.")],
+    format: FormatOption = Format.TABLE,
+) -> int:
+    """Explain a check: its steps, its source, and what real Kafka of each recorded release did."""
+    from kwire.conformance.broker import all_checks, read_baseline
+
+    checks = {check.id: check for check in all_checks()}
+    check = checks.get(check_id.upper())
+    if check is None:
+        raise OptionError(f"no check {check_id!r}{did_you_mean(check_id, checks)}; `kwire conformance list` has all")
+    recorded = read_baseline("4.4").recorded.get(check.id, {})
+    if format is not Format.TABLE:
+        fields = {"id": check.id, "chapter": check.chapter, "title": check.title, "source": check.source}
+        more = {"since": check.since, "until": check.until, "steps": check.steps, "changes": dict(check.changes)}
+        print(json_line({**fields, **more, "recorded": recorded}))
+        return FINE
+    print(terminal.bold(printable(f"{check.id}  {check.title}")))
+    print(printable(f"{check.chapter}; {check.source}"))
+    if check.since or check.until:
+        print(f"Kafka {check.since or 'any'} to {check.until or 'now'}")
+    for number, step in enumerate(check.steps, 1):
+        print(printable(f"  {number}. {step}"))
+    for release, value in recorded.items():
+        print(f"Kafka {release}:")
+        text = value if isinstance(value, str) else json.dumps(value, indent=2)
+        print("\n".join(f"  {printable(line)}" for line in text.splitlines()))
+    for release, sentence in check.changes.items():
+        print(printable(f"Since {release}: {sentence}"))
+    for allowed in check.allowed:
+        print(printable(f"Allowed: {allowed.path}: {allowed.reason}"))
+    return FINE

@@ -1,0 +1,345 @@
+"""What a check works with: connections, topics and names of its own, and whatever removes them again.
+
+A Session is the run against one cluster; a Bench is one check's part of it. Every name begins with the session's
+prefix, and only names with it are ever deleted.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from kwire.client.broker_connection import BrokerConnection
+from kwire.client.settings import ClientSettings
+from kwire.conformance.broker.connection import Closed, Deadlines, RawConnection
+from kwire.conformance.broker.requests import error_name, flat, request, response_values
+from kwire.conformance.report import Evidence
+from kwire.errors import ConnectionFailed, KwireError, Malformed
+from kwire.messages import registry
+from kwire.messages.base import Message
+from kwire.protocol.error_codes import ErrorCode
+from kwire.protocol.versions import offered
+from kwire.schema import Versions
+
+__all__ = ["PREFIX", "Bench", "Session", "Topic"]
+
+PREFIX = "kwire-conformance"
+CONNECT_S = 5.0
+READY_S = 15.0
+"""How long a topic or a coordinator may take to appear."""
+RETRIABLE = {
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+}
+
+LOADING = {"NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE"}
+PATIENCE_S = 20.0
+"""How long a run waits for coordinators in all."""
+
+Address = tuple[str, int]
+
+
+class Topic(NamedTuple):
+    """A topic of a check. leader: the address of the leader of partition 0."""
+
+    name: str
+    topic_id: uuid.UUID
+    leader: Address
+
+
+class Session:
+    """A run against one cluster. servers: its addresses, the first that accepts connections is used."""
+
+    def __init__(self, servers: Sequence[Address], settings: ClientSettings, *, exchange_s: float = 10.0) -> None:
+        self.servers, self.settings = tuple(servers), settings
+        self.address: Address = self.servers[0]
+        self.deadlines = Deadlines(exchange_s)
+        self.prefix = f"{PREFIX}-{uuid.uuid4().hex[:6]}"
+        self.served: dict[str, Versions] = {}
+        self.topics: list[str] = []
+        self.groups: list[str] = []
+        self.patience_s = PATIENCE_S
+        self.controller: Address | None = None
+        self._lacks: dict[str, str | None] = {}
+
+    def open(self, address: Address, evidence: list[Evidence]) -> RawConnection:
+        """Open a connection, with TLS and SASL if the settings have them. Raises ConnectionFailed, BrokerError."""
+        host, port = address
+        if self.settings.uses_tls or self.settings.uses_sasl:
+            opened: socket.socket = BrokerConnection(host, port, self.settings).detach()
+        else:
+            try:
+                opened = socket.create_connection(address, timeout=min(CONNECT_S, self.deadlines.current_s))
+            except OSError as error:
+                raise ConnectionFailed(f"cannot connect: {error.strerror or error}", f"{host}:{port}") from None
+        return RawConnection(opened, f"{host}:{port}", self.deadlines, evidence)
+
+    def learn_versions(self) -> None:
+        """Ask which APIs the broker serves. Raises ConnectionFailed, DecodeError, BrokerError."""
+        for address in self.servers:
+            with suppress(ConnectionFailed):
+                self.open(address, []).close()
+                self.address = address
+                break
+        bench = Bench(self, "versions")
+        try:
+            body = bench.connect().ask(request("ApiVersions", 0), 0)
+        finally:
+            bench.close()
+        names = {key: registry.request(key).__name__.removesuffix("Request") for key in _known_keys()}
+        self.served = {names[key]: versions for key, versions in offered(body.api_keys).items() if key in names}
+
+    def serves(self, api: str, version: int = -1) -> bool:
+        """Return whether the broker lists a version of an API; -1 for any."""
+        versions = self.served.get(api)
+        return versions is not None and (version == -1 or version in versions)
+
+    def lacks(self, need: str) -> str | None:
+        """Return why the run or the cluster does not have what a check needs; None if it does."""
+        if need not in self._lacks:
+            self._lacks[need] = NEEDS[need](self)
+        return self._lacks[need]
+
+    def clean_up(self) -> list[str]:
+        """Delete the topics and groups of this session. Returns the names that are left."""
+        left = []
+        bench = Bench(self, "cleanup")
+        try:
+            left += bench.delete_groups(self.groups)
+            left += bench.delete_topics(self.topics)
+        except KwireError:
+            left = [*self.groups, *self.topics]
+        finally:
+            bench.close()
+        self.topics.clear()
+        self.groups.clear()
+        return left
+
+
+def _known_keys() -> list[int]:
+    keys = []
+    for name in registry.names():
+        cls = registry.get(name) if name.endswith("Request") else None
+        if cls is not None and cls.API_KEY is not None:
+            keys.append(cls.API_KEY)
+    return keys
+
+
+def _security(session: Session) -> str | None:
+    if session.settings.uses_tls or session.settings.uses_sasl:
+        return "the connection has to be plain, because the check begins with its first byte"
+    return None
+
+
+def _credentials(session: Session) -> str | None:
+    return None if session.settings.uses_sasl else "no SASL credentials are given; use --config-file"
+
+
+def _no_authorizer(session: Session) -> str | None:
+    bench = Bench(session, "needs")
+    try:
+        body = bench.ask("DescribeAcls", resource_type_filter=1, operation=1, permission_type=1)
+    except KwireError:
+        return None
+    finally:
+        bench.close()
+    return None if body.error_code else "the cluster has an authorizer"
+
+
+NEEDS: Mapping[str, Callable[[Session], str | None]] = {
+    "plain connection": _security,
+    "credentials": _credentials,
+    "no authorizer": _no_authorizer,
+}
+
+
+class Bench:
+    """One check's view of the cluster."""
+
+    def __init__(self, session: Session, check_id: str) -> None:
+        self.session = session
+        self.evidence: list[Evidence] = []
+        self._prefix = f"{session.prefix}-{check_id.lower()}-"
+        self._connections: list[RawConnection] = []
+        self._by_address: dict[Address, RawConnection] = {}
+        self._at_end: list[Callable[[], object]] = []
+
+    def close(self) -> None:
+        """Undo what the check has left, and close its connections."""
+        for action in reversed(self._at_end):
+            with suppress(Exception):
+                action()
+        for connection in self._connections:
+            connection.close()
+
+    def at_end(self, action: Callable[[], object]) -> None:
+        """Call action when the check has ended, however it ended; its errors are ignored."""
+        self._at_end.append(action)
+
+    # Connections and requests
+
+    def connect(self, address: Address | None = None) -> RawConnection:
+        """Open a new connection, by default to the broker under test."""
+        connection = self.session.open(address or self.session.address, self.evidence)
+        self._connections.append(connection)
+        return connection
+
+    def connection(self, address: Address | None = None) -> RawConnection:
+        """Return the check's one connection to an address."""
+        key = address or self.session.address
+        if key not in self._by_address:
+            self._by_address[key] = self.connect(key)
+        return self._by_address[key]
+
+    def best(self, api: str, at_most: int | None = None) -> int:
+        """Return the highest version of an API that the broker lists and kwire knows."""
+        known = registry.get(f"{api}Request").SPEC.stable
+        highest = known.intersect(self.session.served.get(api, known)).highest
+        return highest if at_most is None else min(highest, at_most)
+
+    def ask(self, api: str, version: int | None = None, at: Address | None = None, **values: Any) -> Any:
+        """Send a request and return the body of its response. version: by default the highest."""
+        chosen = self.best(api) if version is None else version
+        return self.connection(at).ask(request(api, chosen, **values), chosen)
+
+    def values(self, body: Message, version: int, *drop: str) -> dict[str, Any]:
+        """Return a response as values that can be compared: see response_values. Names are without the prefix."""
+        values = response_values(body, version, frozenset(drop))
+        result = self._without_prefix(values)
+        assert isinstance(result, dict)
+        return result
+
+    def _without_prefix(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: self._without_prefix(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self._without_prefix(each) for each in value]
+        return re.sub(rf"{re.escape(self._prefix)}", "~", value) if isinstance(value, str) else value
+
+    # Names and topics
+
+    def name(self, suffix: str) -> str:
+        """Return a name of this check's own."""
+        return self._prefix + suffix
+
+    def group(self, suffix: str = "group") -> str:
+        """Return the id of a group that is deleted at the end of the run."""
+        name = self.name(suffix)
+        if name not in self.session.groups:
+            self.session.groups.append(name)
+        return name
+
+    def created(self, topic: str) -> str:
+        """Note a topic that the check creates, to be deleted at the end of the run."""
+        if topic not in self.session.topics:
+            self.session.topics.append(topic)
+        return topic
+
+    def topic(self, suffix: str = "topic", *, partitions: int = 1, **configs: str) -> Topic:
+        """Create a topic and wait for its leaders. configs: with underscores for dots. Raises ConnectionFailed."""
+        name = self.created(self.name(suffix))
+        settings = [{"name": key.replace("_", "."), "value": value} for key, value in configs.items()]
+        fields = {"num_partitions": partitions, "replication_factor": 1, "configs": settings}
+        body = self.ask("CreateTopics", at=self.controller(), topics=[{"name": name, **fields}], timeout_ms=10_000)
+        code = body.topics[0].error_code
+        if code not in (0, ErrorCode.TOPIC_ALREADY_EXISTS):
+            raise ConnectionFailed(f"a topic cannot be created: {error_name(code)}", name)
+        return self.wait_for_topic(name, partitions)
+
+    def wait_for_topic(self, name: str, partitions: int = 1) -> Topic:
+        """Return a topic when all of its partitions have leaders."""
+        version = self.best("Metadata", 12)
+        deadline = time.monotonic() + READY_S
+        while True:
+            body = self.ask("Metadata", version, topics=[{"name": name}], allow_auto_topic_creation=False)
+            topic = body.topics[0]
+            leaders = [each.leader_id for each in topic.partitions if not each.error_code]
+            if not topic.error_code and len(leaders) == partitions and min(leaders) >= 0:
+                addresses = {each.node_id: (each.host, each.port) for each in body.brokers}
+                if topic.partitions[0].leader_id not in addresses:
+                    raise Malformed("leader that is not among the brokers of the response", 0)
+                leader = next(each.leader_id for each in topic.partitions if each.partition_index == 0)
+                found = Topic(name, topic.topic_id, addresses[leader])
+                if self._leads(found, partitions):
+                    return found
+            if time.monotonic() > deadline:
+                raise ConnectionFailed(f"no leader after {READY_S:.0f} s", name)
+            time.sleep(0.02)
+
+    def _leads(self, topic: Topic, partitions: int) -> bool:
+        """Return whether the leader serves: with KRaft, a broker learns that later than metadata tells clients."""
+        asked = [{"partition_index": i, "timestamp": -1} for i in range(partitions)]
+        topics = [{"name": topic.name, "partitions": asked}]
+        body = self.ask("ListOffsets", self.best("ListOffsets", 5), at=topic.leader, replica_id=-1, topics=topics)
+        return not any(each.error_code for each in body.topics[0].partitions)
+
+    def controller(self) -> Address:
+        """Return the address of the controller: with ZooKeeper, the only broker that makes changes."""
+        if self.session.controller is None:
+            body = self.ask("Metadata", self.best("Metadata", 12), topics=[])
+            addresses = {each.node_id: (each.host, each.port) for each in body.brokers}
+            self.session.controller = addresses.get(body.controller_id, self.session.address)
+        return self.session.controller
+
+    def coordinator(self, key: str, key_type: int = 0) -> Address:
+        """Return the address of the coordinator of a group (0) or transactional id (1). Raises ConnectionFailed."""
+        version = self.best("FindCoordinator", 3)
+        deadline = time.monotonic() + READY_S
+        while True:
+            body = self.ask("FindCoordinator", version, key=key, key_type=key_type)
+            if not body.error_code:
+                return body.host, body.port
+            if body.error_code not in RETRIABLE or time.monotonic() > deadline:
+                raise ConnectionFailed(f"no coordinator: {error_name(body.error_code)}", key)
+            time.sleep(0.05)
+
+    def loaded(self, attempt: Callable[[], Any]) -> Any:
+        """Repeat attempt while its values have an error of a coordinator that is not loaded yet."""
+        while True:
+            values = attempt()
+            if LOADING.isdisjoint(map(str, flat(values).values())) or self.session.patience_s <= 0:
+                return values
+            self.session.patience_s -= 0.1
+            time.sleep(0.1)
+
+    def until(self, attempt: Callable[[], Any], *codes: int, wait_s: float = READY_S) -> Any:
+        """Repeat attempt while the error code of its response is one of these, RETRIABLE by default."""
+        deadline = time.monotonic() + wait_s
+        while True:
+            body = attempt()
+            if body.error_code not in (codes or RETRIABLE) or time.monotonic() > deadline:
+                return body
+            time.sleep(0.05)
+
+    # Removal
+
+    def delete_topics(self, names: Sequence[str]) -> list[str]:
+        """Delete topics with the session's prefix. Returns those that are left."""
+        left = [name for name in names if name.startswith(self.session.prefix)]
+        for start in range(0, len(left), 200):
+            part = left[start : start + 200]
+            version = self.best("DeleteTopics", 5)
+            with suppress(Closed):
+                body = self.ask("DeleteTopics", version, topic_names=part, timeout_ms=10_000)
+                gone = {each.name for each in body.responses if each.error_code in (0, 3)}
+                left = [name for name in left if name not in gone]
+        return left
+
+    def delete_groups(self, names: Sequence[str]) -> list[str]:
+        """Delete groups with the session's prefix. Returns those that are left."""
+        left = []
+        for name in names:
+            if not name.startswith(self.session.prefix):
+                continue
+            body = self.ask("DeleteGroups", groups_names=[name], at=self.coordinator(name))
+            code = body.results[0].error_code
+            if code not in (0, ErrorCode.GROUP_ID_NOT_FOUND):
+                left.append(name)
+        return left

@@ -1,0 +1,21 @@
+"""The checks, a module a chapter."""
+
+from __future__ import annotations
+
+from kwire.conformance.broker.chapters import error_paths, framing, tags, versions
+from kwire.conformance.broker.checks import BrokerCheck, Chapter
+
+__all__ = ["CHAPTERS", "all_checks"]
+
+CHAPTERS: tuple[Chapter, ...] = (
+    framing.chapter,
+    versions.chapter,
+    error_paths.chapter,
+    tags.chapter,
+)
+"""In the order in which they run."""
+
+
+def all_checks() -> list[BrokerCheck]:
+    """Return every check, by chapter."""
+    return [check for chapter in CHAPTERS for check in chapter.checks]
