@@ -26,7 +26,8 @@ from kwire.messages.list_offsets_response import ListOffsetsPartitionResponse as
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = range(-1, -7, -1)
-FIRST_VERSION_WITH = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, PENDING_UPLOAD: 11}
+FIRST_VERSION_WITH = {EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, PENDING_UPLOAD: 11}
+NEVER = 1 << 15  # above every version
 NONE_FOUND = -1
 LEADER_EPOCH_VERSION = 4
 
@@ -87,7 +88,7 @@ def look_up(
 def find(partition: Partition, version: int, isolation_level: int, timestamp: int) -> tuple[int, int, int]:
     """Return (timestamp, offset, leader epoch) for a timestamp, each -1 if there is none."""
     log = partition.opened
-    if timestamp < LATEST and version < FIRST_VERSION_WITH.get(timestamp, 0):
+    if timestamp < LATEST and version < FIRST_VERSION_WITH.get(timestamp, NEVER):
         raise refusal(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} is not supported in version {version}")
     end = log.high_watermark
     if isolation_level == READ_COMMITTED:

@@ -57,7 +57,8 @@ def handle(node: Node, context: RequestContext, request: MetadataRequest) -> Met
             if node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
         ]
     else:
-        described = [describe_requested(node, context, request, topic) for topic in topics]
+        once = {(topic.topic_id, topic.name): topic for topic in topics}.values()
+        described = [describe_requested(node, context, request, topic) for topic in once]
     host, port = node.endpoint(context.listener)
     response = MetadataResponse(
         brokers=[

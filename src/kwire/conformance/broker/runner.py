@@ -50,6 +50,7 @@ def run_checks(
     notes: list[str] = []
     was_interrupted = False
     try:
+        session.pool_size = min(session.pool_size, len(checks))
         learned = _learn(session)
         if learned:
             notes.append(learned)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwire.conformance.broker.chapters import error_paths, framing, tags, versions
+from kwire.conformance.broker.chapters import error_paths, fetch, framing, metadata, offsets, produce, tags, versions
 from kwire.conformance.broker.checks import BrokerCheck, Chapter
 
 __all__ = ["CHAPTERS", "all_checks"]
@@ -10,6 +10,10 @@ __all__ = ["CHAPTERS", "all_checks"]
 CHAPTERS: tuple[Chapter, ...] = (
     framing.chapter,
     versions.chapter,
+    metadata.chapter,
+    produce.chapter,
+    fetch.chapter,
+    offsets.chapter,
     error_paths.chapter,
     tags.chapter,
 )
