@@ -118,7 +118,7 @@ def _observed(session: Session, check: BrokerCheck) -> Any:
         return MISSING
     bench = Bench(session, check.id)
     try:
-        return json.loads(json.dumps(observe(check, bench)))
+        return observe(check, bench)
     except Exception as error:
         print(f"{check.id}: {type(error).__name__}: {error}", file=sys.stderr)
         return f"{type(error).__name__}: {error}"

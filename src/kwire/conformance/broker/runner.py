@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,12 +22,12 @@ CLOSED, SILENT = "connection closed", "no response"
 
 
 def observe(check: BrokerCheck, bench: Bench) -> Any:
-    """Return what a check observes. A closed connection and a missing response are observations too.
+    """Return what a check observes, as values of JSON. A closed connection and a missing response are observations too.
 
     Raises KwireError for a response that cannot be read, and whatever the check stumbles over in a wrong response.
     """
     try:
-        return check.observe(bench)
+        return json.loads(json.dumps(check.observe(bench)))
     except Closed:
         return CLOSED
     except Silent:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from kwire.conformance.broker.chapters import error_paths, fetch, framing, metadata, offsets, produce, tags, versions
+from kwire.conformance.broker.chapters import (
+    error_paths,
+    fetch,
+    framing,
+    groups,
+    metadata,
+    offsets,
+    produce,
+    tags,
+    transactions,
+    versions,
+)
 from kwire.conformance.broker.checks import BrokerCheck, Chapter
 
 __all__ = ["CHAPTERS", "all_checks"]
@@ -14,6 +25,8 @@ CHAPTERS: tuple[Chapter, ...] = (
     produce.chapter,
     fetch.chapter,
     offsets.chapter,
+    groups.chapter,
+    transactions.chapter,
     error_paths.chapter,
     tags.chapter,
 )

@@ -12,7 +12,7 @@ from kwire.conformance.broker.requests import error_name
 from kwire.errors import KwireError
 from kwire.wire.checksum import crc32c
 
-__all__ = ["TIME", "batch", "fetch", "fetched", "list_offset", "produce", "produced", "with_crc"]
+__all__ = ["TIME", "batch", "batches", "fetch", "fetched", "list_offset", "produce", "produced", "with_crc"]
 
 TIME = 1_760_000_000_000
 CRC_POSITION, CRC_START = 17, 21
