@@ -28,12 +28,12 @@ MAX_CHANGELOG_LINES = 200  # for a version
 # same parameters of several functions are one value. cli is free: parameters of a command are its options.
 MAX_PARAMETERS = 8
 PARAMETERS = {
-    "lake": 11,
+    "lake": 8,
     "log": 9,
     "maintenance": 10,
     "records": 15,  # a batch: BatchBuilder, and BatchOptions for what passes its arguments on
     "schemas": 11,
-    "spark": 22,
+    "spark": 20,
 }
 # Handlers and the client work on message classes, so their signatures name them.
 TYPED = ("kwire.broker.apis", "kwire.client")

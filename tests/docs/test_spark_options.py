@@ -28,7 +28,7 @@ TABLES = {
     "internal.md": (internal.OPTIONS,),
     "functions.md": (FUNCTION_OPTIONS,),
     "schemas.md": (decoding.VALUE_OPTIONS,),
-    "tables.md": (lake.ICEBERG_OPTIONS, lake.DELTA_OPTIONS),
+    "table-options.md": (lake.ICEBERG_OPTIONS, lake.DELTA_OPTIONS),
 }
 
 

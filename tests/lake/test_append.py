@@ -14,7 +14,7 @@ import pytest
 
 from kwire.cli.main import run
 from kwire.errors import CorruptBatch, TableError
-from kwire.lake import Layout, append_logs, write_files
+from kwire.lake import Layout, RowOptions, append_logs, write_files
 from kwire.log import LogDirectory
 from kwire.log.reading.readable_log import ReadableLog
 from kwire.records.columns.layout import LARGEST_MS
@@ -405,7 +405,8 @@ def test_a_missing_segment_is_an_error_or_skipped(
 def test_skipped_offsets_are_holes_in_each_commit(tables: Tables, tmp_path: Path, commit_bytes: int) -> None:
     """Also if partitions share a commit."""
     lost = [LogDirectory(lose(make(tmp_path / topic, topic=topic)))[topic, 0] for topic in ("a", "b")]
-    done = list(append_logs(tables.open(), lost, layout=LAYOUT, commit_bytes=commit_bytes, skip_missing=True))
+    rows = RowOptions(skip_missing=True)
+    done = list(append_logs(tables.open(), lost, layout=LAYOUT, commit_bytes=commit_bytes, rows=rows))
     said = "skipped offsets 100 to 199, which are in no segment"
     assert [(each.rows, each.problem) for each in done] == [(200, said), (200, said)]
     table = tables.open()

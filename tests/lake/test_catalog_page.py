@@ -1,4 +1,4 @@
-"""The catalogs that docs/tables.md describes, and its command, run as they are there, in an empty home."""
+"""The catalogs that docs/table-catalogs.md describes, and its command, run as they are there, in an empty home."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ def append(name: str, source: Path, folder: Path, values: Mapping[str, str], **v
     home = folder / "home"
     home.mkdir(exist_ok=True)
     (folder / "lake").mkdir(exist_ok=True)
-    (text,) = blocks("tables.md", "yaml")
+    (text,) = blocks("table-catalogs.md", "yaml")
     for placeholder, value in {":////lake": f":///{folder}/lake", ":///lake": f"://{folder}/lake", **values}.items():
         assert placeholder in text
         text = text.replace(placeholder, value)
     (home / ".pyiceberg.yaml").write_text(text)
-    (line,) = (line for block in blocks("tables.md", "sh") for line in block.splitlines() if "name=rest" in line)
+    (line,) = (
+        line for block in blocks("table-catalogs.md", "sh") for line in block.splitlines() if "name=rest" in line
+    )
     words = shlex.split(line.replace("kafka://broker:9092", str(source)).replace("name=rest", f"name={name}"))[2:]
     for rows in (7015, 0):
         done = command([*words, "--partition", "0", "--format", "json"], home, variables)

@@ -57,8 +57,10 @@ def record(number: int, name: str | None = None, part: str = "a") -> dict[str, A
 class Target:
     """A table that events are written to, at the next offsets of a partition."""
 
-    def __init__(self, tables: Tables, key: tuple[str, ...] = KEY, *, dead: bool = False) -> None:
-        self.changes, self.key = Changes(key=key, is_debezium=True), key
+    def __init__(
+        self, tables: Tables, key: tuple[str, ...] = KEY, *, dead: bool = False, order_by: tuple[str, ...] = ()
+    ) -> None:
+        self.changes, self.key = Changes(key=key, order_by=order_by), key
         self.table: LakeTable = tables.open()
         self.dead = tables.open("dead") if dead else None
         self.next = {0: 0, 1: 0}
@@ -77,10 +79,12 @@ class Target:
         plan = self.table.prepare(wanted, Layout(), key=self.key)
         letters = None if self.dead is None else prepare_dead_letters(self.dead, plan)
         found = write_rows([batch], plan, letters, changes=self.changes, key=self.key)
-        change = Change(id=uuid.uuid4().hex, spans=found.spans, merged=found.spans if self.key else {})
+        order_by = self.changes.order_columns
+        merged = found.spans if self.key and not order_by else {}
+        change = Change(id=uuid.uuid4().hex, spans=found.spans, merged=merged)
         if self.dead is not None and letters is not None:
             commit_dead_letters(self.dead, found.dead, change, self.table.state(), letters)
-        self.table.commit(found.files, change, plan, key=self.key)
+        self.table.commit(found.files, change, plan, key=self.key, order_by=order_by)
 
 
 def state(tables: Tables) -> dict[tuple[int, str], str | None]:

@@ -1,4 +1,4 @@
-"""What PyIceberg and delta-rs do when rows are deleted: they rewrite files, for which docs/tables.md says that
+"""What PyIceberg and delta-rs do when rows are deleted: they rewrite files, for which docs/table-changes.md says that
 kwire does so too. When these tests fail, the libraries have merge on read, and the page is to be written anew.
 """
 

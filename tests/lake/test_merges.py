@@ -133,7 +133,7 @@ def test_random_records_of_several_partitions_end_as_a_dictionary_does(delta: Ta
 
 
 def test_a_later_batch_replaces_rows_of_other_partitions(tables: Tables) -> None:
-    """As docs/tables.md says: only rows of one commit are compared by their timestamps."""
+    """As docs/table-changes.md says: only rows of one commit are compared by their timestamps."""
     table = tables.open()
     write(table, placed(("a", 1, 0, 0, 900)), key=KEY)
     write(table, placed(("a", 2, 1, 0, 100)), key=KEY)

@@ -11,9 +11,10 @@ import pytest
 
 from kwire.cli.main import run
 from kwire.errors import MissingOffsets, TableError
-from kwire.lake import Layout, ValueDecoding, append_logs
+from kwire.lake import Layout, RowOptions, ValueDecoding, append_logs
 from kwire.lake.verify import MAX_RANGES, Offsets, compared_columns, verify_table
 from kwire.log import LogDirectory
+from kwire.records.columns.reader import COLUMNS
 from kwire.schemas import Registry, encode
 from kwire.schemas.choice import SchemaChoice
 from tests.lake.avro_values import registry as registry
@@ -75,7 +76,7 @@ def test_a_whole_table_is_the_same(tables: Tables, kafka_logs: dict[str, Path], 
     found = LogDirectory(kafka_logs["modern"] / "data")
     logs = [found[key] for key in (("orders", 0), ("compacted", 0), ("empty", 0), ("ids", 0), ("ids", 1))]
     table = tables.open()
-    list(append_logs(table, logs, layout=LAYOUT, headers=True))
+    list(append_logs(table, logs, layout=LAYOUT, rows=RowOptions(columns=COLUMNS)))
     table.refresh()
     assert not compared_columns(table)[1]
     compared = list(verify_table(table, logs, window_rows=window))
@@ -102,7 +103,7 @@ def test_a_log_with_a_missing_segment(tables: Tables, tmp_path: Path) -> None:
     source = write_values(tmp_path / "logs", values(10))
     log = LogDirectory(write_values(source, values(10), first=20))["avro", 0]
     table = tables.open()
-    list(append_logs(table, [log], layout=LAYOUT, skip_missing=True))
+    list(append_logs(table, [log], layout=LAYOUT, rows=RowOptions(skip_missing=True)))
     table.refresh()
     with pytest.raises(MissingOffsets, match="offsets 10 to 19 are in no segment"):
         list(verify_table(table, [log]))
@@ -125,7 +126,7 @@ def test_decoded_values_are_compared_with_the_registry(tables: Tables, tmp_path:
     log = LogDirectory(write_values(tmp_path / "logs", encoded))["avro", 0]
     decoding = ValueDecoding.resolve(SchemaChoice(registry=registry), ["avro"])
     table = tables.open()
-    list(append_logs(table, [log], layout=LAYOUT, decoding=decoding))
+    list(append_logs(table, [log], layout=LAYOUT, rows=RowOptions(decoding=decoding)))
     table.refresh()
     assert differences(next(verify_table(table, [log], decoding=decoding))) == {}
     others = compared_columns(table)[1]

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kwire.errors import OptionError
-from kwire.lake.append import Appended, append_logs
+from kwire.lake.append import Appended, RowOptions, append_logs
 from kwire.lake.changes import Changes, DeleteWhen
 from kwire.lake.data_files import FilePlan, TaskFiles, WrittenFile, write_files
 from kwire.lake.dead_letters import (
@@ -50,6 +50,7 @@ __all__ = [
     "OnKnownOffsets",
     "Orphan",
     "Ranges",
+    "RowOptions",
     "Spans",
     "TableState",
     "TaskFiles",

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from kwire.errors import KwireError, LogError, OptionError, TableError
 from kwire.identifiers import TopicPartition, render_uuid
+from kwire.lake.changes import Changes
 from kwire.lake.data_files import FilePlan, TaskFiles, write_files
 from kwire.lake.dead_letters import (
     DeadLetterPlan,
+    DeadLetterTarget,
     commit_dead_letters,
     prepare_dead_letters,
     unwrapped_schema,
@@ -41,14 +43,15 @@ __all__ = [
     "Appended",
     "Missing",
     "ReadNotes",
+    "RowOptions",
     "append_logs",
     "missing_offsets",
     "read_offsets",
-    "rows_schema",
     "topic_ids_of",
 ]
 
 COMMIT_BYTES = 2 << 30  # Arrow memory of the rows of a commit, which are in memory only in part
+MERGED_BYTES = 256 << 20  # with a merge key: they are merged in memory
 SHARED_OFFSETS, SHARED_BYTES = 20_000, 256 << 20  # of the partitions that share a commit
 
 logger = logging.getLogger("kwire.lake")
@@ -73,49 +76,100 @@ class Appended:
     dead_letters: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowOptions:
+    """Which rows of a table the records of logs become. Picklable.
+
+    columns: of records, () for all but headers. decoding: of values, as ValueDecoding.resolve() returns it; by default
+    they are bytes. changes: of a database, which the decoded values are. merge_key: columns to replace rows by, as for
+    a compacted topic; those of `changes`, if there are some. skip_missing: as of ReadableLog.read.
+    """
+
+    isolation: Isolation = "read_committed"
+    columns: tuple[str, ...] = ()
+    decoding: ValueDecoding | None = None
+    changes: Changes | None = None
+    merge_key: tuple[str, ...] = ()
+    skip_missing: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise OptionError for values that cannot be read."""
+        if self.changes is not None and self.changes.is_debezium and self.decoding is None:
+            raise OptionError("changes: require a registry, which values are decoded with")
+        if self.merge_key and self.decoding is not None and self.decoding.chosen.mode == "permissive":
+            raise OptionError(
+                "mode: with permissive, values that cannot be decoded are null, which deletes their keys from a table "
+                "with a merge key; use deadletter or failfast"
+            )
+
+    def read_columns(self) -> tuple[str, ...]:
+        """Return the columns of records that are read."""
+        from kwire.log.reading.arrow import default_columns
+
+        return self.columns or default_columns(None)
+
+    @property
+    def order_by(self) -> tuple[str, ...]:
+        """Columns of the table that order the rows of a key; () if offsets do."""
+        return () if self.changes is None else self.changes.order_columns
+
+    def schema(self) -> pa.Schema:
+        """Return the schema of the rows of read_offsets."""
+        from kwire.log.reading.arrow import schema_of
+
+        schema = schema_of(self.read_columns())
+        return schema if self.decoding is None else self.decoding.schema_of(schema)
+
+    def table_schema(self, *, has_dead_letters: bool) -> pa.Schema:
+        """Return the columns of a new table. Raises OptionError."""
+        schema = unwrapped_schema(self.schema()) if has_dead_letters else self.schema()
+        return schema if self.changes is None else self.changes.schema(schema)
+
+
 def append_logs(
     table: LakeTable,
     logs: Sequence[ReadableLog],
     *,
     layout: Layout,
-    isolation: Isolation = "read_committed",
-    headers: bool = False,
-    decoding: ValueDecoding | None = None,
+    rows: RowOptions | None = None,
     fill: bool = False,
     chosen: Chosen | None = None,
     commit_bytes: int = COMMIT_BYTES,
-    skip_missing: bool = False,
-    dead_letters: LakeTable | None = None,
+    dead_letters: DeadLetterTarget | None = None,
 ) -> Iterator[Appended]:
     """Append the records of logs; return a row for each partition as it is done.
 
-    decoding: of values, as ValueDecoding.resolve() returns it; by default they are bytes. fill: also append what the
-    table lacks before its first offset and in its holes, with a row for each. chosen: append these offsets, as
-    far as the table lacks them, and no others, with a row for each range; or replace their rows, in one commit for each
-    range. skip_missing: as of ReadableLog.read.
-    dead_letters: a table for records that cannot be decoded, by a decoding that is_wrapped, or stored.
+    rows: what records become. fill: also append what the table lacks before its first offset and in its holes, with a
+    row for each. chosen: append these offsets, as far as the table lacks them, and no others, with a row for each
+    range; or replace their rows, in one commit for each range.
+    dead_letters: a table or topic for records that cannot be decoded, by a decoding that is_wrapped, or stored.
     A topic whose id cannot be compared with the table's is named in a warning of the logger kwire.lake.
     Raises LogError, CorruptBatch, BrokerError, ConnectionFailed for the logs; DecodeError, RegistryError for values;
     TableError, OptionError for the table. Partitions before the one with an error are then in the table.
     """
-    from kwire.records.columns.reader import COLUMNS
-
+    rows = rows or RowOptions()
     replaces = chosen is not None and chosen.replace
-    if replaces and (skip_missing or dead_letters is not None):
-        raise OptionError("rows cannot be replaced with skip_missing, which would delete some, nor with dead_letters")
+    if chosen is not None and rows.merge_key:
+        raise OptionError("rows of chosen offsets would replace later ones by key; append new offsets only")
+    if replaces and (rows.skip_missing or rows.changes is not None or dead_letters is not None):
+        raise OptionError(
+            "rows cannot be replaced with skip_missing, which would delete some, nor with changes or dead_letters"
+        )
     if chosen is not None and fill:
         raise OptionError("fill and chosen offsets exclude each other: both say what to append")
-    columns = [name for name in COLUMNS if headers or name != "headers"]
-    appender = _Appender(table, layout, isolation, columns, decoding, commit_bytes, skip_missing, dead_letters)
+    limit = min(commit_bytes, MERGED_BYTES) if rows.merge_key else commit_bytes
+    appender = _Appender(table, layout, rows, limit, dead_letters)
     waiting, warned = list[_New](), set[str]()
     for log in logs:
         try:
             if not waiting:
                 table.refresh()
             if chosen is None:
-                missing = missing_offsets(table, log, isolation, fill=fill, warned=warned)
+                missing = missing_offsets(
+                    table, log, rows.isolation, fill=fill, merge_key=rows.merge_key, warned=warned
+                )
             else:
-                missing = _chosen_offsets(table, log, isolation, chosen, warned)
+                missing = _chosen_offsets(table, log, rows.isolation, chosen, warned)
         except KwireError:
             yield from appender.append(waiting)
             raise
@@ -209,12 +263,9 @@ class _Appender:
 
     table: LakeTable
     layout: Layout
-    isolation: Isolation
-    columns: Sequence[str]
-    decoding: ValueDecoding | None
+    rows: RowOptions
     commit_bytes: int
-    skip_missing: bool
-    dead_letters: LakeTable | None
+    dead_letters: DeadLetterTarget | None
 
     def append(self, parts: Sequence[_New]) -> Iterator[Appended]:
         """Append partitions, in one commit if possible."""
@@ -233,7 +284,7 @@ class _Appender:
         limit = min(SHARED_BYTES, self.commit_bytes)
         limited = _Limited((batch for new in parts for batch in self._read(new, new.start)), limit)
         try:
-            written = write_rows(limited, plan, dead)
+            written = self._write(limited, plan, dead)
         except TableError:
             raise
         except KwireError:
@@ -254,8 +305,7 @@ class _Appender:
                 spans[new.key] = union(spans.get(new.key, ()), done)
         if spans:
             topic_ids = topic_ids_of((new.log for new in parts if new.key in spans), self.table.name)
-            change = Change(id=uuid.uuid4().hex, spans=spans, known={}, topic_ids=topic_ids)
-            self._commit(written, change, plan, dead)
+            self._commit(written, self._change(spans, topic_ids), plan, dead)
         return True
 
     def _append(self, new: _New) -> None:
@@ -264,12 +314,11 @@ class _Appender:
             plan, dead = self._prepare()
             limited = _Limited(self._read(new, start), self.commit_bytes)
             rows = new.rows
-            written = write_rows(limited, plan, dead)
+            written = self._write(limited, plan, dead)
             until = limited.next_offset if limited.is_cut else new.end
             if done := new.done(start, until):
                 topic_ids = topic_ids_of([new.log], self.table.name)
-                change = Change(id=uuid.uuid4().hex, spans={new.key: done}, known={}, topic_ids=topic_ids)
-                self._commit(written, change, plan, dead)
+                self._commit(written, self._change({new.key: done}, topic_ids), plan, dead)
             new.dead += written.dead_rows.get(new.key, 0)
             new.rows, start = rows + written.rows + sum(written.dead_rows.values()), until
 
@@ -294,16 +343,21 @@ class _Appender:
         )
 
     def _prepare(self) -> tuple[FilePlan, DeadLetterPlan | None]:
-        schema = rows_schema(self.columns, self.decoding)
-        if self.dead_letters is None:
-            return self.table.prepare(schema, self.layout), None
-        plan = self.table.prepare(unwrapped_schema(schema), self.layout)
-        return plan, prepare_dead_letters(self.dead_letters, plan)
+        schema = self.rows.table_schema(has_dead_letters=self.dead_letters is not None)
+        plan = self.table.prepare(schema, self.layout, key=self.rows.merge_key)
+        return plan, None if self.dead_letters is None else prepare_dead_letters(self.dead_letters, plan)
+
+    def _write(self, batches: Iterable[pa.RecordBatch], plan: FilePlan, dead: DeadLetterPlan | None) -> TaskFiles:
+        return write_rows(batches, plan, dead, changes=self.rows.changes, key=self.rows.merge_key)
+
+    def _change(self, spans: Spans, topic_ids: Mapping[str, str]) -> Change:
+        merged = spans if self.rows.merge_key and not self.rows.order_by else Spans()
+        return Change(id=uuid.uuid4().hex, spans=spans, known={}, merged=merged, topic_ids=topic_ids)
 
     def _commit(self, written: TaskFiles, change: Change, plan: FilePlan, dead: DeadLetterPlan | None) -> None:
         if self.dead_letters is not None and dead is not None:
             commit_dead_letters(self.dead_letters, written.dead, change, self.table.state(), dead)
-        self.table.commit(written.files, change, plan)
+        self.table.commit(written.files, change, plan, key=self.rows.merge_key, order_by=self.rows.order_by)
 
     def _discard(self, written: TaskFiles, plan: FilePlan, dead: DeadLetterPlan | None) -> None:
         self.table.discard(written.files, plan)
@@ -312,17 +366,7 @@ class _Appender:
 
     def _read(self, new: _New, start: int) -> Iterator[pa.RecordBatch]:
         if start < new.end:
-            offsets = (start, new.end)
-            rows = read_offsets(
-                new.log,
-                offsets,
-                self.isolation,
-                self.columns,
-                self.decoding,
-                new.notes,
-                skip_missing=self.skip_missing,
-            )
-            for batch in rows:
+            for batch in read_offsets(new.log, (start, new.end), self.rows, new.notes):
                 new.rows += len(batch)
                 yield batch
 
@@ -444,41 +488,26 @@ def _check_topic(state: TableState, log: ReadableLog, table: str, warned: set[st
         )
 
 
-def rows_schema(columns: Sequence[str], decoding: ValueDecoding | None) -> pa.Schema:
-    """Return the schema of the rows of read_offsets."""
-    from kwire.log.reading.arrow import schema_of
-
-    schema = schema_of(columns)
-    return schema if decoding is None else decoding.schema_of(schema)
-
-
 def read_offsets(
-    log: ReadableLog,
-    offsets: tuple[int, int],
-    isolation: Isolation,
-    columns: Sequence[str],
-    decoding: ValueDecoding | None,
-    notes: ReadNotes,
-    *,
-    skip_missing: bool = False,
+    log: ReadableLog, offsets: tuple[int, int], rows: RowOptions, notes: ReadNotes
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records at offsets [start, end) as rows. notes: receives what they are not.
+    """Yield the records at offsets [start, end) as rows, before their changes. notes: receives what they are not.
 
-    skip_missing: as of read_pinned.
     Raises LogError for a log that is shorter than that, and the errors of logs and values.
     """
     from kwire.log.reading.arrow import read_pinned
 
     start, end = offsets
-    pinned = log.pin(start, end, isolation)
+    pinned = log.pin(start, end, rows.isolation)
     if pinned.end_offset < end:
         raise LogError(
             f"the log ends at offset {pinned.end_offset}; it had offset {end - 1} when the run began", log.url
         )
     if pinned.start_offset > start:
         notes.lost.append(_lost(start, min(pinned.start_offset, end)))
-    batches = notes.of_null_timestamps(read_pinned(pinned, columns, skip_missing=skip_missing, skipped=notes.skipped))
-    yield from batches if decoding is None else decoding.decode(batches)
+    read = read_pinned(pinned, rows.read_columns(), skip_missing=rows.skip_missing, skipped=notes.skipped)
+    batches = notes.of_null_timestamps(read)
+    yield from batches if rows.decoding is None else rows.decoding.decode(batches)
 
 
 def _lost(start: int, end: int) -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METADATA_COLUMNS",
+    "OP",
     "conform",
     "group_rows",
     "list_offsets",
@@ -24,6 +25,9 @@ __all__ = [
 
 METADATA_COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "headers")
 """Columns of Spark's Kafka source that a record has besides its key and its value."""
+
+OP = "__op"
+"""Column of the operation of a change of a database."""
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema, table: str) -> pa.RecordBatch:

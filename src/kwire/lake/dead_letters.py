@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DeadLetterPlan",
+    "DeadLetterTarget",
     "commit_dead_letters",
     "mode_for_dead_letters",
     "prepare_dead_letters",
@@ -42,6 +43,9 @@ __all__ = [
 ]
 
 PLACE = ("topic", "partition", "offset")
+DeadLetterTarget = LakeTable
+"""Where dead letters go."""
+
 SOURCE = ":"  # between the id of a table and a topic or query; no topic has it in its name
 
 

@@ -66,9 +66,10 @@ class Change:
     remove all earlier rows. known: the table's offsets when its rows were compared with them; offsets of `spans` that
     the table has got since are an error. None: they are not compared. merged: offsets of rows that are merged by key,
     below the table's last ones an error: they would replace later rows. topic_ids: of topics of `spans`, where they are
-    known. merge_key: as of TableState, None for a commit without rows; set by LakeTable.commit. is_exact: offsets
-    between those of `spans` are not complete, also if the query has committed before. removed: files that the new ones
-    replace; one that another writer has changed meanwhile is an error. same_rows: the new ones have the same rows.
+    known. merge_key, order_by: as of TableState, None and () for a commit without rows; set by LakeTable.commit.
+    is_exact: offsets between those of `spans` are not complete, also if the query has committed before. removed: files
+    that the new ones replace; one that another writer has changed meanwhile is an error. same_rows: the new ones have
+    the same rows.
     """
 
     id: str
@@ -79,6 +80,7 @@ class Change:
     merged: Spans = field(default_factory=dict)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     merge_key: tuple[str, ...] | None = None
+    order_by: tuple[str, ...] = ()
     is_exact: bool = False
     removed: Sequence[LiveFile] = ()
     same_rows: bool = False
@@ -91,7 +93,8 @@ class TableState:
     batches: the last one by query, the most recent query last. writers: the query that has committed a partition's last
     offset, NO_QUERY for others. rolled_back: queries whose later batches the table had and has no more, until they
     commit again. merge_key: columns that rows were merged by, () if rows were appended, None before the first row of
-    kwire. topic_ids: of the topics that the offsets are of, as Kafka's tools print them, where a log had one.
+    kwire. order_by: columns that order the rows of a key, () if offsets do.
+    topic_ids: of the topics that the offsets are of, as Kafka's tools print them, where a log had one.
     """
 
     spans: Spans = field(default_factory=dict)
@@ -99,6 +102,7 @@ class TableState:
     writers: Mapping[TopicPartition, str] = field(default_factory=dict)
     rolled_back: frozenset[str] = frozenset()
     merge_key: tuple[str, ...] | None = None
+    order_by: tuple[str, ...] = ()
     topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -137,13 +141,15 @@ class TableState:
             spans[key] = union(before, ranges)
             if not before or spans[key][-1][1] > before[-1][1]:
                 writers[key] = query
+        keeps_key = change.merge_key is None and not change.overwrite
         return TableState(
             spans=spans,
             batches=dict(list(batches.items())[-MAX_QUERIES:]),
             writers=writers,
             rolled_back=self.rolled_back - {query},
             topic_ids={**({} if change.overwrite else self.topic_ids), **change.topic_ids},
-            merge_key=self.merge_key if change.merge_key is None and not change.overwrite else change.merge_key,
+            merge_key=self.merge_key if keeps_key else change.merge_key,
+            order_by=self.order_by if keeps_key else change.order_by,
         )
 
     def without_later(self, later: Mapping[str, int]) -> TableState:
@@ -159,6 +165,8 @@ class TableState:
         state = {"offsets": json.loads(render_spans(self.spans)), "batches": dict(self.batches), "writers": writers}
         if self.merge_key is not None:
             state["mergeKey"] = self.merge_key
+        if self.order_by:
+            state["orderBy"] = self.order_by
         if self.topic_ids:
             state["topicIds"] = dict(self.topic_ids)
         if self.rolled_back:
@@ -186,6 +194,7 @@ class TableState:
                 writers=writers,
                 rolled_back=frozenset(str(query) for query in document.get("rolledBack", ())),
                 merge_key=None if merge_key is None else tuple(str(name) for name in merge_key),
+                order_by=tuple(str(name) for name in document.get("orderBy", ())),
                 topic_ids=topic_ids,
             )
         except (ValueError, KeyError, TypeError, AttributeError):

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from kwire.errors import OptionError, TableError
+from kwire.lake.arrow_columns import OP
 from kwire.lake.data_files import FilePlan, WrittenFile
 from kwire.lake.live_files import LiveFile
 from kwire.lake.metrics import CommitCounts
@@ -37,6 +38,7 @@ __all__ = [
     "Orphan",
     "check_key",
     "check_merge_key",
+    "check_order",
     "check_topic_ids",
 ]
 
@@ -189,13 +191,23 @@ class LakeTable(ABC):
         The table's offsets and micro-batches stay. Raises TableError.
         """
 
-    def commit(self, files: Sequence[WrittenFile], change: Change, plan: FilePlan, *, key: Sequence[str] = ()) -> bool:
-        """Commit the files of all tasks; return False if it was done before. key: columns to merge by.
+    def commit(
+        self,
+        files: Sequence[WrittenFile],
+        change: Change,
+        plan: FilePlan,
+        *,
+        key: Sequence[str] = (),
+        order_by: Sequence[str] = (),
+    ) -> bool:
+        """Commit the files of all tasks; return False if it was done before.
 
+        key: columns to merge by. order_by: with a key, columns that order its rows, instead of offsets.
         Raises TableError. The files are then deleted if the catalog refused the commit or could not be asked before it.
         They stay after a failure such as a timeout: the commit may have succeeded, or still succeed.
         """
-        change = replace(change, merge_key=tuple(key) if files and not change.same_rows else None)
+        if files and not change.same_rows:
+            change = replace(change, merge_key=tuple(key), order_by=tuple(order_by))
         wait_s = FIRST_WAIT_S
         latest: tuple[pa.Table, pa.Table] | None = None
         for attempt in range(ATTEMPTS):
@@ -216,8 +228,9 @@ class LakeTable(ABC):
             self._check(files, change, plan)
             try:
                 if key and files:
-                    latest = latest or self._latest(files, plan, key)
-                    self.merge(latest[0], key, latest[1], change, plan)
+                    latest = latest or self._latest(files, plan, key, order_by)
+                    rows = self._without_older(latest[0], key, order_by) if order_by else latest[0]
+                    self.merge(rows, key, latest[1], change, plan)
                 else:
                     self.add(files, change, plan)
                 break
@@ -303,6 +316,7 @@ class LakeTable(ABC):
     def _check_merged(self, state: TableState, change: Change) -> None:
         """Raise TableError if the rows would replace later rows of a key, or be second ones."""
         check_merge_key(state, change.merge_key or (), self.name)
+        check_order(state, change.order_by, self.name)
         for key, ranges in change.merged.items():
             end = state.spans[key][-1][1] if key in state.spans else 0
             if ranges[0][0] < end:
@@ -328,12 +342,21 @@ class LakeTable(ABC):
                     self.name,
                 )
 
-    def _latest(self, files: Sequence[WrittenFile], plan: FilePlan, key: Sequence[str]) -> tuple[pa.Table, pa.Table]:
+    def _without_older(self, rows: pa.Table, key: Sequence[str], order_by: Sequence[str]) -> pa.Table:
+        """Return the rows that are not older than the table's row of their key. Raises TableError."""
+        from kwire.lake.latest import without_older
+
+        columns = [*key, *order_by, OP]
+        return without_older(rows, self.read_live(self.live_files(), columns), key, order_by)
+
+    def _latest(
+        self, files: Sequence[WrittenFile], plan: FilePlan, key: Sequence[str], order_by: Sequence[str]
+    ) -> tuple[pa.Table, pa.Table]:
         """Return what to merge. Raises TableError, and deletes the files, for rows that cannot be merged."""
         from kwire.lake.latest import latest_by_key
 
         try:
-            return latest_by_key(self.read_staged(files, plan), key, plan.schema, self.name)
+            return latest_by_key(self.read_staged(files, plan), key, plan.schema, self.name, order_by=order_by)
         except TableError:
             self.discard(files, plan)
             raise
@@ -414,6 +437,17 @@ def check_merge_key(state: TableState, key: Sequence[str], table: str) -> None:
         "merge them with jobs.table(merge_key=...) or option mergeKey of the sinks, or append to another table",
         table,
     )
+
+
+def check_order(state: TableState, order_by: Sequence[str], table: str) -> None:
+    """Raise TableError for rows that are ordered otherwise than those that were merged into a table before."""
+    if state.merge_key and tuple(order_by) != state.order_by:
+        before, now = (", ".join(names) or "offsets" for names in (state.order_by, order_by))
+        raise TableError(
+            f"its rows were ordered by {before}, and these are by {now}; set option orderBy as before, or merge into "
+            "another table",
+            table,
+        )
 
 
 def check_key(key: Sequence[str], schema: pa.Schema) -> None:

@@ -8,12 +8,12 @@ row of the table belongs to one of them; files that are ordered by offset are re
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kwire.errors import TableError
 from kwire.identifiers import MAX_OFFSET, TopicPartition
-from kwire.lake.append import ReadNotes, read_offsets, rows_schema, topic_ids_of
+from kwire.lake.append import ReadNotes, RowOptions, read_offsets, topic_ids_of
 from kwire.lake.arrow_columns import conform, offsets_of
 from kwire.lake.offset_ranges import Ranges, Spans, intersection, union
 from kwire.lake.row_hashes import are_comparable, row_hashes
@@ -95,9 +95,7 @@ class _Reading:
     """How logs are read, as verify_table says."""
 
     columns: _Columns
-    isolation: Isolation
-    decoding: ValueDecoding | None
-    skip_missing: bool
+    rows: RowOptions
     window_rows: int
 
 
@@ -138,9 +136,7 @@ def verify_table(
     """
     reading = _Reading(
         columns=_columns(table, decoding),
-        isolation=isolation,
-        decoding=decoding,
-        skip_missing=skip_missing,
+        rows=RowOptions(isolation=isolation, decoding=decoding, skip_missing=skip_missing),
         window_rows=window_rows,
     )
     is_merged = bool(table.state().merge_key)
@@ -168,7 +164,7 @@ def _columns(table: LakeTable, decoding: ValueDecoding | None) -> _Columns:
             raise TableError(
                 f"it has no column '{name}', so its rows cannot be compared with those of a log", table.name
             )
-    of_log = rows_schema(COLUMNS, decoding)
+    of_log = RowOptions(columns=COLUMNS, decoding=decoding).schema()
     fields, others = [], []
     for each in of_table:
         if each.name not in of_log.names:
@@ -195,16 +191,14 @@ def _parts(
     from kwire.records.columns.reader import COLUMNS
 
     first = log.log_start_offset
-    end = max(first, log.last_stable_offset if reading.isolation == "read_committed" else log.log_end_offset)
+    end = max(first, log.last_stable_offset if reading.rows.isolation == "read_committed" else log.log_end_offset)
     spans = table.state().spans.get((log.topic, log.partition), ())
     compared = Compared(topic=log.topic, partition=log.partition, recorded=spans)
-    columns, decoding = reading.columns, reading.decoding
-    names = [name for name in COLUMNS if name in columns.schema.names or (decoding and name == "value")]
+    columns, decoding = reading.columns, reading.rows.decoding
+    names = tuple(name for name in COLUMNS if name in columns.schema.names or (decoding and name == "value"))
     batches: Iterable[pa.RecordBatch] = ()
     if first < end:
-        batches = read_offsets(
-            log, (first, end), reading.isolation, names, decoding, ReadNotes(), skip_missing=reading.skip_missing
-        )
+        batches = read_offsets(log, (first, end), replace(reading.rows, columns=names), ReadNotes())
     offsets: list[NDArray[np.int64]] = []
     hashes: list[NDArray[np.uint64]] = []
     size = start = 0

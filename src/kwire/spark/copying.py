@@ -5,7 +5,7 @@
     driver    commits what the tasks have written, with the micro-batch's number
 
 Offsets, checkpoint, marks and commits belong to the source and the sink, which are used as they are: Spark passes
-the ranges from one to the other instead of rows. See docs/tables.md.
+the ranges from one to the other instead of rows. See docs/table-streams.md.
 """
 
 from __future__ import annotations

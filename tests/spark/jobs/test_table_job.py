@@ -310,7 +310,7 @@ def test_with_strict_names_another_record_fails_its_partition(
     other = registry.latest("avro-value").text.replace('"Order"', '"Payment"')
     given: dict[str, Any] = {**where(tables), "registry": registry, "schema": other}
     with pytest.raises(JobFailed, match="schema id 42: the writer's record Order has another name than the reader's"):
-        jobs.table(spark, str(logs), **given, names="strict")
+        jobs.table(spark, str(logs), **given, values={"names": "strict"})
     jobs.table(spark, str(logs), **given)
     assert tables.read().num_rows == 1
 
@@ -353,10 +353,10 @@ def test_a_value_that_does_not_decode_becomes_a_dead_letter_and_keeps_its_key(
     logs = write_values(tmp_path / "logs", [first, b"plain text", second, None], keys=[b"a", b"b", b"c", b"c"])
     given: dict[str, Any] = {**where(tables), "registry": registry, "merge_key": ["key"]}
     with pytest.raises(OptionError, match="mode: with permissive, values that cannot be decoded are null, which del"):
-        jobs.table(spark, str(logs), **given, mode="permissive")
+        jobs.table(spark, str(logs), **given, values={"mode": "permissive"})
     with pytest.raises(OptionError, match="names: strict requires the schema of a reader, not a union"):
-        jobs.table(spark, str(logs), **given, schema="union", names="strict")
-    jobs.table(spark, str(logs), **given, mode="deadletter", schema="union")
+        jobs.table(spark, str(logs), **given, values={"schema": "union", "names": "strict"})
+    jobs.table(spark, str(logs), **given, values={"mode": "deadletter", "schema": "union"})
     rows = tables.read().sort_by("offset").select(["key", "value", "value_error", "value_bytes"]).to_pylist()
     assert rows[0] == {"key": b"a", "value": {"id": 1, "note": None}, "value_error": None, "value_bytes": None}
     assert (rows[1]["key"], rows[1]["value"], rows[1]["value_bytes"]) == (b"b", None, b"plain text")
@@ -379,13 +379,13 @@ def test_dead_letters_have_a_table_of_their_own(
     (row,) = tables.read("dead").to_pylist()
     assert (row["offset"], row["key"], row["value"]) == (1, b"b", b"plain text")
     with pytest.raises(OptionError, match="mode: dead_letters requires deadletter, got 'failfast'"):
-        jobs.table(spark, str(logs), **given, mode="failfast")
+        jobs.table(spark, str(logs), **given, values={"mode": "failfast"})
 
 
 def test_options_of_decoding_require_a_registry(
     tables: Tables, modern: Path, spark: SparkSession, items_of_jobs: list[list[str]]
 ) -> None:
     for option, value in (("mode", "deadletter"), ("names", "strict")):
-        given: dict[str, Any] = {**where(tables), option: value}
+        given: dict[str, Any] = {**where(tables), "values": {option: value}}
         with pytest.raises(OptionError, match=f"{option}: requires registry"):
             jobs.table(spark, str(modern), **given, topics=["orders"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
@@ -33,10 +34,18 @@ from kwire.errors import KwireError, OptionError
 
 if TYPE_CHECKING:
     from kwire.identifiers import TopicPartition
-    from kwire.lake import Appended, Chosen, LakeTable, Ranges
+    from kwire.lake import Appended, Changes, Chosen, LakeTable, Ranges, ValueDecoding
     from kwire.log.reading.readable_log import ReadableLog
+    from kwire.schemas.choice import SchemaChoice
 
 __all__ = ["append"]
+
+
+class Envelope(enum.StrEnum):
+    """Values of --changes."""
+
+    DEBEZIUM = "debezium"
+
 
 MetricsFile = Annotated[
     str | None,
@@ -54,6 +63,26 @@ PartitionBy = Annotated[
     list[str] | None,
     typer.Option(
         "--partition-by", metavar="COLUMN", help="New table: column, days(timestamp), bucket(16, key). Repeatable."
+    ),
+]
+MergeKey = Annotated[
+    list[str] | None,
+    typer.Option("--merge-key", metavar="COLUMN", help="Replace rows by key; null values delete it. Repeatable."),
+]
+ChangesOf = Annotated[
+    Envelope | None,
+    typer.Option(
+        "--changes",
+        help="Values are changes of a database: with --merge-key, the table has its rows, otherwise its history. "
+        "Requires --registry.",
+    ),
+]
+OrderBy = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--order-by",
+        metavar="FIELD",
+        help="With --changes: field of the event that orders changes, such as source.lsn. Repeatable.",
     ),
 ]
 ChosenOffsets = Annotated[
@@ -82,6 +111,9 @@ def append(
     catalog: CatalogProperties = None,
     storage: StorageOptions = None,
     partition_by: PartitionBy = None,
+    merge_key: MergeKey = None,
+    changes: ChangesOf = None,
+    order_by: OrderBy = None,
     isolation: IsolationChoice = Isolation.READ_COMMITTED,
     headers: Annotated[bool, typer.Option("--headers", help="Column of record headers.")] = False,
     fill: Annotated[
@@ -113,31 +145,32 @@ def append(
     from kwire.cli.log.directories import open_logs, selected, warn_of_ignored
     from kwire.cli.log.selection import Selection
     from kwire.cli.registry import schema_choice
-    from kwire.lake import Layout, ValueDecoding, append_logs
+    from kwire.lake import Layout, RowOptions, append_logs
     from kwire.lake.dead_letters import mode_for_dead_letters
+    from kwire.records.columns.reader import COLUMNS
 
     terminal.show_warnings("kwire.lake")
     lake_table = open_lake_table(table, catalog, storage)
     opened = open_logs(source, config, config_file)
     logs = selected(opened, Selection.parse(topic, partition))
-    layout = Layout(partition_by=tuple(partition_by or ()))
     dead = None if dead_letters is None else open_lake_table(dead_letters, catalog, storage)
-    options = {"subject": subject, "schema": schema, "mode": mode, "message": message, "names": names}
-    if dead is not None and registry is not None:
-        options["mode"] = mode_for_dead_letters(mode, "--dead-letters")
+    wanted = mode if dead is None or registry is None else mode_for_dead_letters(mode, "--dead-letters")
+    options = {"subject": subject, "schema": schema, "mode": wanted, "message": message, "names": names}
     choice = schema_choice(registry, registry_config, options)
-    topics = (log.topic for log in logs)
-    decoding = None if choice is None else ValueDecoding.resolve(choice, topics, is_wrapped=dead is not None)
     appended = append_logs(
         lake_table,
         logs,
-        layout=layout,
-        isolation=isolation.value,
-        headers=headers,
-        decoding=decoding,
+        layout=Layout(partition_by=tuple(partition_by or ())),
+        rows=RowOptions(
+            isolation=isolation.value,
+            columns=tuple(COLUMNS) if headers else (),
+            decoding=_decoding(choice, logs, is_wrapped=dead is not None),
+            changes=_changes(changes, merge_key, order_by),
+            merge_key=tuple(merge_key or ()),
+            skip_missing=skip_missing,
+        ),
         fill=fill,
         chosen=_chosen(offsets, logs, replace=replace, fill=fill),
-        skip_missing=skip_missing,
         dead_letters=dead,
     )
     with (
@@ -148,6 +181,22 @@ def append(
         write_rows(_rows(appended, lake_table, metrics_file), APPENDED, format, live=True)
     warn_of_ignored(opened.ignored)
     return FINE
+
+
+def _decoding(choice: SchemaChoice | None, logs: Sequence[ReadableLog], *, is_wrapped: bool) -> ValueDecoding | None:
+    """Return how values are decoded. Raises the errors of ValueDecoding.resolve."""
+    from kwire.lake import ValueDecoding
+
+    return None if choice is None else ValueDecoding.resolve(choice, (log.topic for log in logs), is_wrapped=is_wrapped)
+
+
+def _changes(kind: Envelope | None, key: Sequence[str] | None, order_by: Sequence[str] | None) -> Changes | None:
+    """Return what --changes, --merge-key and --order-by say. Raises OptionError."""
+    from kwire.lake import Changes
+
+    if kind is None and order_by:
+        raise OptionError("--order-by: requires --changes, whose events have the fields")
+    return None if kind is None else Changes(key=tuple(key or ()), order_by=tuple(order_by or ()))
 
 
 def _rows(appended: Iterable[Appended], lake_table: LakeTable, metrics_file: str | None) -> Iterator[dict[str, object]]:

@@ -269,6 +269,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         of_topics = [match for name in names if (match := TOPIC_ID.fullmatch(name))]
         names -= merge_keys | {match[0] for match in of_topics}
         merge_key = next((name for name in merge_keys if table.transaction_version(name)), None)
+        merging = [] if merge_key is None else json.loads(merge_key.removeprefix(MERGE_KEY))
         keys = {name: _partition_of(name) for name in sorted(names)}
         ends = {key: table.transaction_version(_app_id(key)) for key in keys.values() if key is not None}
         all_bounds = {key: [*(_bounds(table, key) or [0]), end] for key, end in ends.items() if end}
@@ -276,7 +277,8 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         return TableState(
             spans={key: _ranges(bounds) for key, bounds in all_bounds.items()},
             batches={query: batch for query, batch in batches.items() if batch is not None and batch >= 0},
-            merge_key=None if merge_key is None else tuple(json.loads(merge_key.removeprefix(MERGE_KEY))),
+            merge_key=None if merge_key is None else tuple(each for each in merging if isinstance(each, str)),
+            order_by=tuple(name for each in merging if isinstance(each, dict) for name in each["orderBy"]),
             topic_ids={match[1]: match[2] for match in of_topics if table.transaction_version(match[0])},
         )
 
@@ -403,11 +405,9 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
                 # transactions cannot be removed: those of former holes become empty ranges
                 bounds += [bounds[-1] if bounds else 0] * (len(_bounds(self.table, key)) - len(bounds))
                 marks += [Transaction(_app_id(key, number), bound) for number, bound in enumerate(bounds)]
-        if recorded.merge_key != state.merge_key:
-            merge_keys = ((recorded.merge_key, 0), (state.merge_key, 1))
-            marks += [
-                Transaction(MERGE_KEY + json.dumps(key), version) for key, version in merge_keys if key is not None
-            ]
+        old_key, new_key = _merge_mark(recorded), _merge_mark(state)
+        if old_key != new_key:
+            marks += [Transaction(name, version) for name, version in ((old_key, 0), (new_key, 1)) if name is not None]
         for topic, topic_id in recorded.topic_ids.items() ^ state.topic_ids.items():
             version = int(state.topic_ids.get(topic) == topic_id)
             marks.append(Transaction(f"kwire/topic-id/{topic}/{topic_id}", version))
@@ -503,6 +503,14 @@ def _partition_of(app_id: str) -> TopicPartition | None:
     """Return the partition of _app_id(), None for the id of a query."""
     match = re.fullmatch(r"kwire/([^/]+)/(\d{1,9})(?:/\d{1,9})?", app_id)
     return None if match is None else (match[1], int(match[2]))
+
+
+def _merge_mark(state: TableState) -> str | None:
+    """Return the name of the transaction that says how rows are merged."""
+    if state.merge_key is None:
+        return None
+    order = [{"orderBy": state.order_by}] if state.order_by else []
+    return MERGE_KEY + json.dumps([*state.merge_key, *order])
 
 
 def _inner_bounds(ranges: Ranges) -> list[int]:

@@ -5,7 +5,7 @@
     driver    a commit for each step: the files, and the offsets of their partitions
 
 Rows do not pass through Spark's JVM. Nothing but the table says what is complete, so there is no journal: a job that
-was killed loses the files of one step, which `kwire lake clean` deletes. See docs/tables.md.
+was killed loses the files of one step, which `kwire lake clean` deletes. See docs/table-append.md.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ import pickle
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
-from kwire.errors import KwireError, LogError, OptionError
+from kwire.errors import KwireError, LogError, OptionError, did_you_mean
 from kwire.identifiers import TopicPartition
-from kwire.lake.append import ReadNotes, missing_offsets, read_offsets, rows_schema, topic_ids_of
+from kwire.lake.append import ReadNotes, RowOptions, missing_offsets, read_offsets, topic_ids_of
+from kwire.lake.changes import Changes
 from kwire.lake.data_files import FilePlan, WrittenFile
 from kwire.lake.dead_letters import (
     DeadLetterPlan,
     commit_dead_letters,
     mode_for_dead_letters,
     prepare_dead_letters,
-    unwrapped_schema,
     write_rows,
 )
+from kwire.lake.metrics import write_metrics
 from kwire.lake.offset_ranges import Spans, union
 from kwire.lake.state import Change
 from kwire.lake.table import LakeTable, Layout
@@ -52,12 +53,11 @@ if TYPE_CHECKING:
     from kwire.log.files.file_names import Ignored
     from kwire.log.reading.readable_log import ReadableLog
     from kwire.log.reading.runs import Isolation
-    from kwire.schemas import RegisteredSchema, Registry
-    from kwire.schemas.avro.resolution import Names
-    from kwire.schemas.choice import Mode
+    from kwire.schemas import Registry
 
 __all__ = ["table"]
 
+VALUE_OPTIONS = ("subject", "schema", "mode", "message", "names")
 STEP_BYTES = 8 << 30  # of logs, in a commit
 MERGED_STEP_BYTES = 256 << 20  # with merge_key, since the driver merges the rows of a commit in memory
 COLUMNS = {
@@ -101,7 +101,7 @@ class RangesDone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRanges:
-    """Writes the files of ranges. cluster: its URL; settings: of the client. decoding: of values, if any.
+    """Writes the files of ranges. rows: what records become. cluster: its URL; settings: of the client.
 
     dead_letters: how to write them, if they have a table.
     Its row is a list, with an entry for each part that has its own files.
@@ -109,10 +109,7 @@ class WriteRanges:
 
     plan: FilePlan
     dead_letters: DeadLetterPlan | None
-    merge_key: tuple[str, ...]
-    decoding: ValueDecoding | None
-    columns: tuple[str, ...]
-    isolation: Isolation
+    rows: RowOptions
     cluster: str | None
     settings: Mapping[str, object] = field(repr=False)
 
@@ -134,7 +131,7 @@ class WriteRanges:
     def _write(self, parts: Sequence[Range]) -> RangesDone:
         done = RangesDone()
         rows = chain.from_iterable(self._read(part, done) for part in parts)
-        written = write_rows(rows, self.plan, self.dead_letters, key=self.merge_key)
+        written = write_rows(rows, self.plan, self.dead_letters, changes=self.rows.changes, key=self.rows.merge_key)
         done.files, done.dead, done.dead_rows = written.files, written.dead, written.dead_rows
         return done
 
@@ -143,7 +140,7 @@ class WriteRanges:
         notes, rows = ReadNotes(), 0
         with self._open(part) as (log, ignored):
             offsets = (part.start, part.end)
-            for batch in read_offsets(log, offsets, self.isolation, self.columns, self.decoding, notes):
+            for batch in read_offsets(log, offsets, self.rows, notes):
                 rows += len(batch)
                 yield batch
             changes = [each.reason for each in ignored if each.name == f"{log.topic}-{log.partition}"]
@@ -205,12 +202,10 @@ def table(
     headers: bool = False,
     fill: bool = False,
     registry: str | Registry | None = None,
-    subject: str | None = None,
-    schema: str | int | RegisteredSchema | None = None,
-    mode: Mode | None = None,
-    message: str | None = None,
-    names: Names | None = None,
+    values: Mapping[str, object] | None = None,
+    changes: str | Changes | None = None,
     dead_letters: str | None = None,
+    metrics_file: str | None = None,
     settings: Mapping[str, object] | None = None,
     progress: ProgressCallback | None = None,
     storage: StorageOptions | None = None,
@@ -222,29 +217,35 @@ def table(
     catalog: properties of an Iceberg catalog. table_storage: options of a Delta table's object store. topics: names and
     patterns (*, ?), all by default. merge_key: columns to replace rows by, as for a compacted topic. partition_by: of a
     new table. fill: also append what the table lacks in holes and before its first offset. registry: a schema registry,
-    its URL or a folder. Values are then decoded, with the options subject, schema, mode, message and names of
-    kwire.schemas.decode_arrow; by default those of one topic, as its latest schema. dead_letters: a table, in the same
-    catalog or object store, for records that cannot be decoded or stored.
+    its URL or a folder. Values are then decoded; values: options subject, schema, mode, message and names of
+    kwire.schemas.decode_arrow; by default those of one topic, as its latest schema. changes: "debezium" for changes of
+    a database, or a kwire.lake.Changes with order_by or delete_when. dead_letters: a table, in the same catalog or
+    object store, for records that cannot be decoded or stored. metrics_file: a local file of the
+    driver in Prometheus' text format.
     settings: of the client of a cluster, by Kafka's names. storage: of the logs' file system.
     The same call appends what is new since, and continues a job that was killed.
     Raises OptionError, LogError, TableError, RegistryError, BrokerError, ConnectionFailed; JobFailed when all other
     partitions are complete.
     """
-    from kwire.log.reading.arrow import default_columns
     from kwire.log.reading.runs import check_bounds
     from kwire.records.columns.reader import COLUMNS as RECORD_COLUMNS
 
     started = time.monotonic()
     _check_lists(merge_key=merge_key, partition_by=partition_by)
     check_bounds(0, isolation)
-    options = {"subject": subject, "schema": schema, "mode": mode, "message": message, "names": names}
-    choice = _choice(registry, options, merge_key, has_dead_letters=dead_letters is not None)
+    choice = _choice(registry, values or {}, has_dead_letters=dead_letters is not None)
     with ExitStack() as tables:
         lake, dead = _open_tables(tables, (target, dead_letters), catalog, table_storage)
         with ExitStack() as stack:
             cluster, logs = _open_logs(as_list(path), dict(settings or {}), storage or {}, stack)
             chosen = select_logs(logs, topics, partitions)
-            decoding = _resolve(choice, chosen, is_wrapped=dead is not None)
+            rows = RowOptions(
+                isolation=isolation,
+                columns=tuple(RECORD_COLUMNS) if headers else (),
+                decoding=_resolve(choice, chosen, is_wrapped=dead is not None),
+                changes=Changes.of(changes, merge_key),
+                merge_key=tuple(merge_key),
+            )
             lake.refresh()
             group_bytes, planned = _plan(
                 lake, chosen, isolation, fill=fill, merge_key=merge_key, is_cluster=cluster is not None
@@ -255,17 +256,15 @@ def table(
             lake=lake,
             dead_letters=dead,
             layout=Layout(partition_by=tuple(partition_by)),
-            merge_key=tuple(merge_key),
-            columns=tuple(RECORD_COLUMNS) if headers else default_columns(None),
-            isolation=isolation,
+            rows=rows,
             cluster=cluster,
             settings=dict(settings or {}),
-            decoding=decoding,
             group_bytes=group_bytes,
             topic_ids=topic_ids,
         )
         resumed = sum(each.start == each.end for each in planned.values())
-        job.run(planned, progress or (lambda state: logger.info("%s", state)))
+        with _metrics(metrics_file, lake, planned):
+            job.run(planned, progress or (lambda state: logger.info("%s", state)))
     run = JobRun(outcomes=_outcomes(planned), resumed=resumed, seconds=time.monotonic() - started)
     return result_of(spark, "table", run, COLUMNS, f"what was committed is in {target}; run the job again to continue")
 
@@ -302,22 +301,34 @@ def _check_lists(**given: Sequence[str]) -> None:
 
 
 def _choice(
-    registry: str | Registry | None,
-    options: Mapping[str, object],
-    merge_key: Sequence[str],
-    *,
-    has_dead_letters: bool,
+    registry: str | Registry | None, options: Mapping[str, object], *, has_dead_letters: bool
 ) -> SchemaChoice | None:
     """Return the choice of the schema of values. Raises OptionError."""
+    unknown = [name for name in options if name not in VALUE_OPTIONS]
+    if unknown:
+        known = ", ".join(VALUE_OPTIONS)
+        raise OptionError(f"values: unknown option '{unknown[0]}'{did_you_mean(unknown[0], VALUE_OPTIONS)}; {known}")
     if has_dead_letters and registry is not None:
-        options = {**options, "mode": mode_for_dead_letters(options["mode"], "dead_letters")}
-    choice = SchemaChoice.of_options(registry, options)
-    if merge_key and choice is not None and choice.mode == "permissive":
-        raise OptionError(
-            "mode: with permissive, values that cannot be decoded are null, which deletes their keys from a table "
-            "with a merge key; use deadletter or failfast"
-        )
-    return choice
+        options = {**options, "mode": mode_for_dead_letters(options.get("mode"), "dead_letters")}
+    return SchemaChoice.of_options(registry, options)
+
+
+@contextmanager
+def _metrics(path: str | None, lake: LakeTable, planned: Mapping[TopicPartition, Partition]) -> Iterator[None]:
+    """Add what the job has committed to a file of metrics at its end, also if it fails."""
+    try:
+        yield
+    finally:
+        if path is not None:
+            _write_metrics(path, lake, planned)
+
+
+def _write_metrics(path: str, lake: LakeTable, planned: Mapping[TopicPartition, Partition]) -> None:
+    with suppress(KwireError):  # the end offsets are then those of the last commit that was seen
+        lake.refresh()
+    ends = {key: ranges[-1][1] for key, ranges in lake.state().spans.items()}
+    dead = sum(each.dead for each in planned.values())
+    write_metrics(path, lake.name, replace(lake.counts, dead_letters=dead, ends=ends))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,19 +339,16 @@ class TableJob:
     lake: LakeTable
     dead_letters: LakeTable | None
     layout: Layout
-    merge_key: tuple[str, ...]
-    columns: tuple[str, ...]
-    isolation: Isolation
+    rows: RowOptions
     cluster: str | None
     settings: Mapping[str, object] = field(repr=False)
-    decoding: ValueDecoding | None
     group_bytes: int
     topic_ids: Mapping[str, str]
 
     def run(self, partitions: Mapping[TopicPartition, Partition], progress: ProgressCallback) -> None:
         """Append all ranges. Raises TableError; what was committed before is noted in `found`."""
         total = [part for each in partitions.values() for part in each.ranges]
-        while step := _next_step(partitions, MERGED_STEP_BYTES if self.merge_key else STEP_BYTES):
+        while step := _next_step(partitions, MERGED_STEP_BYTES if self.rows.merge_key else STEP_BYTES):
             self._append(step, partitions)
             left = [part for each in partitions.values() for part in each.ranges]
             total_bytes = sum(part.size_bytes for part in total)
@@ -356,20 +364,15 @@ class TableJob:
 
     def _append(self, step: Sequence[Range], partitions: Mapping[TopicPartition, Partition]) -> None:
         """Write the files of a step in tasks and commit those before the first failure of each partition."""
-        schema = rows_schema(self.columns, self.decoding)
-        if self.dead_letters is not None:
-            schema = unwrapped_schema(schema)
-        plan = self.lake.prepare(schema, self.layout, key=self.merge_key)
+        schema = self.rows.table_schema(has_dead_letters=self.dead_letters is not None)
+        plan = self.lake.prepare(schema, self.layout, key=self.rows.merge_key)
         dead = None if self.dead_letters is None else prepare_dead_letters(self.dead_letters, plan)
         work = WriteRanges(
             plan=plan,
             dead_letters=dead,
-            merge_key=self.merge_key,
-            columns=self.columns,
-            isolation=self.isolation,
+            rows=self.rows,
             cluster=self.cluster,
             settings=self.settings,
-            decoding=self.decoding,
         )
         open_cost = TaskSizes().open_cost
         groups = group_small(step, lambda part: part.size_bytes + open_cost, self.group_bytes)
@@ -401,14 +404,14 @@ class TableJob:
                 id=uuid.uuid4().hex,
                 spans=spans,
                 known={},
-                merged=spans if self.merge_key else {},
+                merged=spans if self.rows.merge_key and not self.rows.order_by else {},
                 topic_ids={topic: topic_id for topic, topic_id in self.topic_ids.items() if topic in topics},
             )
             if self.dead_letters is not None and dead is not None:
                 letters = [file for each in written_now.useful for file in each.dead]
                 commit_dead_letters(self.dead_letters, letters, change, self.lake.state(), dead)
             files = [file for each in written_now.useful for file in each.files]
-            self.lake.commit(files, change, plan, key=self.merge_key)
+            self.lake.commit(files, change, plan, key=self.rows.merge_key, order_by=self.rows.order_by)
         for key, partition in partitions.items():
             if key in spans:
                 partition.done = spans[key][-1][1]

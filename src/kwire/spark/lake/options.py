@@ -1,4 +1,4 @@
-"""The options of `kwire-iceberg` and `kwire-delta`; docs/tables.md has them as tables. Standard library only."""
+"""The options of `kwire-iceberg` and `kwire-delta`; docs/table-options.md has them as tables. Standard library only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEAD_LETTERS", "DELTA_OPTIONS", "ICEBERG_OPTIONS", "LakeFormat", "LakeOptions", "parse_lake_options"]
 
-PAGE = "docs/tables.md"
+PAGE = "docs/table-options.md"
 CATALOG_PREFIX, STORAGE_PREFIX = "catalog.", "storage."
 
 LakeFormat = Literal["iceberg", "delta"]
@@ -109,7 +109,7 @@ MERGE_KEY = Option[tuple[str, ...]](
     default=(),
     value="comma-separated list of columns",
     shown_default="none: rows are appended",
-    meaning="Replace rows by key: the table has the [latest row of each key](#latest-value-by-key).",
+    meaning="Replace rows by key: the table has the [latest row of each key](table-changes.md#latest-value-by-key).",
 )
 CHANGES = Option[str | None](
     name="changes",
@@ -117,8 +117,8 @@ CHANGES = Option[str | None](
     default=None,
     value="`debezium`",
     shown_default="none",
-    meaning="The column `value` has [changes of a database](#changes-of-a-database): with `mergeKey`, the table "
-    "has the latest state, otherwise the history.",
+    meaning="The column `value` has [changes of a database](table-changes.md#changes-of-a-database): with "
+    "`mergeKey`, the table has the latest state, otherwise the history.",
 )
 DELETE_WHEN = Option["DeleteWhen | None"](
     name="deleteWhen",
@@ -128,14 +128,23 @@ DELETE_WHEN = Option["DeleteWhen | None"](
     shown_default="none",
     meaning="With `mergeKey`: rows that delete their key, by a boolean column or a value such as `status = 'gone'`.",
 )
+ORDER_BY = Option[tuple[str, ...]](
+    name="orderBy",
+    parse=_terms,
+    default=(),
+    value="comma-separated list of fields",
+    shown_default="none: offsets",
+    meaning="With `changes` and `mergeKey`: fields of the event that [order the "
+    "changes](table-changes.md#order-of-changes) of a key where offsets do not, such as `source.lsn`.",
+)
 PARTITION_BY = Option[tuple[str, ...]](
     name="partitionBy",
     parse=_terms,
     default=(),
     value="comma-separated list",
     shown_default="none",
-    meaning="Partitioning of a new table: columns, `years`, `months`, `days` or `hours` of a column, "
-    "`bucket(16, key)` or `truncate(4, key)`.",
+    meaning="Partitioning of a new table: columns, `years`, `months`, `days` or `hours` of a column, `bucket(16, "
+    "key)` or `truncate(4, key)`.",
 )
 SORT_BY = Option[tuple[str, ...]](
     name="sortBy",
@@ -158,20 +167,20 @@ ON_KNOWN_OFFSETS: Option[OnKnownOffsets] = Option(
     parse=_on_known_offsets,
     default="fail",
     value="`fail`, `skip` or `append`",
-    meaning="Rows whose offsets [the table has already](#a-new-checkpoint), from another query or command: an error, "
-    "skipped, or written again.",
+    meaning="Rows whose offsets [the table has already](table-streams.md#a-new-checkpoint), from another query or "
+    "command: an error, skipped, or written again.",
 )
 DEAD_LETTERS = text_option(
     name="deadLetters",
     value="string",
     shown_default="none: an error",
-    meaning="A [table for dead letters](#dead-letters), named like the table of the rows, in the same catalog or "
-    "object store: records that cannot be decoded or stored.",
+    meaning="A [table for dead letters](table-dead-letters.md), named like the table of the rows, in the same "
+    "catalog or object store: records that cannot be decoded or stored.",
 )
 METRICS_FILE = text_option(
     name="metricsFile",
     value="string",
-    meaning="A local file of the driver for [metrics](#metrics) in Prometheus' text format.",
+    meaning="A local file of the driver for [metrics](table-maintenance.md#metrics) in Prometheus' text format.",
 )
 COMPACT_EVERY = Option[int | None](
     name="compactEvery",
@@ -179,8 +188,8 @@ COMPACT_EVERY = Option[int | None](
     default=None,
     value="int",
     shown_default="none: never",
-    meaning="[Join small files](#small-files) after each micro-batch whose number, plus one, is a multiple of this. A "
-    "compaction that fails is a warning.",
+    meaning="[Join small files](table-maintenance.md#small-files) after each micro-batch whose number, plus one, is "
+    "a multiple of this. A compaction that fails is a warning.",
 )
 APP_ID = text_option(
     name="txnAppId",
@@ -192,8 +201,8 @@ APP_VERSION = Option[int | None](
     parse=_version,
     default=None,
     value="int",
-    meaning="For a write in `foreachBatch`: the batch's number. A number that is not above the last one of `txnAppId` "
-    "commits nothing.",
+    meaning="For a write in `foreachBatch`: the batch's number. A number that is not above the last one of "
+    "`txnAppId` commits nothing.",
 )
 ICEBERG_OPTIONS: tuple[Option[object], ...] = (
     *(TABLE, CATALOG, CATALOG_PROPERTIES),
@@ -201,6 +210,7 @@ ICEBERG_OPTIONS: tuple[Option[object], ...] = (
         MERGE_KEY,
         CHANGES,
         DELETE_WHEN,
+        ORDER_BY,
         PARTITION_BY,
         SORT_BY,
         TABLE_PROPERTIES,
@@ -211,7 +221,7 @@ ICEBERG_OPTIONS: tuple[Option[object], ...] = (
     *(COMPACT_EVERY, APP_ID, APP_VERSION),
 )
 DELTA_OPTIONS: tuple[Option[object], ...] = (
-    *(PATH, STORAGE, MERGE_KEY, CHANGES, DELETE_WHEN),
+    *(PATH, STORAGE, MERGE_KEY, CHANGES, DELETE_WHEN, ORDER_BY),
     replace(PARTITION_BY, meaning="Columns that a new table is partitioned by."),
     replace(SORT_BY, meaning="Order of the rows in the files of this write, such as `customer, offset desc`."),
     replace(TABLE_PROPERTIES, meaning='Properties of a new table, such as `{"delta.targetFileSize": "134217728"}`.'),
@@ -245,6 +255,11 @@ class LakeOptions:
     compact_every: int | None
     app: tuple[str, int] | None
 
+    @property
+    def order_by(self) -> tuple[str, ...]:
+        """Columns of the table that order the rows of a key; () if offsets do."""
+        return () if self.changes is None else self.changes.order_columns
+
     def open(self) -> LakeTable:
         """Return the table, which may not exist yet. Raises OptionError, TableError."""
         from kwire.lake import open_delta, open_iceberg
@@ -262,12 +277,10 @@ def _changes(given: Mapping[str, str]) -> Changes | None:
     """Return how rows become rows of the table. Raises OptionError."""
     from kwire.lake import Changes
 
-    is_debezium, delete_when, key = CHANGES.of(given) is not None, DELETE_WHEN.of(given), MERGE_KEY.of(given)
-    if delete_when is not None and not key:
-        raise OptionError("Option 'deleteWhen': requires option 'mergeKey', by which rows are deleted")
-    if not is_debezium and delete_when is None:
+    is_debezium, delete_when, order_by = CHANGES.of(given) is not None, DELETE_WHEN.of(given), ORDER_BY.of(given)
+    if not is_debezium and delete_when is None and not order_by:
         return None
-    return Changes(key=key, is_debezium=is_debezium, delete_when=delete_when)
+    return Changes(key=MERGE_KEY.of(given), is_debezium=is_debezium, delete_when=delete_when, order_by=order_by)
 
 
 def parse_lake_options(options: Mapping[str, str], format: LakeFormat) -> LakeOptions:

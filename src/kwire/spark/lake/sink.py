@@ -5,7 +5,7 @@
     driver   commit()        one commit with the micro-batch's number, the query's id and the offsets
 
 Spark makes a writer for each micro-batch. A task of a batch that is committed already writes nothing; if the batch is
-committed meanwhile, commit() deletes the files. See docs/tables.md.
+committed meanwhile, commit() deletes the files. See docs/table-streams.md.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class _Writing(SentToWorkers):
         if mark is not None and mark.is_done(self.state.batches.get(mark.query), self.plan.table):
             return TaskWritten(TaskFiles(), mark)
         known = {} if self.overwrite else self.state.foreign(query)
-        is_merged = bool(self.options.merge_key)
+        is_merged = bool(self.options.merge_key) and not self.options.order_by
         new = KnownOffsets(known=known, mode=self.options.on_known_offsets, table=self.plan.table, is_merged=is_merged)
         files = write_rows(
             new.new_rows(report_small_batches(rows)),
@@ -117,7 +117,7 @@ class _Writing(SentToWorkers):
         spans = hull_of([skipped, rows])
         is_compared = not self.overwrite and self.options.on_known_offsets != "append"
         known = self.state.spans if is_compared else None
-        merged = rows if self.options.merge_key else {}
+        merged = rows if self.options.merge_key and not self.options.order_by else {}
         change = Change(
             id=uuid.uuid4().hex, mark=mark, spans=spans, overwrite=self.overwrite, known=known, merged=merged
         )
@@ -133,7 +133,7 @@ class _Writing(SentToWorkers):
             if letters is not None and self.dead is not None:
                 dead_files = [file for each in written for file in each.files.dead]
                 commit_dead_letters(letters, dead_files, change, self.state, self.dead)
-            is_new = table.commit(files, change, self.plan, key=self.options.merge_key)
+            is_new = table.commit(files, change, self.plan, key=self.options.merge_key, order_by=self.options.order_by)
             if self.options.metrics_file is not None and is_new:
                 newest = [each.files.newest_us for each in written if each.files.newest_us is not None]
                 ends = {key: ranges[-1][1] for key, ranges in self.state.after(change).spans.items()}

@@ -36,7 +36,7 @@ class LakeSink(DataSource):
         """Raise OptionError: the format is for writing."""
         raise OptionError(
             f"{self.name()} writes tables and does not read them; read with DuckDB, Polars, PyArrow or Spark's own "
-            f"format '{self.format}' (docs/tables.md)"
+            f"format '{self.format}' (docs/table-options.md)"
         )
 
     def writer(self, schema: StructType | pa.Schema, overwrite: bool) -> LakeWriter:
