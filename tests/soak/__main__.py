@@ -30,6 +30,7 @@ def main() -> None:
     )
     parser.add_argument("what", nargs="?", choices=["clients", "streams", "tables", "pulls"], default="clients")
     parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--only", default="", help="tables: scenarios whose name has this text")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
     given = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="kwire-soak-"))
@@ -40,7 +41,7 @@ def main() -> None:
         elif given.what == "pulls":
             soak_all_pulls(directory, given.minutes * 60, given.seed)
         elif given.what == "tables":
-            soak_all_tables(directory, given.minutes * 60, given.seed)
+            soak_all_tables(directory, given.minutes * 60, given.seed, given.only)
         else:
             soak_all_streams(directory, given.minutes * 60, given.seed)
     except BaseException:
@@ -65,17 +66,18 @@ def soak_all_streams(directory: Path, seconds: float, seed: int) -> None:
         n += 1
 
 
-def soak_all_tables(directory: Path, seconds: float, seed: int) -> None:
+def soak_all_tables(directory: Path, seconds: float, seed: int, only: str) -> None:
     """Write tables of both formats in all scenarios in turn, until the time is over."""
     from tests.soak.streams import remove
     from tests.soak.tables import FORMATS, SCENARIOS, soak_tables
 
     deadline = time.monotonic() + seconds
+    chosen = [each for each in SCENARIOS if only in each.name]
     n = 0
     while time.monotonic() < deadline:
         here = directory / f"{n}"
         here.mkdir()
-        scenario = SCENARIOS[n // len(FORMATS) % len(SCENARIOS)]
+        scenario = chosen[n // len(FORMATS) % len(chosen)]
         format = FORMATS[n % len(FORMATS)]
         show(soak_tables(here, format=format, scenario=scenario, kills=TABLE_KILLS, seed=seed + n))
         remove(here)

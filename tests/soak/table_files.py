@@ -132,13 +132,20 @@ class TableFiles:
         with suppress(NoSuchTableError):
             return load_catalog(**self.catalog).load_table(NAME)
 
-    def rows(self) -> pa.Table:
-        """Return the rows, by a scan of PyIceberg or delta-rs."""
+    @property
+    def dead_letters(self) -> str:
+        """A table for dead letters beside it."""
+        return f"{self.name}_dead"
+
+    def rows(self, name: str | None = None) -> pa.Table:
+        """Return the rows of the table, or of another one, by a scan of PyIceberg or delta-rs."""
         if self.format == "iceberg":
-            return self.iceberg().scan().to_arrow()
+            from pyiceberg.catalog import load_catalog
+
+            return load_catalog(**self.catalog).load_table(name or NAME).scan().to_arrow()
         from deltalake import DeltaTable
 
-        return DeltaTable(self.name, storage_options=self.storage).to_pyarrow_table()
+        return DeltaTable(name or self.name, storage_options=self.storage).to_pyarrow_table()
 
     def last_batch(self, query: str) -> int:
         """Return the last micro-batch of a query in the table."""

@@ -53,6 +53,7 @@ class QuerySettings:
     options: dict[str, str]
     columns: tuple[str, ...]
     is_direct: bool = False
+    shape: str = "text"
     limit: int = 2000
 
 
@@ -229,7 +230,7 @@ def start(spark: SparkSession, settings: QuerySettings, reading: dict[str, str],
             settings.format,
             settings.options,
             checkpoint=settings.checkpoint,
-            function=None if is_topic else with_text,
+            function=None if is_topic else SHAPES[settings.shape],
             trigger={"availableNow": True} if ends else None,
         )
     frame = spark.readStream.format("kafka-live").options(**reading).load().selectExpr(*settings.columns)
@@ -243,6 +244,35 @@ def with_text(rows: pa.RecordBatch) -> pa.RecordBatch:
     texts = [rows.column(name).cast(pa.string()) for name in ("key", "value")]
     place = [rows.column(name) for name in ("topic", "partition", "offset")]
     return pa.RecordBatch.from_arrays([*place, *texts], ["topic", "partition", "offset", "key", "value"])
+
+
+def is_dead(offset: int) -> bool:
+    """Return whether a soak makes a record a dead letter."""
+    return offset % 5 == 2
+
+
+def with_errors(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the columns of a soak; the values of dead letters have an error."""
+    text = with_text(rows)
+    errors = pa.array(["a bad value" if is_dead(each.as_py()) else None for each in text.column("offset")], pa.string())
+    value = pa.StructArray.from_arrays([text.column("value"), errors], ["value", "error"])
+    return text.set_column(text.schema.get_field_index("value"), "value", value)
+
+
+def as_changes(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return each record as an event of Debezium, a tombstone as a deletion."""
+    text = with_text(rows)
+    key, value = text.column("key"), text.column("value")
+    row = pa.StructArray.from_arrays([key, value], ["key", "value"])
+    before = pa.StructArray.from_arrays(row.flatten(), fields=list(row.type), mask=value.is_valid())
+    after = pa.StructArray.from_arrays(row.flatten(), fields=list(row.type), mask=value.is_null())
+    op = pa.array(["u" if each.is_valid else "d" for each in value], pa.string())
+    event = pa.StructArray.from_arrays([before, after, op], ["before", "after", "op"])
+    places = [text.column(name) for name in ("topic", "partition", "offset")]
+    return pa.RecordBatch.from_arrays([*places, event], ["topic", "partition", "offset", "value"])
+
+
+SHAPES = {"text": with_text, "letters": with_errors, "changes": as_changes}
 
 
 def main() -> None:

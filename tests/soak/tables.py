@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from tests.soak.clients import CLIENT, GIVE_UP_S, PRODUCER, Worker
 from tests.soak.object_store_process import KEYS, ObjectStoreProcess
 from tests.soak.streams import KillableBroker, Partitions, RealKafka, TransactionalFeeder
 from tests.soak.table_files import NAME, TableFiles
-from tests.soak.table_query import COMMITTER, TASK, QuerySettings, TableQuery
+from tests.soak.table_query import COMMITTER, TASK, QuerySettings, TableQuery, is_dead
 from tests.waiting import HANG_S
 
 __all__ = ["FORMATS", "SCENARIOS", "Scenario", "TableReport", "soak_tables"]
@@ -53,7 +53,7 @@ Place = tuple[str, int, int]
 class Scenario:
     """What is written, and where. streams: number of queries, each of a topic, that write the same table.
 
-    is_direct: whether copy_stream writes it.
+    is_direct: whether copy_stream writes it. shape: of the rows that it writes, see SHAPES of table_query.
     """
 
     name: str
@@ -62,6 +62,7 @@ class Scenario:
     in_object_store: bool = False
     on_kafka: bool = False
     is_direct: bool = False
+    shape: str = "text"
 
     @property
     def by_key(self) -> bool:
@@ -76,6 +77,21 @@ SCENARIOS = (
     Scenario(name="in S3", options={"partitionBy": "partition"}, in_object_store=True),
     Scenario(name="two streams", options={"partitionBy": "topic"}, streams=2),
     Scenario(name="without rows in the JVM", options={}, is_direct=True),
+    Scenario(name="compacted in the stream", options={"compactEvery": "3"}),
+    Scenario(name="dead letters", options={}, is_direct=True, shape="letters"),
+    Scenario(
+        name="changes of a database",
+        options={"changes": "debezium", "mergeKey": "key"},
+        is_direct=True,
+        shape="changes",
+    ),
+    Scenario(
+        name="dead letters, compacted, in S3",
+        options={"compactEvery": "3"},
+        in_object_store=True,
+        is_direct=True,
+        shape="letters",
+    ),
 )
 
 
@@ -231,6 +247,8 @@ class Soak:
         else:
             options = {"path": files.name} | {f"storage.{name}": value for name, value in files.storage.items()}
         options |= {"tableProperties": json.dumps(PROPERTIES[files.format])}
+        if self.scenario.shape == "letters":
+            options["deadLetters"] = files.dead_letters
         return QuerySettings(
             servers=self.broker.bootstrap_servers,
             topic=topic,
@@ -239,6 +257,7 @@ class Soak:
             options=options | self.scenario.options,
             columns=COLUMNS,
             is_direct=self.scenario.is_direct,
+            shape=self.scenario.shape,
         )
 
     @property
@@ -321,8 +340,12 @@ class Soak:
         """Check the table, clean it, and check it again."""
         files = self.files
         wanted = read_places(self.broker.bootstrap_servers, self.topics)
+        every = wanted
+        if self.scenario.shape == "letters":
+            wanted = {place: row for place, row in every.items() if not is_dead(place[2])}
+            check_letters(files.rows(files.dead_letters), every.keys() - wanted.keys())
         check_rows(files.rows(), wanted, by_key=self.scenario.by_key)
-        check_offsets(self.cleaner.command("offsets"), wanted)
+        check_offsets(self.cleaner.command("offsets"), every)
         orphans = check_clean(files, self.cleaner)
         check_rows(files.rows(), wanted, by_key=self.scenario.by_key)
         return TableReport(
@@ -330,7 +353,7 @@ class Soak:
             scenario=self.scenario.name,
             seed=self.seed,
             seconds=round(time.monotonic() - started, 1),
-            rows=len(wanted),
+            rows=len(every),
             batches=sum(query.batch("commits") + 1 for query in self.queries),
             driver_kills=sum(query.kills for query in self.queries),
             committer_kills=sum(query.committer_kills for query in self.queries),
@@ -439,6 +462,13 @@ def check_rows(rows: Any, wanted: dict[Place, tuple[str, str | None]], *, by_key
     assert not missing, f"{len(missing)} of {len(expected)} offsets are missing, such as {sorted(missing)[:3]}"
     assert not extra, f"{len(extra)} rows are not of the topic, such as {sorted(extra)[:3]}"
     assert dict(found) == expected
+
+
+def check_letters(rows: Any, wanted: Set[Place]) -> None:
+    """Check that a table has each dead letter once."""
+    found = list(zip(*(rows.column(name).to_pylist() for name in ("topic", "partition", "offset")), strict=True))
+    assert len(found) == len(set(found)), f"{len(found) - len(set(found))} dead letters are there twice"
+    assert set(found) == wanted, f"{len(set(found) ^ wanted)} dead letters are missing or too many"
 
 
 def check_offsets(rows: Sequence[dict[str, Any]], wanted: dict[Place, tuple[str, str | None]]) -> None:
