@@ -1,8 +1,9 @@
-"""How fast are JSON values decoded into Arrow, compared with pyarrow's reader of JSON lines?
+"""How fast are JSON values decoded into Arrow, compared with pyarrow's reader of JSON lines, and encoded from it?
 
 100,000 objects of 10 properties, about 190 bytes each: integers, strings, numbers, a boolean and nulls. pyarrow.json
 gets the same bytes as lines, and the schema. Peers in Python: msgspec with a class, and Arrow arrays made from the
-values of each attribute.
+values of each attribute. Encoding is compared with msgspec and json, which get the rows of to_pylist; neither checks
+the schema.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from benchmarks.messages.timing import cpu_us, line
-from kwire.schemas.json_schema import Decoder, parse
+from kwire.schemas.json_schema import Decoder, Encoder, parse
 
 ROWS = 100_000
 PREFIX = b"\0\0\0\0\1"
@@ -82,9 +83,17 @@ def main() -> None:
 
     decoded = jobs["10_columns"].decode(column, skip, writer).array
     assert pa.Table.from_struct_array(decoded).equals(with_pyarrow().combine_chunks())
+    encoder, part = Encoder(schema, decoded.type), decoded[: len(few)]
+    assert encoder.encode(decoded, b"").array[: len(few)].to_pylist() == list(
+        map(msgspec.json.encode, part.to_pylist())
+    )
     best = cpu_us(
         {name: lambda each=each: each.decode(column, skip, writer) for name, each in jobs.items()}
         | {"pyarrow": with_pyarrow, "msgspec": with_msgspec}
+        | {"encode": lambda: encoder.encode(decoded, PREFIX)}
+        | {"msgspec_encode": lambda: [msgspec.json.encode(each) for each in part.to_pylist()]}
+        | {"json_encode": lambda: [json.dumps(each).encode() for each in part.to_pylist()]}
+        | {"plain_encode": lambda: list(encoder._write(part))}
         | {"plain": lambda: pa.array([jobs["10_columns"].read(each) for each in few], decoded.type)}
     )
     peer = ROWS / best["pyarrow"]
@@ -94,6 +103,12 @@ def main() -> None:
         name = f"schemas.json.decode.{name}"
         print(line(name, rate, "M_rows/s", peer, "pyarrow.json"))
         print(line(f"{name}.cpu", 1000 / rate, "ns/row", 1000 / peer, "pyarrow.json"))
+    peer = len(few) / best["msgspec_encode"]
+    rates = {"10_columns": ROWS / best["encode"], "plain_python": len(few) / best["plain_encode"]}
+    rates["json"] = len(few) / best["json_encode"]
+    for name, rate in rates.items():
+        print(line(f"schemas.json.encode.{name}", rate, "M_rows/s", peer, "to_pylist-then-msgspec"))
+        print(line(f"schemas.json.encode.{name}.cpu", 1000 / rate, "ns/row", 1000 / peer, "the_same"))
 
 
 if __name__ == "__main__":

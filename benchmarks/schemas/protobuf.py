@@ -1,4 +1,4 @@
-"""How fast are Protobuf values decoded into Arrow, compared with google.protobuf?
+"""How fast are Protobuf values decoded into Arrow and encoded from it, compared with google.protobuf?
 
 100,000 messages of 10 fields, about 80 bytes each: int64, string, double, int32, bool, optional string, Timestamp,
 enum, bytes and float. Target: 3 M rows/s with a core, and 10 times the rows of google.protobuf (its parser upb is in C)
@@ -15,7 +15,7 @@ import pyarrow as pa
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2
 
 from benchmarks.messages.timing import cpu_us, line
-from kwire.schemas.protobuf import Decoder, parse
+from kwire.schemas.protobuf import Decoder, Encoder, parse
 from kwire.schemas.protobuf.reading import read_message
 from kwire.schemas.protobuf.types import build_node
 
@@ -84,6 +84,17 @@ def google_table(order: Any, values: Sequence[bytes], kind: pa.StructType) -> pa
     return pa.table(columns, pa.schema(kind))
 
 
+def google_values(order: Any, array: pa.StructArray) -> list[bytes]:
+    """Return messages that google.protobuf writes of an array, whose times and enums are numbers."""
+    found = []
+    for row in array.to_pylist():
+        created = row.pop("created")
+        made = order(**row)
+        made.created.FromMicroseconds(created)
+        found.append(made.SerializeToString())
+    return found
+
+
 def main() -> None:
     """Print the figures."""
     order, message = google_order(), parse(TEXT).messages[0]
@@ -95,8 +106,21 @@ def main() -> None:
     kind, node = jobs["10_columns"].type, build_node(message)
     decoded = jobs["10_columns"].decode(column, skip, writer).array
     assert pa.Table.from_struct_array(decoded[:PEER_ROWS]).equals(google_table(order, few, kind))
+    encoder, made = Encoder(message, kind), [order.FromString(each) for each in few]
+    assert encoder.encode(decoded, PREFIX).array == column
+    table = pa.Table.from_struct_array(decoded[:PEER_ROWS])
+    numbers = pa.array([STATUSES.index(each) for each in table["status"].to_pylist()], pa.int32())
+    table = table.set_column(table.schema.get_field_index("status"), "status", numbers)
+    table = table.set_column(table.schema.get_field_index("created"), "created", table["created"].cast(pa.int64()))
+    plain = table.to_struct_array().combine_chunks()
+    assert google_values(order, plain) == few
+    few_rows = decoded[:PEER_ROWS].cast(encoder._plain)
     best = cpu_us(
         {name: lambda each=each: each.decode(column, skip, writer) for name, each in jobs.items()}
+        | {"encode": lambda: encoder.encode(decoded, PREFIX)}
+        | {"google_encode": lambda: google_values(order, plain)}
+        | {"serialize": lambda: [each.SerializeToString() for each in made]}
+        | {"plain_encode": lambda: list(encoder._write(few_rows))}
         | {"google": lambda: google_table(order, few, kind)}
         | {"plain": lambda: pa.array([read_message(node, each) for each in few], kind)}
     )
@@ -106,6 +130,12 @@ def main() -> None:
         name = f"schemas.protobuf.decode.{name}"
         print(line(name, rate, "M_rows/s", peer, "google.protobuf-then-Arrow"))
         print(line(f"{name}.cpu", 1000 / rate, "ns/row", 1000 / peer, "google.protobuf-then-Arrow"))
+    peer = PEER_ROWS / best["google_encode"]
+    rates = {"10_columns": ROWS / best["encode"], "plain_python": PEER_ROWS / best["plain_encode"]}
+    rates["of_10_columns_as_objects"] = PEER_ROWS / best["serialize"]  # google.protobuf alone, without Arrow
+    for name, rate in rates.items():
+        print(line(f"schemas.protobuf.encode.{name}", rate, "M_rows/s", peer, "to_pylist-then-google.protobuf"))
+        print(line(f"schemas.protobuf.encode.{name}.cpu", 1000 / rate, "ns/row", 1000 / peer, "the_same"))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ FUZZERS = {
     "json-guarded": ("json_values", (True,), 100_000),
     "protobuf": ("protobuf", (), 500_000),
     "protobuf-guarded": ("protobuf", (True,), 100_000),
+    "protobuf-json-writing": ("value_writing", (), 100_000),
+    "protobuf-json-writing-guarded": ("value_writing", (True,), 50_000),
     "record-writing-guarded": ("record_writing", (True,), 20_000),
     "cleaning": ("cleaning", (), 200_000),
     "cleaning-guarded": ("cleaning", (True,), 100_000),

@@ -4,40 +4,12 @@
  * chose: the kernel stops before the row that does not fit, and continues from it when it is called with more. A row
  * that cannot be written is left to plain Python (kwire.schemas.avro.writing), which says what is wrong with it.
  */
-#include "columns.h"
-
-typedef struct {
-    const int64_t *rows, *operands;
-    const uint8_t *constants;
-    const int64_t (*sources)[SOURCE_WORDS];
-    uint8_t *out, *end;
-} Writer;
-
-static inline int bit(int64_t address, int64_t at) { return ((const uint8_t *)address)[at >> 3] >> (at & 7) & 1; }
-
-static inline int is_valid(const int64_t *source, int64_t at) {
-    return !source[SOURCE_VALIDITY] || bit(source[SOURCE_VALIDITY], source[SOURCE_FIRST] + at);
-}
-
-static inline int has_room(const Writer *writer, int64_t bytes) { return writer->end - writer->out >= bytes; }
+#include "values_writing.h"
 
 static inline int write_number(Writer *writer, int64_t value) {
     if (UNLIKELY(!has_room(writer, VARLONG_BYTES))) return ROW_NEEDS_ROOM;
     writer->out = put_varint(writer->out, value);
     return 0;
-}
-
-static inline int write_bytes(Writer *writer, const uint8_t *bytes, int64_t size) {
-    if (UNLIKELY(!has_room(writer, size))) return ROW_NEEDS_ROOM;
-    memcpy(writer->out, bytes, (size_t)size);
-    writer->out += size;
-    return 0;
-}
-
-static inline int64_t span(const int64_t *source, int64_t at, const uint8_t **bytes) {
-    const int32_t *offsets = (const int32_t *)source[SOURCE_OFFSETS];
-    *bytes = (const uint8_t *)source[SOURCE_DATA] + offsets[at];
-    return offsets[at + 1] - offsets[at];
 }
 
 static int write_symbol(Writer *writer, const int64_t *row, const int64_t *source, int64_t at) {
@@ -164,35 +136,8 @@ static int write_value(Writer *writer, int64_t number, int64_t at) {
     return UNLIKELY(stop) ? stop : 0; /* not a tail call, with which clang inlines worse: 10 % more time a row */
 }
 
-static int64_t encode_rows(int64_t *job) {
-    Writer writer = {
-        .rows = (const int64_t *)job[WRITE_JOB_ROWS],
-        .operands = (const int64_t *)job[WRITE_JOB_OPERANDS],
-        .constants = (const uint8_t *)job[WRITE_JOB_CONSTANTS],
-        .sources = (const int64_t(*)[SOURCE_WORDS])job[WRITE_JOB_SOURCES],
-    };
-    uint8_t *out = (uint8_t *)job[WRITE_JOB_OUT], *nulls = (uint8_t *)job[WRITE_JOB_NULLS];
-    int32_t *ends = (int32_t *)job[WRITE_JOB_ENDS];
-    int64_t *i = &job[WRITE_JOB_DONE];
-    writer.end = out + job[WRITE_JOB_CAPACITY];
-    for (; *i < job[WRITE_JOB_COUNT]; ++*i) {
-        int stop = 0;
-        writer.out = out + job[WRITE_JOB_USED];
-        if (!nulls[*i]) {
-            stop = write_bytes(&writer, (const uint8_t *)job[WRITE_JOB_PREFIX], job[WRITE_JOB_PREFIX_SIZE]);
-            if (!stop) stop = write_value(&writer, job[WRITE_JOB_ROOT], *i);
-        }
-        if (LIKELY(!stop))
-            job[WRITE_JOB_USED] = writer.out - out;
-        else if (stop == ROW_LEFT)
-            nulls[*i] = ROW_IS_LEFT;
-        else
-            return STATUS_NO_ROOM;
-        ends[*i + 1] = (int32_t)job[WRITE_JOB_USED];
-    }
-    return STATUS_FINISHED;
-}
+static int64_t encode(int64_t *job) { return encode_rows(job, write_value); }
 
 PyObject *encode_avro(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
-    return run_job(objects, count, WRITE_JOB_WORDS, encode_rows);
+    return run_job(objects, count, WRITE_JOB_WORDS, encode);
 }

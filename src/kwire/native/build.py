@@ -39,6 +39,8 @@ C_FILES = (
     "record_columns.h",
     "plan_reading.h",
     "utf8.h",
+    "json_text.h",
+    "values_writing.h",
     "module.c",
     "batch_scan.c",
     "checksums.c",
@@ -56,7 +58,9 @@ C_FILES = (
     "avro_reading.c",
     "avro_writing.c",
     "protobuf_reading.c",
+    "protobuf_writing.c",
     "json_reading.c",
+    "json_writing.c",
 )
 SIGNATURES = PACKAGE / "native" / "_kernels.pyi"
 COVERAGE = PACKAGE / "native" / "coverage.c"

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Iterable, Mapping
 
 from kwire.native.checksum_tables import checksum_tables
+from kwire.native.number_tables import powers_of_ten
 
 __all__ = ["headers"]
 
@@ -18,6 +19,7 @@ def headers() -> dict[str, str]:
         "record_layout.h": record_layout_header,
         "values.h": values_header,
         "checksum_tables.h": checksum_tables,
+        "powers_of_ten.h": powers_of_ten,
         "encoder_layout.h": encoder_layout_header,
         "cleaner_layout.h": cleaner_layout_header,
     }
@@ -114,7 +116,9 @@ def values_header() -> str:
     lists |= {"PB_": messages.OPERATIONS, "FIELD_": messages.FIELD, "JSON_": json.OPERATIONS, "VALUE_": json.VALUE}
     lists |= {"JOB_": rows.JOB, "STATUS_": rows.STATUSES}
     constants = {f"{prefix}{name}": index for prefix, names in lists.items() for index, name in enumerate(names)}
-    for listed in (rows.WRITE_OPERATIONS, rows.SOURCE, rows.WRITE_JOB):
+    for listed in (rows.WRITE_OPERATIONS, rows.SOURCE, rows.WRITE_JOB, messages.PUT_OPERATIONS, messages.PUT):
+        constants |= {name: index for index, name in enumerate(listed)}
+    for listed in (json.TEXT_OPERATIONS, json.TEXT):
         constants |= {name: index for index, name in enumerate(listed)}
     limits = ("ROW_WORDS", "COLUMN_WORDS", "MAX_DEPTH", "SPARE_ITEMS", "MAX_OFFSET", "NO_COLUMN", "LEFT", "ROW_IS_LEFT")
     constants |= {name: getattr(rows, name) for name in limits}

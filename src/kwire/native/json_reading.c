@@ -5,11 +5,9 @@
  * says what is wrong with it; so are rare forms, which json_rows names.
  */
 #include "columns.h"
+#include "json_text.h"
 
 enum { MOST_DEPTH = 200, MOST_DIGITS = 19, MOST_TEXT_KEYS = 8, MOST_EXACT_POWER = 22, MOST_FRACTION = 19 };
-
-#define EACH_BYTE(byte) (0x0101010101010101ULL * (byte))
-#define HIGH_BITS EACH_BYTE(0x80)
 
 /* Bytes */
 
@@ -61,13 +59,6 @@ typedef struct {
     const uint8_t *start, *end; /* between the quotes */
     int has_escapes;
 } String;
-
-static inline int64_t has_stop(uint64_t word) { /* a quote, a backslash, or a control character */
-    const uint64_t quote = word ^ EACH_BYTE('"'), backslash = word ^ EACH_BYTE('\\');
-    const uint64_t found = ((quote - EACH_BYTE(1)) & ~quote) | ((backslash - EACH_BYTE(1)) & ~backslash) |
-                           ((word - EACH_BYTE(0x20)) & ~word);
-    return (found & HIGH_BITS) != 0;
-}
 
 static inline int read_string(Run *run, String *found) {
     TRY(expect(run, '"'));

@@ -152,6 +152,8 @@ static PyMethodDef methods[] = {
     {"decode_protobuf", decode_protobuf, METH_FASTCALL, "decode_protobuf(job) -> status"},
     {"decode_json", decode_json, METH_FASTCALL, "decode_json(job) -> status"},
     {"encode_avro", encode_avro, METH_FASTCALL, "encode_avro(job) -> status"},
+    {"encode_protobuf", encode_protobuf, METH_FASTCALL, "encode_protobuf(job) -> status"},
+    {"encode_json", encode_json, METH_FASTCALL, "encode_json(job) -> status"},
     {0},
 };
 

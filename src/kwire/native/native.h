@@ -183,9 +183,11 @@ PyObject *append_records(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *read_records(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *read_messages(PyObject *, PyObject *const *, Py_ssize_t);
 
-/* Of avro_reading.c, protobuf_reading.c, json_reading.c and avro_writing.c */
+/* Of avro_reading.c, protobuf_reading.c, json_reading.c, avro_writing.c, protobuf_writing.c and json_writing.c */
 
 PyObject *decode_avro(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *decode_protobuf(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *decode_json(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *encode_avro(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *encode_protobuf(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *encode_json(PyObject *, PyObject *const *, Py_ssize_t);

@@ -11,14 +11,15 @@ import pyarrow as pa
 
 from kwire import native
 from kwire.errors import EncodeError, OptionError
-from kwire.schemas.column_plan import RowPlan
+from kwire.schemas.column_plan import Column, RowPlan
 from kwire.wire.value_rows import MAX_OFFSET, ROW_IS_LEFT, SOURCE, STATUSES, WRITE_JOB
 
-__all__ = ["PlanEncoder"]
+__all__ = ["PlanEncoder", "bind"]
 
 WORD = {name.removeprefix("WRITE_JOB_"): index for index, name in enumerate(WRITE_JOB)}
 FINISHED = STATUSES.index("FINISHED")
 ROW_BYTES = 32
+Kernel = Literal["encode_avro", "encode_json", "encode_protobuf"]
 Write = Callable[[pa.Array], Iterable[bytes | EncodeError]]
 
 
@@ -29,7 +30,7 @@ class PlanEncoder:
     the kernel leaves, without compiled code for all.
     """
 
-    def __init__(self, plan: RowPlan, root: int, kernel: Literal["encode_avro"], write: Write) -> None:
+    def __init__(self, plan: RowPlan, root: int, kernel: Kernel, write: Write) -> None:
         self._kernel, self._root, self._write, self._columns = kernel, root, write, len(plan.columns)
         self._rows = np.array(plan.rows, np.int64).reshape(-1)
         self._operands = np.array([*plan.operands, 0], np.int64)
@@ -109,6 +110,21 @@ class PlanEncoder:
         """Return the buffer with another size; its first `used` bytes are kept."""
         buffer.resize(n_bytes, shrink_to_fit=True)
         return buffer
+
+
+def bind(array: pa.Array, column: Column, bound: dict[int, pa.Array]) -> None:
+    """Add an array of the column's type and those inside to bound, by the columns' numbers."""
+    bound[column.number] = array
+    if not column.children:  # also of a value that plain Python writes
+        return
+    if pa.types.is_struct(array.type):
+        inside = [array.field(index) for index in range(array.type.num_fields)]
+    elif pa.types.is_map(array.type):
+        inside = [array.keys, array.items]
+    else:
+        inside = [array.values]
+    for child, each in zip(column.children, inside, strict=True):
+        bind(each, child, bound)
 
 
 def _too_large() -> OptionError:

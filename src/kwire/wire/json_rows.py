@@ -19,13 +19,40 @@ exponent; and in JSON text whatever would be written in another way.
 value       a row
 members     a place in the operands: a count, and for each property the place and size of its name in the constants, and
             its row; by size, then by name
+
+Encoding has rows of its own with the words TEXT, run by `native/json_writing.c`. They write what `msgspec.json` writes
+of the same values, and check what the schema says of them. Plain Python writes what the kernel leaves: values that the
+schema does not allow, maps with more than 64 names or one twice, and schemas with keywords that have no row:
+
+    operation      a         b          the source, and what is written
+    TEXT_OBJECT    members   count      a struct
+    TEXT_ARRAY     value                a list of LEAST to GREATEST values
+    TEXT_MAP       value     names      a list of names, of this source, and values
+    TEXT_INTEGER                        8 bytes, from LEAST to GREATEST
+    TEXT_NUMBER                         8 bytes, a float; LEAST and GREATEST have the bits of floats
+    TEXT_BOOLEAN                        one bit
+    TEXT_STRING    table     count      UTF-8 of LEAST to GREATEST characters, one of a table unless that is -1
+    TEXT_LEFT                           a value that is not null is left to plain Python
+
+members     a place in the operands: for each property the place and size of `"name":` in the constants, its row, and
+            whether it is required
+table       a place in the operands: for each string its place and size in the constants
 """
 
 from __future__ import annotations
 
-__all__ = ["OPERATIONS", "VALUE"]
+__all__ = ["OPERATIONS", "TEXT", "TEXT_OPERATIONS", "VALUE"]
 
 OPERATIONS = ("OBJECT", "ARRAY", "MAP", "INTEGER", "NUMBER", "BOOLEAN", "STRING", "TEXT")
 
 VALUE = ("OPERATION", "COLUMN", "A")
 """The words of a row that have a meaning."""
+
+TEXT_OPERATIONS = (
+    *("TEXT_OBJECT", "TEXT_ARRAY", "TEXT_MAP", "TEXT_INTEGER", "TEXT_NUMBER", "TEXT_BOOLEAN", "TEXT_STRING"),
+    "TEXT_LEFT",
+)
+
+TEXT = ("TEXT_OPERATION", "TEXT_SOURCE", "TEXT_A", "TEXT_B", "TEXT_LEAST", "TEXT_GREATEST", "TEXT_TAKES_NULL")
+"""The words of a row that encodes. TAKES_NULL: what becomes of a null: 0, a property is left out, elsewhere the row is
+left to plain Python; 1, it is written; 2, the row is left."""

@@ -27,13 +27,38 @@ fields                  a place in the operands: a count, and all rows in the or
 is_duration             1 rounds negative values towards zero, 0 down
 names                   a place in the operands: a count, and for each name its number, and place and size in the
                         constants, in the order of the numbers
+
+Encoding has rows of its own with the words PUT, run by `native/protobuf_writing.c`. Their source is an array of the
+type that decoding makes, times as microseconds. Plain Python (`kwire.schemas.protobuf.writing`) writes what the kernel
+leaves:
+
+    operation      a         b          the source, and what is written
+    PUT_MESSAGE    fields    count      a struct: the fields that are not null; all values but the root have a length
+    PUT_GROUP      fields    count      the same between two tags
+    PUT_TIME       duration  presence   8 bytes: seconds (presence 1) and nanoseconds (2), also if they are 0
+    PUT_BOXED      value                a value: a message with one field, whose row has the same source
+    PUT_LIST       item                 a list, a tag before each item
+    PUT_PACKED     item                 a list as one value
+    PUT_MAP        key       value      a list of keys and values, a message for each
+    PUT_BYTES      text                 binary, or a string if text is 1
+    PUT_ENUM       names                a string, the name of a number
+    PUT_BOOL                            one bit
+    PUT_INT32, PUT_SINT32               4 bytes
+    PUT_INT64, PUT_SINT64               8 bytes
+    PUT_UINT32, PUT_FIXED32             8 bytes of 32 bits at most
+    PUT_UINT64, PUT_FIXED64             16 bytes of 64 bits at most
+    PUT_COPY4, PUT_COPY8                4 or 8 bytes as they are
+
+fields                  a place in the operands: rows in the order of their numbers
+names                   a place in the operands: a count, and for each name its size, place in the constants and number,
+                        by size, then by name
 """
 
 from __future__ import annotations
 
 from kwire.wire.value_rows import ROW_WORDS
 
-__all__ = ["FIELD", "MAX_NESTED", "OPERATIONS"]
+__all__ = ["FIELD", "MAX_NESTED", "MAX_ONEOFS", "OPERATIONS", "PUT", "PUT_OPERATIONS"]
 
 OPERATIONS = (
     *("MESSAGE", "RAW", "TIME", "BOXED", "LIST", "MAP", "SKIP"),
@@ -49,3 +74,27 @@ assert len(FIELD) == ROW_WORDS
 
 MAX_NESTED = 100
 """Messages and groups inside each other."""
+
+PUT_OPERATIONS = (
+    *(
+        "PUT_MESSAGE",
+        "PUT_GROUP",
+        "PUT_TIME",
+        "PUT_BOXED",
+        "PUT_LIST",
+        "PUT_PACKED",
+        "PUT_MAP",
+        "PUT_BYTES",
+        "PUT_ENUM",
+    ),
+    *("PUT_BOOL", "PUT_INT32", "PUT_INT64", "PUT_UINT32", "PUT_UINT64", "PUT_SINT32", "PUT_SINT64"),
+    *("PUT_FIXED32", "PUT_FIXED64", "PUT_COPY4", "PUT_COPY8"),
+)
+
+PUT = ("PUT_OPERATION", "PUT_SOURCE", "PUT_TAG", "PUT_A", "PUT_B", "PUT_WIDTH", "PUT_IS_IMPLICIT", "PUT_ONEOF")
+"""The words of a row that encodes. WIDTH: bytes of a number, 0 for a varint. IS_IMPLICIT: 1 if a default is not sent.
+ONEOF: a number below MAX_ONEOFS for the oneof of a member, -1 for other fields."""
+assert len(PUT) == ROW_WORDS
+
+MAX_ONEOFS = 64
+"""Of one message: the kernel leaves messages with more to plain Python."""

@@ -1,8 +1,9 @@
-"""Arrow arrays of JSON values: read by a kernel or in plain Python, written through Python objects."""
+"""Arrow arrays of JSON values, read and written by kernels or in plain Python."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +14,12 @@ import pyarrow as pa
 from kwire.errors import EncodeError, InvalidSchema, Malformed, did_you_mean
 from kwire.schemas.column_plan import ROOT
 from kwire.schemas.json_schema.checking import Checker
+from kwire.schemas.json_schema.encode_plan import compile_encode_plan, written_type
 from kwire.schemas.json_schema.parsing import JsonSchema, Node
 from kwire.schemas.json_schema.plan import compile_plan
 from kwire.schemas.plan_decoder import PlanDecoder
-from kwire.schemas.schema_codec import Decoded, Int32Array, Int64Array, RowError, encode_error, row_errors
+from kwire.schemas.plan_encoder import PlanEncoder, bind
+from kwire.schemas.schema_codec import Decoded, Int32Array, Int64Array, encode_error, row_errors
 
 __all__ = ["Decoder", "Encoder"]
 
@@ -139,31 +142,53 @@ class Encoder:
 
     def __init__(self, schema: JsonSchema, given: pa.DataType) -> None:
         """Compile the schema for arrays of a type. Raises EncodeError for a column without a property."""
-        if pa.types.is_struct(given) and schema.root.kind == "object":
-            for field in given:
-                if field.name not in schema.root.members:
-                    raise EncodeError("the schema has no such property", (field.name,))
+        _check_names(schema.root, given, ())
         self._schema = schema
         self._checker = Checker(schema)
+        self._kind = written_type(schema.root, given)
+        self._plan = compile_encode_plan(schema.root, self._kind)
+        self._encoder = PlanEncoder(self._plan, ROOT, "encode_json", self._write)
 
     def encode(self, values: pa.Array, prefix: bytes) -> Decoded:
-        """Encode values, each after the prefix; see SchemaEncoder."""
-        rows = list[bytes | None]()
-        errors = list[RowError]()
-        for row, given in enumerate(values.to_pylist()):
-            rows.append(None)
-            if given is None:
-                continue
+        """Encode values, each after the prefix; see SchemaEncoder. Raises OptionError above 2 GiB of output."""
+        bound = dict[int, pa.Array]()
+        try:
+            bind(values if values.type == self._kind else values.cast(self._kind), self._plan.columns[ROOT], bound)
+            encoder = self._encoder
+        except (
+            pa.ArrowInvalid,
+            pa.ArrowNotImplementedError,
+        ):  # such as a number above 64 bits: plain Python says where
+            left = compile_encode_plan(Node(kind="any"), values.type)
+            encoder = PlanEncoder(left, ROOT, "encode_json", self._write)
+        array, errors = encoder.encode(values, bound, prefix)
+        return Decoded(array, [encode_error(row, error) for row, error in errors])
+
+    def _write(self, values: pa.Array) -> Iterator[bytes | EncodeError]:
+        for each in values:
             try:
-                value = _written(self._schema.root, given, ())
+                value = _written(self._schema.root, each.as_py(), ())
                 data = msgspec.json.encode(value)
                 self._checker.check(value, len(data))
-                rows[-1] = prefix + data
+                yield data
             except EncodeError as error:
-                errors.append(encode_error(row, error))
+                error.__traceback__ = error.__context__ = None  # and all that their frames refer to
+                yield error
             except (TypeError, ValueError, msgspec.MsgspecError) as error:
-                errors.append(RowError(row, 0, f"cannot be written as JSON: {error}"))
-        return Decoded(pa.array(rows, pa.binary()), errors)
+                yield EncodeError(f"cannot be written as JSON: {error}")
+
+
+def _check_names(node: Node, given: pa.DataType, path: tuple[str, ...]) -> None:
+    """Raise EncodeError for a column without a property."""
+    if node.kind == "object" and pa.types.is_struct(given):
+        for field in given:
+            if field.name not in node.members:
+                raise EncodeError("the schema has no such property", (*path, field.name))
+            _check_names(node.members[field.name], field.type, (*path, field.name))
+    elif node.element is not None and pa.types.is_map(given):
+        _check_names(node.element, given.item_type, path)
+    elif node.element is not None and hasattr(given, "value_type"):
+        _check_names(node.element, given.value_type, path)
 
 
 def _written(node: Node, value: Any, path: Path) -> Any:
@@ -175,10 +200,9 @@ def _written(node: Node, value: Any, path: Path) -> Any:
             return msgspec.json.decode(value)
         except msgspec.DecodeError as error:
             raise EncodeError(f"expected JSON text: {error}", path) from None
+    if isinstance(value, float) and not math.isfinite(value):
+        raise EncodeError(f"{value} is not a number of JSON", path)
     if node.kind == "object" and isinstance(value, dict):
-        unknown = next((name for name in value if name not in node.members), None)
-        if unknown is not None:
-            raise EncodeError("the schema has no such property", (*path, unknown))
         return {
             name: _written(node.members[name], each, (*path, name))
             for name, each in value.items()

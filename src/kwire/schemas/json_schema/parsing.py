@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from kwire.errors import InvalidSchema
 from kwire.extras import needing
+from kwire.schemas.json_schema.limits import Limits, has_only, limits_of
 
 __all__ = ["DATA_KEYWORDS", "JsonSchema", "Node", "parse"]
 
@@ -37,12 +38,16 @@ SIMPLE = {"boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64(), 
 
 @dataclass(slots=True, kw_only=True, frozen=True)
 class Node:
-    """A value. kind: of SIMPLE, or object, array, map, any. members: of an object. element: of an array or map."""
+    """A value. kind: of SIMPLE, or object, array, map, any. members: of an object. element: of an array or map.
+
+    limits: all that the schema says of the value apart from its type; None if it says more.
+    """
 
     kind: str
     members: dict[str, Node] = field(default_factory=dict)
     element: Node | None = None
     takes_null: bool = False
+    limits: Limits | None = None
 
     @property
     def type(self) -> pa.DataType:
@@ -147,20 +152,28 @@ class _Builder:
             raise InvalidSchema(f"more than {MAX_NODES} schemas, counting those of references in each place")
         if depth > MAX_DEPTH:
             raise InvalidSchema(f"nested more than {MAX_DEPTH} deep")
+        is_whole = self._has_no_siblings(schema, base)
         schema, base = self._resolve(schema, base)
         if not isinstance(schema, Mapping) or id(schema) in path:
             return ANY
         inside = (*path, id(schema))
+        is_whole = is_whole and self._is_one_branch(schema, base)
         takes_null, schema, base = self._without_null(schema, base)
         if not isinstance(schema, Mapping) or id(schema) in path:
             return ANY
         if "allOf" in schema:
-            schema = self._merged(schema, base)
+            schema, is_whole = self._merged(schema, base), False
+        node = self._node(schema, base, (*inside, id(schema)), depth, takes_null)
+        if node is not ANY and is_whole:
+            return replace(node, limits=limits_of(schema, node.kind, takes_null))
+        return node
+
+    def _node(self, schema: Any, base: str, path: tuple[int, ...], depth: int, takes_null: bool) -> Node:
         match _kind(schema):
             case "object":
-                return self._object(schema, base, (*inside, id(schema)), depth, takes_null)
+                return self._object(schema, base, path, depth, takes_null)
             case "array" if isinstance(schema.get("items"), Mapping) and "prefixItems" not in schema:
-                element = self.build(schema["items"], base, (*inside, id(schema)), depth + 1)
+                element = self.build(schema["items"], base, path, depth + 1)
                 return Node(kind="array", element=element, takes_null=takes_null)
             case "array":
                 return Node(kind="array", element=ANY, takes_null=takes_null)
@@ -185,6 +198,31 @@ class _Builder:
                 return schema, base
             schema, base = self._find(schema["$ref"], base)
         raise InvalidSchema("circular references")
+
+    def _has_no_siblings(self, schema: Any, base: str) -> bool:
+        """Return whether no reference on the way to a schema has keywords beside it that check values."""
+        for _ in range(MAX_REFERENCES):
+            if not isinstance(schema, Mapping) or not isinstance(schema.get("$ref"), str):
+                return True
+            if not has_only(schema, {"$ref"}):
+                return False
+            schema, base = self._find(schema["$ref"], self.bases.get(id(schema), base))
+        return False
+
+    def _is_one_branch(self, schema: Mapping[str, Any], base: str) -> bool:
+        """Return whether a schema is null or one other schema, or has no branches."""
+        words = schema.keys() & {"oneOf", "anyOf"}
+        if not words:
+            return True
+        word = next(iter(words))
+        branches = schema[word]
+        if not has_only(schema, {word}) or not isinstance(branches, list) or len(branches) != 2:
+            return False
+        others = [each for each in branches if not (isinstance(each, Mapping) and each.get("type") == "null")]
+        if len(others) != 1 or not self._has_no_siblings(others[0], base):
+            return False
+        inner, _ = self._resolve(others[0], base)
+        return isinstance(inner, Mapping) and isinstance(inner.get("type"), str)
 
     def _find(self, reference: str, base: str) -> tuple[Any, str]:
         try:

@@ -1,8 +1,8 @@
-"""Arrow arrays of Protobuf values: read by a kernel or in plain Python, written through Python objects."""
+"""Arrow arrays of Protobuf values, read and written by kernels or in plain Python."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -10,12 +10,14 @@ import pyarrow as pa
 from kwire.errors import EncodeError
 from kwire.schemas.column_plan import ROOT
 from kwire.schemas.plan_decoder import PlanDecoder
+from kwire.schemas.plan_encoder import PlanEncoder, bind
+from kwire.schemas.protobuf.encode_plan import compile_encode_plan
 from kwire.schemas.protobuf.model import Message
 from kwire.schemas.protobuf.plan import compile_plan
 from kwire.schemas.protobuf.reading import read_message
 from kwire.schemas.protobuf.types import build_node
 from kwire.schemas.protobuf.writing import write_message
-from kwire.schemas.schema_codec import Decoded, Int32Array, Int64Array, RowError, encode_error, row_errors
+from kwire.schemas.schema_codec import Decoded, Int32Array, Int64Array, encode_error, row_errors
 
 __all__ = ["Decoder", "Encoder"]
 
@@ -45,19 +47,34 @@ class Encoder:
     def __init__(self, message: Message, given: pa.DataType) -> None:
         """Compile the message for arrays of a type. Raises InvalidSchema, EncodeError for a column without a field."""
         self._node = build_node(message)
-        self._plain = _plain(_matched(given, self._node.type, ()))
+        self._kind = _matched(given, self._node.type, ())
+        self._plain = _plain(self._kind)
+        self._plan = compile_encode_plan(self._node, self._plain)
+        self._encoder = PlanEncoder(self._plan, ROOT, "encode_protobuf", self._write)
 
     def encode(self, values: pa.Array, prefix: bytes) -> Decoded:
-        """Encode structs, each after the prefix; see SchemaEncoder."""
-        rows = list[bytes | None]()
-        errors = list[RowError]()
-        for row, value in enumerate(values.cast(self._plain).to_pylist(maps_as_pydicts=None)):
+        """Encode structs, each after the prefix; see SchemaEncoder.
+
+        Raises EncodeError if a column cannot be converted to the schema's type, OptionError above 2 GiB of output.
+        """
+        try:
+            values = values.cast(self._kind).cast(self._plain)  # times of other units first
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise EncodeError(str(error).lower()) from None
+        bound = dict[int, pa.Array]()
+        bind(values, self._plan.columns[ROOT], bound)
+        array, errors = self._encoder.encode(values, bound, prefix)
+        return Decoded(array, [encode_error(row, error) for row, error in errors])
+
+    def _write(self, values: pa.Array) -> Iterator[bytes | EncodeError]:
+        for each in values:
             try:
-                rows.append(None if value is None else prefix + write_message(self._node, value))
+                yield write_message(self._node, each.as_py(maps_as_pydicts=None))
             except EncodeError as error:
-                rows.append(None)
-                errors.append(encode_error(row, error))
-        return Decoded(pa.array(rows, pa.binary()), errors)
+                error.__traceback__ = error.__context__ = None  # and all that their frames refer to
+                yield error
+            except UnicodeDecodeError:
+                yield EncodeError("a string is not UTF-8")
 
 
 def _matched(given: pa.DataType, wanted: pa.DataType, path: tuple[str, ...]) -> pa.DataType:
