@@ -56,6 +56,17 @@ def test_few_file_descriptors_serve_many_files(tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
+def test_as_many_files_stay_open_as_are_allowed(tmp_path: Path) -> None:
+    files, before = FileSystem(max_open_files=3), len(os.listdir("/proc/self/fd"))
+    opened = [files.open(str(tmp_path / str(i)), create=True) for i in range(5)]
+    for count, file in enumerate(opened, 1):
+        file.append(b"x")
+        assert len(os.listdir("/proc/self/fd")) - before == min(count, 3)
+    for file in opened:
+        file.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 def test_a_descriptor_in_use_is_not_closed(tmp_path: Path) -> None:
     files = FileSystem(max_open_files=2)
     first = files.open(str(tmp_path / "first"), create=True)

@@ -214,8 +214,7 @@ class FileSystem:
                     continue  # other code in this process uses the remaining descriptors
                 raise LogError(f"cannot be opened: {cause(error)}", file.url) from error
         self._descriptors[file] = None
-        if len(self._descriptors) > self.max_open_files:
-            self._give_back_oldest()
+        self._give_back_oldest()
         return fd
 
     def _give_back_oldest(self) -> None:

@@ -165,7 +165,7 @@ def decode_sizes(compressed: bytes, count: int, fields: Fields) -> list[int]:
         values.append(data[expected - 4 : expected])
     if len(data) != expected:
         fields.refuse(f"transformedChunks has {len(data)} bytes, expected {expected} for {count} sizes")
-    base = int.from_bytes(data[4:8], "big") if count > 1 else 0
+    base = int.from_bytes(data[4:8], "big")
     sizes = [int.from_bytes(value, "big") + base for value in values[:-1]]
     sizes += [int.from_bytes(value, "big") for value in values[-1:]]
     if any(size > MAX_INT32 for size in sizes):
