@@ -114,6 +114,12 @@ def test_a_truncated_inner_message_ends_the_set() -> None:
     whole = inners([0, 1])
     for cut in range(len(whole) // 2, len(whole)):
         assert [row[0] for row in through_both(wrapper(whole[:cut], offset=5)).rows] == [5]
+    smallest = message(0, offset=1, key=None, value=None)
+    assert len(smallest) == 12 + 14
+    first = message(0, key=b"k", value=b"0")
+    for cut in range(len(smallest)):
+        found = through_both(wrapper(first + smallest[:cut], 0, offset=5))
+        assert (len(found.rows), found.errors) == (1, [])
 
 
 @pytest.mark.requirement("R-11")

@@ -7,6 +7,8 @@ import hashlib
 import json
 import pickle
 import shutil
+import uuid
+from array import array
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,16 @@ from kwire.log import LogDirectory, PartitionLog, open_tiered, plan_splits, read
 from kwire.records.columns.reader import COLUMNS
 from kwire.storage.open_store import open_store
 from kwire.storage.tiered.encryption import KeyRing, unwrap
-from kwire.storage.tiered.manifest import MAX_CHUNKS, Encryption, Fields, Manifest, decode_sizes, parse_manifest
+from kwire.storage.tiered.manifest import (
+    MAX_CHUNKS,
+    Chunks,
+    Encryption,
+    Fields,
+    Manifest,
+    decode_sizes,
+    parse_manifest,
+)
+from kwire.storage.tiered.store import RemoteSegment, without_overlaps
 from tests import golden
 from tests.log.expected import ISOLATIONS, read_arrow, read_objects, rows_of
 
@@ -448,6 +459,19 @@ def test_one_chunk_size_or_none_is_accepted(objects: Path) -> None:
     fields = Fields({}, "m", "chunkIndex")
     for values, encoded in (([], "00000000"), ([7], "0000000100000007")):
         assert decode_sizes(bytes(cramjam.zstd.compress(bytes.fromhex(encoded))), len(values), fields) == values
+
+
+@pytest.mark.parametrize(("last", "starts"), [(14, [0, 20]), (15, [0, 15, 20]), (16, [0, 15, 20])])
+def test_the_last_offset_of_a_part_is_read_too(last: int, starts: list[int]) -> None:
+    """Copies of offsets 0 to 14, 10 to `last`, and 20 to 29."""
+    copies = [(0, 14), (10, last), (20, 29)]
+    rest: dict[str, Any] = {"topic": "t", "partition": 0, "topic_id": uuid.UUID(int=1), "copied_ms": 0}
+    rest |= {"chunks": Chunks(file_bytes=0, chunk_bytes=1, ends=array("q"))}
+    rest |= {"compression": False, "encryption": None, "indexes": {}}
+    segments = [
+        RemoteSegment(Manifest(base_offset=first, last_offset=end, **rest), str(first), first) for first, end in copies
+    ]
+    assert [each.base_offset for each in without_overlaps(segments)] == starts
 
 
 def encoded(base: int, sizes: list[int], width: int) -> bytes:
