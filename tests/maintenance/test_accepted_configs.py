@@ -14,7 +14,7 @@ from kwire.internal_topics.metadata_versions import RELEASES, MetadataRelease
 from kwire.internal_topics.topic_records import new_cluster
 from kwire.log import LogDirectory
 from kwire.log.topics import replay_cluster
-from kwire.maintenance.accepted_configs import accepted_configs, is_small
+from kwire.maintenance.accepted_configs import accepted_configs
 from kwire.maintenance.adopt import plan_adoption
 from kwire.maintenance.cluster_metadata import METADATA_DIRECTORY, write_metadata_log
 from kwire.maintenance.restore import AtTime, RestoreOptions, restore_directory
@@ -108,10 +108,3 @@ def test_kafka_3_9_gets_no_configs_of_kafka_4() -> None:
     found = accepted_configs(configs, RELEASES["3.9"], notes)
     assert found == {"a": {"retention.ms": "5"}, "b": {"retention.ms": "5"}}
     assert notes == ["max.decompressed.message.bytes of topics a, b is left out: Kafka 3.9 does not know it"]
-
-
-def test_kafka_4_accepts_segments_from_one_mebibyte_on() -> None:
-    """Source: KIP-1030."""
-    mebibyte = 1 << 20
-    assert [is_small(str(size)) for size in (mebibyte - 1, mebibyte, mebibyte + 1)] == [True, False, False]
-    assert [is_small(value) for value in (" 14 ", None, "", "many", "-1")] == [True, False, False, False, False]
