@@ -15,6 +15,7 @@ from kwire.spark.capture import options as capture
 from kwire.spark.functions import OPTIONS as FUNCTION_OPTIONS
 from kwire.spark.internal import options as internal
 from kwire.spark.lake import options as lake
+from kwire.spark.lake import parquet_sink
 from kwire.spark.live import options as live
 from kwire.spark.live import write_options as live_writing
 from kwire.spark.log import options as log
@@ -29,6 +30,7 @@ TABLES = {
     "functions.md": (FUNCTION_OPTIONS,),
     "schemas.md": (decoding.VALUE_OPTIONS,),
     "table-options.md": (lake.ICEBERG_OPTIONS, lake.DELTA_OPTIONS),
+    "table-streams.md": (parquet_sink.PARQUET_OPTIONS,),
 }
 
 

@@ -20,7 +20,7 @@ from tests.waiting import HANG_S
 import kwire
 import kwire.spark
 from kwire.broker import Broker
-from kwire.errors import OptionError, UnknownSchema
+from kwire.errors import BrokerError, OptionError, UnknownSchema
 from kwire.schemas.avro import Encoder, parse
 from kwire.spark.functions import from_registry
 
@@ -50,7 +50,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     orders = pa.array([{"id": n, "note": f"n{n}"} for n in range(ROWS)], encoder.type)
     values = encoder.encode(orders, prefix=b"\0\0\0\0\x07").array.to_pylist()
     with Broker(num_partitions=2) as broker:
-        for name in ("copies", "many.copy"):
+        for name in ("copies", "many.copy", "changed"):
             broker.create_topic(name, partitions=2)
         producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
         for number, value in enumerate(values):
@@ -171,6 +171,66 @@ def test_a_topic_is_copied_to_a_topic_in_transactions(spark: SparkSession, serve
         assert ours == theirs
 
 
+def test_a_function_stands_between_two_topics(spark: SparkSession, servers: str, schemas: str, tmp_path: Path) -> None:
+    def notes(rows: pa.RecordBatch) -> pa.RecordBatch:
+        notes = rows.column("value").field("note").cast(pa.binary())
+        made = pa.RecordBatch.from_arrays([rows.column("key"), notes], ["key", "value"])
+        return made.filter(pc.not_equal(notes, b"n17"))
+
+    query = kwire.spark.copy_stream(
+        spark,
+        "kafka-live",
+        read_options(servers, value_registry=schemas),
+        "kafka-live",
+        {"kafka.bootstrap.servers": servers, "topic": "changed", "transactionalIdPrefix": "changed"},
+        checkpoint=str(tmp_path / "checkpoint"),
+        function=notes,
+        trigger={"availableNow": True},
+    )
+    query.awaitTermination()
+    found = sorted((message.key(), message.value()) for message in consume(servers, "changed"))
+    assert found == sorted((b"k%d" % (n % 10), b"n%d" % n) for n in range(ROWS) if n != 17)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_new_query_starts_at_the_offsets_of_its_table(
+    spark: SparkSession, servers: str, tmp_path: Path, format: str
+) -> None:
+    """The checkpoint is lost; meanwhile the topic gets records in an old partition and in a new one."""
+    topic, tables = f"continued-{format}", Tables(format, tmp_path)
+    producer = confluent_kafka.Producer({"bootstrap.servers": servers})
+
+    def produce(*places: int) -> None:
+        for number in range(5):
+            for partition in places:
+                producer.produce(topic, f"{number}", partition=partition)
+        assert producer.flush(30) == 0
+
+    def run(checkpoint: str) -> None:
+        given = read_options(servers, subscribe=topic) | {"startFrom": "table"}
+        del given["startingOffsets"]
+        query = kwire.spark.copy_stream(
+            spark,
+            "kafka-live",
+            given,
+            f"kwire-{format}",
+            options(tables),
+            checkpoint=str(tmp_path / checkpoint),
+            trigger={"availableNow": True},
+        )
+        query.awaitTermination()
+
+    produce(0)
+    run("first")
+    produce(0, 1)
+    run("second")
+    assert places(tables.read()) == [(0, offset) for offset in range(10)] + [(1, offset) for offset in range(5)]
+    assert state(tables).spans == {(topic, 0): ((0, 10),), (topic, 1): ((0, 5),)}
+    run("second")
+    run("third")
+    assert len(tables.read()) == 15
+
+
 @pytest.mark.slow
 def test_a_copy_to_a_topic_that_is_killed_in_micro_batches_has_each_record_once(servers: str, tmp_path: Path) -> None:
     producer = confluent_kafka.Producer({"bootstrap.servers": servers})
@@ -246,6 +306,13 @@ def test_a_function_that_changes_its_columns_fails_the_query(spark: SparkSession
         ("kafka-live", {"colums": "x"}, "kwire-delta", {}, OptionError, "did you mean 'columns'"),
         ("kafka-live", {}, "kwire-delta", {"pth": "/t"}, OptionError, r"Unknown option 'pth'"),
         ("kafka-live", {}, "kafka-live", {"topic": "t"}, OptionError, "'kafka.bootstrap.servers' must be specified"),
+        ("kafka-live", {}, "kafka-live", {"topic": "orderz"}, BrokerError, "'orderz' does not exist.*create it first"),
+        ("kafka-live", {}, "parquet", {}, OptionError, "Option 'path' must be specified"),
+        ("kafka-live", {}, "parquet", {"path": "s3://b/x"}, OptionError, "expected a local path, got 's3://b/x'"),
+        ("kafka-live", {}, "parquet", {"path": "/t", "partitionBy": "x"}, OptionError, "use kwire-delta"),
+        ("kafka-live", {}, "parquet", {"path": "/t", "deadLetters": "/d"}, OptionError, "Unknown option 'deadletters'"),
+        ("kafka-live", {}, "parquet", {"path": "/t", "compression": "zip"}, OptionError, "'compression'"),
+        ("kafka-live", {"startFrom": "table"}, "parquet", {"path": "/t"}, OptionError, "the sink is no table"),
         ("kafka-live", {"endingOffsets": "latest"}, "kwire-delta", {}, OptionError, "not valid in streaming"),
         ("kafka-live", {"value_registry": "FOLDER", "value_subject": "x"}, "kwire-delta", {}, UnknownSchema, "'x'"),
     ],
@@ -262,8 +329,13 @@ def test_faults_are_found_before_the_query_starts(
     message: str,
 ) -> None:
     more = {name: schemas if value == "FOLDER" else value for name, value in more.items()}
+    if sink == "kafka-live" and "topic" in sink_options and error is BrokerError:
+        sink_options = sink_options | {"kafka.bootstrap.servers": servers}
+    given = read_options(servers, **more)
+    if "startFrom" in more:
+        del given["startingOffsets"]
     with pytest.raises(error, match=message):
-        kwire.spark.copy_stream(spark, source, read_options(servers, **more), sink, sink_options, checkpoint="/c")
+        kwire.spark.copy_stream(spark, source, given, sink, sink_options, checkpoint="/c")
 
 
 def test_a_function_that_returns_no_batch_is_refused(spark: SparkSession, servers: str, tmp_path: Path) -> None:

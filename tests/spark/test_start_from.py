@@ -109,5 +109,5 @@ def test_wrong_usage(tmp_path: Path, source: Path) -> None:
         start(tables, source, startFrom="end")
     with pytest.raises(OptionError, match="Options 'startFrom' and 'startingOffsets' exclude each other"):
         start(tables, source, startingOffsets=json.dumps({"avro": {"0": 1}}))
-    with pytest.raises(OptionError, match="Option 'startFrom': the sink is a topic"):
+    with pytest.raises(OptionError, match="Option 'startFrom': the sink is no table"):
         Copy.of(KafkaLogSource, {"path": str(source), "startFrom": "table"}, KafkaLiveSource, {}, None)

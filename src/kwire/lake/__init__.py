@@ -8,6 +8,7 @@
     append_logs(table, logs)                            logs into a table, from where it ends
     ValueDecoding.resolve(choice, topics)               decodes their values meanwhile
     write_rows, commit_dead_letters                     records that cannot be decoded or stored, into a second table
+    committed_files(path)                               of a directory of Parquet files that copy_stream writes
     table.state(), find_orphans(), delete_orphans()     what it has, and what it does not
 
 See docs/tables.md.
@@ -30,6 +31,7 @@ from kwire.lake.dead_letters import (
 )
 from kwire.lake.known_offsets import KnownOffsets, OnKnownOffsets
 from kwire.lake.offset_ranges import Ranges, Spans, hull_of
+from kwire.lake.parquet.directory import committed_files
 from kwire.lake.replay import Chosen
 from kwire.lake.state import Change, Mark, TableState
 from kwire.lake.table import LakeTable, Layout, Orphan
@@ -58,6 +60,7 @@ __all__ = [
     "WrittenFile",
     "append_logs",
     "commit_dead_letters",
+    "committed_files",
     "hull_of",
     "open_delta",
     "open_iceberg",

@@ -19,10 +19,14 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 
+from kwire.client import Client
 from kwire.errors import OptionError, did_you_mean
 from kwire.lake.dead_letters import mode_for_dead_letters
 from kwire.spark.lake.options import DEAD_LETTERS, parse_lake_options
+from kwire.spark.lake.parquet_sink import ParquetSink
 from kwire.spark.lake.source import DeltaSink, IcebergSink
+from kwire.spark.live.planning import find_topic
+from kwire.spark.live.sink import LiveStreamWriter
 from kwire.spark.live.source import KafkaLiveSource, LiveStreamReader
 from kwire.spark.log.source import KafkaLogSource
 from kwire.spark.log.stream import LogStreamReader
@@ -61,7 +65,7 @@ def copy_stream(
     name: str | None = None,
     trigger: Mapping[str, str | bool] | None = None,
 ) -> StreamingQuery:
-    """Start a streaming query from kafka-live or kafka-log to kwire-iceberg, kwire-delta or kafka-live.
+    """Start a streaming query from kafka-live or kafka-log to kwire-iceberg, kwire-delta, parquet or kafka-live.
 
     source_options, sink_options: options of the formats; with value.registry and key.registry, tasks decode rows.
     checkpoint: directory of the query's offsets; one of a query on the same source can be continued.
@@ -75,7 +79,7 @@ def copy_stream(
         *(_choose("sink", sink, SINKS), _texts(sink_options)),
         function,
     )
-    copy.open_writer()  # so that a wrong option is an error of this call
+    copy.check_sink()
     format_name = f"kwire-copy-{uuid.uuid4().hex}"
     spark.dataSource.register(type("CopySource", (CopySource,), {"copy": copy, "format_name": format_name}))
     writer = spark.readStream.format(format_name).load().writeStream.format(format_name)
@@ -124,8 +128,11 @@ SOURCES: Mapping[str, type[DataSource]] = {"kafka-live": KafkaLiveSource, "kafka
 SINKS: Mapping[str, type[DataSource]] = {
     "kwire-iceberg": IcebergSink,
     "kwire-delta": DeltaSink,
+    "parquet": ParquetSink,
     "kafka-live": KafkaLiveSource,
 }
+OF_ARROW = (IcebergSink, DeltaSink, ParquetSink)
+"""Sinks whose writers take the schema of Arrow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,9 +180,16 @@ class Copy:
             return LiveTasks(self.reader.options, self.reader.columns)
         return LogTasks(self.reader.options, self.reader.columns)
 
+    def check_sink(self) -> None:
+        """Raise the errors of the sink that are known before there are rows, such as a topic that does not exist."""
+        writer = self.open_writer()
+        if isinstance(writer, LiveStreamWriter) and writer.options.topic is not None:
+            with Client(**writer.options.kafka) as client:
+                find_topic(client, writer.options.topic)
+
     def open_writer(self) -> DataSourceStreamWriter:
         """Return the sink's writer of a micro-batch. Raises the errors of the sink."""
-        schema = self.schema if self.sink in (IcebergSink, DeltaSink) else struct_type(self.schema)
+        schema = self.schema if self.sink in OF_ARROW else struct_type(self.schema)
         return self.sink(dict(self.sink_options)).streamWriter(cast("StructType", schema), overwrite=False)
 
     def rows(self, tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -200,7 +214,7 @@ def _table_offsets(
 ) -> str:
     """Return startingOffsets for option startFrom. Raises OptionError, TableError."""
     if sink is not IcebergSink and sink is not DeltaSink:
-        raise OptionError("Option 'startFrom': the sink is a topic; it requires kwire-iceberg or kwire-delta")
+        raise OptionError("Option 'startFrom': the sink is no table; it requires kwire-iceberg or kwire-delta")
     made = source(source_options)
     reader = made.streamReader(struct_type(pa.schema(made.schema())))
     if isinstance(reader, InvalidStreamReader):

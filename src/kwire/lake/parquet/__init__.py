@@ -1,0 +1,1 @@
+"""Parquet files of streams, with Spark's log of committed files."""
