@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kwire.errors import TableError
 from kwire.identifiers import TopicPartition
 from kwire.lake.arrow_columns import conform, longest_value, newest_of, offsets_of
+from kwire.lake.dictionaries import repeating_columns
 from kwire.lake.offset_ranges import Spans, hull_of
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class FileWriter:
             self._finish(partition)
             file = None
         if file is None:
-            file = self._files[partition] = _OpenFile(self._plan, partition, self._task, rows.schema, is_large)
+            file = self._files[partition] = _OpenFile(self._plan, partition, self._task, rows, is_large)
         file.writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
         if self._plan.sort_by or file.position >= self._plan.target_bytes:  # a sorted file is sorted as a whole
             self._finish(partition)
@@ -208,18 +209,18 @@ class _Buffer:
 
 
 class _OpenFile:
-    """A file that is being written. is_large: it may have large values."""
+    """A file that is being written. rows: its first ones. is_large: it may have large values."""
 
-    def __init__(
-        self, plan: FilePlan, partition: PartitionValues, task: int, schema: pa.Schema, is_large: bool
-    ) -> None:
+    def __init__(self, plan: FilePlan, partition: PartitionValues, task: int, rows: pa.Table, is_large: bool) -> None:
         from pyarrow import parquet
 
         self.partition, self.is_large = partition, is_large
         # Parquet's writer copies values to compare and to look them up: 600 MB for one of 100 MB.
-        more = {"write_statistics": False, "use_dictionary": False} if is_large else {}
+        more: dict[str, Any] = {"use_dictionary": [] if is_large else repeating_columns(rows)}
+        if is_large:
+            more["write_statistics"] = False
         self.path, self.stream = plan.create(partition, task)
-        self.writer = parquet.ParquetWriter(self.stream, schema, **plan.parquet_options, **more)
+        self.writer = parquet.ParquetWriter(self.stream, rows.schema, **plan.parquet_options, **more)
 
     @property
     def position(self) -> int:
