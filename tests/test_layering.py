@@ -35,6 +35,9 @@ ORDER = [
     "broker",
     "capture",
     "lake",
+    "sql",
+    "duckdb",
+    "polars",
     "spark",
     "testing",
     "conformance",
@@ -59,6 +62,11 @@ STRANGERS = {
     ("broker", "schemas"),
     ("capture", "schemas"),
     ("capture", "maintenance"),
+    ("sql", "broker"),
+    ("sql", "maintenance"),
+    ("sql", "lake"),
+    ("spark", "sql"),
+    ("pages", "sql"),
     ("lake", "broker"),
     ("lake", "maintenance"),
     ("lake", "capture"),
@@ -77,7 +85,10 @@ STRANGERS = {
     ("cli", "testing"),
 }
 # Methods that users rely on and packages above implement, each imported inside the method: module, imported name.
-PROMISED = {("kwire/log/reading/readable_log.py", "kwire.maintenance.verify")}  # log.verify()
+PROMISED = {
+    ("kwire/log/reading/readable_log.py", "kwire.maintenance.verify"),  # log.verify()
+    ("kwire/log/reading/readable_log.py", "kwire.sql.dataset"),  # logs.topic()
+}
 # Third-party packages that only their owners import.
 OWNERS = {
     "pyspark": {"spark", "testing"},
@@ -93,6 +104,8 @@ OWNERS = {
     "urllib3": {"schemas"},
     "proto_schema_parser": {"schemas"},
     "jsonschema": {"schemas"},
+    "duckdb": {"sql", "duckdb"},
+    "polars": {"polars"},
 }
 
 # The modules of the broker that hold the whole node: they hand it to handlers, run it, or reset it. Services take the

@@ -20,6 +20,7 @@ EXTRAS = {
     "antlr4": "registry",
     "cryptography": "encryption",
     "deltalake": "delta",
+    "duckdb": "sql",
     "fsspec": "s3",
     "gssapi": "kerberos",
     "jsonschema": "registry",

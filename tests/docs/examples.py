@@ -74,6 +74,7 @@ def in_place(source: str, data: Path, folder: Path) -> str:
         "/var/lib/kafka/data": str(data),
         "/var/lib/kwire/data": str(folder / "written"),
         "/backup/new-broker/data": str(folder / "new-broker"),
+        "logs/data": str(data),
         "/captures/*.pcap": str(folder / "*.pcap"),
         "kafka.pcap": str(folder / "k391.clean.pcap"),
         "s3://bucket/tiered": str(folder / "encrypted"),

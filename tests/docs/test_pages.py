@@ -43,7 +43,7 @@ RUN_ELSEWHERE = {
 
 PLAIN = (
     "adopt.md", "avro.md", "broker.md", "capture.md", "compaction.md", "conversion.md", "convert.md", "internal.md",
-    "log.md", "messages.md", "records.md", "repair.md", "tiered.md", "writing-logs.md",
+    "log.md", "messages.md", "records.md", "repair.md", "sql.md", "tiered.md", "writing-logs.md",
 )  # fmt: skip
 
 

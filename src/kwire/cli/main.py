@@ -22,6 +22,7 @@ __all__ = ["COMMANDS", "build", "run"]
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "kwire.cli.log.group": ("log",),
     "kwire.cli.internal.commands": ("group", "txn", "cluster"),
+    "kwire.cli.sql.command": ("sql",),
     "kwire.cli.lake.group": ("lake",),
     "kwire.cli.schema.group": ("schema",),
     "kwire.cli.codec": ("decode", "encode"),

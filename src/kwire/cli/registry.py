@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kwire.schemas import Registry
     from kwire.schemas.choice import SchemaChoice
 
-__all__ = ["schema_choice"]
+__all__ = ["open_registry", "schema_choice"]
 
 
 def schema_choice(
@@ -26,10 +26,10 @@ def schema_choice(
     from kwire.schemas.choice import SchemaChoice
 
     given = {**options, "schema": _schema_of(options["schema"])}  # wrong usage is reported before the registry is read
-    return SchemaChoice.of_options(_open_registry(registry, config_file), given)
+    return SchemaChoice.of_options(open_registry(registry, config_file), given)
 
 
-def _open_registry(registry: str | None, config_file: str | None) -> Registry | None:
+def open_registry(registry: str | None, config_file: str | None) -> Registry | None:
     """Open the registry of --registry with the settings of a file. Messages never contain a value of it.
 
     Raises OptionError, RegistryError; LogError for a topic `_schemas`.
@@ -39,14 +39,13 @@ def _open_registry(registry: str | None, config_file: str | None) -> Registry | 
             raise OptionError("--registry-config: requires --registry")
         return None
     from kwire.cli.client_configs import read_properties
-    from kwire.schemas import Registry
-    from kwire.schemas.choice import open_registry
+    from kwire.schemas import Registry, choice
     from kwire.schemas.http import HttpSettings
 
     if "://" in registry and urlsplit(registry).password is not None:
         raise OptionError("--registry: secrets on a command line are visible to others; use --registry-config")
     if config_file is None:
-        return open_registry(registry)
+        return choice.open_registry(registry)
     return Registry(registry, **HttpSettings.from_text(read_properties(config_file)))
 
 

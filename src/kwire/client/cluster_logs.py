@@ -65,9 +65,9 @@ class Session:
     @contextmanager
     def reader(self) -> Iterator[Client]:
         """Lend a client for one read: Fetch requests that are under way occupy its connections."""
-        if self._idle:
-            client = self._idle.pop()
-        else:
+        try:
+            client = self._idle.pop()  # one call: several threads may read
+        except IndexError:
             client = self.address.connect(self._settings)
             self._all.append(client)
         try:

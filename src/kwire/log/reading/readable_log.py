@@ -16,9 +16,9 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from kwire.errors import CorruptBatch, LogError
+from kwire.errors import CorruptBatch, LogError, did_you_mean
 from kwire.extras import needing
 from kwire.identifiers import TopicPartition
 from kwire.log.files.file_names import Ignored
@@ -32,6 +32,7 @@ from kwire.storage.checkpoints import LeaderEpoch
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.dataset as ds
 
     from kwire.log.files.damage import Damage
     from kwire.log.files.time_lookup import TimestampAndOffset
@@ -314,6 +315,24 @@ class LogSource(Mapping[TopicPartition, L], Generic[L]):
     @abstractmethod
     def reopened(self) -> Self:
         """Return the same logs as they are now."""
+
+    def topic(self, name: str, **options: Any) -> ds.Dataset:
+        """Return all partitions of a topic as one Arrow dataset, which DuckDB, Polars and others query.
+
+        options: of kwire.sql.TopicDataset. Its offsets are those of now. Needs the extra `sql` or `arrow`.
+        Raises LogError, naming similar topics, for a missing one.
+        """
+        with needing("topics as tables"):
+            from kwire.sql.dataset import TopicDataset
+
+        return TopicDataset(name, [log.reopened() for log in self.of_topic(name)], **options)
+
+    def of_topic(self, name: str) -> list[L]:
+        """Return the partitions of a topic. Raises LogError, naming similar topics, for a missing one."""
+        logs = [log for (topic, _), log in self.partitions.items() if topic == name]
+        if not logs:
+            raise LogError(f"no topic {name!r}{did_you_mean(name, self.topics)}", self.url)
+        return logs
 
     def verify(self) -> list[Damage]:
         """Find all damage, worst first, including notes (`is_harmless`)."""

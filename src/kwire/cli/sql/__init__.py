@@ -1,0 +1,1 @@
+"""`kwire sql`: queries over topics and the state of a cluster."""

@@ -1,0 +1,180 @@
+"""`kwire sql`: SQL over topics and the state of a cluster, with DuckDB."""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kwire.cli import terminal
+from kwire.cli.command import FINE, add_command
+from kwire.cli.log.directories import open_logs, warn_of_ignored
+from kwire.cli.options import ClientConfigFile, ClientConfigs
+from kwire.cli.sql.output import OutputFormat, write_result
+from kwire.errors import OptionError
+
+if TYPE_CHECKING:
+    from kwire.log.reading.readable_log import ReadableLog
+    from kwire.schemas import Registry
+    from kwire.sql.session import Session, ValuesOf
+    from kwire.sql.values import ValueColumns
+
+__all__ = ["register"]
+
+
+class Isolation(enum.StrEnum):
+    """Values of --isolation."""
+
+    READ_COMMITTED = "read_committed"
+    READ_UNCOMMITTED = "read_uncommitted"
+
+
+class ValueFormat(enum.StrEnum):
+    """Values of --value."""
+
+    TEXT = "text"
+    RAW = "raw"
+
+
+def sql(
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SOURCE",
+            help="Log directory or copy: local path or URL; or a cluster: kafka://HOST:PORT[,HOST:PORT].",
+        ),
+    ] = None,
+    query: Annotated[
+        str | None, typer.Argument(metavar="QUERY", help="Statements, separated by ';'. Without it: a prompt.")
+    ] = None,
+    attach: Annotated[
+        list[str] | None,
+        typer.Option("--attach", metavar="NAME=SOURCE", help="Source whose tables are NAME.topic. Repeatable."),
+    ] = None,
+    value: Annotated[ValueFormat, typer.Option("--value", help="Keys and values: UTF-8 text, or bytes.")] = (
+        ValueFormat.RAW
+    ),
+    registry: Annotated[
+        str | None,
+        typer.Option(
+            "--registry", metavar="URL", help="Schema registry that keys and values are decoded with: URL or folder."
+        ),
+    ] = None,
+    registry_config: Annotated[
+        str | None,
+        typer.Option("--registry-config", metavar="FILE", help="Settings of the registry, secrets included."),
+    ] = None,
+    isolation: Annotated[
+        Isolation,
+        typer.Option("--isolation", help="read_uncommitted has records of open and aborted transactions as well."),
+    ] = Isolation.READ_COMMITTED,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="File to write instead of standard output.")
+    ] = None,
+    config: ClientConfigs = None,
+    config_file: ClientConfigFile = None,
+    format: Annotated[OutputFormat, typer.Option("--format", help="Output format.")] = OutputFormat.TABLE,
+) -> int:
+    """Query topics with SQL. Each topic is a table, as are kafka_partitions, kafka_groups, kafka_members and others.
+
+    Columns of topics: partition, offset, timestamp, key, value, headers, topic, timestampType. Names with characters
+    other than letters, digits and _ need quotes: "orders.v1", "offset". A query sees the records that exist when it
+    begins. It joins no group and changes nothing. Conditions on partition, offset and timestamp, and LIMIT, decide how
+    much is read.
+    """
+    from kwire.sql.session import Attached, Session
+
+    if attach and query is None and source is not None and not _is_source(source):
+        source, query = None, source
+    sources = _sources(source, attach)
+    values = _values(value, registry, registry_config)
+    if query is None and (output is not None or not terminal.is_terminal()):
+        raise OptionError("QUERY: missing; the prompt needs a terminal")
+    session = Session()
+    opened = []
+    try:
+        for name, path in sources:
+            logs = open_logs(path, config, config_file)
+            opened.append(logs)
+            warn_of_ignored(logs.ignored)
+            session.attach(Attached(logs=logs, schema=name, isolation=isolation.value, values=values))
+        if query is None:
+            from kwire.cli.sql.prompt import run_prompt
+
+            return run_prompt(session, format)
+        return _run(session, query, format, output)
+    finally:
+        for logs in opened:
+            logs.close()
+
+
+def _is_source(argument: str) -> bool:
+    """Return whether the only argument beside --attach is a source, and not a query."""
+    return "://" in argument.partition(" ")[0] or os.path.exists(argument)
+
+
+def _sources(source: str | None, attach: Sequence[str] | None) -> list[tuple[str | None, str]]:
+    """Return names of schemas and paths. Raises OptionError."""
+    sources: list[tuple[str | None, str]] = [] if source is None else [(None, source)]
+    for text in attach or ():
+        name, _, path = text.partition("=")
+        if not name or not path:
+            raise OptionError(f"--attach: expected NAME=SOURCE, got '{text[:100]}'")
+        sources.append((name, path))
+    if not sources:
+        raise OptionError("SOURCE: missing; give a log directory, kafka://HOST:PORT, or --attach NAME=SOURCE")
+    return sources
+
+
+def _values(value: ValueFormat, registry: str | None, registry_config: str | None) -> ValuesOf | None:
+    """Return how topics are decoded. Raises OptionError, RegistryError."""
+    from kwire.cli.registry import open_registry
+    from kwire.sql.values import ValueColumns, registry_columns, text_column
+
+    if registry is not None and value is not ValueFormat.RAW:
+        raise OptionError("--value and --registry are mutually exclusive")
+    opened: Registry | None = open_registry(registry, registry_config)
+
+    def of_registry(topic: str, logs: list[ReadableLog]) -> ValueColumns:
+        assert opened is not None
+        return registry_columns(opened, topic)
+
+    def of_text(topic: str, logs: list[ReadableLog]) -> ValueColumns:
+        return ValueColumns({"key": text_column(), "value": text_column()})
+
+    if opened is not None:
+        return of_registry
+    return of_text if value is ValueFormat.TEXT else None
+
+
+def _run(session: Session, query: str, format: OutputFormat, output: str | None) -> int:
+    statements = session.statements(query)
+    if not statements:
+        raise OptionError("QUERY: empty")
+    for i, statement in enumerate(statements):
+        result = session.run(statement)
+        if result is not None:
+            is_last = i == len(statements) - 1
+            try:
+                write_result(result, format, output if is_last else None)
+            except KeyboardInterrupt as interrupt:
+                interrupt.args = (f"{session.rows_read:,} records had been read",)
+                raise
+    return FINE
+
+
+def register(app: typer.Typer) -> None:
+    """Add `sql` to the app."""
+    add_command(
+        app,
+        "sql",
+        sql,
+        "kwire sql data 'SELECT partition, count(*) FROM orders GROUP BY ALL'",
+        "kwire sql kafka://localhost:9092 'SELECT * FROM kafka_groups WHERE lag > 1000'",
+        "kwire sql --attach a=kafka://one:9092 --attach b=data 'FROM a.orders ANTI JOIN b.orders USING "
+        '(partition, "offset")\'',
+        section="Logs",
+    )

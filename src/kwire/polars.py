@@ -1,0 +1,26 @@
+"""Topics as lazy frames of Polars: kwire.polars.scan("logs/data", "orders").filter(...).collect()."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from kwire.errors import MissingExtra
+
+try:
+    import polars as pl
+except ModuleNotFoundError:
+    raise MissingExtra("kwire.polars: needs polars, which is not installed; pip install polars") from None
+
+import kwire
+
+__all__ = ["scan"]
+
+
+def scan(source: str | os.PathLike[str], topic: str, *, values: Any = None, **settings: Any) -> pl.LazyFrame:
+    """Return a topic as a lazy frame; filters and columns are pushed down.
+
+    source, settings: as for kwire.open. values: how keys and values are decoded, as for kwire.sql.TopicDataset.
+    The offsets are those of now. Raises LogError, BrokerError, ConnectionFailed; collecting raises what reading does.
+    """
+    return pl.scan_pyarrow_dataset(kwire.open(source, **settings).topic(topic, values=values))

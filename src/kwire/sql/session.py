@@ -1,0 +1,215 @@
+"""Queries in DuckDB over sources of logs: each topic is a table, and so is the state of the cluster.
+
+    Session(connection)
+      attach(logs, "live")    live.orders, live.kafka_groups ...; without a name: orders, kafka_groups
+      run("SELECT ...")       results, with the offsets of each topic fixed when the statement begins
+
+A table is registered when a statement names it, so that a cluster of ten thousand topics costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+
+from kwire.errors import KwireError, OptionError, did_you_mean
+from kwire.extras import needing
+from kwire.log.reading.readable_log import LogSource, ReadableLog
+from kwire.sql.cluster_tables import TABLES, cluster_table, tables_of
+from kwire.sql.dataset import TopicDataset
+
+with needing("SQL", extra="sql"):
+    import duckdb
+
+if TYPE_CHECKING:
+    from kwire.log.reading.runs import Isolation
+    from kwire.sql.values import ValueColumns
+
+__all__ = ["Attached", "Session"]
+
+MISSING_TABLE = re.compile(r"Catalog Error: Table with name (\S+) does not exist")
+ROWS = 10_000  # of a batch of a result
+CATALOG_WORDS = ("show", "describe", "information_schema", "duckdb_", "pragma", "sqlite_master")
+
+ValuesOf: TypeAlias = "Callable[[str, list[ReadableLog]], ValueColumns]"
+"""Returns how the keys and values of a topic are decoded, given its name and logs."""
+
+
+def _nothing() -> None: ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Attached:
+    """A source of logs in a session. schema: the name of the tables' schema; None for tables without one.
+
+    refresh: gives the tables of kwire.duckdb.attach the offsets of now.
+    """
+
+    logs: LogSource[Any]
+    schema: str | None = None
+    isolation: Isolation = "read_committed"
+    values: ValuesOf | None = None
+    refresh: Callable[[], None] = _nothing
+    _values: dict[str, ValueColumns] = field(default_factory=dict)
+
+    def dataset(self, topic: str) -> TopicDataset:
+        """Return a topic with the offsets of now. How it is decoded is decided once."""
+        logs = [log.reopened() for log in self.logs.of_topic(topic)]
+        if self.values is not None and topic not in self._values:
+            self._values[topic] = self.values(topic, logs)
+        return TopicDataset(topic, logs, isolation=self.isolation, values=self._values.get(topic))
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of all tables: topics, then the state of the cluster."""
+        return [*self.logs.topics, *tables_of(self.logs)]
+
+    def qualified(self, table: str) -> str:
+        """Return the name of a table as a statement has it."""
+        return quoted(table) if self.schema is None else f"{quoted(self.schema)}.{quoted(table)}"
+
+
+class Session:
+    """A DuckDB connection, and the sources whose topics are its tables.
+
+    connection: a new one in memory by default, with times in UTC, which does not download extensions by itself.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection | None = None) -> None:
+        self.attached: list[Attached] = []
+        self.datasets: list[TopicDataset] = []  # of the statement that runs
+        if connection is None:
+            connection = duckdb.connect()
+            connection.sql("SET timezone = 'UTC'")
+            connection.sql("SET autoinstall_known_extensions = false")
+        self.connection = connection
+
+    def attach(self, attached: Attached) -> None:
+        """Make the topics of a source tables. Raises OptionError for a schema that exists already."""
+        if any(each.schema == attached.schema for each in self.attached):
+            raise OptionError(f"the schema {attached.schema or 'main'!r} is attached twice")
+        if attached.schema is not None:
+            try:
+                self.connection.sql(f"CREATE SCHEMA {quoted(attached.schema)}")
+            except duckdb.Error as error:
+                raise OptionError(f"schema {attached.schema!r}: {_text(error)}") from None
+        self.attached.append(attached)
+
+    def statements(self, text: str) -> list[str]:
+        """Return the statements of a text. Raises OptionError for wrong syntax."""
+        try:
+            return [each.query for each in self.connection.extract_statements(text)]
+        except duckdb.Error as error:
+            raise OptionError(_text(error)) from None
+
+    def run(self, statement: str) -> pa.RecordBatchReader | None:
+        """Run one statement; return its result as a reader, None without one.
+
+        Raises OptionError for what DuckDB says is wrong, and what reading topics raises: LogError, BrokerError, ...
+        """
+        self.datasets.clear()
+        self._register(statement)
+        with _Errors(self):
+            relation: duckdb.DuckDBPyRelation | None = self.connection.sql(statement)
+            if relation is None:
+                return None
+            reader = (
+                relation.to_arrow_reader(ROWS)
+                if hasattr(relation, "to_arrow_reader")
+                else relation.fetch_record_batch(ROWS)  # DuckDB 1.4
+            )
+        return pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader))
+
+    def register_all(self) -> None:
+        """Register all tables with the offsets of now. Raises as reading their offsets does."""
+        self.datasets.clear()
+        self._register(CATALOG_WORDS[0])
+
+    def interrupt(self) -> None:
+        """End the statement that another thread runs."""
+        self.connection.interrupt()
+
+    def explained(self, message: str) -> str:
+        """Return DuckDB's message for a missing table, with the name of ours that is meant in place of its guess."""
+        missing = MISSING_TABLE.match(message)
+        if missing is None:
+            return message
+        known = [table for attached in self.attached for table in attached.tables]
+        hint = did_you_mean(missing[1], known) or f"; tables: {', '.join(known)[:500]}"
+        return f"{message.partition(';')[0]}{hint}"
+
+    @property
+    def rows_read(self) -> int:
+        """Records that the last statement has read so far."""
+        return sum(each.rows_read for each in self.datasets)
+
+    def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        with _Errors(self):
+            yield from reader
+
+    def _register(self, statement: str) -> None:
+        """Register the tables that a statement names. Too many do no harm: their records are not read."""
+        text = statement.lower()
+        is_about_tables = any(word in text for word in CATALOG_WORDS)
+        for attached in self.attached:
+            if attached.schema is not None and attached.schema.lower() not in text and not is_about_tables:
+                continue
+            seen: dict[str, str] = {}
+            for table in attached.tables:
+                if not is_about_tables and table.lower() not in text:
+                    continue
+                if (other := seen.setdefault(table.lower(), table)) != table:
+                    raise OptionError(
+                        f"topics {other!r} and {table!r} differ in case only, which SQL does not see; attach one of "
+                        "them as kafka://HOST:PORT/TOPIC, or its partition directory"
+                    )
+                self._register_table(attached, table)
+
+    def _register_table(self, attached: Attached, table: str) -> None:
+        hidden = f"kwire {attached.schema or ''} {table}"
+        if table in TABLES:
+            source: Any = cluster_table(table, attached.logs)
+        else:
+            source = attached.dataset(table)
+            self.datasets.append(source)
+        self.connection.register(hidden, source)
+        self.connection.sql(f"CREATE OR REPLACE VIEW {attached.qualified(table)} AS FROM {quoted(hidden)}")
+
+
+class _Errors:
+    """A block in which DuckDB's errors become ours, and those of reading topics come out as they were raised."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if not isinstance(error, Exception):
+            return
+        for dataset in self._session.datasets:
+            if isinstance(dataset.error, KwireError):
+                raise dataset.error from None
+        if isinstance(error, duckdb.InterruptException):
+            raise KeyboardInterrupt from None
+        if isinstance(error, duckdb.CatalogException):
+            raise OptionError(self._session.explained(_text(error))) from None
+        if isinstance(error, duckdb.Error | pa.ArrowException):
+            raise OptionError(_text(error)) from None
+
+
+def quoted(name: str) -> str:
+    """Return a name in quotes, as SQL has it."""
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
+def _text(error: Exception) -> str:
+    """Return the message of an error in one line, without the lines that point at a place in the statement."""
+    lines = str(error).partition("\nLINE ")[0].splitlines()
+    return "; ".join(line.strip().removesuffix("!") for line in lines if line.strip())

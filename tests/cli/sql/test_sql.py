@@ -1,0 +1,108 @@
+"""`kwire sql`: output, files, wrong usage, the prompt in a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip("duckdb")
+
+COUNTS = 'SELECT partition, count(*) AS n, max("offset") AS last FROM orders GROUP BY ALL ORDER BY partition'
+
+
+def test_a_query_prints_a_table(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+    result = kwire("sql", kafka_logs["modern"] / "data", COUNTS)
+    assert (result.code, result.out.split()) == (
+        0,
+        ["partition", "n", "last", "0", "7015", "7014", "1", "6897", "6896", "2", "6089", "6088"],
+    )
+
+
+def test_formats(kafka_logs: dict[str, Path], kwire: Callable, tmp_path: Path) -> None:
+    data = kafka_logs["modern"] / "data"
+    rows = [(0, 7015, 7014), (1, 6897, 6896), (2, 6089, 6088)]
+    expected = [dict(zip(("partition", "n", "last"), row, strict=True)) for row in rows]
+    assert json.loads(kwire("sql", data, COUNTS, "--format", "json").out) == expected
+    lines = kwire("sql", data, COUNTS, "--format", "jsonl").out.splitlines()
+    assert [json.loads(line) for line in lines] == expected
+    csv = kwire("sql", data, COUNTS, "--format", "csv").out
+    assert csv == "partition,n,last\n0,7015,7014\n1,6897,6896\n2,6089,6088\n"
+    assert kwire("sql", data, COUNTS, "--format", "parquet", "-o", tmp_path / "counts.parquet").code == 0
+    assert pq.read_table(tmp_path / "counts.parquet").to_pylist() == expected
+    kwire("sql", data, COUNTS, "--format", "csv", "-o", tmp_path / "counts.csv")
+    assert (tmp_path / "counts.csv").read_text() == csv
+
+
+def test_values_as_text_and_bytes(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+    data = kafka_logs["modern"] / "data"
+    query = 'SELECT value FROM orders WHERE partition = 0 AND "offset" = 0'
+    raw = json.loads(kwire("sql", data, query, "--format", "jsonl").out)
+    text = json.loads(kwire("sql", data, query, "--format", "jsonl", "--value", "text").out)
+    assert raw == text
+    assert json.loads(text["value"])["id"] == 0
+    city = "SELECT (value::JSON)->>'city' AS city FROM orders WHERE partition = 0 AND \"offset\" = 0"
+    assert json.loads(kwire("sql", data, city, "--format", "jsonl", "--value", "text").out) == {"city": "Αθήνα"}
+
+
+def test_attached_sources(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+    data = kafka_logs["modern"] / "data"
+    query = 'SELECT count(*) AS n FROM a.orders ANTI JOIN b.orders USING (partition, "offset")'
+    result = kwire("sql", "--attach", f"a={data}", "--attach", f"b={data}", query, "--format", "jsonl")
+    assert (result.code, result.out) == (0, '{"n":0}\n')
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "SOURCE: missing"),
+        (("{data}",), "QUERY: missing; the prompt needs a terminal"),
+        (("{data}", " ; "), "QUERY: empty"),
+        (("{data}", "SELECT", "--attach", "x"), "--attach: expected NAME=SOURCE, got 'x'"),
+        (("{data}", "SELECT 1", "--value", "text", "--registry", "{data}"), "mutually exclusive"),
+        (("{data}/none", "SELECT 1"), "no such file or directory"),
+        (("{data}", "SELECT * FROM ordrs"), "did you mean 'orders'?"),
+    ],
+)
+def test_wrong_usage(arguments: tuple[str, ...], message: str, kafka_logs: dict[str, Path], kwire: Callable) -> None:
+    data = str(kafka_logs["modern"] / "data")
+    result = kwire("sql", *(each.replace("{data}", data) for each in arguments))
+    assert result.code == 2
+    assert message in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_the_prompt_in_a_terminal(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    import os
+    import pty
+    import subprocess
+    import sys
+
+    main, side = pty.openpty()
+    environment = {**os.environ, "TERM": "dumb", "XDG_STATE_HOME": str(tmp_path), "COLUMNS": "80"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kwire.cli", "sql", str(kafka_logs["modern"] / "data")],
+        stdin=side,
+        stdout=side,
+        stderr=side,
+        env=environment,
+        start_new_session=True,
+    )
+    os.close(side)
+    os.write(main, b"SELECT count(*) AS n\nFROM orders;\nSELECT * FROM ordrs;\n\\d orders\n\\x\n\\q\n")
+    shown = b""
+    while True:
+        try:
+            shown += os.read(main, 65536)
+        except OSError:  # the other side is closed
+            break
+    assert process.wait(60) == 0
+    text = shown.decode()
+    assert "20001" in text
+    assert "did you mean 'orders'" in text
+    assert "timestampType" in text
+    assert "unknown command '\\x'" in text
+    assert "FROM orders;" in (tmp_path / "kwire" / "sql_history").read_text()

@@ -1,0 +1,158 @@
+"""Topics as datasets: snapshots, columns, values, every public method, engines that read parts, errors."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pytest
+
+import kwire
+from kwire.broker import Broker
+from kwire.errors import CorruptBatch, LogError, OptionError
+from kwire.sql import TopicDataset
+from kwire.sql.parallel import run_parallel
+from kwire.sql.values import ValueColumns, text_column
+
+duckdb = pytest.importorskip("duckdb")
+
+
+@pytest.fixture(scope="module")
+def orders(kafka_logs: dict[str, Path]) -> Iterator[TopicDataset]:
+    with kwire.open(kafka_logs["modern"] / "data") as logs:
+        yield logs.topic("orders")
+
+
+def test_every_public_method_of_arrows_classes_is_overridden() -> None:
+    """Those of Arrow would use a C++ object that is missing, and end the process."""
+    from kwire.sql.dataset import TopicScanner
+
+    for ours, theirs, kept in (
+        (TopicDataset, ds.Dataset, set()),
+        (TopicScanner, ds.Scanner, {"from_batches", "from_dataset", "from_fragment"}),  # they make another scanner
+    ):
+        public = {name for name in dir(theirs) if not name.startswith("_")} | {"__reduce__"}
+        assert public - kept <= set(vars(ours)), public - kept - set(vars(ours))
+
+
+def test_methods_agree_with_the_table(orders: TopicDataset) -> None:
+    table = orders.to_table()
+    assert table.schema == orders.schema
+    assert orders.count_rows() == table.num_rows == 20001
+    assert orders.head(7).num_rows == 7
+    few = pc.field("offset") < 3
+    assert orders.count_rows(filter=few) == 9
+    assert orders.filter(few).count_rows() == 9
+    assert orders.to_table(columns=["offset"], filter=few).column_names == ["offset"]
+    assert orders.take([0, 5], columns=["offset"]).num_rows == 2
+    newest = orders.filter(few).sort_by([("offset", "descending")])
+    assert newest.to_table().column("offset").to_pylist() == [2, 2, 2, 1, 1, 1, 0, 0, 0]
+    parts = list(orders.get_fragments(filter=pc.field("partition") != 1))
+    assert [each.count_rows(filter=few) for each in parts] == [3, 3]
+    with pytest.raises(OptionError, match=r"unknown column 'ofset' \(did you mean 'offset'\?\)"):
+        orders.to_table(columns=["ofset"])
+    for refused in (lambda: orders.replace_schema(orders.schema), orders.__reduce__, orders.scanner().__reduce__):
+        with pytest.raises(OptionError):
+            refused()
+
+
+def test_rows_of_a_partition_are_in_order_without_threads(kafka_logs: dict[str, Path]) -> None:
+    with kwire.open(kafka_logs["modern"] / "data") as logs:
+        table = logs.topic("orders", threads=1).to_table(columns=["partition", "offset"])
+        assert table.equals(table.sort_by([("partition", "ascending"), ("offset", "ascending")]))
+
+
+def test_an_unknown_topic_names_a_similar_one(kafka_logs: dict[str, Path]) -> None:
+    with (
+        kwire.open(kafka_logs["modern"] / "data") as logs,
+        pytest.raises(LogError, match=r"no topic 'ordrs' \(did you mean 'orders'\?\)"),
+    ):
+        logs.topic("ordrs")
+
+
+def test_offsets_are_those_of_the_beginning() -> None:
+    with Broker() as broker:
+        broker.create_topic("events", 2)
+        produce(broker, 10)
+        with kwire.open(f"kafka://{broker.bootstrap_servers}") as logs:
+            before = logs.topic("events")
+            produce(broker, 5)
+            assert before.count_rows() == 10
+            assert logs.topic("events").count_rows() == before.reopened().count_rows() == 15
+            assert not broker.requests.of("JoinGroup")
+            assert not broker.requests.of("OffsetCommit")
+
+
+def produce(broker: Broker, count: int) -> None:
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for i in range(count):
+        producer.produce("events", b"value %d" % i, partition=i % 2)
+    producer.flush()
+
+
+def test_values_that_are_not_text_are_null_with_the_reason() -> None:
+    columns = ValueColumns({"value": text_column()})
+    stored = pa.schema(
+        [("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64()), ("value", pa.binary())]
+    )
+    rows = pa.RecordBatch.from_pylist(
+        [
+            {"topic": "t", "partition": 0, "offset": i, "value": value}
+            for i, value in enumerate([b"good", b"\xff", None])
+        ],
+        stored,
+    )
+    (decoded,) = columns.decode([rows], ["value", "value_error", "offset"])
+    assert decoded.column("value").to_pylist() == ["good", None, None]
+    assert decoded.column("value_error").to_pylist() == [None, "not UTF-8: invalid start byte, at byte 0", None]
+    assert "value_error" in columns.schema_of(stored).names
+    with pytest.raises(OptionError, match="column 'topic' cannot be decoded"):
+        ValueColumns({"topic": text_column()})
+
+
+def test_damage_ends_a_query_with_its_file_and_position(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(kafka_logs["modern"] / "data" / "orders-0", tmp_path / "orders-0")
+    segment = next((tmp_path / "orders-0").glob("*.log"))
+    data = bytearray(segment.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    segment.write_bytes(data)
+    with kwire.open(tmp_path) as logs:
+        damaged = logs.topic("orders")
+        with pytest.raises(CorruptBatch) as error:
+            damaged.to_table()
+        assert error.value.file == str(segment)
+        with pytest.raises(duckdb.Error):
+            duckdb.connect().sql("SELECT count(*) FROM damaged").fetchall()
+
+
+def test_threads_raise_the_error_of_a_source_and_end() -> None:
+    def failing() -> Iterator[int]:
+        yield 1
+        raise LogError("broken")
+
+    def endless() -> Iterator[int]:
+        while True:
+            yield 2
+
+    before = threading.active_count()
+    with pytest.raises(LogError, match="broken"):
+        list(run_parallel(iter([failing(), iter(range(5))]), 3))
+    items = run_parallel(iter([endless(), endless()]), 2)
+    assert [next(items) for _ in range(10)] == [2] * 10
+    items.close()
+    assert threading.active_count() == before
+
+
+def test_threads_read_each_item_once() -> None:
+    sources = (iter(range(start, start + 100)) for start in range(0, 1000, 100))
+    assert sorted(run_parallel(sources, 4)) == list(range(1000))
+    assert list(run_parallel(iter([]), 4)) == []
+    assert list(run_parallel(iter([iter([]), iter([])]), 4)) == []

@@ -1,0 +1,133 @@
+"""Statements over several sources: names, snapshots, the state of a cluster, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import kwire
+from kwire.errors import CorruptBatch, OptionError
+from kwire.internal_topics.group_rows import LogEnds, group_row
+from kwire.log import LogDirectory
+from kwire.log.topics import replay_groups
+
+duckdb = pytest.importorskip("duckdb")
+
+from kwire.sql.session import Attached, Session  # noqa: E402
+
+
+@pytest.fixture
+def session(kafka_logs: dict[str, Path]) -> Iterator[Session]:
+    with kwire.open(kafka_logs["modern44"] / "data") as logs:
+        session = Session()
+        session.attach(Attached(logs=logs))
+        session.attach(Attached(logs=logs, schema="copy"))
+        yield session
+
+
+def rows(session: Session, statement: str) -> list[dict[str, object]]:
+    result = session.run(statement)
+    assert result is not None
+    return result.read_all().to_pylist()
+
+
+def test_sources_are_schemas(session: Session) -> None:
+    (row,) = rows(session, "SELECT count(*) AS n FROM events44")
+    assert row["n"] > 0
+    missing = 'SELECT count(*) AS n FROM events44 ANTI JOIN copy.events44 USING (partition, "offset")'
+    assert rows(session, missing) == [{"n": 0}]
+    names = [row["name"] for row in rows(session, "SHOW ALL TABLES")]
+    assert names.count("events44") == 2
+    with pytest.raises(OptionError, match="attached twice"):
+        session.attach(Attached(logs=session.attached[0].logs, schema="copy"))
+
+
+def test_groups_are_those_of_the_internal_topic(session: Session, kafka_logs: dict[str, Path]) -> None:
+    directory = LogDirectory(kafka_logs["modern44"] / "data")
+    expected = [group_row(each, LogEnds(directory)) for _, each in sorted(replay_groups(directory).groups.items())]
+    shown = rows(session, 'SELECT "group", kind, state, members, lag FROM kafka_groups ORDER BY 1')
+    assert shown == [{name: row[name] for name in ("group", "kind", "state", "members", "lag")} for row in expected]
+    behind = rows(session, 'SELECT "group" FROM kafka_groups WHERE lag > 200 ORDER BY lag DESC')
+    assert [row["group"] for row in behind] == ["g44-admin", "g44-static"]
+
+
+@pytest.mark.parametrize(
+    ("table", "at_least"),
+    [
+        ("kafka_partitions", 10),
+        ("kafka_segments", 10),
+        ("kafka_offsets", 5),
+        ("kafka_members", 1),
+        ("kafka_transactions", 2),
+        ("kafka_configs", 3),
+        ("kafka_acls", 1),
+    ],
+)
+def test_the_state_of_a_cluster_is_in_tables(session: Session, table: str, at_least: int) -> None:
+    (row,) = rows(session, f"SELECT count(*) AS n FROM {table}")
+    assert row["n"] >= at_least
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("SELECT * FROM evnts44", r"Table with name evnts44 does not exist \(did you mean 'events44'\?\)"),
+        ("SELECT * FROM events44 wher x", 'syntax error at or near "x"'),
+        ("SELECT ofset FROM events44", 'Referenced column "ofset" not found'),
+        ("SELECT value.a FROM events44", "Cannot extract field 'a'"),
+    ],
+)
+def test_wrong_statements_are_one_line(session: Session, statement: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message) as error:
+        session.run(statement)
+    assert "\n" not in str(error.value)
+
+
+def test_errors_of_reading_are_those_that_reading_raised(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(kafka_logs["modern"] / "data" / "orders-0", tmp_path / "orders-0")
+    segment = next((tmp_path / "orders-0").glob("*.log"))
+    data = bytearray(segment.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    segment.write_bytes(data)
+    with kwire.open(tmp_path) as logs:
+        session = Session()
+        session.attach(Attached(logs=logs))
+        with pytest.raises(CorruptBatch):
+            rows(session, "SELECT count(*) FROM orders")
+
+
+def test_topics_that_differ_in_case_are_refused_by_name(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    import shutil
+
+    for name in ("Orders-0", "orders-0", "other-0"):
+        shutil.copytree(kafka_logs["modern"] / "data" / "orders-0", tmp_path / name)
+    with kwire.open(tmp_path) as logs:
+        session = Session()
+        session.attach(Attached(logs=logs))
+        assert rows(session, "SELECT count(*) > 0 AS some FROM other") == [{"some": True}]
+        with pytest.raises(OptionError, match="differ in case only"):
+            session.run("SELECT count(*) FROM orders")
+
+
+def test_a_connection_of_ones_own(kafka_logs: dict[str, Path]) -> None:
+    import kwire.duckdb
+
+    connection = duckdb.connect()
+    attached = kwire.duckdb.attach(connection, kafka_logs["modern44"] / "data", "live")
+    ((count,),) = connection.sql("SELECT count(*) FROM live.events44").fetchall()
+    assert count == attached.logs.topic("events44").count_rows()
+    attached.refresh()
+    assert connection.sql("SELECT count(*) FROM live.events44").fetchall() == [(count,)]
+    attached.logs.close()
+
+
+def test_polars(kafka_logs: dict[str, Path]) -> None:
+    pl = pytest.importorskip("polars")
+    import kwire.polars
+
+    frame = kwire.polars.scan(kafka_logs["modern"] / "data", "orders")
+    assert frame.filter(pl.col("offset") < 2).select("partition", "offset").collect().height == 6
