@@ -139,10 +139,10 @@ def java(
     return done.stdout
 
 
-def compile_java(*sources: Path, version: str = VERSION, folder: Path | None = None) -> Path:
+def compile_java(*sources: Path, version: str = VERSION, folder: Path | None = None, into: Path | None = None) -> Path:
     """Compile Java sources with a release's jars, or those in `folder`. Returns the folder of the classes."""
     folder = folder or jars(version)
-    classes = BUILD / f"classes-{folder.name}"
+    classes = into or BUILD / f"classes-{folder.name}"
     classes.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
         [

@@ -6,9 +6,11 @@ import typer
 
 from kwire.cli.command import add_command, add_group, new_group
 from kwire.cli.conformance.broker import broker
+from kwire.cli.conformance.codec import codec
 from kwire.cli.conformance.compare import compare
 from kwire.cli.conformance.explain import explain
 from kwire.cli.conformance.list import list_checks
+from kwire.cli.conformance.vectors import vectors
 
 __all__ = ["register"]
 
@@ -25,6 +27,20 @@ def register(app: typer.Typer) -> None:
     )
     add_command(group, "list", list_checks, "kwire conformance list", "kwire conformance list --only FRAME")
     add_command(group, "explain", explain, "kwire conformance explain ERROR-FETCH-12")
+    add_command(
+        group,
+        "vectors",
+        vectors,
+        "kwire conformance vectors -o vectors --release 4.4",
+        "kwire conformance vectors -o vectors --only primitives --only batches",
+    )
+    add_command(
+        group,
+        "codec",
+        codec,
+        "kwire conformance codec -o report -- python my_runner.py",
+        "kwire conformance codec --only messages/FetchRequest --expected-failures known.txt -- ./my-runner",
+    )
     add_command(
         group,
         "compare",

@@ -38,12 +38,15 @@ def write_report(report: Report, folder: Path, *, strict: bool = False) -> None:
     write_whole(folder / "report.html", render_conformance(report).encode())
 
 
-def print_report(report: Report, *, strict: bool = False) -> None:
-    """Print the findings and the totals."""
-    for result in report.findings(strict=strict):
+def print_report(report: Report, *, strict: bool = False, most: int | None = None) -> None:
+    """Print the findings, `most` of them if given, and the totals."""
+    findings = report.findings(strict=strict)
+    for result in findings[:most]:
         check = result.check
         print(terminal.bold(printable(f"{result.verdict.value.upper()}  {check.id}  {check.title}")))
         print(printable(f"      {result.reason[:MAX_REASON]}"))
+    if most is not None and len(findings) > most:
+        print(f"... and {plural(len(findings) - most, 'more finding')}; the reports of -o have all")
     for note in report.notes:
         terminal.warn(printable(note))
     counts = ", ".join(f"{count} {verdict.value}" for verdict, count in report.totals.items() if count)

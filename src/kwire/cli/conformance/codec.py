@@ -1,0 +1,129 @@
+"""`kwire conformance codec`: an encoder and decoder as a child process, against the data set."""
+
+from __future__ import annotations
+
+import datetime
+import shlex
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kwire.cli.conformance.output import exit_code, make_folder, print_report, write_report
+from kwire.errors import OptionError
+
+if TYPE_CHECKING:
+    from kwire.conformance import Report, Result
+    from kwire.conformance.vectors import Case
+
+__all__ = ["codec"]
+
+MAX_PRINTED = 20
+"""Findings on the terminal; there may be thousands of one cause."""
+
+
+def codec(
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND...", help="The runner, after --.")],
+    folder: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder that receives the reports.")
+    ] = None,
+    release: Annotated[
+        str | None, typer.Option("--release", metavar="X.Y", help="Only what this Kafka release has; all by default.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="WORD", help="Chapter or beginning of an id; repeatable.")
+    ] = None,
+    skip: Annotated[
+        list[str] | None, typer.Option("--skip", metavar="WORD", help="Chapter or beginning of an id; repeatable.")
+    ] = None,
+    expected_failures: Annotated[
+        Path | None,
+        typer.Option(
+            "--expected-failures", metavar="FILE", help="Ids of known failures, one a line; # starts a comment."
+        ),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", help="Limit of one response.", min=0.1)
+    ] = 10,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Deviations and unsupported cases are failures too.")
+    ] = False,
+) -> int:
+    """Test an encoder and decoder: a program that reads requests and writes responses, as JSON after its length.
+
+    Exit code 1 if a case fails that is not in the list of known failures, or one in the list passes.
+    """
+    from kwire.conformance.vectors import known_failures
+
+    if folder is not None:
+        make_folder(folder)
+    known = known_failures(expected_failures) if expected_failures is not None else frozenset()
+    report = _run(command, _chosen(release, only or [], skip or [], known), known, release or "all", timeout)
+    if folder is not None:
+        write_report(report, folder, strict=strict)
+    print_report(report, strict=strict, most=MAX_PRINTED)
+    return exit_code(report, strict=strict)
+
+
+def _chosen(release: str | None, only: list[str], skip: list[str], known: frozenset[str]) -> list[Case]:
+    """Return the cases to run. Raises OptionError for words, and ids of known failures, that no case has."""
+    from kwire.conformance.vectors import CHAPTERS, cases
+
+    chapters = [each for each in CHAPTERS if not only or any(word.split("/")[0] == each for word in only)]
+    if not chapters:
+        raise OptionError(f"--only: no chapter of {', '.join(only)}; known: {', '.join(CHAPTERS)}")
+    found = [
+        case
+        for case in cases(only=chapters, release=release)
+        if (not only or any(_matches(case.id, word) for word in only))
+        and not any(_matches(case.id, word) for word in skip)
+    ]
+    if not found:
+        raise OptionError("no case is left; ids are CHAPTER/TYPE/VERSION/CASE")
+    if not release and not only and not skip and (unknown := sorted(known - {case.id for case in found})):
+        raise OptionError(f"--expected-failures: no case {unknown[0]!r} ({len(unknown)} unknown ids)")
+    return found
+
+
+def _matches(id: str, word: str) -> bool:
+    return id == word or id.startswith(f"{word.rstrip('/')}/")
+
+
+def _run(command: list[str], chosen: list[Case], known: frozenset[str], release: str, timeout: float) -> Report:
+    from kwire.conformance import Report
+    from kwire.conformance.vectors import Runner, judge_all, manifest
+
+    started, results, notes = time.monotonic(), [], []
+    with Runner(command, timeout_s=timeout) as runner:
+        try:
+            for result in _with_progress(chosen, judge_all(chosen, runner.ask, known_failures=known)):
+                results.append(result)  # noqa: PERF402  # those so far count after Ctrl-C
+        except KeyboardInterrupt:
+            notes.append(f"interrupted after {len(results)} of {len(chosen)} cases")
+        if runner.starts > 1:
+            notes.append(
+                f"the program was started {runner.starts} times, because it died, hung or wrote something else"
+            )
+    data_set = manifest()
+    return Report(
+        kind="codec",
+        subject=shlex.join(command),
+        release=release,
+        made_at=datetime.datetime.now(datetime.UTC),
+        seconds=time.monotonic() - started,
+        results=tuple(results),
+        notes=tuple(notes),
+        facts={"vectors": f"{data_set['name']} {data_set['version']}"},
+    )
+
+
+def _with_progress(chosen: list[Case], results: Iterator[Result]) -> Iterator[Result]:
+    """Show the bytes of the cases that are done."""
+    from kwire.cli import terminal
+
+    with terminal.progress("Cases", sum(len(case.bytes) // 2 for case in chosen)) as shown:
+        for case, result in zip(chosen, results, strict=True):
+            yield result
+            shown.advance(len(case.bytes) // 2)
