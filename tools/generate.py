@@ -50,7 +50,14 @@ def main(arguments: list[str]) -> int:
         for name in old.keys() - files.keys():
             (MESSAGES / name).unlink()
         print(f"{len(files)} files generated, {len(stale)} changed")
-    from tools import apis, nightly, pairs, requirements, spark_options  # these import the generated classes
+    from tools import (  # these import the generated classes
+        apis,
+        conformance_page,
+        nightly,
+        pairs,
+        requirements,
+        spark_options,
+    )
 
     fresh = requirements.main(check=check)
     if not fresh:
@@ -59,7 +66,7 @@ def main(arguments: list[str]) -> int:
     if not matrix:
         print("docs/apis.md: stale; run ./dev generate", file=sys.stderr)
     results = True
-    for module in (nightly, pairs):
+    for module in (nightly, pairs, conformance_page):
         text = module.page()
         if not check:
             module.PAGE.write_text(text, encoding="utf-8")

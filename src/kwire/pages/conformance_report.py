@@ -29,10 +29,11 @@ MEANINGS = {
     Verdict.UNSUPPORTED: "not listed in ApiVersions",
     Verdict.NOT_APPLICABLE: "no sense in this run",
 }
-MAX_LINES = {True: 150, False: 60}
+MAX_LINES = {True: 150, False: 16}
 """Annotated lines of a message, of findings and of other results."""
-BYTES_WIDTH = 3 * 16 - 1
-FIELD_WIDTH = 48
+BYTES_A_LINE = 12
+BYTES_WIDTH = 3 * BYTES_A_LINE - 1
+FIELD_WIDTH = 36
 
 
 def render_conformance(report: Report) -> str:
@@ -195,7 +196,7 @@ def _evidence(evidence: Evidence, max_lines: int) -> Markup:
 
 
 def _line(position: int, data: bytes, field: str, type_: str, value: str) -> Markup:
-    shown = data[:16].hex(" ") + (" …" if len(data) > 16 else "")
+    shown = data[:BYTES_A_LINE].hex(" ") + (" …" if len(data) > BYTES_A_LINE else "")
     name: Child = element("b", f"{field:<{FIELD_WIDTH}}") if field else ""
     end = join("  ", element("i", type_), "  ", value) if type_ else (f"  {value}" if value else "")
     return join(element("i", f"{position:06x}"), f"  {shown:<{BYTES_WIDTH + 2}}  ", name, end, "\n")

@@ -23,15 +23,18 @@ def explain(
 ) -> int:
     """Explain a check: its steps, its source, and what real Kafka of each recorded release did."""
     from kwire.conformance.broker import all_checks, read_baseline
+    from kwire.conformance.broker.differences import difference
 
     checks = {check.id: check for check in all_checks()}
     check = checks.get(check_id.upper())
     if check is None:
         raise OptionError(f"no check {check_id!r}{did_you_mean(check_id, checks)}; `kwire conformance list` has all")
     recorded = read_baseline("4.4").recorded.get(check.id, {})
+    differs = any(value != next(iter(recorded.values())) for value in recorded.values())
+    why = difference(check.id) if differs else None
     if format is not Format.TABLE:
         fields = {"id": check.id, "chapter": check.chapter, "title": check.title, "source": check.source}
-        more = {"since": check.since, "until": check.until, "steps": check.steps, "changes": dict(check.changes)}
+        more = {"since": check.since, "until": check.until, "steps": check.steps, "difference": why}
         print(json_line({**fields, **more, "recorded": recorded}))
         return FINE
     print(terminal.bold(printable(f"{check.id}  {check.title}")))
@@ -44,8 +47,8 @@ def explain(
         print(f"Kafka {release}:")
         text = value if isinstance(value, str) else json.dumps(value, indent=2)
         print("\n".join(f"  {printable(line)}" for line in text.splitlines()))
-    for release, sentence in check.changes.items():
-        print(printable(f"Since {release}: {sentence}"))
+    if why is not None:
+        print(printable(f"Difference: {why}"))
     for allowed in check.allowed:
         print(printable(f"Allowed: {allowed.path}: {allowed.reason}"))
     return FINE

@@ -37,14 +37,12 @@ class Allowed:
 class BrokerCheck(Check):
     """A check with its function.
 
-    uses: the APIs it needs, with the version that the broker has to serve; -1 is any. changes: what changed between
-    releases, by the first recorded release that has the change. needs: what the run or the cluster has to have, see
-    Session.lacks.
+    uses: the APIs it needs, with the version that the broker has to serve; -1 is any. needs: what the run or the
+    cluster has to have, see Session.lacks.
     """
 
     observe: Observe
     uses: Mapping[str, int] = field(default_factory=dict)
-    changes: Mapping[str, str] = field(default_factory=dict)
     allowed: tuple[Allowed, ...] = ()
     needs: tuple[str, ...] = ()
 

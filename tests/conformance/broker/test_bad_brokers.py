@@ -1,0 +1,126 @@
+"""Brokers that hang, lie or die, and an interruption: their checks fail, and the run ends."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from kwire.broker import Broker
+from kwire.client import Client
+from kwire.client.settings import ClientSettings
+from kwire.conformance import Report, Verdict
+from kwire.conformance.broker import BrokerCheck, Session, all_checks, read_baseline, run_checks
+from tests.conformance.broker.test_kwire import session_of
+
+IDS = ("FRAME-001", "FRAME-006", "VERSION-001", "METADATA-004", "PRODUCE-001", "FETCH-001", "GROUP-001", "TXN-001")
+CHECKS = [check for check in all_checks() if check.id in IDS]
+Serve = Callable[[socket.socket], None]
+
+
+@contextmanager
+def server(serve: Serve) -> Iterator[tuple[str, int]]:
+    """A server that handles each connection with a function."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def run() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    threading.Thread(target=one, args=(connection,), daemon=True).start()
+
+        def one(connection: socket.socket) -> None:
+            with suppress(OSError), connection:
+                serve(connection)
+
+        threading.Thread(target=run, daemon=True).start()
+        yield listener.getsockname()[:2]
+
+
+def hang(connection: socket.socket) -> None:
+    while connection.recv(1 << 16):
+        pass
+
+
+def close(connection: socket.socket) -> None:
+    connection.recv(1)
+
+
+def zeros(connection: socket.socket) -> None:
+    while connection.recv(1 << 16):
+        connection.sendall(bytes(64))
+
+
+def huge_frame(connection: socket.socket) -> None:
+    while connection.recv(1 << 16):
+        connection.sendall(b"\x7f\xff\xff\xff" + bytes(1 << 16))
+
+
+def drip(connection: socket.socket) -> None:
+    connection.recv(1 << 16)
+    connection.sendall(b"\x00\x00\x10\x00" + bytes(100))
+    hang(connection)
+
+
+def empty_lists(connection: socket.socket) -> None:
+    """Respond to everything with its correlation id and zeros: no error, and empty arrays."""
+    while data := connection.recv(1 << 16):
+        connection.sendall(b"\x00\x00\x00\x40" + data[8:12] + bytes(60))
+
+
+def run(address: tuple[str, int]) -> Report:
+    settings = ClientSettings.parse({"bootstrap.servers": f"{address[0]}:{address[1]}"})
+    return run_checks(Session([address], settings, exchange_s=0.3), CHECKS, read_baseline("4.4"))
+
+
+@pytest.mark.parametrize("serve", [hang, close, zeros, huge_frame, drip, empty_lists], ids=lambda serve: serve.__name__)
+def test_every_check_ends(serve: Serve) -> None:
+    with server(serve) as address:
+        report = run(address)
+    assert len(report.results) == len(CHECKS)
+    assert report.notes
+    failed = {each.check.id for each in report.findings()}
+    assert failed >= {"FRAME-006", "VERSION-001", "METADATA-004", "FETCH-001"}
+    assert all(each.reason for each in report.results if each.verdict is not Verdict.PASS)
+
+
+def test_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = listener.getsockname()[:2]
+    report = run(address)
+    assert len(report.findings()) == len(CHECKS)
+    assert "cannot connect" in report.results[0].reason
+
+
+def test_a_broker_that_dies_on_the_way(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker:
+
+        def stop(check: BrokerCheck) -> None:
+            if check.id == "FETCH-001":
+                broker.stop()
+
+        report = run_checks(session_of(broker), CHECKS, read_baseline("4.4"), progress=stop)
+        broker.start()
+    verdicts = {each.check.id: each.verdict for each in report.results}
+    assert verdicts["PRODUCE-001"] is Verdict.PASS
+    assert verdicts["FETCH-001"] is verdicts["TXN-001"] is Verdict.FAIL
+    assert any("cannot be deleted" in note for note in report.notes)
+
+
+def test_an_interruption_leaves_nothing_behind(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker:
+
+        def interrupt(check: BrokerCheck) -> None:
+            if check.id == "GROUP-001":
+                raise KeyboardInterrupt
+
+        session = session_of(broker)
+        report = run_checks(session, CHECKS, read_baseline("4.4"), progress=interrupt)
+        assert report.was_interrupted
+        assert 0 < len(report.results) < len(CHECKS)
+        with Client(broker.bootstrap_servers) as client:
+            assert [name for name in client.metadata().topics if name.startswith(session.prefix)] == []

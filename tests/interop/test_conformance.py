@@ -1,0 +1,28 @@
+"""Real Kafka passes every check of its release, and keeps nothing of the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tools import kafka
+
+from kwire.client import Client
+from kwire.client.settings import ClientSettings
+from kwire.conformance import Verdict
+from kwire.conformance.broker import Session, all_checks, read_baseline, run_checks
+
+pytestmark = pytest.mark.jvm
+
+
+@pytest.mark.parametrize("release", ["2.8.2", "3.9.1", pytest.param("4.4.0", marks=pytest.mark.gate)])
+def test_real_kafka_passes(release: str, tmp_path: Path) -> None:
+    with kafka.KafkaBroker(tmp_path, version=release) as broker:
+        settings = ClientSettings.parse({"bootstrap.servers": broker.bootstrap_servers})
+        session = Session([("127.0.0.1", broker.port)], settings, exchange_s=30)
+        report = run_checks(session, all_checks(), read_baseline(release))
+        assert [f"{each.check.id}: {each.reason}" for each in report.findings(strict=True)] == []
+        assert report.notes == ()
+        assert report.totals[Verdict.PASS] >= 600
+        with Client(broker.bootstrap_servers) as client:
+            assert [name for name in client.metadata().topics if name.startswith(session.prefix)] == []
