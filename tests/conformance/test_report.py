@@ -72,6 +72,7 @@ def test_html_has_every_check_and_annotated_bytes() -> None:
     ElementTree.fromstring(page.partition("\n")[2])
     for text in ("FETCH-001", "META-002", "One &lt;batch&gt; &amp; more", "request_api_key", "KIP-74"):
         assert text in page
+    assert "\\x0a" not in page
 
 
 def test_evidence_is_annotated_to_its_last_byte() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -33,7 +34,9 @@ MAX_LINES = {True: 150, False: 16}
 """Annotated lines of a message, of findings and of other results."""
 BYTES_A_LINE = 12
 BYTES_WIDTH = 3 * BYTES_A_LINE - 1
-FIELD_WIDTH = 36
+FIELD_WIDTH = 30
+OPEN_MESSAGES = 4
+NEW_LINE = Markup("\n")
 
 
 def render_conformance(report: Report) -> str:
@@ -154,7 +157,7 @@ def _check(result: Result) -> Markup:
         element("p", " · ".join(filter(None, facts)), class_="quiet"),
         element("p", result.reason, class_="reason") if result.reason else None,
         _differences(result),
-        *(_evidence(each, MAX_LINES[is_failed]) for each in result.evidence),
+        *_messages(result.evidence, is_failed=is_failed),
         id=check.id,
         class_="check",
         open="open" if is_failed else None,
@@ -186,20 +189,27 @@ def _value(values: dict[str, Any], name: str) -> str:
     return json.dumps(values[name], ensure_ascii=False) if name in values else "none"
 
 
-def _evidence(evidence: Evidence, max_lines: int) -> Markup:
+def _messages(evidence: Sequence[Evidence], *, is_failed: bool) -> Iterator[Markup]:
+    """Yield the messages; the last ones of a failure are open: those before them prepare the check."""
+    for i, each in enumerate(evidence):
+        yield _message(each, MAX_LINES[is_failed], is_open=is_failed and i >= len(evidence) - OPEN_MESSAGES)
+
+
+def _message(evidence: Evidence, max_lines: int, *, is_open: bool) -> Markup:
     what = evidence.label
     if evidence.message is not None:
         what += f": {evidence.message}, version {evidence.version}"
     lines = join(*(_line(*line) for line in annotated(evidence, max_lines)))
-    caption = element("figcaption", what, element("small", bytes_text(evidence.size_bytes)))
-    return element("figure", caption, element("div", element("pre", lines), class_="scroll"), class_="hex")
+    caption = element("summary", what, element("small", bytes_text(evidence.size_bytes)))
+    shown = element("div", element("pre", lines), class_="scroll")
+    return element("details", caption, shown, class_="hex", open="open" if is_open else None)
 
 
 def _line(position: int, data: bytes, field: str, type_: str, value: str) -> Markup:
     shown = data[:BYTES_A_LINE].hex(" ") + (" …" if len(data) > BYTES_A_LINE else "")
     name: Child = element("b", f"{field:<{FIELD_WIDTH}}") if field else ""
     end = join("  ", element("i", type_), "  ", value) if type_ else (f"  {value}" if value else "")
-    return join(element("i", f"{position:06x}"), f"  {shown:<{BYTES_WIDTH + 2}}  ", name, end, "\n")
+    return join(element("i", f"{position:06x}"), f"  {shown:<{BYTES_WIDTH + 2}}  ", name, end, NEW_LINE)
 
 
 def _badge(result: Result) -> Markup:

@@ -107,6 +107,7 @@ def _run(session: Session, check: BrokerCheck, baseline: Baseline, unknown_versi
             if lacking:
                 return result(Verdict.NOT_APPLICABLE, lacking)
         observed = observe(check, bench)
+        evidence = tuple(bench.evidence)  # before the check cleans up
     except DecodeError as error:
         reason = f"the response does not have the format of its version: {error}"
         return result(Verdict.FAIL, reason, evidence=tuple(bench.evidence))
@@ -123,5 +124,5 @@ def _run(session: Session, check: BrokerCheck, baseline: Baseline, unknown_versi
         judgement.reason,
         expected=judgement.expected,
         observed=observed,
-        evidence=tuple(bench.evidence),
+        evidence=evidence,
     )
