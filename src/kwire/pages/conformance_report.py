@@ -99,7 +99,7 @@ def _cell(result: Result) -> Markup:
         "",
         href=f"#{check.id}",
         class_=f"cell {CLASSES[result.verdict]}",
-        title=f"{label}\n{check.title}",
+        title=f"{label}: {check.title}",
         aria_label=label,
     )
 
