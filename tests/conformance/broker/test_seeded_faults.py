@@ -121,6 +121,9 @@ FAULTS = [
     Fault("type of endpoint ignored", "DescribeCluster", "ERROR-DESCRIBE-CLUSTER-01", setting(endpoint_type=1)),
     Fault("state filters ignored", "ListTransactions", "ERROR-LIST-TRANSACTIONS-00", setting(state_filters=[])),
     Fault("unknown tags refused", "Fetch", "TAGS-FETCH-16", refuse),
+    Fault("creates what is validated only", "CreateTopics", "ADMIN-001", setting(validate_only=False)),
+    Fault("alters what is validated only", "IncrementalAlterConfigs", "ADMIN-006", setting(validate_only=False)),
+    Fault("adds what is validated only", "CreatePartitions", "ADMIN-004", setting(validate_only=False)),
     # Wrong responses
     Fault("software name unchecked", "ApiVersions", "VERSION-002", None, setting(error_code=0)),
     Fault("offset gap", "Produce", "PRODUCE-001", None, setting(*PRODUCED, base_offset=lambda p: 2 * p.base_offset)),

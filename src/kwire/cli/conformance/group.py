@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
         "kwire conformance broker kafka://broker:9092 -o report --only RANGE-FETCH",
         "kwire conformance broker kafka://broker:9092 --release 3.9 --skip FRAME --config-file client.properties",
     )
-    add_command(group, "list", list_checks, "kwire conformance list", "kwire conformance list --only FRAME")
+    add_command(group, "list", list_checks, "kwire conformance list --only FRAME")
     add_command(group, "explain", explain, "kwire conformance explain ERROR-FETCH-12")
     add_command(
         group,

@@ -38,6 +38,7 @@ DIFFERENCES = (
         "*-ALTER-PARTITION-REASSIGNMENTS-00",
         "The controller of KRaft looks for the topic first; with ZooKeeper, for the reassignment",
     ),
+    ("ADMIN-007", "Kafka 2.8 with ZooKeeper has INVALID_REQUEST for what KRaft calls INVALID_CONFIG"),
     ("*-UPDATE-FEATURES-*", "Kafka 4 reports the first error for the whole request; 2.8 had another error for it"),
 )
 """(pattern of ids, sentence); the last pattern that matches applies."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kwire.conformance.broker.chapters import (
+    admin,
     error_paths,
     fetch,
     framing,
@@ -27,6 +28,7 @@ CHAPTERS: tuple[Chapter, ...] = (
     offsets.chapter,
     groups.chapter,
     transactions.chapter,
+    admin.chapter,
     error_paths.chapter,
     tags.chapter,
 )
