@@ -125,7 +125,7 @@ def data_drafts(body: Body) -> Iterator[Draft]:
         suffix=layout.suffix,
         case=body.case,
         since=layout.since,
-        until=layout.until,
+        until=layout.maker if judges == ("2.8.2",) else layout.until,
         maker=layout.maker,
         judges=judges,
         task={**judge, "op": "data", "value": body.value, "tags": body.tags},

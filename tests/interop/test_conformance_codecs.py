@@ -1,0 +1,55 @@
+"""Codecs of several languages run the data set of `kwire conformance codec`: each has the known failures, no others."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.interop.installed import ROOT
+from tools.kafka import Unavailable
+
+from kwire.cli.main import run
+
+pytestmark = [pytest.mark.slow]
+
+RUNNERS = ROOT / "examples" / "conformance"
+KNOWN = RUNNERS / "known-failures"
+TIMEOUT_S = 600
+MAX_LINES = 80
+
+
+def conformance(name: str, *command: str, more: tuple[str, ...] = ()) -> int:
+    known = KNOWN / f"{name}.txt"
+    arguments = ["--expected-failures", str(known)] if known.exists() else []
+    return run(["conformance", "codec", "--timeout", "60", *arguments, *more, "--", *command])
+
+
+@pytest.mark.timeout(3600)
+def test_kwire() -> None:
+    assert conformance("kwire", sys.executable, str(RUNNERS / "kwire_runner.py")) == 0
+
+
+@pytest.mark.timeout(3600)
+def test_franz_go(tmp_path: Path) -> None:
+    go = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
+    if go is None:
+        raise Unavailable("go is not installed; on Debian or Ubuntu: apt-get install golang-go")
+    target = tmp_path / "runner"
+    environment = {**os.environ, "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "auto"}
+    command = [go, "build", "-o", str(target), "."]
+    built = subprocess.run(
+        command, cwd=RUNNERS / "go", env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+    )
+    if built.returncode != 0 and "dial tcp" in built.stderr:
+        raise Unavailable(f"go could not fetch the modules of franz-go: {built.stderr[-300:]}")
+    assert built.returncode == 0, built.stderr
+    assert conformance("franz-go", str(target)) == 0
+
+
+def test_every_runner_is_short() -> None:
+    for path in (*RUNNERS.glob("*.py"), *RUNNERS.glob("*/main.*")):
+        assert len(path.read_text().splitlines()) <= MAX_LINES, path
