@@ -7,7 +7,7 @@ driver   commit()                 adds the files of the micro-batch to the log
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
@@ -60,7 +60,7 @@ class ParquetOptions:
     compression: str
 
     @classmethod
-    def parse(cls, options: dict[str, str]) -> ParquetOptions:
+    def parse(cls, options: Mapping[str, str]) -> ParquetOptions:
         """Parse the options. Raises OptionError."""
         given = user_options(options)
         check_names(given, PARQUET_OPTIONS, UNSUPPORTED, source="parquet", page=PAGE, passed_on=lambda _: False)
