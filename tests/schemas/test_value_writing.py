@@ -19,6 +19,7 @@ from tests.fuzz.value_writing import run
 
 from kwire.errors import EncodeError
 from kwire.schemas.json_schema import Encoder, parse
+from kwire.schemas.plan_encoder import source_words
 from kwire.schemas.protobuf import Encoder as ProtobufEncoder
 from kwire.schemas.protobuf import parse as parse_file
 
@@ -164,3 +165,8 @@ def test_two_members_of_a_oneof_and_null_in_a_list_are_errors() -> None:
         "b: oneof 'o' has a value already, 'a'",
         "c: a list with null; Protobuf has no null elements",
     ]
+
+
+def test_kernels_get_no_null_pointer_for_bytes() -> None:
+    for array in (pa.array([], pa.string()), pa.nulls(2, pa.binary()), pa.array(["", ""])):
+        assert source_words(array)[2]

@@ -29,6 +29,8 @@ static inline int write_bytes(Writer *writer, const uint8_t *bytes, int64_t size
     return 0;
 }
 
+/* The bytes of a value. The pointer is never null, as memcpy and memcmp require also for no bytes: Python sees to it
+ * (kwire.schemas.plan_encoder.source_words). */
 static inline int64_t span(const int64_t *source, int64_t at, const uint8_t **bytes) {
     const int32_t *offsets = (const int32_t *)source[SOURCE_OFFSETS];
     *bytes = (const uint8_t *)source[SOURCE_DATA] + offsets[at];

@@ -19,6 +19,8 @@ __all__ = ["PlanEncoder", "bind"]
 WORD = {name.removeprefix("WRITE_JOB_"): index for index, name in enumerate(WRITE_JOB)}
 FINISHED = STATUSES.index("FINISHED")
 ROW_BYTES = 32
+NO_BYTES = pa.py_buffer(b"\0")
+"""Stands for the bytes of an array without any: C's memcpy and memcmp take no null pointer, not even for 0 bytes."""
 Kernel = Literal["encode_avro", "encode_json", "encode_protobuf"]
 Write = Callable[[pa.Array], Iterable[bytes | EncodeError]]
 
@@ -141,7 +143,7 @@ def source_words(array: pa.Array) -> tuple[int, int, int, int]:
     if pa.types.is_boolean(kind):
         return validity, offset, buffers[1], 0
     if pa.types.is_binary(kind) or pa.types.is_string(kind):
-        return validity, offset, buffers[2], buffers[1] + 4 * offset
+        return validity, offset, buffers[2] or NO_BYTES.address, buffers[1] + 4 * offset
     if pa.types.is_list(kind) or pa.types.is_map(kind):
         return validity, offset, 0, buffers[1] + 4 * offset
     return validity, offset, buffers[1] + offset * (kind.bit_width // 8), 0
