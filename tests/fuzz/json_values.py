@@ -12,6 +12,7 @@ import random
 import string
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ from tests.fuzz.records import GuardedMemory
 from kwire import native
 from kwire.errors import DecodeError
 from kwire.schemas.column_plan import ROOT
-from kwire.schemas.json_schema import Decoder, parse
+from kwire.schemas.json_schema import Decoder, JsonSchema, parse
+from kwire.schemas.json_schema.parsing import Node
 from kwire.schemas.schema_codec import Decoded, row_errors
 
 SCHEMA_VALUES, COLUMN_VALUES = 60, 6
@@ -76,6 +78,16 @@ def value(source: random.Random, given: dict[str, Any], depth: int = 0) -> Any:
         case "number":
             return source.choice((*FLOATS, *INTEGERS)) if source.random() < 0.5 else source.uniform(-1e4, 1e4)
     return source.choice(TEXTS) if source.random() < 0.7 else "".join(source.choices(string.printable, k=9))
+
+
+def loosened(node: Node) -> Node:
+    """Return a node in which strings take every JSON value."""
+    return replace(
+        node,
+        kind="string_or_text" if node.kind == "string" else node.kind,
+        members={name: loosened(each) for name, each in node.members.items()},
+        element=None if node.element is None else loosened(node.element),
+    )
 
 
 def written(source: random.Random, given: Any) -> bytes:
@@ -138,6 +150,9 @@ def run(inputs: int, seed: int, guarded: bool = False) -> int:
         while done < inputs:
             given = schema(source)
             decoders = [Decoder(parse(json.dumps(given)))]
+            decoders.append(
+                Decoder(JsonSchema(document=True, references={}, root=loosened(parse(json.dumps(given)).root)))
+            )
             if names := list(given.get("properties", [])):
                 decoders.append(Decoder(parse(json.dumps(given)), source.sample(names, source.randint(1, len(names)))))
             for _ in range(SCHEMA_VALUES // COLUMN_VALUES):

@@ -485,6 +485,9 @@ static int read_value(Run *run, const int64_t *row) {
         TRY(is_true ? expect_word(run, "true", 4) : expect_word(run, "false", 5));
         return append_bit(run, column, is_true);
     }
+    case JSON_STRING_OR_TEXT:
+        if (UNLIKELY(peek(run) != '"')) return read_text(run, column);
+        /* fall through */
     case JSON_STRING:
         TRY(read_string(run, &string));
         return append_string(run, column, &string);

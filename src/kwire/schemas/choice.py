@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kwire.schemas.avro.resolution import Names
     from kwire.schemas.registry import Registry
 
-__all__ = ["ChosenSchema", "Mode", "SchemaChoice", "open_registry", "subject_name"]
+__all__ = ["ChosenSchema", "Mode", "SchemaChoice", "check_mode", "open_registry", "subject_name"]
 
 Mode = Literal["failfast", "permissive", "deadletter"]
 LATEST, UNION = "latest", "union"
@@ -33,6 +33,12 @@ NAMES_ELSEWHERE = {
     "JSON": "types of JSON Schema have no names",
 }
 AVRO_TYPES = {"record", "enum", "fixed", "map", "error"}
+
+
+def check_mode(mode: str) -> None:
+    """Raise OptionError for a mode that is none."""
+    if mode not in get_args(Mode):
+        raise OptionError(f"mode: expected one of {', '.join(get_args(Mode))}, got '{mode}'")
 
 
 def subject_name(topic: str, *, key: bool = False) -> str:
@@ -73,8 +79,7 @@ class SchemaChoice:
         """Raise OptionError for a value that no registry makes right."""
         if self.subject is not None and self.topic is not None:
             raise OptionError("subject and topic are mutually exclusive")
-        if self.mode not in get_args(Mode):
-            raise OptionError(f"mode: expected one of {', '.join(get_args(Mode))}, got '{self.mode}'")
+        check_mode(self.mode)
         if self.names != "any":
             from kwire.schemas.avro.resolution import check_names
 

@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kwire.errors import DecodeError, InvalidSchema, Malformed, OptionError
-from kwire.schemas.choice import ChosenSchema
+from kwire.errors import InvalidSchema, Malformed, OptionError
+from kwire.schemas.choice import ChosenSchema, Mode
 from kwire.schemas.formats import ValueSchema, make_decoder, mismatch
 from kwire.schemas.grouping import GroupedValues, ValueGrouper
 from kwire.schemas.parsed_schemas import ParsedSchemas
 from kwire.schemas.schema_codec import Decoded, RowError, SchemaDecoder
 from kwire.schemas.unions import conform, merge_types, missing_field
 
-__all__ = ["ValueDecoder"]
+__all__ = ["ValueDecoder", "finished", "finished_type"]
 
 
 class ValueDecoder:
@@ -37,7 +37,7 @@ class ValueDecoder:
         """
         if self.type is None:
             raise OptionError("one of subject, topic and schema is required")
-        return _with_error(self.type) if self._mode == "deadletter" else self.type
+        return finished_type(self.type, self._mode)
 
     def decode(self, values: pa.Array, headers: pa.Array | None = None, source: Sequence[pa.Array] = ()) -> pa.Array:
         """Decode an array of binary; null to null.
@@ -47,13 +47,23 @@ class ValueDecoder:
         OptionError if values are not binary, InvalidSchema if schemas of a union have no common type.
         """
         decoded = self._decoder.decode(values, self._grouper.group(values, headers))
-        if self._mode == "failfast" and decoded.errors:
-            raise self._error(decoded.errors[0], source)
-        return _with_errors(decoded) if self._mode == "deadletter" else decoded.array
+        return finished(decoded, self._mode, source)
 
-    def _error(self, error: RowError, source: Sequence[pa.Array]) -> DecodeError:
-        where = _where(error.row, source)
-        return Malformed(f"{where}: {error.what}", error.position)
+
+def finished_type(kind: pa.DataType, mode: Mode) -> pa.DataType:
+    """Return the type of finished values."""
+    return _with_error(kind) if mode == "deadletter" else kind
+
+
+def finished(decoded: Decoded, mode: Mode, source: Sequence[pa.Array]) -> pa.Array:
+    """Return decoded values as a mode has them.
+
+    source: arrays that say where each record is. Raises DecodeError for the first bad value with mode failfast.
+    """
+    if mode == "failfast" and decoded.errors:
+        error = decoded.errors[0]
+        raise Malformed(f"{_where(error.row, source)}: {error.what}", error.position)
+    return _with_errors(decoded) if mode == "deadletter" else decoded.array
 
 
 def _where(row: int, source: Sequence[pa.Array]) -> str:

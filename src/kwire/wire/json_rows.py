@@ -15,6 +15,7 @@ exponent; and in JSON text whatever would be written in another way.
     BOOLEAN                   one bit
     STRING                    UTF-8
     TEXT                      any value as JSON text, without spaces
+    STRING_OR_TEXT            UTF-8 of a string; any other value as JSON text
 
 value       a row
 members     a place in the operands: a count, and for each property the place and size of its name in the constants, and
@@ -43,7 +44,7 @@ from __future__ import annotations
 
 __all__ = ["OPERATIONS", "TEXT", "TEXT_OPERATIONS", "VALUE"]
 
-OPERATIONS = ("OBJECT", "ARRAY", "MAP", "INTEGER", "NUMBER", "BOOLEAN", "STRING", "TEXT")
+OPERATIONS = ("OBJECT", "ARRAY", "MAP", "INTEGER", "NUMBER", "BOOLEAN", "STRING", "TEXT", "STRING_OR_TEXT")
 
 VALUE = ("OPERATION", "COLUMN", "A")
 """The words of a row that have a meaning."""

@@ -71,12 +71,18 @@ def _reader(node: Node) -> Converter:
             assert node.element is not None
             return (_array_reader if node.kind == "array" else _map_reader)(_reader(node.element))
         case "any":
-            return lambda value, path: None if value is None else msgspec.json.encode(value).decode()
+            return lambda value, path: None if value is None else _text(value)
+        case "string_or_text":
+            return lambda value, path: value if value is None or type(value) is str else _text(value)
         case "boolean":
             return lambda value, path: _checked(value, bool, "a boolean", path)
         case "string":
             return lambda value, path: _checked(value, str, "a string", path)
     return _read_integer if node.kind == "integer" else _read_number
+
+
+def _text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _checked(value: Any, kind: type, expected: str, path: Path) -> Any:

@@ -38,8 +38,9 @@ SIMPLE = {"boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64(), 
 
 @dataclass(slots=True, kw_only=True, frozen=True)
 class Node:
-    """A value. kind: of SIMPLE, or object, array, map, any. members: of an object. element: of an array or map.
+    """A value. members: of an object. element: of an array or map.
 
+    kind: of SIMPLE, or object, array, map, any (as JSON text), string_or_text (JSON text of what is not a string).
     limits: all that the schema says of the value apart from its type; None if it says more.
     """
 
@@ -54,7 +55,7 @@ class Node:
         """The Arrow type."""
         if self.kind == "object":
             return pa.struct([pa.field(name, member.type) for name, member in self.members.items()])
-        if self.kind == "any":
+        if self.kind in ("any", "string_or_text"):
             return pa.string()
         if self.element is None:
             return SIMPLE[self.kind]
