@@ -12,15 +12,21 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from kwire.errors import OptionError
+from kwire.log.reading.readable_log import ReadableLog
+from kwire.log.reading.runs import Isolation
 from kwire.schemas.choice import SchemaChoice, open_registry, subject_name
+from kwire.schemas.json_inference import infer_json
 from kwire.schemas.registry import Registry
+from kwire.schemas.typed_json import JsonColumn, JsonDecoder
 from kwire.schemas.value_decoder import ValueDecoder
 
-__all__ = ["ValueColumn", "ValueColumns", "registry_columns", "text_column"]
+__all__ = ["ValueColumn", "ValueColumns", "infer_json_column", "json_column", "registry_columns", "text_column"]
 
 PLACE = ("topic", "partition", "offset")
 HEADERS = "headers"
 DECODABLE = ("key", "value")
+SAMPLE = 1000
+"""Values that the type of JSON is inferred from."""
 
 Decode: TypeAlias = Callable[[pa.Array, "pa.Array | None", Sequence[pa.Array]], pa.Array]
 """Decodes binary values, given the headers and the topics, partitions and offsets of their records, to an array of
@@ -86,6 +92,33 @@ class ValueColumns:
 def text_column() -> ValueColumn:
     """Return the column of values that are text in UTF-8."""
     return ValueColumn(type=pa.string(), decoder=lambda: _decode_text)
+
+
+def json_column(kind: pa.DataType) -> ValueColumn:
+    """Return the column of JSON values of a type. Raises OptionError for a type that is not supported."""
+    column = JsonColumn(type=kind, mode="deadletter")
+    JsonDecoder(column)
+    return ValueColumn(type=kind, decoder=lambda: JsonDecoder(column).decode)
+
+
+def infer_json_column(logs: Sequence[ReadableLog], isolation: Isolation = "read_committed") -> ValueColumn:
+    """Return the column of JSON values with the type of the topic's first values, SAMPLE in all of its partitions.
+
+    Raises OptionError if none is a JSON object; LogError, BrokerError.
+    """
+    return json_column(infer_json(pa.chunked_array(list(_first_values(logs, isolation)), pa.binary())))
+
+
+def _first_values(logs: Sequence[ReadableLog], isolation: Isolation) -> Iterator[pa.Array]:
+    left = SAMPLE
+    for number, log in enumerate(logs):
+        share = left // (len(logs) - number)
+        for batch in log.read_arrow(isolation=isolation, columns=("value",)):
+            values = batch.column(0).drop_null()[:share]
+            yield values
+            left, share = left - len(values), share - len(values)
+            if not share:
+                break
 
 
 def registry_columns(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,6 +49,40 @@ def test_values_as_text_and_bytes(kafka_logs: dict[str, Path], kwire: Callable) 
     assert json.loads(kwire("sql", data, city, "--format", "jsonl", "--value", "text").out) == {"city": "Αθήνα"}
 
 
+def test_json_values_with_an_inferred_type(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+    data = kafka_logs["modern"] / "data"
+    query = 'SELECT key, value.id, value.city, value_error FROM orders WHERE partition = 0 AND "offset" = 0'
+    result = kwire("sql", data, query, "--format", "jsonl", "--value", "json")
+    row = json.loads(result.out)
+    assert (row["id"], row["city"], row["value_error"]) == (0, "Αθήνα", None)
+    assert isinstance(row["key"], str | None)
+    assert result.err.startswith("kwire: topic 'orders': --schema 'id BIGINT, city STRING")
+    assert result.err.count("\n") == 1
+    schema = shlex.split(result.err)[-1]
+    again = kwire("sql", data, query, "--format", "jsonl", "--value", "json", "--schema", schema)
+    assert (again.out, again.err) == (result.out, "")
+
+
+def test_json_values_with_a_schema(kafka_logs: dict[str, Path], kwire: Callable, tmp_path: Path) -> None:
+    data = kafka_logs["modern"] / "data"
+    file = tmp_path / "orders.ddl"
+    file.write_text("id TINYINT,\n  city STRING\n")
+    query = "SELECT count(*) AS n, count(value) AS good, max(value.id) AS top, count(value_error) AS bad FROM orders"
+    row = json.loads(kwire("sql", data, query, "--format", "jsonl", "--value", "json", "--schema", file).out)
+    assert row["good"] + row["bad"] <= row["n"]
+    assert (row["good"] >= 100, row["bad"] > 10_000, row["top"]) == (True, True, 127)
+    error = "SELECT value_error AS e FROM orders WHERE value_error IS NOT NULL AND value IS NULL LIMIT 1"
+    shown = json.loads(kwire("sql", data, error, "--format", "jsonl", "--value", "json", "--schema", file).out)
+    assert "id: out of the range of 8 bits" in shown["e"]
+
+
+def test_topics_that_are_not_json_stay_bytes(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+    result = kwire("sql", kafka_logs["modern"] / "data", "FROM __consumer_offsets LIMIT 1", "--value", "json")
+    assert result.code == 0
+    assert "topic '__consumer_offsets': no JSON object with properties among" in result.err
+    assert "its values stay bytes" in result.err
+
+
 def test_attached_sources(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     data = kafka_logs["modern"] / "data"
     query = 'SELECT count(*) AS n FROM a.orders ANTI JOIN b.orders USING (partition, "offset")'
@@ -63,6 +98,9 @@ def test_attached_sources(kafka_logs: dict[str, Path], kwire: Callable) -> None:
         (("{data}", " ; "), "QUERY: empty"),
         (("{data}", "SELECT", "--attach", "x"), "--attach: expected NAME=SOURCE, got 'x'"),
         (("{data}", "SELECT 1", "--value", "text", "--registry", "{data}"), "mutually exclusive"),
+        (("{data}", "SELECT 1", "--schema", "id INT"), "--schema: requires --value json"),
+        (("{data}", "SELECT 1", "--value", "json", "--schema", "id INTT"), "--schema: DDL: the type 'INTT' is not"),
+        (("{data}", "SELECT 1", "--value", "json", "--schema", "x BINARY"), "--schema: 'x': binary cannot be decoded"),
         (("{data}/none", "SELECT 1"), "no such file or directory"),
         (("{data}", "SELECT * FROM ordrs"), "did you mean 'orders'?"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import os
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ from kwire.errors import OptionError
 
 if TYPE_CHECKING:
     from kwire.log.reading.readable_log import ReadableLog
+    from kwire.log.reading.runs import Isolation as Isolated
     from kwire.schemas import Registry
     from kwire.sql.session import Session, ValuesOf
     from kwire.sql.values import ValueColumns
@@ -36,6 +38,7 @@ class ValueFormat(enum.StrEnum):
     """Values of --value."""
 
     TEXT = "text"
+    JSON = "json"
     RAW = "raw"
 
 
@@ -54,9 +57,15 @@ def sql(
         list[str] | None,
         typer.Option("--attach", metavar="NAME=SOURCE", help="Source whose tables are NAME.topic. Repeatable."),
     ] = None,
-    value: Annotated[ValueFormat, typer.Option("--value", help="Keys and values: UTF-8 text, or bytes.")] = (
-        ValueFormat.RAW
-    ),
+    value: Annotated[
+        ValueFormat, typer.Option("--value", help="Values: UTF-8 text, JSON, or bytes. Keys: text, or bytes.")
+    ] = (ValueFormat.RAW),
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            "--schema", metavar="DDL", help="Fields of JSON values: 'id BIGINT, name STRING', or a file with it."
+        ),
+    ] = None,
     registry: Annotated[
         str | None,
         typer.Option(
@@ -69,7 +78,7 @@ def sql(
     ] = None,
     isolation: Annotated[
         Isolation,
-        typer.Option("--isolation", help="read_uncommitted has records of open and aborted transactions as well."),
+        typer.Option("--isolation", help="With read_uncommitted, records of open and aborted transactions too."),
     ] = Isolation.READ_COMMITTED,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="File to write instead of standard output.")
@@ -90,7 +99,7 @@ def sql(
     if attach and query is None and source is not None and not _is_source(source):
         source, query = None, source
     sources = _sources(source, attach)
-    values = _values(value, registry, registry_config)
+    values = _values(value, schema, registry, registry_config, isolation.value)
     if query is None and (output is not None or not terminal.is_terminal()):
         raise OptionError("QUERY: missing; the prompt needs a terminal")
     session = Session()
@@ -129,13 +138,17 @@ def _sources(source: str | None, attach: Sequence[str] | None) -> list[tuple[str
     return sources
 
 
-def _values(value: ValueFormat, registry: str | None, registry_config: str | None) -> ValuesOf | None:
+def _values(
+    value: ValueFormat, schema: str | None, registry: str | None, registry_config: str | None, isolation: Isolated
+) -> ValuesOf | None:
     """Return how topics are decoded. Raises OptionError, RegistryError."""
     from kwire.cli.registry import open_registry
     from kwire.sql.values import ValueColumns, registry_columns, text_column
 
     if registry is not None and value is not ValueFormat.RAW:
         raise OptionError("--value and --registry are mutually exclusive")
+    if schema is not None and value is not ValueFormat.JSON:
+        raise OptionError("--schema: requires --value json")
     opened: Registry | None = open_registry(registry, registry_config)
 
     def of_registry(topic: str, logs: list[ReadableLog]) -> ValueColumns:
@@ -147,7 +160,45 @@ def _values(value: ValueFormat, registry: str | None, registry_config: str | Non
 
     if opened is not None:
         return of_registry
+    if value is ValueFormat.JSON:
+        return _json_values(schema, isolation)
     return of_text if value is ValueFormat.TEXT else None
+
+
+def _json_values(schema: str | None, isolation: Isolated) -> ValuesOf:
+    """Return how topics of JSON are decoded. schema: DDL or a file; None to infer it. Raises OptionError."""
+    from kwire.schemas import ddl_of, parse_ddl
+    from kwire.sql.values import ValueColumns, infer_json_column, json_column, text_column
+
+    keys = {"key": text_column()}
+    if schema is not None:
+        try:
+            given = ValueColumns({**keys, "value": json_column(parse_ddl(_text_of(schema)))})
+        except OptionError as error:
+            raise OptionError(f"--schema: {error}") from None
+        return lambda topic, logs: given
+
+    def infer(topic: str, logs: list[ReadableLog]) -> ValueColumns:
+        try:
+            column = infer_json_column(logs, isolation)
+        except OptionError as error:
+            terminal.warn(f"topic '{topic}': {error}; its values stay bytes")
+            return ValueColumns(keys)
+        terminal.warn(f"topic '{topic}': --schema {shlex.quote(ddl_of(column.type))}")
+        return ValueColumns({**keys, "value": column})
+
+    return infer
+
+
+def _text_of(schema: str) -> str:
+    """Return DDL, or the text of the file that has it. Raises OptionError."""
+    if not os.path.isfile(schema):
+        return schema
+    try:
+        with open(schema, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"'{schema}' cannot be read: {error}") from None
 
 
 def _run(session: Session, query: str, format: OutputFormat, output: str | None) -> int:
@@ -173,7 +224,8 @@ def register(app: typer.Typer) -> None:
         "sql",
         sql,
         "kwire sql data 'SELECT partition, count(*) FROM orders GROUP BY ALL'",
-        "kwire sql kafka://localhost:9092 'SELECT * FROM kafka_groups WHERE lag > 1000'",
+        "kwire sql data 'SELECT value.city, count(*) FROM orders GROUP BY ALL' --value json",
+        "kwire sql kafka://broker:9092 'SELECT * FROM kafka_groups WHERE lag > 1000'",
         "kwire sql --attach a=kafka://one:9092 --attach b=data 'FROM a.orders ANTI JOIN b.orders USING "
         '(partition, "offset")\'',
         section="Logs",
