@@ -232,7 +232,7 @@ def _keeping_bad_values(options: dict[str, str]) -> dict[str, str]:
     modes = {
         f"{column}.mode": mode_for_dead_letters(given.get(f"{column}.mode"), DEAD_LETTERS.name)
         for column in DECODED
-        if f"{column}.registry" in given
+        if f"{column}.registry" in given or f"{column}.format" in given
     }
     return {name: value for name, value in options.items() if name.lower() not in modes} | modes
 

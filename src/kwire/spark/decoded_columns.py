@@ -1,7 +1,7 @@
-"""Columns that the tasks of `kafka-log` and `kafka-live` decode with a schema registry: options `value.*` and `key.*`.
+"""Columns that the tasks of `kafka-log` and `kafka-live` decode: options `value.*` and `key.*`.
 
-The driver asks the registry for the schema to read, and so for the column's type, when the source is loaded. A query
-keeps both for its life: tasks ask for the schemas of ids only.
+For columns with a registry, the driver asks it for the schema to read, and so for the column's type, when the source is
+loaded. A query keeps both for its life: tasks ask for the schemas of ids only. Without one, options have the type.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ import pyarrow as pa
 from kwire.errors import OptionError
 from kwire.schemas import Registry
 from kwire.schemas.choice import ChosenSchema, SchemaChoice
+from kwire.schemas.ddl import parse_ddl
 from kwire.schemas.http import HttpSettings
+from kwire.schemas.typed_json import JsonColumn
+from kwire.spark.options.decoding import JsonOptions
 from kwire.spark.registry_columns import decoded_type, read_registry, to_data_type
 
 if TYPE_CHECKING:
@@ -37,7 +40,7 @@ class DecodedColumn:
     has_bytes: whether its struct of value and error has the bytes of each value as well, for dead letters.
     """
 
-    chosen: ChosenSchema
+    chosen: ChosenSchema | JsonColumn
     has_headers: bool
     type: pa.DataType
     kind: str
@@ -49,7 +52,7 @@ class DecodedColumn:
         return replace(self, has_bytes=True, type=pa.struct([*self.type, pa.field("bytes", pa.binary())]))
 
     @classmethod
-    def of(cls, chosen: ChosenSchema, *, has_headers: bool) -> DecodedColumn:
+    def of(cls, chosen: ChosenSchema | JsonColumn, *, has_headers: bool) -> DecodedColumn:
         """Return the column of a schema. Raises OptionError, InvalidSchema."""
         kind = decoded_type(chosen)
         data_type = to_data_type(kind)
@@ -63,7 +66,7 @@ class DecodedColumn:
 
 
 def resolve_decoding(
-    decoding: Iterable[DecodeOptions], topic: str | None, wanted: Mapping[str, str]
+    decoding: Iterable[DecodeOptions | JsonOptions], topic: str | None, wanted: Mapping[str, str]
 ) -> dict[str, DecodedColumn]:
     """Ask the registries for the types of columns.
 
@@ -72,7 +75,20 @@ def resolve_decoding(
     is used: a table keeps its columns.
     Raises OptionError, RegistryError, InvalidSchema.
     """
-    return {each.column: _resolve(each, topic, wanted.get(each.column)) for each in decoding}
+    return {
+        each.column: _resolve_json(each)
+        if isinstance(each, JsonOptions)
+        else _resolve(each, topic, wanted.get(each.column))
+        for each in decoding
+    }
+
+
+def _resolve_json(given: JsonOptions) -> DecodedColumn:
+    try:
+        chosen = JsonColumn(type=parse_ddl(given.schema), mode=given.mode, columns=given.columns)
+        return DecodedColumn.of(chosen, has_headers=False)
+    except OptionError as error:
+        raise OptionError(f"Options '{given.column}.*': {error}") from None
 
 
 def _resolve(given: DecodeOptions, topic: str | None, wanted: str | None) -> DecodedColumn:
@@ -87,21 +103,22 @@ def _resolve(given: DecodeOptions, topic: str | None, wanted: str | None) -> Dec
     try:
         if given.settings:
             choice = replace(choice, registry=Registry(given.registry, **HttpSettings.from_text(given.settings)))
-        column = DecodedColumn.of(choice.resolve(), has_headers=given.headers)
+        chosen = choice.resolve()
+        column = DecodedColumn.of(chosen, has_headers=given.headers)
         if wanted not in (None, column.kind) and choice.schema in LATEST:
-            column = _former(choice, column, wanted)
+            column = _former(choice, chosen, column, wanted)
     except OptionError as error:
         raise OptionError(f"Options '{given.column}.*': {error}") from None
     return column
 
 
-def _former(choice: SchemaChoice, latest: DecodedColumn, kind: str | None) -> DecodedColumn:
+def _former(choice: SchemaChoice, chosen: ChosenSchema, latest: DecodedColumn, kind: str | None) -> DecodedColumn:
     """Return the newest version of the subject that has a type, or the latest one if none has."""
-    registry, subject = latest.chosen.registry, choice.full_subject
+    registry, subject = chosen.registry, choice.full_subject
     assert subject is not None
     for version in reversed(registry.versions(subject)):
-        chosen = replace(latest.chosen, reader=registry.version(subject, version))
-        former = DecodedColumn.of(chosen, has_headers=latest.has_headers)
+        older = replace(chosen, reader=registry.version(subject, version))
+        former = DecodedColumn.of(older, has_headers=latest.has_headers)
         if former.kind == kind:
             return former
     return latest

@@ -1,4 +1,4 @@
-"""from_registry and to_registry in workers, and the types that Spark takes."""
+"""from_registry, to_registry and decoding of JSON in workers, and the types that Spark takes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from kwire.schemas.choice import ChosenSchema
 from kwire.schemas.encoding import ValueEncoder
+from kwire.schemas.typed_json import JsonColumn, JsonDecoder
 from kwire.schemas.value_decoder import ValueDecoder
 
 if TYPE_CHECKING:
@@ -27,17 +28,17 @@ __all__ = [
 
 
 @lru_cache(maxsize=64)
-def decoder_of(chosen: ChosenSchema) -> ValueDecoder:
+def decoder_of(chosen: ChosenSchema | JsonColumn) -> ValueDecoder | JsonDecoder:
     """Return the decoder of this process, which keeps the schemas of ids between tasks."""
-    return ValueDecoder(chosen)
+    return JsonDecoder(chosen) if isinstance(chosen, JsonColumn) else ValueDecoder(chosen)
 
 
-def decoded_type(chosen: ChosenSchema) -> pa.DataType:
+def decoded_type(chosen: ChosenSchema | JsonColumn) -> pa.DataType:
     """Return the type of what read_registry returns. Raises OptionError, InvalidSchema."""
     return spark_type(decoder_of(chosen).result_type)
 
 
-def read_registry(columns: Sequence[pa.Array], chosen: ChosenSchema, has_headers: bool) -> pa.Array:
+def read_registry(columns: Sequence[pa.Array], chosen: ChosenSchema | JsonColumn, has_headers: bool) -> pa.Array:
     """Decode a batch: values, perhaps headers, perhaps topic, partition and offset."""
     values, *rest = columns
     headers = rest.pop(0) if has_headers else None

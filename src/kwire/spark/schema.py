@@ -94,7 +94,7 @@ def render_schema(
 ) -> Ddl:
     """Render a schema in Spark's DDL, `offset bigint, partition int`; for a table, with its options in a comment.
 
-    types: column types by name. options: as Spark passes them. decoded: columns of a schema registry.
+    types: column types by name. options: as Spark passes them. decoded: columns that tasks decode.
     Raises OptionError for a secret among a table's options.
     """
     ddl = {name: each.ddl for name, each in (decoded or {}).items()}
@@ -174,7 +174,7 @@ def choose_columns(options: LogOptions | LiveOptions, schema: StructType | None 
         names = tuple(name for name in TYPES if not hidden.get(name))
     for name in options.decoded:
         if name not in names:
-            raise OptionError(f"Option '{name}.registry': requires column '{name}'; add it, or remove the option")
+            raise OptionError(f"Options '{name}.*': require column '{name}'; add it, or remove the options")
     # Without the column, the row of a corrupt batch would look like a record with a null key and a null value.
     if options.mode == "PERMISSIVE" and CORRUPT not in names:
         raise OptionError(f"Option 'mode': PERMISSIVE requires column '{CORRUPT}'; add it, or use DROPMALFORMED")

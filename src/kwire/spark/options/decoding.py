@@ -1,6 +1,7 @@
-"""The options `value.*` and `key.*` of `kafka-log` and `kafka-live`: decode the column with a schema registry.
+"""The options `value.*` and `key.*` of `kafka-log` and `kafka-live`: decode the column.
 
-They are the arguments of kwire.spark.functions.from_registry. docs/schemas.md has them as a table. Standard library
+With a schema registry, they are the arguments of kwire.spark.functions.from_registry; without one, values are JSON of a
+schema in DDL. docs/schemas.md has them as a table. Standard library
 only; kwire.spark.decoded_columns resolves them.
 """
 
@@ -19,7 +20,15 @@ if TYPE_CHECKING:
     from kwire.schemas.avro.resolution import Names
     from kwire.schemas.choice import Mode
 
-__all__ = ["DECODED", "DECODE_OPTIONS", "VALUE_OPTIONS", "DecodeOptions", "is_registry_setting", "parse_decoding"]
+__all__ = [
+    "DECODED",
+    "DECODE_OPTIONS",
+    "VALUE_OPTIONS",
+    "DecodeOptions",
+    "JsonOptions",
+    "is_registry_setting",
+    "parse_decoding",
+]
 
 DECODED = ("key", "value")
 """The columns that can be decoded."""
@@ -35,6 +44,7 @@ def _schema(name: str, value: str) -> str | int:
 class _ColumnOptions:
     """The options of one column."""
 
+    format: Option[str | None]
     registry: Option[str | None]
     settings: Option[str | None]
     subject: Option[str | None]
@@ -49,13 +59,21 @@ class _ColumnOptions:
     def all(self) -> tuple[Option[object], ...]:
         """All of them, in the order of the documentation."""
         return (
-            *(self.registry, self.settings, self.subject, self.schema, self.mode),
+            *(self.format, self.registry, self.settings, self.subject, self.schema, self.mode),
             *(self.message, self.columns, self.names, self.headers),
         )
 
 
 def _options_of(column: str) -> _ColumnOptions:
     return _ColumnOptions(
+        format=Option[str | None](
+            name=f"{column}.format",
+            parse=choice("json"),
+            default=None,
+            value="`json`",
+            shown_default="that of the registry's schema",
+            meaning=f"[JSON without a registry](#json-without-a-registry), with `{column}.schema` as DDL.",
+        ),
         registry=text_option(
             name=f"{column}.registry",
             value="string",
@@ -77,9 +95,9 @@ def _options_of(column: str) -> _ColumnOptions:
             name=f"{column}.schema",
             parse=_schema,
             default=None,
-            value="`latest`, `union`, an id, or the text of a schema",
+            value="`latest`, `union`, an id, or the text of a schema; DDL",
             shown_default="`latest`",
-            meaning="[The reader's schema](#the-readers-schema).",
+            meaning=f"[The reader's schema](#the-readers-schema). DDL with `{column}.format`.",
         ),
         mode=Option["Mode"](
             name=f"{column}.mode",
@@ -142,20 +160,52 @@ class DecodeOptions:
     headers: bool
 
 
-def parse_decoding(given: Mapping[str, str]) -> tuple[DecodeOptions, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonOptions:
+    """How a column of JSON is decoded. schema: DDL."""
+
+    column: str
+    schema: str
+    mode: Mode
+    columns: tuple[str, ...] | None
+
+
+def parse_decoding(given: Mapping[str, str]) -> tuple[DecodeOptions | JsonOptions, ...]:
     """Parse the options of all columns. given: names in lower case. Raises OptionError."""
     columns = (_parse_column(column, options, given) for column, options in _OPTIONS.items())
     return tuple(each for each in columns if each is not None)
 
 
-def _parse_column(column: str, options: _ColumnOptions, given: Mapping[str, str]) -> DecodeOptions | None:
+def _parse_json(column: str, options: _ColumnOptions, given: Mapping[str, str]) -> JsonOptions:
+    taken = (options.format, options.schema, options.mode, options.columns)
+    names = {each.name.lower() for each in taken}
+    for key in given:
+        if key.startswith(f"{column}.") and key not in names:
+            raise OptionError(
+                f"Option '{key}': does not apply to option '{options.format.name}', which takes "
+                f"{', '.join(each.name for each in taken[1:])}; remove one of them"
+            )
+    schema = options.schema.of(given)
+    if not isinstance(schema, str) or not schema:
+        raise OptionError(
+            f"Option '{options.format.name}': requires option '{options.schema.name}' with DDL, such as "
+            "'id BIGINT, name STRING'"
+        )
+    return JsonOptions(column=column, schema=schema, mode=options.mode.of(given), columns=options.columns.of(given))
+
+
+def _parse_column(column: str, options: _ColumnOptions, given: Mapping[str, str]) -> DecodeOptions | JsonOptions | None:
+    if options.format.of(given) is not None:
+        return _parse_json(column, options, given)
     prefix = f"{options.registry.name}."
     settings = {key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)}
     registry = options.registry.of(given)
     if registry is None:
         for key in given:
             if key.startswith(f"{column}."):
-                raise OptionError(f"Option '{key}': requires option '{options.registry.name}'")
+                raise OptionError(
+                    f"Option '{key}': requires option '{options.registry.name}' or '{options.format.name}'"
+                )
         return None
     if not registry.strip():
         raise OptionError(f"Option '{options.registry.name}': expected a URL or a folder, got '{registry}'")

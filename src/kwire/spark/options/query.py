@@ -22,7 +22,7 @@ from kwire.spark.offsets import (
     OffsetOptions,
     parse_offset_limits,
 )
-from kwire.spark.options.decoding import DecodeOptions, parse_decoding
+from kwire.spark.options.decoding import DecodeOptions, JsonOptions, parse_decoding
 from kwire.spark.options.java_regex import translate_java_regex
 from kwire.spark.options.option import (
     COLUMNS,
@@ -325,7 +325,7 @@ class QueryOptions(OffsetOptions):
     columns: tuple[str, ...] | None = None
     limits: RateLimits = NO_LIMITS
     task_sizes: TaskSizes = field(default_factory=TaskSizes)
-    decoding: tuple[DecodeOptions, ...] = ()
+    decoding: tuple[DecodeOptions | JsonOptions, ...] = ()
     decoded: Mapping[str, DecodedColumn] = field(default_factory=dict)
 
     @property
