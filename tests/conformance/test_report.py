@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from xml.etree import ElementTree
 
@@ -10,10 +11,12 @@ import pytest
 from kwire.conformance import Check, Evidence, Report, Result, Verdict, compare
 from kwire.conformance.annotation import annotated
 from kwire.conformance.check import in_range, select
+from kwire.conformance.folding import FOLD_ABOVE
 from kwire.conformance.junit import junit
 from kwire.errors import OptionError
 from kwire.messages import MetadataRequest
 from kwire.pages.conformance_report import render_conformance
+from kwire.pages.quantities import plural
 from kwire.protocol import write_request
 
 CHECK = Check(id="FETCH-001", chapter="Fetch", title="One <batch> & more", steps=("Fetch.", "Look."), source="KIP-74")
@@ -118,3 +121,43 @@ def test_selection() -> None:
 )
 def test_releases_of_a_check(since: str | None, until: str | None, release: str, expected: bool) -> None:
     assert in_range(Check(id="A-1", chapter="A", title="t", since=since, until=until), release) is expected
+
+
+def large(count: int) -> Report:
+    """Return a report of a codec: `count` results, the last of which failed, and one before it is not supported."""
+
+    def result(number: int) -> Result:
+        verdict = {count - 1: Verdict.FAIL, count - 2: Verdict.UNSUPPORTED}.get(number, Verdict.PASS)
+        check = Check(id=f"messages/Request{number % 2}/0/case-{number}", chapter="messages", title="A case")
+        return Result(check=check, verdict=verdict, reason="" if verdict is Verdict.PASS else "why", seconds=0.5)
+
+    return dataclasses.replace(report(), kind="codec", results=tuple(map(result, range(count))))
+
+
+def test_a_large_report_counts_passes_by_message_and_keeps_failures() -> None:
+    few, many = large(FOLD_ABOVE), large(FOLD_ABOVE + 1)
+    assert len(ElementTree.fromstring(junit(few)).findall(".//testcase")) == FOLD_ABOVE
+    assert render_conformance(few).count('class="check"') == FOLD_ABOVE
+    suite = ElementTree.fromstring(junit(many))[0]
+    assert [case.get("name") for case in suite] == [
+        "messages/Request0: 1000 x pass",
+        "messages/Request1: 999 x pass",
+        "messages/Request1: 1 x not supported",
+        "messages/Request0/0/case-2000 A case",
+    ]
+    assert {key: suite.get(key) for key in ("tests", "failures", "skipped", "time")} == {
+        "tests": "4",
+        "failures": "1",
+        "skipped": "1",
+        "time": "1000.500",
+    }
+    page = render_conformance(many)
+    assert page.count('class="check"') == 4
+    assert plural(1000, "check") in page
+    assert 'id="messages/Request0/0/case-2000"' in page
+    assert len(Report.from_json(many.to_json()).results) == FOLD_ABOVE + 1
+
+
+def test_strict_keeps_what_is_not_supported() -> None:
+    names = [case.get("name") for case in ElementTree.fromstring(junit(large(FOLD_ABOVE + 1), strict=True))[0]]
+    assert "messages/Request1/0/case-1999 A case" in names

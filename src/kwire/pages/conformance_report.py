@@ -9,6 +9,7 @@ from typing import Any
 
 from kwire.conformance.annotation import annotated
 from kwire.conformance.check import Verdict
+from kwire.conformance.folding import FOLD_ABOVE, Fold, folded
 from kwire.conformance.report import Evidence, Report, Result
 from kwire.pages.document import document, made_by, page_head, tiles
 from kwire.pages.markup import Child, Markup, element, join
@@ -36,6 +37,10 @@ BYTES_A_LINE = 12
 BYTES_WIDTH = 3 * BYTES_A_LINE - 1
 FIELD_WIDTH = 30
 OPEN_MESSAGES = 4
+SQUARE = "A square is a check; select one for its steps and bytes."
+LARGE_SQUARE = (
+    "A square is a failure or a deviation, or all checks of a message with one verdict; report.json has each check."
+)
 NEW_LINE = Markup("\n")
 
 
@@ -51,9 +56,9 @@ def render_conformance(report: Report) -> str:
             "main",
             _notes(report),
             tiles(totals),
-            _matrix(chapters),
+            _matrix(chapters, len(report.results)),
             _findings(report),
-            *(_chapter(name, results) for name, results in chapters),
+            *(_chapter(name, results, len(report.results)) for name, results in chapters),
             _legend(),
         ),
     )
@@ -67,12 +72,12 @@ def _notes(report: Report) -> Markup | None:
     return element("section", element("h2", "This run"), element("ul", *lines), class_="damage")
 
 
-def _matrix(chapters: list[tuple[str, list[Result]]]) -> Markup:
-    """Return a row for each chapter, with a square for each check that leads to it."""
+def _matrix(chapters: list[tuple[str, list[Result]]], total: int) -> Markup:
+    """Return a row for each chapter, with a square for each check, or fold of checks, that leads to it."""
     rows = [
         join(
             element("a", name, href=f"#{_anchor(name)}", class_="cells-name"),
-            element("div", *map(_cell, results), class_="cells"),
+            element("div", *map(_cell, folded(results, total=total)), class_="cells"),
             element("span", f"{_passed(results)} / {len(results)}", class_="cells-count"),
         )
         for name, results in chapters
@@ -81,7 +86,7 @@ def _matrix(chapters: list[tuple[str, list[Result]]]) -> Markup:
     return element(
         "section",
         element("h2", "All checks"),
-        element("p", "A square is a check; select one for its steps and bytes.", class_="sub"),
+        element("p", SQUARE if total <= FOLD_ABOVE else LARGE_SQUARE, class_="sub"),
         element("div", *rows, class_="matrix"),
         element("div", *legend, class_="legend"),
     )
@@ -91,7 +96,11 @@ def _passed(results: list[Result]) -> int:
     return sum(each.verdict is Verdict.PASS for each in results)
 
 
-def _cell(result: Result) -> Markup:
+def _cell(result: Result | Fold) -> Markup:
+    if isinstance(result, Fold):
+        label = f"{result.subject}: {count_text(result.count)} {result.verdict.value}"
+        classes = f"cell {CLASSES[result.verdict]}"
+        return element("a", "", href=f"#{result.id}", class_=classes, title=label, aria_label=label)
     check = result.check
     label = f"{check.id}: {result.verdict.value}"
     return element(
@@ -126,12 +135,12 @@ def _finding(result: Result) -> Markup:
     )
 
 
-def _chapter(name: str, results: list[Result]) -> Markup:
+def _chapter(name: str, results: list[Result], total: int) -> Markup:
     return element(
         "section",
         element("h2", name),
         element("p", _chapter_line(results), class_="sub"),
-        element("div", *map(_check, results), class_="checks"),
+        element("div", *map(_check, folded(results, total=total)), class_="checks"),
         id=_anchor(name),
     )
 
@@ -141,7 +150,9 @@ def _chapter_line(results: list[Result]) -> str:
     return ", ".join(f"{count_text(count)} {verdict.value}" for verdict, count in counts if count)
 
 
-def _check(result: Result) -> Markup:
+def _check(result: Result | Fold) -> Markup:
+    if isinstance(result, Fold):
+        return _fold(result)
     check = result.check
     is_failed = result.verdict is Verdict.FAIL
     facts = [
@@ -161,6 +172,18 @@ def _check(result: Result) -> Markup:
         id=check.id,
         class_="check",
         open="open" if is_failed else None,
+    )
+
+
+def _fold(fold: Fold) -> Markup:
+    title = element("span", plural(fold.count, "check"))
+    return element(
+        "details",
+        element("summary", _badge(fold), element("code", fold.subject), title),
+        element("p", fold.reason, class_="reason") if fold.reason else None,
+        element("p", f"report.json has each of them · {fold.seconds * 1000:.0f} ms", class_="quiet"),
+        id=fold.id,
+        class_="check",
     )
 
 
@@ -212,7 +235,7 @@ def _line(position: int, data: bytes, field: str, type_: str, value: str) -> Mar
     return join(element("i", f"{position:06x}"), f"  {shown:<{BYTES_WIDTH + 2}}  ", name, end, NEW_LINE)
 
 
-def _badge(result: Result) -> Markup:
+def _badge(result: Result | Fold) -> Markup:
     return element("span", result.verdict.value, class_=f"badge {CLASSES[result.verdict]}")
 
 
