@@ -392,6 +392,32 @@ def test_bad_values_go_to_a_table_of_dead_letters_once(
     assert set(rows["value"].to_pylist()[0]) == {"id", "note"}
 
 
+def test_bad_values_go_to_a_topic_of_dead_letters_at_least_once(
+    spark: SparkSession, servers: str, tmp_path: Path
+) -> None:
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas" / "bad-value.1.7.avsc").write_text(SCHEMA)
+    producer = confluent_kafka.Producer({"bootstrap.servers": servers})
+    for topic in ("bad", "bad-letters"):
+        producer.produce(topic, b"bad", b"k", partition=0, headers={"first": b""} if topic != "bad" else None)
+    assert producer.flush(30) == 0
+    tables, name = Tables("delta", tmp_path), f"kafka://{servers}/bad-letters"
+    copied = kwire.spark.copy_stream(
+        spark,
+        "kafka-live",
+        read_options(servers, subscribe="bad", value_registry=str(tmp_path / "schemas")),
+        "kwire-delta",
+        options(tables) | {"deadLetters": name, "kafka.client.id": "letters"},
+        checkpoint=str(tmp_path / "checkpoint"),
+        trigger={"availableNow": True},
+    )
+    copied.awaitTermination()
+    assert tables.read().num_rows == 0
+    assert state(tables).spans == {("bad", 0): ((0, 1),)}
+    letters = (each for each in consume(servers, "bad-letters") if ("first", b"") not in each.headers())
+    assert [(each.key(), each.value()) for each in letters] == [(b"k", b"bad")]
+
+
 def test_dead_letters_of_a_usual_stream(spark: SparkSession, servers: str, schemas: str, tmp_path: Path) -> None:
     """from_registry's struct of value and error is divided by the sink."""
     producer = confluent_kafka.Producer({"bootstrap.servers": servers})

@@ -21,6 +21,7 @@ from kwire.lake.data_files import FilePlan, TaskFiles, write_files
 from kwire.lake.dead_letters import (
     DeadLetterPlan,
     DeadLetterTarget,
+    LetterPlan,
     commit_dead_letters,
     prepare_dead_letters,
     unwrapped_schema,
@@ -342,26 +343,26 @@ class _Appender:
             plan,
         )
 
-    def _prepare(self) -> tuple[FilePlan, DeadLetterPlan | None]:
+    def _prepare(self) -> tuple[FilePlan, LetterPlan | None]:
         schema = self.rows.table_schema(has_dead_letters=self.dead_letters is not None)
         plan = self.table.prepare(schema, self.layout, key=self.rows.merge_key)
         return plan, None if self.dead_letters is None else prepare_dead_letters(self.dead_letters, plan)
 
-    def _write(self, batches: Iterable[pa.RecordBatch], plan: FilePlan, dead: DeadLetterPlan | None) -> TaskFiles:
+    def _write(self, batches: Iterable[pa.RecordBatch], plan: FilePlan, dead: LetterPlan | None) -> TaskFiles:
         return write_rows(batches, plan, dead, changes=self.rows.changes, key=self.rows.merge_key)
 
     def _change(self, spans: Spans, topic_ids: Mapping[str, str]) -> Change:
         merged = spans if self.rows.merge_key and not self.rows.order_by else Spans()
         return Change(id=uuid.uuid4().hex, spans=spans, known={}, merged=merged, topic_ids=topic_ids)
 
-    def _commit(self, written: TaskFiles, change: Change, plan: FilePlan, dead: DeadLetterPlan | None) -> None:
+    def _commit(self, written: TaskFiles, change: Change, plan: FilePlan, dead: LetterPlan | None) -> None:
         if self.dead_letters is not None and dead is not None:
             commit_dead_letters(self.dead_letters, written.dead, change, self.table.state(), dead)
         self.table.commit(written.files, change, plan, key=self.rows.merge_key, order_by=self.rows.order_by)
 
-    def _discard(self, written: TaskFiles, plan: FilePlan, dead: DeadLetterPlan | None) -> None:
+    def _discard(self, written: TaskFiles, plan: FilePlan, dead: LetterPlan | None) -> None:
         self.table.discard(written.files, plan)
-        if self.dead_letters is not None and dead is not None:
+        if isinstance(self.dead_letters, LakeTable) and isinstance(dead, DeadLetterPlan):
             self.dead_letters.discard(written.dead, dead.plan)
 
     def _read(self, new: _New, start: int) -> Iterator[pa.RecordBatch]:

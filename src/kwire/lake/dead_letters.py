@@ -1,4 +1,4 @@
-"""Dead letters: records that cannot be decoded or stored in a table go to a second table, with their bytes.
+"""Dead letters: records that cannot be decoded or stored in a table go to a second table or a topic, with their bytes.
 
     driver   prepare_dead_letters()    creates the second table; its state says which dead letters it has
     tasks    write_rows()              divides rows, and writes the files of both tables
@@ -14,9 +14,9 @@ A column that was decoded arrives as struct<value, error> or struct<value, error
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from kwire.errors import OptionError, TableError
 from kwire.identifiers import TopicPartition
@@ -24,6 +24,7 @@ from kwire.lake.arrow_columns import conform, offsets_of
 from kwire.lake.changes import TRUNCATED, Changes
 from kwire.lake.data_files import FilePlan, FileWriter, TaskFiles, WrittenFile, write_files
 from kwire.lake.known_offsets import KnownOffsets
+from kwire.lake.letter_topic import DeadLetterTopic, TopicWriter
 from kwire.lake.offset_ranges import Spans, hull_of, union
 from kwire.lake.state import Change, Mark, TableState
 from kwire.lake.table import LakeTable, Layout
@@ -35,17 +36,20 @@ if TYPE_CHECKING:
 __all__ = [
     "DeadLetterPlan",
     "DeadLetterTarget",
+    "LetterPlan",
     "commit_dead_letters",
     "mode_for_dead_letters",
+    "open_dead_letters",
     "prepare_dead_letters",
     "unwrapped_schema",
     "write_rows",
 ]
 
 PLACE = ("topic", "partition", "offset")
-DeadLetterTarget = LakeTable
+DeadLetterTarget: TypeAlias = LakeTable | DeadLetterTopic
 """Where dead letters go."""
-
+LetterPlan: TypeAlias = "DeadLetterPlan | DeadLetterTopic"
+"""How tasks write them."""
 SOURCE = ":"  # between the id of a table and a topic or query; no topic has it in its name
 
 
@@ -124,8 +128,23 @@ def unwrapped_schema(schema: pa.Schema) -> pa.Schema:
     return schema
 
 
-def prepare_dead_letters(table: LakeTable, plan: FilePlan) -> DeadLetterPlan:
-    """Create the table of dead letters, if it is missing. plan: of the rows. Raises OptionError, TableError."""
+def open_dead_letters(
+    name: str, open_table: Callable[[str], LakeTable], settings: Mapping[str, object] | None = None
+) -> DeadLetterTarget:
+    """Return the table or topic of a name. settings: of the client of a topic. Raises OptionError, TableError."""
+    from kwire.client.address import is_cluster_url
+
+    return DeadLetterTopic.parse(name, settings or {}) if is_cluster_url(name) else open_table(name)
+
+
+def prepare_dead_letters(table: DeadLetterTarget, plan: FilePlan) -> LetterPlan:
+    """Create the table of dead letters, if it is missing; a topic must exist. plan: of the rows.
+
+    Raises OptionError, TableError, BrokerError, ConnectionFailed.
+    """
+    if isinstance(table, DeadLetterTopic):
+        table.check()
+        return replace(table, table=plan.table)
     dead = table.prepare(dead_letter_schema(), Layout())
     if dead.table_id == plan.table_id:
         raise OptionError(f"dead letters: '{table.name}' is the table of the rows; name another one")
@@ -138,13 +157,18 @@ def prepare_dead_letters(table: LakeTable, plan: FilePlan) -> DeadLetterPlan:
 
 
 def commit_dead_letters(
-    table: LakeTable, files: Sequence[WrittenFile], change: Change, before: TableState, plan: DeadLetterPlan
+    table: DeadLetterTarget,
+    files: Sequence[WrittenFile],
+    change: Change,
+    before: TableState,
+    plan: LetterPlan,
 ) -> None:
     """Commit dead letters; called before the commit of the rows. change: that commit. before: state of the rows' table.
 
-    Without any, nothing is committed: offsets that the rows' table has need not be known twice. Raises TableError.
+    A topic has them already. Without any, nothing is committed: offsets that the rows' table has need not be known
+    twice. Raises TableError.
     """
-    if files:
+    if files and isinstance(table, LakeTable) and isinstance(plan, DeadLetterPlan):
         spans = {key: union(before.spans.get(key, ()), ranges) for key, ranges in change.spans.items()}
         mark = plan.mark(change.mark)
         known = None if mark is not None else plan.state.spans
@@ -155,7 +179,7 @@ def commit_dead_letters(
 def write_rows(
     batches: Iterable[pa.RecordBatch],
     plan: FilePlan,
-    dead: DeadLetterPlan | None,
+    dead: LetterPlan | None,
     *,
     changes: Changes | None = None,
     mark: Mark | None = None,
@@ -169,7 +193,9 @@ def write_rows(
     """
     if dead is None and changes is None:
         return write_files(batches, plan, task=task)
-    letters = None if dead is None else _Letters(dead, mark, task)
+    letters = None
+    if dead is not None:
+        letters = _Letters(TopicWriter(dead) if isinstance(dead, DeadLetterTopic) else _TableWriter(dead, mark, task))
     divider = _Divider(plan, letters, changes, key)
     try:
         files = write_files(divider.good_rows(batches), plan, task=task)
@@ -182,20 +208,52 @@ def write_rows(
         raise
 
 
-class _Letters:
-    """Writes the dead letters of a task. counts: of them."""
+class _LetterWriter(Protocol):
+    """Writes dead letters somewhere."""
+
+    def add(self, letters: pa.RecordBatch) -> None:
+        """Write some."""
+
+    def close(self) -> Sequence[WrittenFile]:
+        """Complete what was written; return files to commit."""
+
+    def discard(self) -> None:
+        """Delete files that are not committed."""
+
+
+class _TableWriter:
+    """Writes the files of a table of dead letters, for those that it does not have."""
 
     def __init__(self, dead: DeadLetterPlan, mark: Mark | None, task: int) -> None:
         self._plan = dead.plan
         self._known = KnownOffsets(known=dead.known(mark), mode="skip", table=dead.plan.table)
-        self.writer, self.counts = FileWriter(dead.plan, task), Counter[TopicPartition]()
+        self._writer = FileWriter(dead.plan, task)
 
     def add(self, letters: pa.RecordBatch) -> None:
         """Write those that the table does not have."""
         (new,) = self._known.new_rows([letters])
         if len(new):
             for partition, rows in self._plan.split(conform(new, self._plan.schema, self._plan.table)):
-                self.writer.add(partition, rows)
+                self._writer.add(partition, rows)
+
+    def close(self) -> Sequence[WrittenFile]:
+        """Return the complete files."""
+        return self._writer.close()
+
+    def discard(self) -> None:
+        """Delete the files."""
+        self._writer.discard()
+
+
+class _Letters:
+    """The dead letters of a task. counts: of them."""
+
+    def __init__(self, writer: _LetterWriter) -> None:
+        self.writer, self.counts = writer, Counter[TopicPartition]()
+
+    def add(self, letters: pa.RecordBatch) -> None:
+        """Write and count some."""
+        self.writer.add(letters)
         places = zip(*(letters.column(name).to_pylist() for name in PLACE[:2]), strict=True)
         self.counts.update((str(topic), int(partition)) for topic, partition in places)
 

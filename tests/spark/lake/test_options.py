@@ -56,6 +56,12 @@ def test_the_table_of_save_is_the_path() -> None:
         ("iceberg", {"table": "a.b", "mergekeys": "x"}, r"Unknown option 'mergekeys' \(did you mean 'mergeKey'\?\)"),
         ("iceberg", {"table": "a.b", "storage.x": "y"}, r"Unknown option 'storage\.x'"),
         ("iceberg", {"table": "a.b", "mergekey": "a,,b"}, "Option 'mergeKey': expected a comma-separated list of col"),
+        ("delta", {"path": "x", "kafka.acks": "all"}, "Option 'kafka.acks': for a topic of dead letters only"),
+        (
+            "delta",
+            {"path": "x", "deadletters": "kafka://a/b", "kafka.bootstrap.servers": "c"},
+            "Option 'kafka.bootstrap.servers': the URL in option deadLetters names the servers",
+        ),
         ("iceberg", {"table": "a.b", "txnappid": "x"}, "Options 'txnAppId' and 'txnVersion': each requires the other"),
         ("delta", {"path": "x", "txnappid": "x", "txnversion": "-1"}, "Option 'txnVersion': expected a number from 0"),
         ("delta", {"path": "x", "compactevery": "0"}, "Option 'compactEvery': expected a number of micro-batches from"),

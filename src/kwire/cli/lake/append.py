@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kwire.cli import terminal
+from kwire.cli.client_configs import client_configs, is_cluster
 from kwire.cli.command import FINE, if_interrupted
 from kwire.cli.lake.options import (
     CatalogProperties,
@@ -35,6 +36,7 @@ from kwire.errors import KwireError, OptionError
 if TYPE_CHECKING:
     from kwire.identifiers import TopicPartition
     from kwire.lake import Appended, Changes, Chosen, LakeTable, Ranges, ValueDecoding
+    from kwire.lake.dead_letters import DeadLetterTarget
     from kwire.log.reading.readable_log import ReadableLog
     from kwire.schemas.choice import SchemaChoice
 
@@ -55,8 +57,9 @@ DeadLetters = Annotated[
     str | None,
     typer.Option(
         "--dead-letters",
-        metavar="TABLE",
-        help="Table for records that cannot be decoded or stored, with their bytes and the reason.",
+        metavar="TABLE|URL",
+        help="Table or topic (kafka://host:port/topic) for records that cannot be decoded or "
+        "stored, with their bytes and the reason.",
     ),
 ]
 PartitionBy = Annotated[
@@ -151,9 +154,10 @@ def append(
 
     terminal.show_warnings("kwire.lake")
     lake_table = open_lake_table(table, catalog, storage)
-    opened = open_logs(source, config, config_file)
+    only_letters = dead_letters is not None and is_cluster(dead_letters) and not is_cluster(source)
+    opened = open_logs(source) if only_letters else open_logs(source, config, config_file)
     logs = selected(opened, Selection.parse(topic, partition))
-    dead = None if dead_letters is None else open_lake_table(dead_letters, catalog, storage)
+    dead = None if dead_letters is None else _dead_letters(dead_letters, catalog, storage, config, config_file)
     wanted = mode if dead is None or registry is None else mode_for_dead_letters(mode, "--dead-letters")
     options = {"subject": subject, "schema": schema, "mode": wanted, "message": message, "names": names}
     choice = schema_choice(registry, registry_config, options)
@@ -197,6 +201,20 @@ def _changes(kind: Envelope | None, key: Sequence[str] | None, order_by: Sequenc
     if kind is None and order_by:
         raise OptionError("--order-by: requires --changes, whose events have the fields")
     return None if kind is None else Changes(key=tuple(key or ()), order_by=tuple(order_by or ()))
+
+
+def _dead_letters(
+    name: str,
+    catalog: CatalogProperties,
+    storage: StorageOptions,
+    config: ClientConfigs,
+    config_file: ClientConfigFile,
+) -> DeadLetterTarget:
+    """Return the table or topic of --dead-letters."""
+    from kwire.lake.dead_letters import open_dead_letters
+
+    settings = client_configs(name, config, config_file) if is_cluster(name) else {}
+    return open_dead_letters(name, lambda table: open_lake_table(table, catalog, storage), settings)
 
 
 def _rows(appended: Iterable[Appended], lake_table: LakeTable, metrics_file: str | None) -> Iterator[dict[str, object]]:

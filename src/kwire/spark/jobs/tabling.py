@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
@@ -28,11 +29,15 @@ from kwire.lake.changes import Changes
 from kwire.lake.data_files import FilePlan, WrittenFile
 from kwire.lake.dead_letters import (
     DeadLetterPlan,
+    DeadLetterTarget,
+    LetterPlan,
     commit_dead_letters,
     mode_for_dead_letters,
+    open_dead_letters,
     prepare_dead_letters,
     write_rows,
 )
+from kwire.lake.letter_topic import DeadLetterTopic
 from kwire.lake.metrics import write_metrics
 from kwire.lake.offset_ranges import Spans, union
 from kwire.lake.state import Change
@@ -108,7 +113,7 @@ class WriteRanges:
     """
 
     plan: FilePlan
-    dead_letters: DeadLetterPlan | None
+    dead_letters: LetterPlan | None
     rows: RowOptions
     cluster: str | None
     settings: Mapping[str, object] = field(repr=False)
@@ -220,9 +225,9 @@ def table(
     its URL or a folder. Values are then decoded; values: options subject, schema, mode, message and names of
     kwire.schemas.decode_arrow; by default those of one topic, as its latest schema. changes: "debezium" for changes of
     a database, or a kwire.lake.Changes with order_by or delete_when. dead_letters: a table, in the same catalog or
-    object store, for records that cannot be decoded or stored. metrics_file: a local file of the
+    object store, or the URL of a topic, for records that cannot be decoded or stored. metrics_file: a local file of the
     driver in Prometheus' text format.
-    settings: of the client of a cluster, by Kafka's names. storage: of the logs' file system.
+    settings: of the client of a cluster, also of that topic, by Kafka's names. storage: of the logs' file system.
     The same call appends what is new since, and continues a job that was killed.
     Raises OptionError, LogError, TableError, RegistryError, BrokerError, ConnectionFailed; JobFailed when all other
     partitions are complete.
@@ -235,9 +240,9 @@ def table(
     check_bounds(0, isolation)
     choice = _choice(registry, values or {}, has_dead_letters=dead_letters is not None)
     with ExitStack() as tables:
-        lake, dead = _open_tables(tables, (target, dead_letters), catalog, table_storage)
+        lake, dead = _open_tables(tables, (target, dead_letters), catalog, table_storage, settings)
         with ExitStack() as stack:
-            cluster, logs = _open_logs(as_list(path), dict(settings or {}), storage or {}, stack)
+            cluster, logs = _open_logs(as_list(path), _settings_of_logs(path, dead, settings), storage or {}, stack)
             chosen = select_logs(logs, topics, partitions)
             rows = RowOptions(
                 isolation=isolation,
@@ -274,14 +279,18 @@ def _open_tables(
     names: tuple[str, str | None],
     catalog: Mapping[str, str] | None,
     storage: Mapping[str, str] | None,
-) -> tuple[LakeTable, LakeTable | None]:
-    """Return the table of rows, and that of dead letters if there is one."""
+    settings: Mapping[str, object] | None,
+) -> tuple[LakeTable, DeadLetterTarget | None]:
+    """Return the table of rows, and the table or topic of dead letters if there is one."""
     from kwire.lake import open_table
 
     rows = stack.enter_context(open_table(names[0], catalog=catalog, storage=storage))
     if names[1] is None:
         return rows, None
-    return rows, stack.enter_context(open_table(names[1], catalog=catalog, storage=storage))
+    open_other = partial(open_table, catalog=catalog, storage=storage)
+    dead = open_dead_letters(names[1], open_other, settings)
+    stack.enter_context(dead)
+    return rows, dead
 
 
 def _resolve(
@@ -291,6 +300,17 @@ def _resolve(
     if choice is None:
         return None
     return ValueDecoding.resolve(choice, (topic for topic, _ in topics), is_wrapped=is_wrapped)
+
+
+def _settings_of_logs(
+    path: str | Sequence[str], dead: DeadLetterTarget | None, settings: Mapping[str, object] | None
+) -> dict[str, object]:
+    """Return the settings of the client of a cluster; with a log directory, they may be those of dead letters only."""
+    from kwire.client.address import is_cluster_url
+
+    if isinstance(dead, DeadLetterTopic) and not any(is_cluster_url(each) for each in as_list(path)):
+        return {}
+    return dict(settings or {})
 
 
 def _check_lists(**given: Sequence[str]) -> None:
@@ -337,7 +357,7 @@ class TableJob:
 
     spark: SparkSession
     lake: LakeTable
-    dead_letters: LakeTable | None
+    dead_letters: DeadLetterTarget | None
     layout: Layout
     rows: RowOptions
     cluster: str | None
@@ -396,7 +416,7 @@ class TableJob:
                 rows[part.key] = rows.get(part.key, 0) + count
                 spans[part.key] = union(spans.get(part.key, ()), ((part.start, part.end),))
         self.lake.discard([file for each in written_now.useless for file in each.files], plan)
-        if self.dead_letters is not None and dead is not None:
+        if isinstance(self.dead_letters, LakeTable) and isinstance(dead, DeadLetterPlan):
             self.dead_letters.discard([file for each in written_now.useless for file in each.dead], dead.plan)
         if spans:
             topics = {topic for topic, _ in spans}

@@ -20,11 +20,12 @@ from kwire.spark.options.option import (
 
 if TYPE_CHECKING:
     from kwire.lake import Changes, DeleteWhen, LakeTable, OnKnownOffsets
+    from kwire.lake.dead_letters import DeadLetterTarget
 
 __all__ = ["DEAD_LETTERS", "DELTA_OPTIONS", "ICEBERG_OPTIONS", "LakeFormat", "LakeOptions", "parse_lake_options"]
 
 PAGE = "docs/table-options.md"
-CATALOG_PREFIX, STORAGE_PREFIX = "catalog.", "storage."
+CATALOG_PREFIX, STORAGE_PREFIX, KAFKA_PREFIX = "catalog.", "storage.", "kafka."
 
 LakeFormat = Literal["iceberg", "delta"]
 
@@ -174,8 +175,13 @@ DEAD_LETTERS = text_option(
     name="deadLetters",
     value="string",
     shown_default="none: an error",
-    meaning="A [table for dead letters](table-dead-letters.md), named like the table of the rows, in the same "
-    "catalog or object store: records that cannot be decoded or stored.",
+    meaning="A [table for dead letters](table-dead-letters.md), named like the table of the rows, in the same catalog "
+    "or object store, or a topic, `kafka://host:port/topic`: records that cannot be decoded or stored.",
+)
+KAFKA = text_option(
+    name="kafka.*",
+    value="string",
+    meaning="Configurations of the client for a topic of dead letters, such as `kafka.security.protocol`.",
 )
 METRICS_FILE = text_option(
     name="metricsFile",
@@ -216,6 +222,7 @@ ICEBERG_OPTIONS: tuple[Option[object], ...] = (
         TABLE_PROPERTIES,
         ON_KNOWN_OFFSETS,
         DEAD_LETTERS,
+        KAFKA,
         METRICS_FILE,
     ),
     *(COMPACT_EVERY, APP_ID, APP_VERSION),
@@ -225,7 +232,7 @@ DELTA_OPTIONS: tuple[Option[object], ...] = (
     replace(PARTITION_BY, meaning="Columns that a new table is partitioned by."),
     replace(SORT_BY, meaning="Order of the rows in the files of this write, such as `customer, offset desc`."),
     replace(TABLE_PROPERTIES, meaning='Properties of a new table, such as `{"delta.targetFileSize": "134217728"}`.'),
-    *(ON_KNOWN_OFFSETS, DEAD_LETTERS, METRICS_FILE),
+    *(ON_KNOWN_OFFSETS, DEAD_LETTERS, KAFKA, METRICS_FILE),
     *(COMPACT_EVERY, APP_ID, APP_VERSION),
 )
 _MERGED = {"mergeSchema": "new columns are always added; select the columns to write"}
@@ -244,6 +251,7 @@ class LakeOptions:
     catalog_name: str | None
     catalog: Mapping[str, str] = field(repr=False)
     storage: Mapping[str, str] = field(repr=False)
+    kafka: Mapping[str, str] = field(repr=False)
     merge_key: tuple[str, ...]
     changes: Changes | None
     partition_by: tuple[str, ...]
@@ -268,9 +276,13 @@ class LakeOptions:
             return open_iceberg(self.table, self.catalog, catalog_name=self.catalog_name)
         return open_delta(self.table, self.storage)
 
-    def open_dead_letters(self) -> LakeTable | None:
-        """Return the table of dead letters, None without the option. Raises OptionError, TableError."""
-        return None if self.dead_letters is None else replace(self, table=self.dead_letters).open()
+    def open_dead_letters(self) -> DeadLetterTarget | None:
+        """Return the table or topic of dead letters, None without the option. Raises OptionError, TableError."""
+        from kwire.lake.dead_letters import open_dead_letters
+
+        if self.dead_letters is None:
+            return None
+        return open_dead_letters(self.dead_letters, lambda name: replace(self, table=name).open(), self.kafka)
 
 
 def _changes(given: Mapping[str, str]) -> Changes | None:
@@ -281,6 +293,21 @@ def _changes(given: Mapping[str, str]) -> Changes | None:
     if not is_debezium and delete_when is None and not order_by:
         return None
     return Changes(key=MERGE_KEY.of(given), is_debezium=is_debezium, delete_when=delete_when, order_by=order_by)
+
+
+def _kafka(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the configurations of the client for a topic of dead letters. Raises OptionError for other uses."""
+    from kwire.client.address import is_cluster_url
+
+    kafka = {key.removeprefix(KAFKA_PREFIX): given[key] for key in given if key.startswith(KAFKA_PREFIX)}
+    if kafka and not is_cluster_url(DEAD_LETTERS.of(given) or ""):
+        name = min(kafka)
+        raise OptionError(
+            f"Option '{KAFKA_PREFIX}{name}': for a topic of dead letters only; set deadLetters to kafka://host:port/topic"
+        )
+    if "bootstrap.servers" in kafka:
+        raise OptionError(f"Option '{KAFKA_PREFIX}bootstrap.servers': the URL in option deadLetters names the servers")
+    return kafka
 
 
 def parse_lake_options(options: Mapping[str, str], format: LakeFormat) -> LakeOptions:
@@ -297,7 +324,7 @@ def parse_lake_options(options: Mapping[str, str], format: LakeFormat) -> LakeOp
         UNSUPPORTED[format],
         source=f"kwire-{format}",
         page=PAGE,
-        passed_on=lambda key: key.startswith(prefix) and len(key) > len(prefix),
+        passed_on=lambda key: any(key.startswith(each) and len(key) > len(each) for each in (prefix, KAFKA_PREFIX)),
     )
     name = TABLE if format == "iceberg" else PATH
     table = (name.of(given) or "").strip()
@@ -309,12 +336,14 @@ def parse_lake_options(options: Mapping[str, str], format: LakeFormat) -> LakeOp
     app_id, version = APP_ID.of(given), APP_VERSION.of(given)
     if (app_id is None) != (version is None):
         raise OptionError("Options 'txnAppId' and 'txnVersion': each requires the other")
+    kafka = _kafka(given)
     return LakeOptions(
         format=format,
         table=table,
         catalog_name=CATALOG.of(given),
         catalog={key.removeprefix(prefix): given[key] for key in given if key.startswith(CATALOG_PREFIX)},
         storage={key.removeprefix(prefix): given[key] for key in given if key.startswith(STORAGE_PREFIX)},
+        kafka=kafka,
         merge_key=MERGE_KEY.of(given),
         changes=_changes(given),
         partition_by=PARTITION_BY.of(given),

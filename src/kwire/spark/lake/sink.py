@@ -22,6 +22,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from kwire.errors import OptionError, TableError
 from kwire.lake import (
     Change,
+    DeadLetterPlan,
     KnownOffsets,
     LakeTable,
     Layout,
@@ -180,7 +181,7 @@ class _Writing(SentToWorkers):
             with self.options.open() as table:
                 table.discard(files, self.plan)
         letters = self.options.open_dead_letters()
-        if letters is not None and self.dead is not None:
+        if isinstance(letters, LakeTable) and isinstance(self.dead, DeadLetterPlan):
             dead = [file for each in messages if isinstance(each, TaskWritten) for file in each.files.dead]
             with letters:
                 letters.discard(dead, self.dead.plan)
