@@ -67,7 +67,7 @@ MODULES = {
         "kwire.capture",
         "kwire.errors",
     ),
-    "Tables and SQL": ("kwire.lake", "kwire.sql", "kwire.duckdb", "kwire.polars"),
+    "Tables and SQL": ("kwire.lake", "kwire.sql", "kwire.sql.values", "kwire.duckdb", "kwire.polars"),
     "Values with schemas": ("kwire.schemas", "kwire.schemas.avro"),
     "Definitions": (
         "kwire.schema",

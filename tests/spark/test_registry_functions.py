@@ -179,6 +179,6 @@ def test_the_examples_of_the_page_run(spark: SparkSession) -> None:
     text = (Path(__file__).parents[2] / "docs" / "schemas.md").read_text("utf-8")
     names: dict[str, Any] = {"spark": spark}
     examples = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert len(examples) == 5
+    assert len(examples) == 7
     for example in examples:
         exec(compile(example, "schemas.md", "exec"), names)
