@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.interop.installed import ROOT
-from tools.kafka import Unavailable
+from tools.kafka import Unavailable, jars, need
 
 from kwire.cli.main import run
 
@@ -34,6 +34,17 @@ def test_kwire() -> None:
 
 
 @pytest.mark.timeout(3600)
+@pytest.mark.jvm
+def test_java(tmp_path: Path) -> None:
+    javac, source = need("javac", "default-jdk-headless"), RUNNERS / "KafkaRunner.java"
+    path = f"{tmp_path}:{jars('4.4.0')}/*"
+    subprocess.run([javac, "-nowarn", "-cp", path, "-d", str(tmp_path), str(source)], timeout=TIMEOUT_S, check=True)
+    java = need("java", "openjdk-17-jdk-headless")
+    chapters = ("--only", "messages", "--only", "headers", "--only", "primitives")
+    assert conformance("java", java, "-cp", path, "KafkaRunner", more=("--release", "4.4", *chapters)) == 0
+
+
+@pytest.mark.timeout(3600)
 def test_franz_go(tmp_path: Path) -> None:
     go = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
     if go is None:
@@ -51,5 +62,5 @@ def test_franz_go(tmp_path: Path) -> None:
 
 
 def test_every_runner_is_short() -> None:
-    for path in (*RUNNERS.glob("*.py"), *RUNNERS.glob("*/main.*")):
+    for path in (*RUNNERS.glob("*.py"), *RUNNERS.glob("*.java"), *RUNNERS.glob("*/main.*")):
         assert len(path.read_text().splitlines()) <= MAX_LINES, path
