@@ -57,7 +57,8 @@ def failures(where: tuple[str, ...], codec: Codec) -> list[Result]:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_every_fault_is_found(fault: Fault) -> None:
-    assert failures(fault.where, fault.codec)
+    results = judge_all(chosen(fault.where), fault.codec(ask))
+    assert any(result.verdict is Verdict.FAIL for result in results)  # the first one is enough
 
 
 @pytest.mark.parametrize("where", sorted({*SAMPLE, *(each for fault in FAULTS for each in fault.where)}))
