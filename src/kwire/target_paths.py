@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
 
 from kwire.errors import OptionError, UnsafePath
 
-__all__ = ["path_inside", "write_whole"]
+__all__ = ["path_inside", "whole_file", "write_whole"]
 
 
 def path_inside(folder: str | os.PathLike[str], name: str) -> str:
@@ -27,8 +29,9 @@ def path_inside(folder: str | os.PathLike[str], name: str) -> str:
     return path
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file that has its former bytes, or is missing, until it has all the new ones: pages, modules, messages.
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file to write that has its former bytes, or is missing, until the block has ended without an error.
 
     It is written beside its place, with `.part` after its name, and renamed. Links are followed; a device or pipe is
     written itself. Raises OptionError if it cannot be written, such as on a full disk.
@@ -38,17 +41,23 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     try:
         if os.path.exists(target) and not os.path.isfile(target):
             with open(target, "wb") as stream:
-                stream.write(data)
+                yield stream
             return
         try:
             with open(part, "wb") as stream:
-                stream.write(data)
+                yield stream
             if os.path.exists(target):
                 shutil.copymode(target, part)
             os.replace(part, target)
-        except OSError:
+        except BaseException:
             with suppress(OSError):
                 os.unlink(part)
             raise
     except OSError as error:
         raise OptionError(f"{os.fspath(path)}: cannot be written: {error.strerror or error}") from error
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file as whole_file does: pages, modules, messages. Raises OptionError."""
+    with whole_file(path) as stream:
+        stream.write(data)

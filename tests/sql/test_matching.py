@@ -41,6 +41,8 @@ def at(us: int) -> pa.Scalar:
         ((PARTITION == 2) & (OFFSET >= 5), []),
         ((PARTITION == 2) | (OFFSET >= 995), [(995, 1000)]),
         (pc.field("topic") == "other", []),
+        ((OFFSET > 10) & (OFFSET < 11), []),
+        ((OFFSET == 872) & OFFSET.isin([777, 876]), []),
         (OFFSET + 1 > 500, [(0, 1000)]),  # not understood: everything
         (pc.field("key") == b"x", [(0, 1000)]),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -86,8 +87,6 @@ def test_wrong_statements_are_one_line(session: Session, statement: str, message
 
 
 def test_errors_of_reading_are_those_that_reading_raised(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
-    import shutil
-
     shutil.copytree(kafka_logs["modern"] / "data" / "orders-0", tmp_path / "orders-0")
     segment = next((tmp_path / "orders-0").glob("*.log"))
     data = bytearray(segment.read_bytes())
@@ -100,17 +99,29 @@ def test_errors_of_reading_are_those_that_reading_raised(kafka_logs: dict[str, P
             rows(session, "SELECT count(*) FROM orders")
 
 
-def test_topics_that_differ_in_case_are_refused_by_name(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
-    import shutil
-
-    for name in ("Orders-0", "orders-0", "other-0"):
+def test_topics_that_differ_in_case_are_refused_where_they_are_named(
+    kafka_logs: dict[str, Path], tmp_path: Path
+) -> None:
+    for name in ("E-0", "e-0", "other-0"):
         shutil.copytree(kafka_logs["modern"] / "data" / "orders-0", tmp_path / name)
     with kwire.open(tmp_path) as logs:
         session = Session()
         session.attach(Attached(logs=logs))
         assert rows(session, "SELECT count(*) > 0 AS some FROM other") == [{"some": True}]
-        with pytest.raises(OptionError, match="differ in case only"):
-            session.run("SELECT count(*) FROM orders")
+        assert "other" in [row["name"] for row in rows(session, "SHOW TABLES")]
+        with pytest.raises(OptionError, match="topics 'E' and 'e' differ in case only"):
+            session.run("SELECT count(*) FROM e")
+
+
+def test_a_topic_hides_the_table_of_its_name(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(kafka_logs["modern"] / "data" / "orders-0", tmp_path / "kafka_groups-0")
+    with kwire.open(tmp_path) as logs:
+        attached = Attached(logs=logs)
+        assert attached.hiding == ["kafka_groups"]
+        assert attached.tables.count("kafka_groups") == 1
+        session = Session()
+        session.attach(attached)
+        assert rows(session, "SELECT count(*) AS n FROM kafka_groups") == [{"n": 7015}]
 
 
 def test_a_connection_of_ones_own(kafka_logs: dict[str, Path]) -> None:

@@ -35,6 +35,7 @@ from kwire.storage.driver_errors import NO_ROOM, system_error
 __all__ = [
     "FINE",
     "FOUND",
+    "SIGNALS",
     "USAGE",
     "Group",
     "add_command",

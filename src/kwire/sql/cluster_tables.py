@@ -18,7 +18,7 @@ from kwire.client.cluster_logs import ClusterLogs
 from kwire.errors import LogError
 from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
 from kwire.internal_topics.group_rows import LogEnds, group_row, member_rows, offset_rows, transaction_row
-from kwire.internal_topics.names import METADATA_TOPIC
+from kwire.internal_topics.names import GROUPS_TOPIC, METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kwire.log.reading.partition_log import PartitionLog
 from kwire.log.topics import replay_cluster, replay_groups, replay_transactions, topic_names
 
@@ -50,8 +50,14 @@ def cluster_table(name: str, logs: LogSource[Any]) -> pa.Table:
 
 
 def tables_of(logs: LogSource[Any]) -> list[str]:
-    """Return the names of the tables that a source has: clusters do not tell of segments."""
-    return [name for name in TABLES if name != "kafka_segments" or not isinstance(logs, ClusterLogs)]
+    """Return the names of the tables that a source has.
+
+    Clusters do not tell of segments; a directory has what its internal topics tell.
+    """
+    if isinstance(logs, ClusterLogs):
+        return [name for name in TABLES if name != "kafka_segments"]
+    topics = set(logs.topics)
+    return [name for name in TABLES if name not in TOLD_BY or TOLD_BY[name] in topics]
 
 
 def _partitions(logs: LogSource[Any]) -> Iterator[Row]:
@@ -173,6 +179,16 @@ def _check_seen(requests: AdminRequests) -> None:
     for what, reason in requests.unseen.items():
         raise LogError(f"{what}: not visible to this account: {reason}")
 
+
+TOLD_BY = {
+    "kafka_groups": GROUPS_TOPIC,
+    "kafka_offsets": GROUPS_TOPIC,
+    "kafka_members": GROUPS_TOPIC,
+    "kafka_transactions": TRANSACTIONS_TOPIC,
+    "kafka_configs": METADATA_TOPIC,
+    "kafka_acls": METADATA_TOPIC,
+}
+"""The internal topic that a table of a log directory is from."""
 
 TABLES: Mapping[str, tuple[pa.Schema, Callable[[Any], Iterator[Row]]]] = {
     "kafka_partitions": (

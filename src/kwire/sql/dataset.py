@@ -80,7 +80,7 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
             raise OptionError(f"threads {threads} is out of range: at least 1")
         self.ranges = [PartitionRange(log, *log.bounds(0, None, isolation)) for log in self._logs]
         self._schema = self._values.schema_of(arrow_schema(COLUMNS))
-        self.rows_read, self.error = 0, None
+        self.rows_read, self.error, self._is_stopped = 0, None, False
         self._asking = threading.Lock()  # logs of a cluster share a connection for all but reading
 
     @property
@@ -193,9 +193,16 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
 
         return self._noting_errors(run_parallel(pieces(), self._threads))
 
+    def stop(self) -> None:
+        """End the scans of this dataset with an error, from another thread."""
+        self._is_stopped = True
+
     def _noting_errors(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
-            yield from batches
+            for batch in batches:
+                if self._is_stopped:
+                    raise LogError("the scan was stopped", self.topic)
+                yield batch
         except Exception as error:
             self.error = error
             raise

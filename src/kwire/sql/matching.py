@@ -46,7 +46,7 @@ class Matching:
         while ranges:
             parts = [part for start, end in ranges for part in _cut(start, end)]
             kept = _joined([part for part, can in zip(parts, self._can_match(partition, parts), strict=True) if can])
-            kept = [self._narrowed(partition, *each) for each in kept]
+            kept = [each for part in kept if (each := self._narrowed(partition, *part))[0] < each[1]]
             if len(kept) > MOST_RANGES or kept == ranges:
                 break
             ranges = kept

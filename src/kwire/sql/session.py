@@ -9,6 +9,7 @@ A table is registered when a statement names it, so that a cluster of ten thousa
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from kwire.errors import KwireError, OptionError, did_you_mean
+from kwire.errors import BrokerError, KwireError, LogError, OptionError, did_you_mean
 from kwire.extras import needing
 from kwire.log.reading.readable_log import LogSource, ReadableLog
 from kwire.sql.cluster_tables import TABLES, cluster_table, tables_of
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from kwire.sql.values import ValueColumns
 
 __all__ = ["Attached", "Session"]
+
+logger = logging.getLogger("kwire.sql")
 
 MISSING_TABLE = re.compile(r"Catalog Error: Table with name (\S+) does not exist")
 ROWS = 10_000  # of a batch of a result
@@ -65,8 +68,21 @@ class Attached:
 
     @property
     def tables(self) -> list[str]:
-        """The names of all tables: topics, then the state of the cluster."""
-        return [*self.logs.topics, *tables_of(self.logs)]
+        """The names of all tables: topics, then the state of the cluster, less the names that topics have."""
+        return [*self.logs.topics, *(name for name in tables_of(self.logs) if name not in self.logs.topics)]
+
+    @property
+    def hiding(self) -> list[str]:
+        """Topics with the name of a table about the cluster, which they hide."""
+        return [name for name in TABLES if name in self.logs.topics]
+
+    @property
+    def alike(self) -> dict[str, list[str]]:
+        """Topics whose names differ in case only, which SQL does not see, by their names in lower case."""
+        same: dict[str, list[str]] = {}
+        for topic in self.logs.topics:
+            same.setdefault(topic.lower(), []).append(topic)
+        return {name: topics for name, topics in same.items() if len(topics) > 1}
 
     def qualified(self, table: str) -> str:
         """Return the name of a table as a statement has it."""
@@ -125,12 +141,26 @@ class Session:
         return pa.RecordBatchReader.from_batches(reader.schema, self._batches(reader))
 
     def register_all(self) -> None:
-        """Register all tables with the offsets of now. Raises as reading their offsets does."""
+        """Register all tables with the offsets of now. Raises as reading offsets does.
+
+        A table about the cluster that the account may not see is left out, with a warning.
+        """
         self.datasets.clear()
-        self._register(CATALOG_WORDS[0])
+        for attached in self.attached:
+            for table in attached.tables:
+                if table.lower() in attached.alike:
+                    continue
+                try:
+                    self._register_table(attached, table)
+                except (BrokerError, LogError) as error:
+                    if table in attached.logs.topics:
+                        raise
+                    logger.warning("the table %s is missing: %s", attached.qualified(table), error)
 
     def interrupt(self) -> None:
         """End the statement that another thread runs."""
+        for dataset in self.datasets:
+            dataset.stop()
         self.connection.interrupt()
 
     def explained(self, message: str) -> str:
@@ -138,6 +168,12 @@ class Session:
         missing = MISSING_TABLE.match(message)
         if missing is None:
             return message
+        for attached in self.attached:
+            if same := attached.alike.get(missing[1].strip('"').lower()):
+                return (
+                    f"topics {' and '.join(map(repr, same))} differ in case only, which SQL does not see; attach one "
+                    "of them as kafka://HOST:PORT/TOPIC, or its partition directory"
+                )
         known = [table for attached in self.attached for table in attached.tables]
         hint = did_you_mean(missing[1], known) or f"; tables: {', '.join(known)[:500]}"
         return f"{message.partition(';')[0]}{hint}"
@@ -158,24 +194,21 @@ class Session:
         for attached in self.attached:
             if attached.schema is not None and attached.schema.lower() not in text and not is_about_tables:
                 continue
-            seen: dict[str, str] = {}
             for table in attached.tables:
-                if not is_about_tables and table.lower() not in text:
-                    continue
-                if (other := seen.setdefault(table.lower(), table)) != table:
-                    raise OptionError(
-                        f"topics {other!r} and {table!r} differ in case only, which SQL does not see; attach one of "
-                        "them as kafka://HOST:PORT/TOPIC, or its partition directory"
-                    )
-                self._register_table(attached, table)
+                is_named = table.lower() in text
+                if (is_about_tables or is_named) and table.lower() not in attached.alike:
+                    self._register_table(attached, table, only_columns=not is_named)
 
-    def _register_table(self, attached: Attached, table: str) -> None:
+    def _register_table(self, attached: Attached, table: str, *, only_columns: bool = False) -> None:
+        """Register a table. only_columns: it is listed, and its rows cannot be asked for, as its name is not there."""
         hidden = f"kwire {attached.schema or ''} {table}"
-        if table in TABLES:
-            source: Any = cluster_table(table, attached.logs)
-        else:
-            source = attached.dataset(table)
+        if table in attached.logs.topics:
+            source: Any = attached.dataset(table)
             self.datasets.append(source)
+        elif only_columns:
+            source = TABLES[table][0].empty_table()
+        else:
+            source = cluster_table(table, attached.logs)
         self.connection.register(hidden, source)
         self.connection.sql(f"CREATE OR REPLACE VIEW {attached.qualified(table)} AS FROM {quoted(hidden)}")
 

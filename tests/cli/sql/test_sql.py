@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import shlex
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from tests.cli.crafted import segment
+from tests.records.building import batch, record
 
 pytest.importorskip("duckdb")
 
@@ -90,6 +97,45 @@ def test_attached_sources(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     assert (result.code, result.out) == (0, '{"n":0}\n')
 
 
+def test_times_after_the_year_9999_and_in_lists_are_text(kwire: Callable, tmp_path: Path) -> None:
+    segment(tmp_path / "late-0", batch(record(0, 0, None, b"v"), count=1, base_timestamp=253_402_300_800_000))
+    query = "SELECT timestamp AS t, [timestamp] AS many, {'a': timestamp} AS one FROM late"
+    late = "10000-01-01 00:00:00.000000Z"
+    result = kwire("sql", tmp_path, query, "--format", "json")
+    assert json.loads(result.out) == [{"t": late, "many": [late], "one": {"a": late}}]
+    assert late in kwire("sql", tmp_path, query).out
+
+
+def test_an_empty_result_has_its_headings(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+    assert kwire("sql", kafka_logs["modern"] / "data", f"{COUNTS} LIMIT 0").out == "partition  n  last\n"
+
+
+def test_explain_is_readable(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+    out = kwire("sql", kafka_logs["modern"] / "data", f"EXPLAIN {COUNTS}").out
+    assert "count_star()" in out
+    assert "\\x0a" not in out
+    assert len(out.splitlines()) > 10
+
+
+def test_a_file_that_cannot_be_written_is_named_and_not_left(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+    result = kwire("sql", kafka_logs["modern"] / "data", COUNTS, "--format", "csv", "-o", "/dev/full")
+    assert (result.code, result.err) == (2, "kwire: /dev/full: cannot be written: No space left on device\n")
+
+
+def test_a_signal_ends_a_long_query(kafka_logs: dict[str, Path]) -> None:
+    command = [sys.executable, "-m", "kwire.cli", "sql", str(kafka_logs["modern"] / "data")]
+    query = "SELECT 1 AS began; SELECT count(*) FROM orders a, orders b, orders c"
+    with subprocess.Popen([*command, query], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "began\n"
+        process.send_signal(signal.SIGTERM)
+        errors = process.stderr.read()
+        assert process.wait(60) == 143
+    assert errors.startswith("kwire: terminated: ")
+    assert errors.endswith(" records had been read\n"), errors
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -114,11 +160,6 @@ def test_wrong_usage(arguments: tuple[str, ...], message: str, kafka_logs: dict[
 
 
 def test_the_prompt_in_a_terminal(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
-    import os
-    import pty
-    import subprocess
-    import sys
-
     main, side = pty.openpty()
     environment = {**os.environ, "TERM": "dumb", "XDG_STATE_HOME": str(tmp_path), "COLUMNS": "80"}
     process = subprocess.Popen(

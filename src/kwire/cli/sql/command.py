@@ -15,6 +15,7 @@ from kwire.cli.command import FINE, add_command
 from kwire.cli.log.directories import open_logs, warn_of_ignored
 from kwire.cli.options import ClientConfigFile, ClientConfigs
 from kwire.cli.sql.output import OutputFormat, write_result
+from kwire.cli.sql.running import leave, run_interruptible
 from kwire.errors import OptionError
 
 if TYPE_CHECKING:
@@ -109,7 +110,10 @@ def sql(
             logs = open_logs(path, config, config_file)
             opened.append(logs)
             warn_of_ignored(logs.ignored)
-            session.attach(Attached(logs=logs, schema=name, isolation=isolation.value, values=values))
+            attached = Attached(logs=logs, schema=name, isolation=isolation.value, values=values)
+            session.attach(attached)
+            for topic in attached.hiding:
+                terminal.warn(f"topic '{topic}' hides the table of this name about the cluster")
         if query is None:
             from kwire.cli.sql.prompt import run_prompt
 
@@ -205,15 +209,17 @@ def _run(session: Session, query: str, format: OutputFormat, output: str | None)
     statements = session.statements(query)
     if not statements:
         raise OptionError("QUERY: empty")
-    for i, statement in enumerate(statements):
-        result = session.run(statement)
-        if result is not None:
-            is_last = i == len(statements) - 1
-            try:
-                write_result(result, format, output if is_last else None)
-            except KeyboardInterrupt as interrupt:
-                interrupt.args = (f"{session.rows_read:,} records had been read",)
-                raise
+
+    def run() -> None:
+        for i, statement in enumerate(statements):
+            result = session.run(statement)
+            if result is not None:
+                write_result(result, format, output if i == len(statements) - 1 else None)
+
+    try:
+        run_interruptible(session, run)
+    except KeyboardInterrupt as interrupt:
+        leave(interrupt)
     return FINE
 
 

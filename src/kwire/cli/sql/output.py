@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
+import contextlib
 import enum
+import io
+import itertools
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from kwire.cli import terminal
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import OptionError
-from kwire.pages.escaping import compact_json
+from kwire.pages.escaping import compact_json, printable
+from kwire.target_paths import whole_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,24 +33,29 @@ class OutputFormat(enum.StrEnum):
     ARROW = "arrow"
 
 
+EXPLAINED = ["explain_key", "explain_value"]
 BINARY = (OutputFormat.PARQUET, OutputFormat.ARROW)
 
 
 def write_result(result: pa.RecordBatchReader, format: OutputFormat, output: str | None = None) -> None:
-    """Write a result to standard output or a file. Raises OptionError for a binary format on a terminal."""
+    """Write a result to standard output or a file, which appears when it is complete.
+
+    Raises OptionError for a binary format on a terminal, and for a file that cannot be written.
+    """
     if output is None:
         if format in BINARY and terminal.is_terminal():
             raise OptionError(f"--format {format}: binary; use -o FILE")
         _write(result, format)
         return
-    if format in BINARY:
-        with open(output, "wb") as file:
+    with whole_file(output) as file:
+        if format in BINARY:
             _write_binary(result, format, file)
-        return
-    import contextlib
-
-    with open(output, "w", encoding="utf-8", newline="") as text, contextlib.redirect_stdout(text):
-        _write(result, format)
+            return
+        text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
+        with contextlib.redirect_stdout(text):
+            _write(result, format)
+        text.flush()
+        text.detach()
 
 
 def _write(result: pa.RecordBatchReader, format: OutputFormat) -> None:
@@ -55,8 +63,18 @@ def _write(result: pa.RecordBatchReader, format: OutputFormat) -> None:
         _write_binary(result, format, sys.stdout.buffer)
     elif format is OutputFormat.CSV:
         _write_csv(result)
+    elif result.schema.names == EXPLAINED and format is OutputFormat.TABLE:
+        for row in _rows(result):
+            for line in str(row["explain_value"]).splitlines():
+                print(printable(line))
     else:
-        write_rows(_rows(result), _columns(result.schema), Format(format.value))
+        rows = _rows(result)
+        first = next(rows, None)
+        if first is None and format is OutputFormat.TABLE:
+            print("  ".join(map(printable, result.schema.names)))
+            return
+        some = [] if first is None else [first]
+        write_rows(itertools.chain(some, rows), _columns(result.schema), Format(format.value))
 
 
 def _write_binary(result: pa.RecordBatchReader, format: OutputFormat, file: Any) -> None:
@@ -112,12 +130,28 @@ def _keys(schema: pa.Schema) -> list[str]:
 def _rows(result: pa.RecordBatchReader) -> Iterator[Row]:
     keys = _keys(result.schema)
     for batch in result:
-        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        columns = [column.cast(_shown(column.type)).to_pylist() for column in batch.columns]
+        for values in zip(*columns, strict=True):
             yield {key: _plain(value) for key, value in zip(keys, values, strict=True)}
 
 
+def _shown(kind: pa.DataType) -> pa.DataType:
+    """Return a type with text in place of dates and times: Python's end with the year 9999, Kafka's do not."""
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return pa.string()
+    if pa.types.is_struct(kind):
+        return pa.struct([each.with_type(_shown(each.type)) for each in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_shown(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(_shown(kind.key_type), _shown(kind.item_type))
+    return kind
+
+
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: times as ISO 8601, bytes as text if they are UTF-8, else as \\x and digits."""
+    """Return a value as JSON has it: bytes as text if they are UTF-8, else as \\x and digits."""
     if isinstance(value, bytes):
         try:
             return value.decode()
@@ -129,8 +163,6 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in value]
     if isinstance(value, tuple):  # an entry of a map
         return [_plain(each) for each in value]
-    if isinstance(value, datetime.datetime):
-        return value.isoformat(sep=" ", timespec="milliseconds" if value.microsecond % 1000 == 0 else "microseconds")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return str(value)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from kwire.cli import terminal
 from kwire.cli.command import FINE
 from kwire.cli.sql.output import OutputFormat, write_result
+from kwire.cli.sql.running import run_interruptible
 from kwire.errors import KwireError, OptionError, counted
 from kwire.pages.escaping import printable
 
@@ -41,17 +42,20 @@ def run_prompt(session: Session, format: OutputFormat) -> int:
                     _run(session, statement, format)
             except KwireError as error:
                 terminal.warn(printable(str(error)))
-            except KeyboardInterrupt:
-                _say(f"interrupted; {session.rows_read:,} records had been read")
+            except KeyboardInterrupt as interrupt:
+                _say(": ".join(("interrupted", *map(str, interrupt.args))))
     return FINE
 
 
 def _run(session: Session, text: str, format: OutputFormat) -> None:
-    for statement in session.statements(text):
-        result = session.run(statement)
-        if result is not None:
-            write_result(result, format)
-            sys.stdout.flush()
+    def run() -> None:
+        for statement in session.statements(text):
+            result = session.run(statement)
+            if result is not None:
+                write_result(result, format)
+                sys.stdout.flush()
+
+    run_interruptible(session, run)
 
 
 def _statements() -> Iterator[str]:
