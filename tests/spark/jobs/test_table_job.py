@@ -308,10 +308,10 @@ def test_with_strict_names_another_record_fails_its_partition(
 ) -> None:
     logs = write_values(tmp_path / "logs", [encode({"id": 1}, registry, topic="avro")])
     other = registry.latest("avro-value").text.replace('"Order"', '"Payment"')
-    given: dict[str, Any] = {**where(tables), "registry": registry, "schema": other}
+    given: dict[str, Any] = {**where(tables), "registry": registry}
     with pytest.raises(JobFailed, match="schema id 42: the writer's record Order has another name than the reader's"):
-        jobs.table(spark, str(logs), **given, values={"names": "strict"})
-    jobs.table(spark, str(logs), **given)
+        jobs.table(spark, str(logs), **given, values={"schema": other, "names": "strict"})
+    jobs.table(spark, str(logs), **given, values={"schema": other})
     assert tables.read().num_rows == 1
 
 
