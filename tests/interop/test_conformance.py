@@ -15,7 +15,7 @@ from kwire.conformance.broker import Session, all_checks, read_baseline, run_che
 pytestmark = pytest.mark.jvm
 
 
-@pytest.mark.parametrize("release", ["2.8.2", "3.9.1", pytest.param("4.4.0", marks=pytest.mark.gate)])
+@pytest.mark.parametrize("release", ["2.8.2", "3.9.1", "4.4.0"])
 def test_real_kafka_passes(release: str, tmp_path: Path) -> None:
     with kafka.KafkaBroker(tmp_path, version=release) as broker:
         settings = ClientSettings.parse({"bootstrap.servers": broker.bootstrap_servers})

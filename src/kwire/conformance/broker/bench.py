@@ -43,7 +43,12 @@ RETRIABLE = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 }
 
-LOADING = {"NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE"}
+LOADING = {
+    "NOT_COORDINATOR",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "COORDINATOR_NOT_AVAILABLE",
+    "NOT_ENOUGH_REPLICAS",  # of Produce, until a transaction's coordinator can be asked about it (KIP-890)
+}
 PATIENCE_S = 20.0
 """How long a run waits for coordinators in all."""
 

@@ -333,7 +333,8 @@ def transactional_without_id(bench: Bench) -> Any:
     The error is that of the release.
     """
     data = batch(producer_id=4242, producer_epoch=0, base_sequence=0, is_transactional=True)
-    return produced(produce(bench, bench.topic(), data, transactional_id=bench.name("txn")))
+    topic, txn = bench.topic(), bench.name("txn")
+    return bench.loaded(lambda: produced(produce(bench, topic, data, transactional_id=txn)))
 
 
 @chapter.check("PRODUCE-028", SOURCE, uses={**USES, "Fetch": 4})
