@@ -9,15 +9,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from kwire.extras import needing
-
-with needing("kwire.duckdb", extra="sql"):
-    import duckdb
-
 import kwire
 from kwire.sql.session import Attached, Session
 
 if TYPE_CHECKING:
+    import duckdb
+
     from kwire.log.reading.runs import Isolation
     from kwire.sql.session import ValuesOf
 

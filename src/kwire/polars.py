@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
-
-from kwire.errors import MissingExtra
-
-try:
-    import polars as pl
-except ModuleNotFoundError:
-    raise MissingExtra("kwire.polars: needs polars, which is not installed; pip install polars") from None
+from typing import TYPE_CHECKING, Any
 
 import kwire
+from kwire.errors import MissingExtra
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["scan"]
 
@@ -23,4 +20,8 @@ def scan(source: str | os.PathLike[str], topic: str, *, values: Any = None, **se
     source, settings: as for kwire.open. values: how keys and values are decoded, as for kwire.sql.TopicDataset.
     The offsets are those of now. Raises LogError, BrokerError, ConnectionFailed; collecting raises what reading does.
     """
+    try:
+        import polars as pl
+    except ModuleNotFoundError:
+        raise MissingExtra("kwire.polars: needs polars, which is not installed; pip install polars") from None
     return pl.scan_pyarrow_dataset(kwire.open(source, **settings).topic(topic, values=values))

@@ -23,10 +23,9 @@ from kwire.log.reading.readable_log import LogSource, ReadableLog
 from kwire.sql.cluster_tables import TABLES, cluster_table, tables_of
 from kwire.sql.dataset import TopicDataset
 
-with needing("SQL", extra="sql"):
+if TYPE_CHECKING:
     import duckdb
 
-if TYPE_CHECKING:
     from kwire.log.reading.runs import Isolation
     from kwire.sql.values import ValueColumns
 
@@ -98,6 +97,10 @@ class Session:
     def __init__(self, connection: duckdb.DuckDBPyConnection | None = None) -> None:
         self.attached: list[Attached] = []
         self.datasets: list[TopicDataset] = []  # of the statement that runs
+        with needing("SQL", extra="sql"):
+            import duckdb
+
+        self.duckdb = duckdb
         if connection is None:
             connection = duckdb.connect()
             connection.sql("SET timezone = 'UTC'")
@@ -111,7 +114,7 @@ class Session:
         if attached.schema is not None:
             try:
                 self.connection.sql(f"CREATE SCHEMA {quoted(attached.schema)}")
-            except duckdb.Error as error:
+            except self.duckdb.Error as error:
                 raise OptionError(f"schema {attached.schema!r}: {_text(error)}") from None
         self.attached.append(attached)
 
@@ -119,7 +122,7 @@ class Session:
         """Return the statements of a text. Raises OptionError for wrong syntax."""
         try:
             return [each.query for each in self.connection.extract_statements(text)]
-        except duckdb.Error as error:
+        except self.duckdb.Error as error:
             raise OptionError(_text(error)) from None
 
     def run(self, statement: str) -> pa.RecordBatchReader | None:
@@ -228,6 +231,7 @@ class _Errors:
         for dataset in self._session.datasets:
             if isinstance(dataset.error, KwireError):
                 raise dataset.error from None
+        duckdb = self._session.duckdb
         if isinstance(error, duckdb.InterruptException):
             raise KeyboardInterrupt from None
         if isinstance(error, duckdb.CatalogException):
