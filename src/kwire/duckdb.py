@@ -35,7 +35,8 @@ def attach(
     source, settings: as for kwire.open. name: of the schema. isolation: as for kwire.sql.TopicDataset.
     values: returns how a topic is decoded, such as `lambda topic, logs: registry_columns(registry, topic)`.
     The views have the offsets of now; `refresh()` of the result gives them newer ones.
-    Raises OptionError, also for topics that differ in case only; LogError, BrokerError, ConnectionFailed.
+    Topics that differ in case only, which SQL does not see, have no view: a warning names them.
+    Raises OptionError for a schema that exists; LogError, BrokerError, ConnectionFailed.
     """
     session = Session(connection)
     attached = Attached(logs=kwire.open(source, **settings), schema=name, isolation=isolation, values=values)

@@ -68,7 +68,8 @@ class Attached:
     @property
     def tables(self) -> list[str]:
         """The names of all tables: topics, then the state of the cluster, less the names that topics have."""
-        return [*self.logs.topics, *(name for name in tables_of(self.logs) if name not in self.logs.topics)]
+        topics = self.logs.topics
+        return [*topics, *(name for name in tables_of(self.logs) if name not in topics)]
 
     @property
     def hiding(self) -> list[str]:
@@ -150,13 +151,16 @@ class Session:
         """
         self.datasets.clear()
         for attached in self.attached:
+            alike = attached.alike
+            for topics in alike.values():
+                logger.warning("topics %s have no table: they differ in case only", " and ".join(map(repr, topics)))
             for table in attached.tables:
-                if table.lower() in attached.alike:
+                if table.lower() in alike:
                     continue
                 try:
                     self._register_table(attached, table)
                 except (BrokerError, LogError) as error:
-                    if table in attached.logs.topics:
+                    if table not in TABLES or table in attached.logs.topics:
                         raise
                     logger.warning("the table %s is missing: %s", attached.qualified(table), error)
 
@@ -197,15 +201,16 @@ class Session:
         for attached in self.attached:
             if attached.schema is not None and attached.schema.lower() not in text and not is_about_tables:
                 continue
+            alike = attached.alike
             for table in attached.tables:
                 is_named = table.lower() in text
-                if (is_about_tables or is_named) and table.lower() not in attached.alike:
+                if (is_about_tables or is_named) and table.lower() not in alike:
                     self._register_table(attached, table, only_columns=not is_named)
 
     def _register_table(self, attached: Attached, table: str, *, only_columns: bool = False) -> None:
         """Register a table. only_columns: it is listed, and its rows cannot be asked for, as its name is not there."""
         hidden = f"kwire {attached.schema or ''} {table}"
-        if table in attached.logs.topics:
+        if table not in TABLES or table in attached.logs.topics:
             source: Any = attached.dataset(table)
             self.datasets.append(source)
         elif only_columns:
