@@ -1,4 +1,4 @@
-"""Statements in a thread of their own, so that Ctrl-C ends them at once."""
+"""Statements in a separate thread, so that Ctrl-C ends them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = ["leave", "run_interruptible"]
 
-SECONDS_TO_END = 10  # a broker that hangs is left alone after these
+SECONDS_TO_END = 10  # then the process ends, whatever the statement waits for
 
 
 def run_interruptible(session: Session, work: Callable[[], None]) -> None:
     """Do work with a session; raise what it raises.
 
-    A signal reaches the main thread only, and must not be raised inside of DuckDB or Arrow, which would report it as an
-    error of theirs. So the work is done in another thread, and ended from here. KeyboardInterrupt then says how many
-    records had been read.
+    A signal is raised in the main thread. If that thread were inside of DuckDB or Arrow, these would report it as an
+    error. So another thread does the work, and this one interrupts it. The KeyboardInterrupt says how many records had
+    been read.
     """
     raised: list[BaseException] = []
 
@@ -41,7 +41,7 @@ def run_interruptible(session: Session, work: Callable[[], None]) -> None:
     try:
         thread.join()
     except KeyboardInterrupt as interrupt:
-        _end(session, thread)
+        _end(session, thread, interrupt)
         interrupt.args = (f"{session.rows_read:,} records had been read",)
         raise
     if raised:
@@ -49,9 +49,9 @@ def run_interruptible(session: Session, work: Callable[[], None]) -> None:
 
 
 def leave(interrupt: KeyboardInterrupt) -> NoReturn:
-    """End the process after an interruption, with the message and the code of every command.
+    """End the process after an interruption, with the message and the exit code that every command has.
 
-    Without Python's own end, which waits for nothing that DuckDB may still do in its threads.
+    Python's own exit aborts if a thread is still inside of DuckDB, so it is not used.
     """
     number = getattr(interrupt, "number", signal.SIGINT)
     terminal.warn(": ".join((SIGNALS[number], *map(str, interrupt.args))))
@@ -60,11 +60,12 @@ def leave(interrupt: KeyboardInterrupt) -> NoReturn:
     os._exit(128 + number)
 
 
-def _end(session: Session, thread: threading.Thread) -> None:
+def _end(session: Session, thread: threading.Thread, interrupt: KeyboardInterrupt) -> None:
     """Interrupt the statement until its thread has ended: one that has not begun yet does not notice the first time."""
     deadline = time.monotonic() + SECONDS_TO_END
     while thread.is_alive() and time.monotonic() < deadline:
         session.interrupt()
         thread.join(0.05)
     if thread.is_alive():
-        leave(KeyboardInterrupt(f"{session.rows_read:,} records had been read; the statement did not end"))
+        interrupt.args = (f"{session.rows_read:,} records had been read; the statement did not end",)
+        leave(interrupt)
