@@ -132,10 +132,10 @@ def test_the_ids_are_compared_at_the_commit_too(tables: Tables, tmp_path: Path) 
     really = table.prepare
     new = log_of(tmp_path / "new", 10, NEW, partition=1)
 
-    def prepare(*arguments: Any) -> Any:
+    def prepare(*arguments: Any, **options: Any) -> Any:
         table.prepare = really
         append(tables, new)
-        return really(*arguments)
+        return really(*arguments, **options)
 
     table.prepare = prepare
     logs = list(LogDirectory(log_of(tmp_path / "old", 10, OLD)).values())

@@ -325,7 +325,7 @@ def five_batches(bench: Bench) -> Any:
     return _sequences(bench, *((0, i) for i in range(6)), (0, 1), (0, 0))
 
 
-@chapter.check("PRODUCE-027", "KIP-98", uses={**USES, "Produce": 3})
+@chapter.check("PRODUCE-027", "KIP-98", uses={**USES, "Produce": 3, "FindCoordinator": -1})
 def transactional_without_id(bench: Bench) -> Any:
     """A transactional batch needs a transaction.
 
@@ -334,6 +334,7 @@ def transactional_without_id(bench: Bench) -> Any:
     """
     data = batch(producer_id=4242, producer_epoch=0, base_sequence=0, is_transactional=True)
     topic, txn = bench.topic(), bench.name("txn")
+    bench.coordinator(txn, 1)  # until it was looked for once, there is no coordinator that the leader could ask
     return bench.loaded(lambda: produced(produce(bench, topic, data, transactional_id=txn)))
 
 
