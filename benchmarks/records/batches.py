@@ -1,6 +1,8 @@
-"""Batches for benchmarks, as from a producer: 16 byte keys, 100 byte JSON-like values, 16 KB uncompressed.
+"""Batches for benchmarks, as from a producer: 16 KB uncompressed.
 
-They are encoded here, so that readers are not measured on output of kwire's writers.
+Even ones have 16 byte keys and 100 byte JSON-like values; varied ones keys, values and headers of different lengths,
+some of them null, so that no reader gains from records that are all alike. They are encoded here, so that readers are
+not measured on output of kwire's writers.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import gzip
 import random
 import struct
 import zlib
+from collections.abc import Sequence
 
 import cramjam
 import google_crc32c
@@ -17,23 +20,35 @@ from kwire.wire.varint import write_varint
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 RECORDS_PER_BATCH = 128
+BATCH_BYTES = 16_000
+HEADERS = (b"trace", b"content-type", b"source", b"x")
 FIRST_TIMESTAMP_MS = 1_760_000_000_000
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 NAMES = ("anna", "berta", "carla", "doris", "emma", "frieda", "greta", "hanna")
 
 
-def record(offset_delta: int, key: bytes, value: bytes) -> bytes:
-    """Encode a record without headers, one millisecond after the previous one."""
+def encode_record(
+    offset_delta: int, key: bytes | None, value: bytes | None, headers: Sequence[tuple[bytes, bytes | None]] = ()
+) -> bytes:
+    """Encode a record, one millisecond after the previous one."""
     body = bytearray(1)
     write_varint(body, offset_delta)
     write_varint(body, offset_delta)
-    for field in (key, value):
-        write_varint(body, len(field))
-        body += field
-    write_varint(body, 0)
+    write_field(body, key)
+    write_field(body, value)
+    write_varint(body, len(headers))
+    for name, content in headers:
+        write_field(body, name)
+        write_field(body, content)
     out = bytearray()
     write_varint(out, len(body))
     return bytes(out + body)
+
+
+def write_field(body: bytearray, field: bytes | None) -> None:
+    """Append a length as a varint, then the bytes; -1 for null."""
+    write_varint(body, -1 if field is None else len(field))
+    body += field or b""
 
 
 def json_like(source: random.Random, number: int) -> bytes:
@@ -83,11 +98,40 @@ def segment(codec: str, batches: int) -> bytes:
     for number in range(batches):
         base = number * RECORDS_PER_BATCH
         section = b"".join(
-            record(delta, b"key-%012d" % source.randrange(100_000), json_like(source, base + delta))
+            encode_record(delta, b"key-%012d" % source.randrange(100_000), json_like(source, base + delta))
             for delta in range(RECORDS_PER_BATCH)
         )
         out += batch(base, codec, section, RECORDS_PER_BATCH)
     return bytes(out)
+
+
+def varied_segment(codec: str, batches: int) -> bytes:
+    """Encode batches of about 16 KB whose records have different shapes.
+
+    Values are JSON-like, 20 to 2,000 bytes (median 90); one in 20 is null. Keys are 4 to 40 bytes; a quarter are null.
+    A third of the records have one to three headers. A record takes 147 bytes on average.
+    """
+    source = random.Random(3)
+    out, base = bytearray(), 0
+    for _ in range(batches):
+        section, count = bytearray(), 0
+        while len(section) < BATCH_BYTES:
+            section += encode_record(count, *varied_fields(source, base + count))
+            count += 1
+        out += batch(base, codec, bytes(section), count)
+        base += count
+    return bytes(out)
+
+
+def varied_fields(source: random.Random, number: int) -> tuple[bytes | None, bytes | None, list[tuple[bytes, bytes]]]:
+    """Return a key, a value and headers of varied lengths."""
+    key = None if source.random() < 0.25 else b"%0*d" % (source.randrange(4, 41), source.randrange(10_000))
+    length = min(max(int(source.lognormvariate(4.5, 0.7)), 20), 2000)
+    value = None if source.random() < 0.05 else json_like(source, number)
+    if value is not None:
+        value = (value.rstrip() + b"%x" % source.getrandbits(8 * max(length - 80, 1)))[:length]
+    count = source.choice((1, 1, 2, 3)) if source.random() < 0.33 else 0
+    return key, value, [(source.choice(HEADERS), b"%x" % source.getrandbits(64)) for _ in range(count)]
 
 
 def legacy_segment(codec: str, messages: int) -> bytes:

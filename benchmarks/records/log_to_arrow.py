@@ -2,9 +2,10 @@
 
 116 byte records in 16 KB batches, CRC on, read from a file (in the page cache) in 8 MB pieces into one buffer, as
 kwire.log does. Figures: each codec with all columns except headers; fewer columns; without CRC; the object path; magic
-1. Peers: aiokafka's compiled reader and kafka-python, which return objects, on a tenth of the file, and Kafka's
-FileRecords in Java. "memory" is the least that any reader can do: read the file, compute the checksum of each batch and
-copy the bytes once, to new memory as Arrow's. Best of several runs, since the machine is shared.
+1; varied records. Peers: aiokafka's compiled reader and kafka-python, which return objects, on a tenth of the file, and
+Kafka's FileRecords and MemoryRecords in Java, the second on bytes that are in memory. "memory" is the least that any
+reader can do: read the file, compute the checksum of each batch and copy the bytes once, to new memory as Arrow's. Best
+of several runs, since the machine is shared.
 Wall time with 1 and 2 threads: compressed batches are decompressed and parsed in parallel.
 """
 
@@ -20,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from tools import kafka
 
-from benchmarks.records.batches import CODECS, RECORDS_PER_BATCH, legacy_segment, segment
+from benchmarks.records.batches import CODECS, RECORDS_PER_BATCH, legacy_segment, segment, varied_segment
 from kwire import native
 from kwire.records import ColumnReader, read_batches
 from kwire.records.format.batch_header import ATTRIBUTES_POSITION, batch_spans
@@ -104,15 +105,16 @@ def read_peer(package: str, data: bytes) -> int:
     return rows
 
 
-def java_ns_a_row(paths: list[Path]) -> dict[Path, float]:
-    """Return CPU ns per record of Kafka's FileRecords with CRC checks, by file; empty without a JDK and mvn."""
+def java_ns_a_row(paths: list[Path]) -> dict[Path, dict[str, float]]:
+    """Return CPU ns per record of Kafka's FileRecords and MemoryRecords with CRC checks, by file; {} without a JDK."""
     try:
         classes = kafka.compile_java(kafka.ROOT / "tools" / "java" / "ReadLog.java")
     except kafka.Unavailable as missing:
         print(f"# no Java: {missing}", file=sys.stderr)
         return {}
     out = kafka.java("ReadLog", "5", *map(str, paths), classes=classes).splitlines()
-    return {Path(line.split()[0]): float(line.split()[2]) for line in out if line.strip()}
+    lines = (line.split() for line in out if line.strip())
+    return {Path(path): {"java": float(file), "java(memory)": float(memory)} for path, _, file, memory in lines}
 
 
 def python_peers(data: bytes) -> dict[str, float]:
@@ -132,12 +134,14 @@ def main() -> None:
         paths = {codec: Path(folder) / codec for codec in CODECS}
         for codec, path in paths.items():
             path.write_bytes(segment(codec, BATCHES))
-        java = java_ns_a_row(list(paths.values()))
+        varied = {codec: Path(folder) / f"varied-{codec}" for codec in ("none", "zstd")}
+        for codec, path in varied.items():
+            path.write_bytes(varied_segment(codec, BATCHES))
+        java = java_ns_a_row([*paths.values(), *varied.values()])
         for codec, path in paths.items():
             part = path.read_bytes()[: path.stat().st_size // 10]
             peers = python_peers(part)
-            if path in java:
-                peers["java"] = java[path]
+            peers |= java.get(path, {})
             if codec == "none":
                 peers["memory"] = cpu_ns_a_row(lambda path=path: read_and_copy(path))
             one = wall_ns_a_row(path, 1)
@@ -150,6 +154,13 @@ def main() -> None:
                 without = cpu_ns_a_row(lambda path=path: read_columns(path, SPARK_COLUMNS, check_crc=False))
                 report("log_to_arrow/none/no_crc", without, peers)
                 report("log_to_objects/none", cpu_ns_a_row(lambda part=part: read_objects(part), 2), peers)
+
+        for codec, path in varied.items():
+            peers = python_peers(path.read_bytes()[: path.stat().st_size // 10]) | java.get(path, {})
+            if codec == "none":
+                peers["memory"] = cpu_ns_a_row(lambda path=path: read_and_copy(path))
+            work = cpu_ns_a_row(lambda path=path: read_columns(path, SPARK_COLUMNS))
+            report(f"log_to_arrow/varied/{codec}", work, peers)
 
         for codec in ("none", "gzip", "snappy", "lz4"):
             path.write_bytes(legacy_segment(codec, 400 * RECORDS_PER_BATCH))

@@ -1,7 +1,8 @@
 """How many CPU nanoseconds per record does reading and writing records as Python objects take?
 
-Data: 116 byte records (16 byte key, 100 byte JSON-like value) without headers; small JSON values with two headers.
-Batches of 16 KB. Every field of each record is read, headers included. Figures, with each codec:
+Data: 116 byte records (16 byte key, 100 byte JSON-like value) without headers; small JSON values with two headers;
+varied records (keys, values and headers of different lengths, some null). Batches of 16 KB. Every field of each record
+is read, headers included. Figures, with each codec:
 
     objects/read      read_batches over bytes in memory, checksums verified
     objects/log       PartitionLog.read over a file in the page cache, checksums verified
@@ -24,10 +25,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.records.batches import CODECS, RECORDS_PER_BATCH, batch, segment
+from benchmarks.records.batches import CODECS, RECORDS_PER_BATCH, batch, encode_record, segment, varied_segment
 from kwire.log import LogDirectory
 from kwire.records import BatchBuilder, Record, read_batches, write_batches
-from kwire.wire.varint import write_varint
 
 BATCHES = 250  # 32,000 records
 BATCH_SIZE = 16384
@@ -45,20 +45,13 @@ def events_with_headers(codec: str, batches: int) -> bytes:
         section = bytearray()
         for delta in range(RECORDS_PER_BATCH):
             value = b'{"id":%d,"ok":%s}' % (base + delta, source.choice((b"true", b"false")))
-            body = bytearray(1)
-            write_varint(body, delta)
-            write_varint(body, delta)
-            write_varint(body, -1)
-            write_varint(body, len(value))
-            body += value
-            write_varint(body, 2)
-            for field in (b"trace", b"%016x" % source.getrandbits(64), b"content-type", b"application/json"):
-                write_varint(body, len(field))
-                body += field
-            write_varint(section, len(body))
-            section += body
+            trace = b"%016x" % source.getrandbits(64)
+            section += encode_record(delta, None, value, [(b"trace", trace), (b"content-type", b"application/json")])
         out += batch(base, codec, bytes(section), RECORDS_PER_BATCH)
     return bytes(out)
+
+
+SHAPES = {"116_bytes": segment, "json_and_headers": events_with_headers, "varied": varied_segment}
 
 
 def best_ns(works: dict[str, Callable[[], int]], runs: int = RUNS) -> dict[str, float]:
@@ -187,7 +180,11 @@ def log_directory(folder: Path, name: str, data: bytes) -> Path:
 def main() -> None:
     """Print all figures."""
     with tempfile.TemporaryDirectory() as name:
-        for shape, make in (("116_bytes", segment), ("json_and_headers", events_with_headers)):
+        for shape, make in (
+            ("116_bytes", segment),
+            ("json_and_headers", events_with_headers),
+            ("varied", varied_segment),
+        ):
             for codec in CODECS_SHOWN:
                 data = make(codec, BATCHES)
                 path = log_directory(Path(name), f"{shape}-{codec}", data)
