@@ -28,7 +28,7 @@ from kwire import messages
 from kwire.broker import Broker
 from kwire.messages.error_codes import ErrorCode
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
 
 def test_features_change_and_brokers_are_unregistered_as_in_kafka(tmp_path: Path) -> None:
@@ -51,7 +51,6 @@ def test_features_change_and_brokers_are_unregistered_as_in_kafka(tmp_path: Path
     )  # before them is that of the snapshot with which Kafka formats a directory
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("version", "level"), [("3.9.1", 0), ("4.4.0", 2)])
 def test_kafka_takes_over_changed_features(tmp_path: Path, version: str, level: int) -> None:
     updates = [(METADATA, 20, SAFE), (TRANSACTION, level, UP if level else SAFE)]

@@ -14,7 +14,7 @@ from tools import kafka
 
 from kwire import messages
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
 OWN_ADDRESS = "Error creating broker listeners"
 """Kafka's text has the ports of its listeners."""

@@ -10,7 +10,7 @@ from tests.broker.test_leader_epochs import EMPTY, ONE_RECORD, create, state
 from tests.broker.wire import RawClient
 from tools import kafka
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
 
 def test_kafka_responds_as_the_broker_does(tmp_path: Path) -> None:

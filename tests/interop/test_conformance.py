@@ -12,10 +12,10 @@ from kwire.client.settings import ClientSettings
 from kwire.conformance import Verdict
 from kwire.conformance.broker import Session, all_checks, read_baseline, run_checks
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("release", ["2.8.2", "3.9.1", "4.4.0"])
+@pytest.mark.parametrize("release", ["2.8.2", "3.9.1", pytest.param("4.4.0", marks=pytest.mark.gate)])
 def test_real_kafka_passes(release: str, tmp_path: Path) -> None:
     with kafka.KafkaBroker(tmp_path, version=release) as broker:
         settings = ClientSettings.parse({"bootstrap.servers": broker.bootstrap_servers})

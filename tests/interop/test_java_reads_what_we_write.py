@@ -240,6 +240,8 @@ def read_by_java(directory: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.jvm
+@pytest.mark.slow
+@pytest.mark.gate
 @pytest.mark.requirement(
     "R-13", "R-20", "R-21", "R-22", "R-33", "R-34", "R-35", "R-40", "R-41", "R-42", "R-43", "C-01", "C-02", "C-03",
     "C-04", "C-05", "C-06", "C-07", "A-24", "U-13", "U-14", "U-20", "S31-01", "S31-08", "S31-12",

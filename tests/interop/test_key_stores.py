@@ -9,7 +9,7 @@ import pytest
 from tests.client.test_key_stores import PASSWORD, TRUSTED, make_stores
 from tools import kafka
 
-pytestmark = [pytest.mark.jvm]
+pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
 JAVA = Path(__file__).parent / "java" / "TrustedCertificates.java"
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kwire.conformance import Result, Verdict
+from kwire.conformance import Verdict
 from kwire.conformance.vectors import Case, cases, judge_all
 from kwire.errors import KwireError
-from tests.conformance.vectors.faulty_codecs import Ask, Fault, all_faults
+from tests.conformance.vectors.faulty_codecs import Fault, all_faults
 
 RUNNER = Path(__file__).parents[3] / "examples" / "conformance" / "kwire_runner.py"
 SAMPLE = ("messages/FetchRe", "messages/ProduceRe", "messages/MetadataRe", "headers/", "frames/Api", "data/Group")
 LONG = 100_000
 FAULTS = list(all_faults())
-Codec = Callable[[Ask], Ask]
 
 
 @functools.cache
@@ -42,17 +42,14 @@ def ask(task: dict[str, Any]) -> dict[str, Any]:
     return response
 
 
+@functools.cache
+def short_cases(chapter: str) -> list[Case]:
+    return [case for case in cases(only=[chapter]) if len(case.bytes) < LONG]
+
+
 def chosen(where: tuple[str, ...]) -> Iterator[Case]:
-    chapters = {word.split("/")[0] for word in where}
-    for case in cases(only=chapters):
-        if case.id.startswith(where) and len(case.bytes) < LONG:
-            yield case
-
-
-def failures(where: tuple[str, ...], codec: Codec) -> list[Result]:
-    found = list(judge_all(chosen(where), codec(ask)))
-    assert found
-    return [result for result in found if result.verdict is Verdict.FAIL]
+    for chapter in sorted({word.split("/")[0] for word in where}):
+        yield from (case for case in short_cases(chapter) if case.id.startswith(where))
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
@@ -61,7 +58,9 @@ def test_every_fault_is_found(fault: Fault) -> None:
     assert any(result.verdict is Verdict.FAIL for result in results)  # the first one is enough
 
 
-@pytest.mark.parametrize("where", sorted({*SAMPLE, *(each for fault in FAULTS for each in fault.where)}))
-def test_kwire_has_no_findings(where: str) -> None:
-    found = failures((where,), lambda ask: ask)
-    assert not [(result.check.id, result.reason) for result in found]
+def test_kwire_has_no_findings() -> None:
+    """Where the faults are looked for, a third of the cases: all of them are judged in ./dev vectors --check."""
+    where = tuple({*SAMPLE, *(each for fault in FAULTS for each in fault.where)})
+    results = list(judge_all(itertools.islice(chosen(where), 0, None, 3), ask))
+    assert len(results) > 1000
+    assert not [(each.check.id, each.reason) for each in results if each.verdict is Verdict.FAIL]
