@@ -78,6 +78,26 @@ def compare(encoder: SchemaEncoder, array: pa.Array) -> Decoded:
     return found
 
 
+def wider(kind: pa.DataType) -> pa.DataType:
+    """Return a type with doubles for its floats."""
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, wider(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(pa.field("element", wider(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, wider(kind.item_type))
+    return pa.float64() if kind == pa.float32() else kind
+
+
+def quieted(array: pa.Array) -> pa.Array:
+    """Return the array with quiet NaNs of 32 bits.
+
+    google.protobuf and the kernel write the bits of a signalling NaN that they have read. A float of Python is a
+    double, in which such a NaN becomes a quiet one, for google.protobuf just as for our code in Python.
+    """
+    return array.cast(wider(array.type)).cast(array.type)
+
+
 def check_json(source: random.Random) -> int:
     """Draw a schema and values, and compare; returns how many were written."""
     given = limited(source, json_values.schema(source))
@@ -113,7 +133,9 @@ def check_protobuf(source: random.Random) -> int:
     values = [writer.message(theirs.DESCRIPTOR) for _ in range(VALUES)]
     array = decoded(protobuf.Decoder(message), values).slice(source.randrange(3))
     try:
-        found = compare(protobuf.Encoder(message, array.type), array)
+        encoder = protobuf.Encoder(message, array.type)
+        compare(encoder, quieted(array))
+        found = encoder.encode(array, b"prefix")
         for row, data in enumerate(found.array.to_pylist()):
             if data is None or drawing.recursion:
                 continue
