@@ -214,9 +214,9 @@ def batch_ends(
     ends: list[int] = []
     start, rows = 0, len(offsets)
     while start < rows:
-        # more rows than fit: a record has at least half the bytes of its message, or 7
-        reach = start + 1 + int(np.searchsorted(np.cumsum(fixed[start : start + limit // 7 + 2]), limit, "right"))
-        some = slice(start, min(reach + 1, rows))
+        # no more rows fit: a record has at most the bytes of its message, and at least 7
+        most = int(np.searchsorted(np.cumsum(fixed[start : start + limit // 7 + 1]), limit, "right"))
+        some = slice(start, start + most)
         deltas = offsets[some] - offsets[start]
         body = fixed[some] + varint_bytes(times[some] - times[start]) + varint_bytes(deltas)
         filled = DEFAULT_HEADER_BYTES + np.cumsum(body + varint_bytes(body))
