@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests import golden
+from tests.records.building import message
 from tests.records.test_builder import plain
 
 from kwire import native
@@ -16,6 +17,7 @@ from kwire.records import (
     ControlRecordType,
     TimestampType,
     down_convert,
+    read_batches,
     up_convert,
     write_batch,
     write_transaction_marker,
@@ -114,6 +116,28 @@ def test_runs_beyond_the_header_table_become_the_same_batches(monkeypatch: pytes
     data, records, _ = compare(up_convert, messages, 2, monkeypatch, max_batch_bytes=5000)
     assert records == 500
     assert compare(down_convert, data, 1, monkeypatch)[0] == messages
+
+
+@pytest.mark.parametrize("target", [1, 2])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_the_bit_of_append_times_has_no_meaning_in_magic_0(
+    magic: int, target: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = b"".join(message(magic, offset=i, attributes=8) for i in range(3))
+    found, _, _ = compare(up_convert, data, target, monkeypatch)
+    records = [each for batch in read_batches(found) for each in batch.records()]
+    kind = TimestampType.LOG_APPEND_TIME if magic else TimestampType.CREATE_TIME
+    expected = [(kind, 1000)] * 3 if magic else [(kind, -1)] * 3
+    assert [(each.timestamp_type, each.timestamp) for each in records] == expected
+
+
+@pytest.mark.parametrize(("gap", "batches"), [(2**31 - 2, 1), (2**31 - 1, 1), (2**31, 2)])
+def test_messages_are_collected_as_far_as_a_delta_of_offsets_reaches(
+    gap: int, batches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = message(1, offset=5) + message(1, offset=5 + gap)
+    found, _, _ = compare(up_convert, data, 2, monkeypatch)
+    assert len(list(read_batches(found))) == batches
 
 
 @pytest.mark.parametrize("times", [[2**62, 5], [5, 2**62], [2**53, 5]])

@@ -350,6 +350,7 @@ def test_batches_end_at_the_given_rows(magic: int, codec: str) -> None:
     assert together == alone
 
 
+@with_and_without_compiled_code
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_rows_are_written_up_to_the_largest_offset(rows: int) -> None:
     writer = ColumnWriter(base_offset=2**63 - 2)
@@ -362,6 +363,7 @@ def test_rows_are_written_up_to_the_largest_offset(rows: int) -> None:
     assert [record.offset for each in read_batches(data) for record in each.records()] == [2**63 - 2, 2**63 - 1][:rows]
 
 
+@with_and_without_compiled_code
 @pytest.mark.parametrize(("last", "batches"), [(2**31 - 2, 1), (2**31 - 1, 1), (2**31, 2)])
 def test_a_batch_reaches_as_far_as_the_delta_of_its_last_offset(last: int, batches: int) -> None:
     rows = table(value=[b"x", b"y"]).append_column("offset", pa.array([5, 5 + last], pa.int64()))

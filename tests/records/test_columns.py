@@ -115,6 +115,14 @@ def test_records_outside_the_range_are_dropped(codec: int) -> None:
         assert reader.consumed == len(data)
 
 
+def test_a_start_of_zero_is_no_limit() -> None:
+    """Offsets of a batch are not negative; those of damaged records can be, and objects return them too."""
+    data = batch(record(-3) + record(-1) + record(0), count=3)
+    assert [each.offset for found in read_batches(data) for each in found.records()] == [-3, -1, 0]
+    assert offsets(ColumnReader(["offset"]), data, start_offset=0) == [-3, -1, 0]
+    assert offsets(ColumnReader(["offset"]), data, start_offset=1) == []
+
+
 @pytest.mark.requirement("D-01", "R-23")
 def test_records_outside_the_range_are_dropped_in_a_compressed_message() -> None:
     inner = b"".join(message(1, offset=i) for i in range(10))

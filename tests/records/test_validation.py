@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import pickle
 import random
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from tests import golden
 from tests.fuzz import record_writing
-from tests.records.building import batch, record
+from tests.records.building import batch, message, record
 from tests.records.test_builder import plain
 
 from kwire.errors import BrokerError, OptionError
@@ -301,6 +302,21 @@ def test_the_size_is_checked_again_after_rewriting() -> None:
     with pytest.raises(RejectedRecords) as raised:
         validate_and_assign_offsets(buf, 0, now_ms=NOW, compression_type="none", max_message_bytes=limit)
     assert raised.value.code == AppendErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize("size", [0, 13, 14])
+@pytest.mark.parametrize("left", [11, 12, 13])
+@pytest.mark.requirement("R-26")
+def test_a_cut_inner_message_is_ignored_unless_its_size_is_too_small(left: int, size: int) -> None:
+    """Source: DataLogInputStream of RecordIterators: a size is read if 12 bytes are left, and is at least 14."""
+    cut = (bytes(8) + size.to_bytes(4, "big") + b"\0")[:left]
+    buf = message(1, attributes=int(Compression.GZIP), key=None, value=gzip.compress(message(1) + cut))
+    if left < 12 or size >= 14:
+        assert validate_and_assign_offsets(buf, 5, now_ms=1000, to_magic=1).next_offset == 6
+        return
+    with pytest.raises(RejectedRecords, match=f"Found record size {size} smaller") as raised:
+        validate_and_assign_offsets(buf, 5, now_ms=1000, to_magic=1)
+    assert raised.value.code == AppendErrorCode.CORRUPT_MESSAGE
 
 
 def test_a_decompression_bomb_is_rejected_at_the_limit() -> None:
