@@ -32,7 +32,7 @@ PARAMETERS = {
     "log": 9,
     "maintenance": 10,
     "records": 15,  # a batch: BatchBuilder, and BatchOptions for what passes its arguments on
-    "schemas": 11,
+    "schemas": 12,
     "spark": 20,
 }
 # Handlers and the client work on message classes, so their signatures name them.

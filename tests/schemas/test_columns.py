@@ -25,6 +25,7 @@ from kwire.schemas import (
     schema_type,
     union_type,
 )
+from kwire.schemas.avro import columns
 from kwire.schemas.choice import SchemaChoice
 from kwire.schemas.unions import conform, merge_types
 from kwire.schemas.value_decoder import ValueDecoder
@@ -403,3 +404,76 @@ def test_decoders_agree_with_rows_decoded_alone(registry: Registry) -> None:
     values = [kinds[i] for i in rng.integers(0, len(kinds), 500)]
     together = decode_arrow(pa.array(values, pa.binary()), registry, topic="o", mode="permissive").to_pylist()
     assert together == [decode(value, registry, topic="o", mode="permissive") for value in values]
+
+
+NODE = {
+    "type": "record",
+    "name": "Node",
+    "fields": [
+        {"name": "id", "type": "int"},
+        {"name": "next", "type": ["null", "Node"]},
+        {"name": "children", "type": {"type": "array", "items": "Node"}},
+        {"name": "either", "type": {"type": "map", "values": ["null", "string", "Node"]}},
+        {"name": "name", "type": "string"},
+    ],
+}
+
+
+def node(depth: int) -> dict[str, Any]:
+    """Return a value whose deepest record is at a depth."""
+    inner = [node(depth - 1)] if depth > 1 else []
+    either = {**({"a": inner[0]} if inner else {}), "b": "text", "c": None}
+    return {
+        "id": depth,
+        "next": inner[0] if inner else None,
+        "children": inner * 2,
+        "either": either,
+        "name": f"n{depth}",
+    }
+
+
+def cut(value: dict[str, Any], depth: int) -> dict[str, Any]:
+    """Return the value as it is decoded with a depth."""
+    found: dict[str, Any] = {"id": value["id"], "name": value["name"]}
+    either: dict[str, Any] = {
+        key: None if each is None else {"member0": each if isinstance(each, str) else None}
+        for key, each in value["either"].items()
+    }
+    if depth > 1:
+        for key, each in value["either"].items():
+            if (union := either[key]) is not None:
+                union["member1"] = cut(each, depth - 1) if isinstance(each, dict) else None
+        found["next"] = None if value["next"] is None else cut(value["next"], depth - 1)
+        found["children"] = [cut(each, depth - 1) for each in value["children"]]
+    return found | {"either": list(either.items())}
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_avro_records_inside_of_themselves_are_decoded_up_to_a_depth(tmp_path: Path, depth: int) -> None:
+    fastavro = pytest.importorskip("fastavro")
+    (tmp_path / "t-value.1.1.avsc").write_text(json.dumps(NODE))
+    written = [node(each) for each in (1, 2, 3, 5)]
+    values = []
+    for each in written:
+        stream = io.BytesIO()
+        fastavro.schemaless_writer(stream, fastavro.parse_schema(NODE), each)
+        values.append(prefixed(1, stream.getvalue()))
+    array = pa.array([*values, values[-1][:-1]])  # the last one is read by plain Python, for its error
+    found = decode_arrow(array, tmp_path, topic="t", recursive_field_max_depth=depth, mode="deadletter").to_pylist()
+    assert [each["value"] for each in found] == [*(cut(each, depth) for each in written), None]
+    assert "length above the remaining bytes" in found[-1]["error"]
+
+
+def test_a_depth_has_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "t-value.1.1.avsc").write_text(json.dumps(NODE))
+    empty = pa.array([], pa.binary())
+    for depth in (-1, 16):
+        with pytest.raises(OptionError, match=rf"max_depth: expected a number from 0 to 15, got {depth}"):
+            decode_arrow(empty, tmp_path, topic="t", recursive_field_max_depth=depth)
+    monkeypatch.setattr(columns, "MAX_COLUMNS", 1000)
+    with pytest.raises(InvalidSchema, match="more than 1000 columns"):
+        decode_arrow(empty, tmp_path, topic="t", recursive_field_max_depth=15)
+    found = decode_arrow(empty, tmp_path, topic="t", recursive_field_max_depth=15, columns=["id", "name"])
+    assert str(found.type) == "struct<id: int32, name: string>"
+    with pytest.raises(OptionError, match="requires an Avro schema of a reader, not a union"):
+        decode_arrow(empty, tmp_path, topic="t", recursive_field_max_depth=2, schema="union")

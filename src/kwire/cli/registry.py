@@ -17,15 +17,17 @@ __all__ = ["open_registry", "schema_choice"]
 
 
 def schema_choice(
-    registry: str | None, config_file: str | None, options: Mapping[str, str | None]
+    registry: str | None, config_file: str | None, options: Mapping[str, str | None], depth: int | None = None
 ) -> SchemaChoice | None:
     """Return the choice of --registry, --registry-config, and of options by their names; None without any.
 
+    depth: of --recursive-field-max-depth.
     Raises OptionError, RegistryError; LogError for a topic `_schemas`.
     """
     from kwire.schemas.choice import SchemaChoice
 
-    given = {**options, "schema": _schema_of(options["schema"])}  # wrong usage is reported before the registry is read
+    # wrong usage is reported before the registry is read
+    given = {**options, "schema": _schema_of(options["schema"]), "recursive_field_max_depth": depth}
     return SchemaChoice.of_options(open_registry(registry, config_file), given)
 
 

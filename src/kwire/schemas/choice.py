@@ -74,6 +74,7 @@ class SchemaChoice:
     mode: Mode = "failfast"
     names: Names = "any"
     columns: tuple[str, ...] | None = None
+    recursive_field_max_depth: int = 0
 
     def __post_init__(self) -> None:
         """Raise OptionError for a value that no registry makes right."""
@@ -84,6 +85,10 @@ class SchemaChoice:
             from kwire.schemas.avro.resolution import check_names
 
             check_names(self.names)
+        if self.recursive_field_max_depth:
+            from kwire.schemas.avro.columns import check_depth
+
+            check_depth(self.recursive_field_max_depth)
 
     @classmethod
     def of_options(
@@ -173,6 +178,9 @@ class SchemaChoice:
             raise OptionError("columns requires the schema of a reader, not a union")
         if reader is not None and reader.type != "AVRO" and self.names != "any":
             raise OptionError(f"names: strict is for Avro; {NAMES_ELSEWHERE[reader.type]}")
+        if self.recursive_field_max_depth and (reader is None or reader.type != "AVRO"):
+            what = "a union" if reader is None else f"a schema of type {reader.type}"
+            raise OptionError(f"recursive_field_max_depth: requires an Avro schema of a reader, not {what}")
 
     def _chosen(self, registry: Registry, reader: RegisteredSchema | None, union: pa.DataType | None) -> ChosenSchema:
         return ChosenSchema(
@@ -184,6 +192,7 @@ class SchemaChoice:
             mode=self.mode,
             names=self.names,
             columns=self.columns,
+            recursive_field_max_depth=self.recursive_field_max_depth,
         )
 
 
@@ -203,6 +212,7 @@ class ChosenSchema:
     mode: Mode
     names: Names
     columns: tuple[str, ...] | None
+    recursive_field_max_depth: int = 0
 
 
 def _type_of(text: str, registry: Registry, subject: str | None) -> SchemaType:

@@ -110,7 +110,11 @@ def parse_schema(registered: RegisteredSchema, references: Mapping[str, str]) ->
 
 
 def mismatch(
-    writer: ValueSchema, reader: ValueSchema, columns: Sequence[str] | None = None, names: Names = "any"
+    writer: ValueSchema,
+    reader: ValueSchema,
+    columns: Sequence[str] | None = None,
+    names: Names = "any",
+    depth: int = 0,
 ) -> str | None:
     """Return why values of one schema cannot be read as these columns of another's, or None."""
     if writer.type != reader.type:
@@ -120,16 +124,20 @@ def mismatch(
             return f"message '{writer.schema.name}', expected '{reader.schema.name}' of schema {reader.label}"
         return None
     try:
-        make_decoder([writer], reader, columns, names)
+        make_decoder([writer], reader, columns, names, depth)
     except InvalidSchema as error:
         return str(InvalidSchema(error.what, None, error.path))
     return None
 
 
 def make_decoder(
-    writers: Sequence[ValueSchema], reader: ValueSchema, columns: Sequence[str] | None = None, names: Names = "any"
+    writers: Sequence[ValueSchema],
+    reader: ValueSchema,
+    columns: Sequence[str] | None = None,
+    names: Names = "any",
+    depth: int = 0,
 ) -> SchemaDecoder:
-    """Return a decoder of the writers' values. names: of Avro. Raises InvalidSchema."""
+    """Return a decoder of the writers' values. names, depth: of Avro. Raises InvalidSchema."""
     try:
         match reader.schema:
             case protobuf.Message():
@@ -138,7 +146,7 @@ def make_decoder(
                 return json_schema.Decoder(reader.schema, columns)
             case avro.Schema():
                 schemas = [each.schema for each in writers if isinstance(each.schema, avro.Schema)]
-                return _AvroDecoder(avro.Decoder(schemas, reader.schema, columns=columns, names=names))
+                return _AvroDecoder(avro.Decoder(schemas, reader.schema, columns=columns, names=names, depth=depth))
     except InvalidSchema as error:
         raise InvalidSchema(error.what, error.schema or reader.label, error.path) from None
     except RecursionError:

@@ -33,6 +33,7 @@ def decode_arrow(
     columns: Sequence[str] | None = None,
     headers: pa.Array | None = None,
     names: Names = "any",
+    recursive_field_max_depth: int = 0,
 ) -> pa.Array:
     """Decode values that serializers of a schema registry wrote; null to null.
 
@@ -44,7 +45,8 @@ def decode_arrow(
     struct<value, error>.
     message: of a Protobuf schema, if it is not the first. columns: fields to decode. headers: of the records, as
     list<struct<key, value>>, if schema ids may be there. names: strict makes Avro values bad whose records have
-    other full names than the reader's.
+    other full names than the reader's. recursive_field_max_depth: how many times an Avro record that contains itself is
+    decoded, 1 to 15; what is deeper is left out. 0: such a schema is an error.
     Raises RegistryError, InvalidSchema, OptionError.
     """
     choice = SchemaChoice(
@@ -56,6 +58,7 @@ def decode_arrow(
         message=message,
         mode=mode,
         names=names,
+        recursive_field_max_depth=recursive_field_max_depth,
         columns=None if columns is None else tuple(columns),
     )
     decoder = ValueDecoder(choice.resolve())

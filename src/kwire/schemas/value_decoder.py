@@ -94,10 +94,10 @@ class _ReaderDecoder:
         """Compile the reader's schema. Raises InvalidSchema, RegistryError."""
         assert chosen.reader is not None
         reader = ParsedSchemas(chosen.registry).parse(chosen.reader).named(chosen.message)
-        self._reader, self._columns, self._names = reader, chosen.columns, chosen.names
+        self._reader, self._options = reader, (chosen.columns, chosen.names, chosen.recursive_field_max_depth)
         self._known: dict[ValueSchema, int] = {reader: 0}
         self._faults: dict[ValueSchema, str] = {}
-        self._decoder = make_decoder([reader], reader, chosen.columns, chosen.names)
+        self._decoder = make_decoder([reader], reader, *self._options)
 
     @property
     def type(self) -> pa.DataType:
@@ -123,13 +123,13 @@ class _ReaderDecoder:
         for schema in schemas:
             if schema in self._known or schema in self._faults:
                 continue
-            fault = mismatch(schema, self._reader, self._columns, self._names)
+            fault = mismatch(schema, self._reader, *self._options)
             if fault is None:
                 self._known[schema] = len(self._known)
             else:
                 self._faults[schema] = fault
         if len(self._known) > before:
-            self._decoder = make_decoder(list(self._known), self._reader, self._columns, self._names)
+            self._decoder = make_decoder(list(self._known), self._reader, *self._options)
 
 
 class _UnionDecoder:

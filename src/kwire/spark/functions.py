@@ -158,6 +158,7 @@ def from_registry(
     source: Sequence[Column | str] = (),
     columns: Sequence[str] | None = None,
     names: Names = "any",
+    recursive_field_max_depth: int = 0,
 ) -> Column:
     """Convert values that serializers of a schema registry wrote to structs; null to null.
 
@@ -169,6 +170,7 @@ def from_registry(
     source: the columns topic, partition and offset, which errors of failfast then name.
     columns: the fields to decode, of Avro also dotted paths; None for all. Others are skipped.
     names: strict makes Avro values bad whose records have other full names than the reader's.
+    recursive_field_max_depth: how many times an Avro record that contains itself is decoded, as in Spark's from_avro.
     The driver asks the registry for the type when this is called. Raises RegistryError, InvalidSchema, OptionError.
     """
     from kwire.schemas.choice import SchemaChoice
@@ -185,6 +187,7 @@ def from_registry(
         message=message,
         mode=mode,
         names=names,
+        recursive_field_max_depth=recursive_field_max_depth,
         columns=None if columns is None else tuple(columns),
     )
     chosen, has_headers = choice.resolve(), headers is not None

@@ -22,6 +22,7 @@ from kwire.cli.lake.options import (
     Mode,
     NamesChoice,
     ReaderSchema,
+    RecursiveDepth,
     RegistryConfig,
     RegistryPath,
     StorageOptions,
@@ -135,6 +136,7 @@ def append(
     dead_letters: DeadLetters = None,
     metrics_file: MetricsFile = None,
     names: NamesChoice = None,
+    recursive_field_max_depth: RecursiveDepth = None,
     skip_missing: SkipMissing = False,
     config: ClientConfigs = None,
     config_file: ClientConfigFile = None,
@@ -160,7 +162,7 @@ def append(
     dead = None if dead_letters is None else _dead_letters(dead_letters, catalog, storage, config, config_file)
     wanted = mode if dead is None or registry is None else mode_for_dead_letters(mode, "--dead-letters")
     options = {"subject": subject, "schema": schema, "mode": wanted, "message": message, "names": names}
-    choice = schema_choice(registry, registry_config, options)
+    choice = schema_choice(registry, registry_config, options, recursive_field_max_depth)
     appended = append_logs(
         lake_table,
         logs,

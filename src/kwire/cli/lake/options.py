@@ -23,6 +23,7 @@ __all__ = [
     "Mode",
     "NamesChoice",
     "ReaderSchema",
+    "RecursiveDepth",
     "RegistryConfig",
     "RegistryPath",
     "StorageOptions",
@@ -110,6 +111,16 @@ NamesChoice = Annotated[
     Names | None,
     typer.Option(
         help="Names of Avro's records: any (default), or strict: a record of another full name is a bad value."
+    ),
+]
+RecursiveDepth = Annotated[
+    int | None,
+    typer.Option(
+        "--recursive-field-max-depth",
+        metavar="N",
+        min=1,
+        max=15,
+        help="How many times an Avro record that contains itself is decoded; it is an error by default.",
     ),
 ]
 IsolationChoice = Annotated[Isolation, typer.Option(help="read_committed excludes aborted and open transactions.")]

@@ -15,6 +15,7 @@ from kwire.cli.lake.options import (
     Mode,
     NamesChoice,
     ReaderSchema,
+    RecursiveDepth,
     RegistryConfig,
     RegistryPath,
     StorageOptions,
@@ -64,6 +65,7 @@ def verify(
     mode: Mode = None,
     message: Message = None,
     names: NamesChoice = None,
+    recursive_field_max_depth: RecursiveDepth = None,
     skip_missing: SkipMissing = False,
     config: ClientConfigs = None,
     config_file: ClientConfigFile = None,
@@ -82,7 +84,7 @@ def verify(
 
     terminal.show_warnings("kwire.lake")
     options = {"subject": subject, "schema": schema, "mode": mode, "message": message, "names": names}
-    choice = schema_choice(registry, registry_config, options)
+    choice = schema_choice(registry, registry_config, options, recursive_field_max_depth)
     with existing_table(table, catalog, storage) as lake_table:
         opened = open_logs(source, config, config_file)  # later than the table: the log has at least its rows
         logs = selected(opened, Selection.parse(topic, partition))

@@ -32,9 +32,11 @@ from kwire.schemas.avro.model import Schema
 from kwire.schemas.avro.parsing import fail, too_deep
 from kwire.schemas.column_plan import Column, storage
 
-__all__ = ["arrow_type", "build_columns", "null_free", "storage_of"]
+__all__ = ["arrow_type", "build_columns", "check_depth", "null_free", "storage_of"]
 
 MAX_COLUMNS = 100_000
+MAX_DEPTH = 15
+"""Of records inside of themselves, as in Spark."""
 UTC = "UTC"
 SIMPLE: dict[str, pa.DataType] = {
     "null": pa.null(),
@@ -101,25 +103,35 @@ def storage_of(schema: Schema) -> tuple[pa.DataType, str, int]:
     return arrow_type, *storage(arrow_type)
 
 
-def build_columns(schema: Schema, asked: Sequence[str] | None = None) -> list[Column]:
+def check_depth(depth: int) -> int:
+    """Return a depth of records inside of themselves. Raises OptionError unless it is 0 (none) to 15."""
+    if not 0 <= depth <= MAX_DEPTH:
+        raise OptionError(f"recursive_field_max_depth: expected a number from 0 to {MAX_DEPTH}, got {depth}")
+    return depth
+
+
+def build_columns(schema: Schema, asked: Sequence[str] | None = None, depth: int = 0) -> list[Column]:
     """Return the columns of a schema, the root first, numbered in this order.
 
-    asked: dotted paths of the fields to include; None for all. Raises OptionError for an unknown path, InvalidSchema
-    for a type that contains itself.
+    asked: dotted paths of the fields to include; None for all. depth: how many times a record may be inside of itself,
+    plus one; fields that are deeper are left out. With 0, such a record is an error.
+    Raises OptionError for an unknown path, InvalidSchema for a type that contains itself.
     """
     wanted = None if asked is None else [tuple(each.split(".")) for each in asked]
-    builder = _Builder()
+    builder = _Builder(depth)
     with too_deep():
         builder.column(schema, wanted, (), True, ())
     return builder.columns
 
 
 class _Builder:
-    def __init__(self) -> None:
+    def __init__(self, depth: int) -> None:
         self.columns: list[Column] = []
+        self.depth, self.made = depth, 0
 
     def new(self, kind: str, path: Path, nullable: bool) -> Column:
-        if len(self.columns) >= MAX_COLUMNS:
+        self.made += 1  # also those that are removed again
+        if self.made > MAX_COLUMNS:
             raise fail(f"more than {MAX_COLUMNS} columns; ask for fewer", ".".join(path))
         column = Column(type=pa.null(), kind=kind, number=len(self.columns), path=path, nullable=nullable)
         self.columns.append(column)
@@ -127,18 +139,21 @@ class _Builder:
 
     def column(
         self, schema: Schema, wanted: list[Path] | None, path: Path, nullable: bool, inside: tuple[Schema, ...]
-    ) -> Column:
-        """Add the columns of a schema. inside: the records around it."""
-        if schema in inside:
-            raise fail(
-                f"{schema} contains itself; Arrow has no such type: name the other fields in columns", ".".join(path)
-            )
+    ) -> Column | None:
+        """Add the columns of a schema, unless it is too deep inside of itself. inside: the records around it."""
         nullable = nullable or (schema.type == "union" and any(each.type == "null" for each in schema.branches))
         schema = null_free(schema)
         if (number := numeric_union(schema)) is not None:
             schema = Schema(type=number)
         if schema in inside:
-            return self.column(schema, wanted, path, nullable, inside)
+            if not self.depth:
+                raise fail(
+                    f"{schema} contains itself; Arrow has no such type: name the other fields in columns, or give a "
+                    "recursiveFieldMaxDepth (recursive_field_max_depth)",
+                    ".".join(path),
+                )
+            if inside.count(schema) >= self.depth:
+                return None
         if schema.type == "record":
             members = [(each.name, each.schema, False) for each in schema.fields]
             return self.struct(members, wanted, path, nullable, (*inside, schema))
@@ -174,23 +189,32 @@ class _Builder:
         for name, schema, optional in members:
             if wanted is None or name in asked:
                 below = None if wanted is None else asked[name]
-                column.add(name, self.column(schema, below, (*path, name), optional, inside))
+                child = self.column(schema, below, (*path, name), optional, inside)
+                if child is not None:
+                    column.add(name, child)
         fields = zip(column.names, column.children, strict=True)
         column.type = pa.struct([pa.field(name, child.type) for name, child in fields])
         return column
 
     def repeated(
         self, schema: Schema, wanted: list[Path] | None, path: Path, nullable: bool, inside: tuple[Schema, ...]
-    ) -> Column:
+    ) -> Column | None:
         column = self.new("LIST", path, nullable)
         item_path = (*path[:-1], f"{path[-1] if path else ''}[]")
         if schema.type == "array":
             item = self.column(schema.items, wanted, item_path, False, inside)
+            if item is None:
+                del self.columns[column.number :]
+                return None
             column.type, column.children = pa.list_(pa.field("element", item.type)), [item]
             return column
         entries = self.new("STRUCT", path, False)
         key = self.column(Schema(type="string"), None, item_path, False, inside)
         value = self.column(schema.items, wanted, item_path, False, inside)
+        if value is None:
+            del self.columns[column.number :]
+            return None
+        assert key is not None
         column.type = pa.map_(key.type, value.type)
         entries.add("key", key)
         entries.add("value", value)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kwire.errors import DecodeError, OptionError
+from kwire.schemas.avro.columns import check_depth
 from kwire.schemas.avro.model import Schema
 from kwire.schemas.avro.plan import compile_plan
 from kwire.schemas.avro.reading import ValueReader
@@ -56,7 +57,8 @@ class Decoder:
 
     columns: dotted paths of the fields to decode, such as "id" and "items.price"; None for all. Values of others are
     skipped: their lengths are checked, their contents are not. allow_trailing: ignore bytes after a value. names:
-    strict compares the full names of records, enums and fixed types.
+    strict compares the full names of records, enums and fixed types. depth: how many times a record that contains
+    itself is decoded, up to 15; fields that are deeper are skipped. 0: such a record is an error.
     Raises InvalidSchema if a writer's values cannot be read as the reader's, OptionError for an unknown column.
     """
 
@@ -68,9 +70,10 @@ class Decoder:
         columns: Sequence[str] | None = None,
         allow_trailing: bool = False,
         names: Names = "any",
+        depth: int = 0,
     ) -> None:
         check_names(names)
-        plan = compile_plan(writers, reader, columns, names)
+        plan = compile_plan(writers, reader, columns, names, check_depth(depth))
         read = ValueReader(plan, allow_trailing=allow_trailing).read
         self._decoder = PlanDecoder(plan, "decode_avro", read, allow_trailing=allow_trailing)
         self._roots = np.array([*plan.roots, -1], np.int64)  # the last one for writer -1

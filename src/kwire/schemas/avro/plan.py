@@ -38,13 +38,17 @@ class Plan(ColumnPlan):
 
 
 def compile_plan(
-    writers: Sequence[Schema], reader: Schema, asked: Sequence[str] | None = None, names: Names = "any"
+    writers: Sequence[Schema],
+    reader: Schema,
+    asked: Sequence[str] | None = None,
+    names: Names = "any",
+    depth: int = 0,
 ) -> Plan:
-    """Compile the plan; asked: dotted paths of the columns, None for all.
+    """Compile the plan. asked: dotted paths of the columns, None for all. depth: of records, see build_columns.
 
     Raises InvalidSchema if a writer's values cannot be read as the reader's, OptionError for unknown columns.
     """
-    plan = Plan(columns=build_columns(reader, asked))
+    plan = Plan(columns=build_columns(reader, asked, depth))
     plan.add_children()
     compiler = _Compiler(plan, names)
     with too_deep():

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 __all__ = ["table"]
 
-VALUE_OPTIONS = ("subject", "schema", "mode", "message", "names")
+VALUE_OPTIONS = ("subject", "schema", "mode", "message", "names", "recursive_field_max_depth")
 STEP_BYTES = 8 << 30  # of logs, in a commit
 MERGED_STEP_BYTES = 256 << 20  # with merge_key, since the driver merges the rows of a commit in memory
 COLUMNS = {

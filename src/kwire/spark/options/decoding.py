@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from kwire.errors import OptionError
 from kwire.schemas.choice import SchemaChoice
-from kwire.spark.options.option import Option, choice, column_list, flag_option, text_option
+from kwire.spark.options.option import Option, choice, column_list, flag_option, number_option, text_option
 
 if TYPE_CHECKING:
     from kwire.schemas.avro.resolution import Names
@@ -53,6 +53,7 @@ class _ColumnOptions:
     message: Option[str | None]
     columns: Option[tuple[str, ...] | None]
     names: Option[Names]
+    depth: Option[int | None]
     headers: Option[bool]
 
     @property
@@ -60,7 +61,7 @@ class _ColumnOptions:
         """All of them, in the order of the documentation."""
         return (
             *(self.format, self.registry, self.settings, self.subject, self.schema, self.mode),
-            *(self.message, self.columns, self.names, self.headers),
+            *(self.message, self.columns, self.names, self.depth, self.headers),
         )
 
 
@@ -126,6 +127,12 @@ def _options_of(column: str) -> _ColumnOptions:
             default="any",
             value="`any` or `strict`",
             meaning="Whether [Avro's names](#the-readers-schema) have to match.",
+        ),
+        depth=number_option(
+            name=f"{column}.recursiveFieldMaxDepth",
+            value="1 to 15",
+            shown_default="none: an error",
+            meaning="How many times an Avro record that [contains itself](avro.md#limits) is decoded.",
         ),
         headers=flag_option(
             name=f"{column}.headers",
@@ -223,6 +230,7 @@ def _parse_column(column: str, options: _ColumnOptions, given: Mapping[str, str]
         mode=options.mode.of(given),
         names=options.names.of(given),
         columns=options.columns.of(given),
+        recursive_field_max_depth=options.depth.of(given) or 0,
     )
     return DecodeOptions(
         column=column, registry=registry, settings=settings, choice=choice, headers=options.headers.of(given)
