@@ -13,6 +13,7 @@ from tests.lake.avro_values import write_values
 from tests.lake.tables import FORMATS, Tables, write
 from tests.spark.lake.test_sink import options
 
+import kwire.spark
 from kwire.errors import OptionError, TableError
 from kwire.lake import Chosen, Layout, append_logs
 from kwire.log import LogDirectory
@@ -21,6 +22,7 @@ from kwire.spark.lake.source import DeltaSink, IcebergSink
 from kwire.spark.live.source import KafkaLiveSource
 from kwire.spark.log.source import KafkaLogSource
 from kwire.spark.offsets import SpecificOffsets
+from kwire.spark.sail import struct_type
 
 KEY = ("avro", 0)
 
@@ -111,3 +113,20 @@ def test_wrong_usage(tmp_path: Path, source: Path) -> None:
         start(tables, source, startingOffsets=json.dumps({"avro": {"0": 1}}))
     with pytest.raises(OptionError, match="Option 'startFrom': the sink is no table"):
         Copy.of(KafkaLogSource, {"path": str(source), "startFrom": "table"}, KafkaLiveSource, {}, None)
+
+
+def test_other_queries_get_the_offsets_as_text(tmp_path: Path, source: Path) -> None:
+    tables = Tables("delta", tmp_path)
+    append(tables, source, (0, 10))
+    given = {"path": str(source), "subscribe": "avro"}
+    text = kwire.spark.starting_offsets("kafka-log", given, "kwire-delta", options(tables))
+    assert json.loads(text) == {"avro": {"0": 10, "1": -2}}
+    start = KafkaLogSource({**given, "startingOffsets": text})
+    start.streamReader(struct_type(pa.schema(start.schema())))
+    append(tables, source, (12, 20))
+    with pytest.raises(TableError, match=r"it lacks offsets 10 to 11 of avro-0"):
+        kwire.spark.starting_offsets("kafka-log", given, "kwire-delta", options(tables))
+    with pytest.raises(OptionError, match="source: expected one of kafka-live, kafka-log, got 'kafka'"):
+        kwire.spark.starting_offsets("kafka", given, "kwire-delta", options(tables))
+    with pytest.raises(OptionError, match=r"'startFrom'.*kwire\.spark\.starting_offsets"):
+        KafkaLogSource({**given, "startFrom": "table"}).schema()

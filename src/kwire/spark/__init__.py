@@ -11,7 +11,8 @@ Spark run the Python of this program (kwire.spark.process.python_choice).
 
 functions          columns of Kafka messages                  docs/functions.md
 jobs               jobs on whole log directories              docs/jobs.md
-copy_stream        streams whose rows stay in Arrow           docs/tables.md
+copy_stream        streams whose rows stay in Arrow           docs/table-streams.md
+starting_offsets   where a new query continues a table        docs/table-streams.md
 lag, LagListener   lag of streaming queries
 Kafka*Source       the data sources, for spark.dataSource.register
 
@@ -26,7 +27,7 @@ from kwire.spark.process.python_choice import choose_python
 
 if TYPE_CHECKING:
     from kwire.spark.capture.source import KafkaCaptureSource
-    from kwire.spark.copying import copy_stream
+    from kwire.spark.copying import copy_stream, starting_offsets
     from kwire.spark.internal.source import KafkaInternalSource
     from kwire.spark.live.source import KafkaLiveSource
     from kwire.spark.log.source import KafkaLogSource
@@ -40,6 +41,7 @@ __all__ = [
     "LagListener",
     "copy_stream",
     "lag",
+    "starting_offsets",
 ]
 
 _MODULES = {
@@ -50,6 +52,7 @@ _MODULES = {
     "LagListener": "kwire.spark.streaming.lag",
     "copy_stream": "kwire.spark.copying",
     "lag": "kwire.spark.streaming.lag",
+    "starting_offsets": "kwire.spark.copying",
 }
 
 choose_python()

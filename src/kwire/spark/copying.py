@@ -34,7 +34,7 @@ from kwire.spark.options.decoding import DECODED
 from kwire.spark.plain_errors import plain_errors
 from kwire.spark.process.worker import SentToWorkers
 from kwire.spark.sail import struct_type
-from kwire.spark.start_from import offsets_of_table, without_start_from
+from kwire.spark.start_from import START_FROM, TABLE, offsets_of_table, without_start_from
 from kwire.spark.streaming.reader import InvalidStreamReader
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
-__all__ = ["Function", "copy_stream"]
+__all__ = ["Function", "copy_stream", "starting_offsets"]
 
 Function = Callable[[pa.RecordBatch], pa.RecordBatch]
 """Changes rows: columns, values, their number. It gets batches of one partition each, in the order of offsets."""
@@ -89,6 +89,20 @@ def copy_stream(
     if trigger is not None:
         writer = writer.trigger(**trigger)  # type: ignore[arg-type]
     return writer.start()
+
+
+def starting_offsets(
+    source: str, source_options: Mapping[str, Option], sink: str, sink_options: Mapping[str, Option]
+) -> str:
+    """Return option startingOffsets with which a new query continues exactly where its table ends.
+
+    source: kafka-live or kafka-log; sink: kwire-iceberg or kwire-delta; with their options. Partitions that the table
+    does not have begin at their first offset.
+    Raises TableError if the table has a hole, offsets that the source does not have, or those of another topic;
+    OptionError, and the errors of opening source and table.
+    """
+    given, _ = without_start_from(_texts(source_options) | {START_FROM: TABLE})
+    return _table_offsets(_choose("source", source, SOURCES), given, _choose("sink", sink, SINKS), _texts(sink_options))
 
 
 def _choose(what: str, name: str, known: Mapping[str, type[DataSource]]) -> type[DataSource]:

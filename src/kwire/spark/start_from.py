@@ -1,4 +1,4 @@
-"""Option startFrom of copy_stream: a new query begins at the offsets that its table has."""
+"""Option startFrom of copy_stream, and starting_offsets: a new query begins at the offsets that its table has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kwire.spark.log.stream import LogStreamReader
     from kwire.spark.offsets import Bounds
 
-__all__ = ["START_FROM", "offsets_of_table", "without_start_from"]
+__all__ = ["START_FROM", "TABLE", "offsets_of_table", "without_start_from"]
 
 START_FROM, TABLE = "startfrom", "table"
 OTHERS = ("startingoffsets", "startingoffsetsbytimestamp", "startingtimestamp")

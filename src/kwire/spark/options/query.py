@@ -307,6 +307,7 @@ UNSUPPORTED = {
     "kafka.auto.offset.reset": "use startingOffsets to specify where to start",
     "kafka.key.deserializer": "keys are binary; use DataFrame operations to deserialize them",
     "kafka.value.deserializer": "values are binary; use DataFrame operations to deserialize them",
+    "startFrom": "it is an option of copy_stream; elsewhere, use startingOffsets with kwire.spark.starting_offsets",
     "topic": "it applies to writing; use subscribe to read a topic",
 }
 
