@@ -223,6 +223,31 @@ def test_a_broker_that_refuses_or_never_responds_is_an_error() -> None:
             client.metadata()
 
 
+def test_a_broker_that_hangs_ends_a_read_after_the_timeout() -> None:
+    """Not after another default.api.timeout.ms, nor after request.timeout.ms for each address of that broker."""
+    hangs, connections = threading.Event(), []
+    resumed = threading.Event()
+
+    def observe(request: object) -> None:
+        if hangs.is_set():
+            connections.append(request)
+            resumed.wait(30)
+
+    settings = {"default.api.timeout.ms": 2000, "request.timeout.ms": 1000, "max.partition.fetch.bytes": 1}
+    with Broker() as broker, RewritingProxy(("127.0.0.1", broker.port)) as proxy:
+        proxy.observe = {"FetchRequest": observe, "ApiVersionsRequest": observe}
+        with Client(proxy.address.replace("127.0.0.1", "localhost"), **settings) as client:
+            create(client, "stuck")
+            write(Producer(client), "stuck", 0, [b"a"])
+            write(Producer(client), "stuck", 0, [b"b"])
+            assert values(client, "stuck", 0, 2) == [b"a", b"b"]
+            hangs.set()
+            with pytest.raises(ConnectionFailed, match="timed out"):
+                values(client, "stuck", 0, 2)
+        assert [type(each).__name__ for each in connections] == ["FetchRequest", "ApiVersionsRequest"]
+        resumed.set()
+
+
 def test_an_invalid_response_is_a_kwire_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 

@@ -12,6 +12,7 @@ default.api.timeout.ms. Other errors raise BrokerError with Kafka's error code.
 
 from __future__ import annotations
 
+import math
 import random
 import time
 import uuid
@@ -99,6 +100,7 @@ class Client:
         self._is_stale = False
         self._leaders: dict[TopicPartition, int] = {}
         self._replicas: dict[TopicPartition, ReadReplica] = {}
+        self._deadline = math.inf  # of the retries under way
         self.failures = ConnectionFailures()
 
     def another(self, *, limit_ms: int) -> Client:
@@ -133,12 +135,14 @@ class Client:
         if open_now:
             return self._connections[open_now[0]]
         failure: ConnectionFailed | None = None
-        for address in [*random.sample(known, len(known)), *self.settings.bootstrap_servers]:
+        for address in dict.fromkeys([*random.sample(known, len(known)), *self.settings.bootstrap_servers]):
             try:
                 return self._connect(address)
             except ConnectionFailed as error:
                 if failure is None or not self._is_final(error):
                     failure = error
+                if time.monotonic() > self._deadline:  # each hung broker takes request.timeout.ms
+                    break
         assert failure is not None  # bootstrap.servers is not empty
         raise failure
 
@@ -192,6 +196,13 @@ class Client:
         """
         given_ms = self.settings.default_api_timeout_ms
         deadline = time.monotonic() + (given_ms if limit_ms is None else min(limit_ms, given_ms)) / 1000
+        outer, self._deadline = self._deadline, min(deadline, self._deadline)
+        try:
+            return self._retry_until(self._deadline, attempt)
+        finally:
+            self._deadline = outer
+
+    def _retry_until(self, deadline: float, attempt: Callable[[], T]) -> T:
         wait_ms = float(self.settings.retry_backoff_ms)
         while True:
             try:
@@ -390,7 +401,8 @@ class Client:
         try:
             while position.offset < end_offset:
                 if pending is None:
-                    pending = self.retry(lambda at=position: self._send_fetch(key, at, isolation))  # type: ignore[misc]
+                    left_ms = max(0, int((deadline - time.monotonic()) * 1000))
+                    pending = self.retry(lambda at=position: self._send_fetch(key, at, isolation), left_ms)  # type: ignore[misc]
                 sent, pending = pending, None
                 try:
                     received = self._receive_fetch(sent, key, position)
@@ -422,11 +434,11 @@ class Client:
                         raise BrokerError(what, ErrorCode.REQUEST_TIMED_OUT)
                     continue
                 position = after
-                deadline = time.monotonic() + self.settings.default_api_timeout_ms / 1000
                 if position.offset < end_offset:
                     with suppress(BrokerError, ConnectionFailed):  # sent again above, with retries
                         pending = self._send_fetch(key, position, isolation)
                 yield fetched
+                deadline = time.monotonic() + self.settings.default_api_timeout_ms / 1000  # the caller may be slow
         finally:
             if pending is not None:  # the caller stopped early: its response must not be taken for another one
                 pending.connection.close()

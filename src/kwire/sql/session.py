@@ -218,7 +218,7 @@ class Session:
         else:
             source = cluster_table(table, attached.logs)
         self.connection.register(hidden, source)
-        self.connection.sql(f"CREATE OR REPLACE VIEW {attached.qualified(table)} AS FROM {quoted(hidden)}")
+        self.connection.execute(f"CREATE OR REPLACE VIEW {attached.qualified(table)} AS FROM {quoted(hidden)}")
 
 
 class _Errors:

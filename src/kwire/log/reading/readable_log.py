@@ -15,6 +15,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
@@ -310,7 +311,15 @@ class LogSource(Mapping[TopicPartition, L], Generic[L]):
     @property
     def topics(self) -> list[str]:
         """Names of the topics, sorted, internal topics included."""
-        return sorted({topic for topic, _ in self.partitions})
+        return list(self._by_topic)
+
+    @cached_property
+    def _by_topic(self) -> dict[str, list[L]]:
+        """The partitions of each topic, which do not change after construction."""
+        by_topic: dict[str, list[L]] = {topic: [] for topic in sorted({topic for topic, _ in self.partitions})}
+        for (topic, _), log in self.partitions.items():
+            by_topic[topic].append(log)
+        return by_topic
 
     @abstractmethod
     def reopened(self) -> Self:
@@ -329,10 +338,9 @@ class LogSource(Mapping[TopicPartition, L], Generic[L]):
 
     def of_topic(self, name: str) -> list[L]:
         """Return the partitions of a topic. Raises LogError, naming similar topics, for a missing one."""
-        logs = [log for (topic, _), log in self.partitions.items() if topic == name]
-        if not logs:
+        if name not in self._by_topic:
             raise LogError(f"no topic {name!r}{did_you_mean(name, self.topics)}", self.url)
-        return logs
+        return list(self._by_topic[name])
 
     def verify(self) -> list[Damage]:
         """Find all damage, worst first, including notes (`is_harmless`)."""
