@@ -113,6 +113,24 @@ def test_topics_that_differ_in_case_are_refused_where_they_are_named(
             session.run("SELECT count(*) FROM e")
 
 
+def test_views_of_the_user_see_the_records_of_now(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(kafka_logs["modern"] / "data" / "orders-1", tmp_path / "orders-0")
+    with kwire.open(tmp_path) as logs:
+        session = Session()
+        session.attach(Attached(logs=logs))
+        session.run("CREATE VIEW few AS SELECT * FROM orders")
+        session.run("CREATE VIEW counted AS SELECT count(*) AS n FROM few")
+        (before,) = rows(session, "FROM counted")
+        shutil.copytree(kafka_logs["modern"] / "data" / "orders-2", tmp_path / "orders-1")
+        assert before == {"n": 6897}
+        assert session.rows_read == session.rows_planned == 6897
+        assert list(session.own_tables) == ["counted", "few"]
+        segment = max((tmp_path / "orders-0").glob("*.log"))
+        segment.write_bytes(segment.read_bytes()[:-1])
+        (after,) = rows(session, "FROM counted")
+        assert after["n"] < 6897
+
+
 def test_a_topic_hides_the_table_of_its_name(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
     shutil.copytree(kafka_logs["modern"] / "data" / "orders-0", tmp_path / "kafka_groups-0")
     with kwire.open(tmp_path) as logs:

@@ -7,13 +7,27 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 import kwire
 from kwire.errors import hide_secrets
 from kwire.pages.escaping import printable
 
-__all__ = ["Progress", "bold", "is_terminal", "progress", "show_python_warnings", "show_warnings", "warn", "width"]
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import ProgressColumn
+
+__all__ = [
+    "Progress",
+    "RecordProgress",
+    "bold",
+    "is_terminal",
+    "progress",
+    "show_python_warnings",
+    "show_warnings",
+    "warn",
+    "width",
+]
 
 PACKAGE = os.path.join(os.path.dirname(kwire.__file__), "")
 
@@ -91,6 +105,39 @@ class _Silent:
         pass
 
 
+class RecordProgress:
+    """A bar on standard error for records that are read, until stop(); without a terminal there is none."""
+
+    def __init__(self, what: str) -> None:
+        self._bar = None
+        if not is_terminal(sys.stderr):
+            return
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+        text = TextColumn("{task.description}", markup=False)
+        self._bar = _bar(text, BarColumn(), MofNCompleteColumn(), TextColumn("records"), TimeRemainingColumn())
+        self._task = self._bar.add_task(what, total=None)
+
+    def show(self, done: int, total: int) -> None:
+        """Show how much of a total is done."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=max(done, total))
+            self._bar.start()  # does nothing the next time
+
+    def stop(self) -> None:
+        """Remove the bar. Another thread may call this."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _bar(*columns: ProgressColumn) -> Bar:
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    # rich would redirect sys.stdout to its own console, standard error
+    return Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
+
+
 @contextmanager
 def progress(what: str, total_bytes: int, *, beside_rows: bool = False) -> Iterator[Progress]:
     """Show a bar on standard error for work over total_bytes, if standard error is a terminal.
@@ -101,9 +148,7 @@ def progress(what: str, total_bytes: int, *, beside_rows: bool = False) -> Itera
     if not is_terminal(sys.stderr) or (beside_rows and is_terminal()):
         yield _Silent()
         return
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-    from rich.progress import Progress as Bar
 
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -112,8 +157,7 @@ def progress(what: str, total_bytes: int, *, beside_rows: bool = False) -> Itera
         TransferSpeedColumn(),
         TimeRemainingColumn(),
     )
-    # rich would redirect sys.stdout to its own console, standard error
-    with Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
+    with _bar(*columns) as bar:
         task = bar.add_task(what, total=total_bytes)
 
         class Shown:

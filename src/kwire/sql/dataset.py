@@ -53,8 +53,9 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
 
     topic: its name. ranges: the partitions with their offsets. schema: partition, offset, timestamp, key, value,
     headers, topic and timestampType, with the types of Spark's Kafka source, then what values were decoded to.
-    rows_read: records of all scans so far, before filters. error: what ended the last scan that failed; engines report
-    only its text.
+    rows_read: records of all scans so far, before filters; rows_planned: the offsets that they read, as far as it is
+    known. error: what ended the last scan that failed; engines report only its
+    text.
     """
 
     error: Exception | None
@@ -80,7 +81,7 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
             raise OptionError(f"threads {threads} is out of range: at least 1")
         self.ranges = [PartitionRange(log, *log.bounds(0, None, isolation)) for log in self._logs]
         self._schema = self._values.schema_of(arrow_schema(COLUMNS))
-        self.rows_read, self.error, self._is_stopped = 0, None, False
+        self.rows_read, self.rows_planned, self.error, self._is_stopped = 0, 0, None, False
         self._asking = threading.Lock()  # logs of a cluster share a connection for all but reading
 
     @property
@@ -183,11 +184,14 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
         kept = set(matching.partitions([each.log.partition for each in ranges]))
         left = [each for each in ranges if each.log.partition in kept and each.start_offset < each.end_offset]
         cuts = -(-self._threads // max(len(left), 1))
+        self.rows_planned += sum(each.end_offset - each.start_offset for each in left)
 
         def pieces() -> Iterator[Iterator[pa.RecordBatch]]:
             for each in left:
                 start = self._first_offset(each, earliest)
-                for begin, end in matching.offset_ranges(each.log.partition, start, each.end_offset):
+                found = matching.offset_ranges(each.log.partition, start, each.end_offset)
+                self.rows_planned -= each.end_offset - each.start_offset - sum(end - begin for begin, end in found)
+                for begin, end in found:
                     for piece in _pieces(begin, end, cuts):
                         yield self._read_piece(each.log, piece, wanted, columns, filter)
 

@@ -35,7 +35,9 @@ logger = logging.getLogger("kwire.sql")
 
 MISSING_TABLE = re.compile(r"Catalog Error: Table with name (\S+) does not exist")
 ROWS = 10_000  # of a batch of a result
-CATALOG_WORDS = ("show", "describe", "information_schema", "duckdb_", "pragma", "sqlite_master")
+CATALOG_WORDS = ("show", "information_schema", "duckdb_", "pragma", "sqlite_master")
+DESCRIBE_ALL = re.compile(r"\s*describe\s*;?\s*", re.IGNORECASE)
+HIDDEN = "kwire "  # begins the names under which topics are registered
 
 ValuesOf: TypeAlias = "Callable[[str, list[ReadableLog]], ValueColumns]"
 """Returns how the keys and values of a topic are decoded, given its name and logs."""
@@ -98,6 +100,8 @@ class Session:
     def __init__(self, connection: duckdb.DuckDBPyConnection | None = None) -> None:
         self.attached: list[Attached] = []
         self.datasets: list[TopicDataset] = []  # of the statement that runs
+        self.before_rows: Callable[[], None] | None = None  # called once, before rows of a result are returned
+        self.has_rows = False  # of the result of the statement that runs, or none are to come
         with needing("SQL", extra="sql"):
             import duckdb
 
@@ -132,8 +136,9 @@ class Session:
         Raises OptionError for what DuckDB says is wrong, and what reading topics raises: LogError, BrokerError, ...
         """
         self.datasets.clear()
-        self._register(statement)
+        self.has_rows = False
         with _Errors(self):
+            self._register(statement)
             relation: duckdb.DuckDBPyRelation | None = self.connection.sql(statement)
             if relation is None:
                 return None
@@ -190,14 +195,42 @@ class Session:
         """Records that the last statement has read so far."""
         return sum(each.rows_read for each in self.datasets)
 
+    @property
+    def rows_planned(self) -> int:
+        """Offsets that the last statement reads, as far as it is known: it may read fewer records."""
+        return sum(each.rows_planned for each in self.datasets)
+
+    @property
+    def own_tables(self) -> dict[str, str]:
+        """The statements that made the tables and views of the user, by their names."""
+        rows = self.connection.execute(
+            "SELECT schema_name, view_name, sql FROM duckdb_views() WHERE NOT internal UNION ALL "
+            "SELECT schema_name, table_name, sql FROM duckdb_tables() WHERE NOT internal ORDER BY ALL"
+        ).fetchall()
+        ours = {(each.schema or "main", table.lower()) for each in self.attached for table in each.tables}
+        return {
+            name if schema == "main" else f"{quoted(schema)}.{quoted(name)}": made or ""
+            for schema, name, made in rows
+            if not name.startswith(HIDDEN) and (schema, name.lower()) not in ours
+        }
+
     def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         with _Errors(self):
-            yield from reader
+            for batch in reader:
+                self._return_rows()
+                yield batch
+        self._return_rows()
+
+    def _return_rows(self) -> None:
+        if not self.has_rows:
+            self.has_rows = True
+            if self.before_rows is not None:
+                self.before_rows()
 
     def _register(self, statement: str) -> None:
         """Register the tables that a statement names. Too many do no harm: their records are not read."""
-        text = statement.lower()
-        is_about_tables = any(word in text for word in CATALOG_WORDS)
+        text = self._with_views(statement.lower())
+        is_about_tables = any(word in text for word in CATALOG_WORDS) or DESCRIBE_ALL.fullmatch(statement) is not None
         for attached in self.attached:
             if attached.schema is not None and attached.schema.lower() not in text and not is_about_tables:
                 continue
@@ -207,9 +240,16 @@ class Session:
                 if (is_about_tables or is_named) and table.lower() not in alike:
                     self._register_table(attached, table, only_columns=not is_named)
 
+    def _with_views(self, text: str) -> str:
+        """Return a statement followed by the views of the user that it names, and those that they name."""
+        views = {name.rpartition(".")[2].strip('"').lower(): made.lower() for name, made in self.own_tables.items()}
+        while named := [name for name in views if name in text]:
+            text += "".join(f"\n{views.pop(name)}" for name in named)
+        return text
+
     def _register_table(self, attached: Attached, table: str, *, only_columns: bool = False) -> None:
         """Register a table. only_columns: it is listed, and its rows cannot be asked for, as its name is not there."""
-        hidden = f"kwire {attached.schema or ''} {table}"
+        hidden = f"{HIDDEN}{attached.schema or ''} {table}"
         if table not in TABLES or table in attached.logs.topics:
             source: Any = attached.dataset(table)
             self.datasets.append(source)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import shlex
 import signal
 import subprocess
@@ -159,6 +160,42 @@ def test_wrong_usage(arguments: tuple[str, ...], message: str, kafka_logs: dict[
     assert result.err.count("\n") == 1
 
 
+def read_terminal(main: int) -> str:
+    shown = b""
+    while True:
+        try:
+            shown += os.read(main, 65536)
+        except OSError:  # the other side is closed
+            return shown.decode()
+
+
+def test_a_long_query_shows_its_progress_on_a_terminal(kafka_logs: dict[str, Path]) -> None:
+    main, side = pty.openpty()
+    data = str(kafka_logs["modern"] / "data")
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    query = 'SELECT count(*) AS n FROM orders a, orders b, range(500) WHERE hash(a."offset", b."offset") = 7'
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kwire.cli", "sql", data, query],
+        stdout=subprocess.PIPE,
+        stderr=side,
+        env=environment,
+        start_new_session=True,
+    )
+    os.close(side)
+    shown = ""
+    while "records" not in shown:
+        shown += os.read(main, 65536).decode()
+    process.send_signal(signal.SIGINT)
+    shown += read_terminal(main)
+    assert process.wait(60) == 130
+    assert "Reading" in shown
+    assert "records" in shown
+    assert shown.rstrip().endswith(" records had been read")
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b""
+
+
 def test_the_prompt_in_a_terminal(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
     main, side = pty.openpty()
     environment = {**os.environ, "TERM": "dumb", "XDG_STATE_HOME": str(tmp_path), "COLUMNS": "80"}
@@ -171,15 +208,12 @@ def test_the_prompt_in_a_terminal(kafka_logs: dict[str, Path], tmp_path: Path) -
         start_new_session=True,
     )
     os.close(side)
-    os.write(main, b"SELECT count(*) AS n\nFROM orders;\nSELECT * FROM ordrs;\n\\d orders\n\\x\n\\q\n")
-    shown = b""
-    while True:
-        try:
-            shown += os.read(main, 65536)
-        except OSError:  # the other side is closed
-            break
+    view = b'CREATE VIEW few AS SELECT "offset" AS place FROM orders WHERE "offset" < 5;\n\\d\n\\d few\n'
+    os.write(main, view + b"SELECT count(*) AS n\nFROM orders;\nSELECT * FROM ordrs;\n\\d orders\n\\x\n\\q\n")
+    text = read_terminal(main)
     assert process.wait(60) == 0
-    text = shown.decode()
+    assert re.search(r"^few\r?$", text, re.MULTILINE)
+    assert re.search(r"^place +BIGINT", text, re.MULTILINE)
     assert "20001" in text
     assert "did you mean 'orders'" in text
     assert "timestampType" in text

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["run_prompt"]
 
-HELP = """\\d           tables
-\\d TABLE     columns of a table
+HELP = """\\d           tables and views
+\\d TABLE     columns of a table or view
 \\q           leave, as Ctrl-D does
 A statement ends with ; and may have several lines. Ctrl-C stops it."""
 WORDS = "SELECT FROM WHERE GROUP BY ORDER LIMIT HAVING JOIN USING COUNT(*) DISTINCT DESC INTERVAL NOW() AND OR NOT NULL"
@@ -93,6 +93,8 @@ def _command(session: Session, text: str) -> bool:
         for attached in session.attached:
             for table in attached.tables:
                 print(attached.qualified(table))
+        for table in session.own_tables:
+            print(table)
     else:
         raise OptionError(f"unknown command '{name}'; \\? lists them")
     return False

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["leave", "run_interruptible"]
 
+SECONDS_UNTIL_PROGRESS = 1.0
 SECONDS_TO_END = 10  # then the process ends, whatever the statement waits for
 
 
@@ -39,13 +40,33 @@ def run_interruptible(session: Session, work: Callable[[], None]) -> None:
     thread = threading.Thread(target=run, name="kwire-sql", daemon=True)
     thread.start()
     try:
-        thread.join()
+        _wait(session, thread)
     except KeyboardInterrupt as interrupt:
         _end(session, thread, interrupt)
         interrupt.args = (f"{session.rows_read:,} records had been read",)
         raise
     if raised:
         raise raised[0]
+
+
+def _wait(session: Session, thread: threading.Thread) -> None:
+    """Wait for the end of a thread; show how much a long statement has read until its first rows are there."""
+    while thread.is_alive():
+        thread.join(SECONDS_UNTIL_PROGRESS)
+        if thread.is_alive() and not session.has_rows:
+            _show_progress(session, thread)
+
+
+def _show_progress(session: Session, thread: threading.Thread) -> None:
+    progress = terminal.RecordProgress("Reading")
+    session.before_rows = progress.stop
+    try:
+        while thread.is_alive() and not session.has_rows:
+            progress.show(session.rows_read, session.rows_planned)
+            thread.join(0.2)
+    finally:
+        session.before_rows = None
+        progress.stop()
 
 
 def leave(interrupt: KeyboardInterrupt) -> NoReturn:
