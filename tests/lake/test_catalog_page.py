@@ -43,6 +43,7 @@ def source(kafka_logs: dict[str, Path]) -> Path:
     return kafka_logs["modern"] / "data"
 
 
+@pytest.mark.slow
 def test_sqlite(source: Path, tmp_path: Path) -> None:
     append("local", source, tmp_path, {})
 

@@ -20,6 +20,7 @@ from kwire.schemas.choice import SchemaChoice
 from tests.lake.avro_values import write_values
 from tests.lake.tables import Tables
 from tests.lake.test_changes import ENVELOPE, KEY, ROW, SOURCE, Event, Target, event, record, schema_of, state
+from tests.sampling import mostly_slow
 
 LSN = ("source.lsn",)
 BINLOG = ("source.file", "source.pos")
@@ -81,7 +82,7 @@ def test_the_position_of_mysql(tables: Tables) -> None:
     assert state(tables) == {(1, "a"): "f"}
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", mostly_slow(range(2)))
 def test_any_order_of_events(tables: Tables, seed: int) -> None:
     """The events of two partitions, shuffled and doubled, in batches of any size: the end is that of the database."""
     chance = random.Random(seed)

@@ -24,6 +24,7 @@ from kwire.lake import (
     write_rows,
 )
 from tests.lake.tables import Tables
+from tests.sampling import mostly_slow
 
 ROW = pa.struct([("id", pa.int64()), ("part", pa.string()), ("name", pa.string())])
 SOURCE = pa.struct([("connector", pa.string()), ("lsn", pa.int64()), ("file", pa.string()), ("pos", pa.int64())])
@@ -129,7 +130,7 @@ def test_a_key_is_all_columns(tables: Tables) -> None:
     assert state(tables) == {(2, "a"): "y"}
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", mostly_slow(range(4)))
 def test_random_changes(tables: Tables, seed: int) -> None:
     """Against a model: keys in two partitions, batches of any size, and parts of the topic a second time."""
     chance = random.Random(seed)

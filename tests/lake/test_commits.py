@@ -170,8 +170,8 @@ def test_a_task_that_fails_deletes_its_files(tables: Tables) -> None:
 
 
 def test_the_state_has_the_latest_queries() -> None:
-    state = TableState()
-    for number in range(MAX_QUERIES + 5):
+    state = TableState(batches={f"q{number}": 0 for number in range(MAX_QUERIES)})
+    for number in range(MAX_QUERIES, MAX_QUERIES + 5):
         state = state.after(Change(id=uuid.uuid4().hex, mark=Mark(query=f"q{number}", batch=0)))
     assert len(state.batches) == MAX_QUERIES
     assert "q4" not in state.batches

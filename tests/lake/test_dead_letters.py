@@ -31,6 +31,7 @@ from kwire.schemas import Registry, encode
 from tests.lake.avro_values import registry as registry
 from tests.lake.avro_values import write_values
 from tests.lake.tables import Tables
+from tests.sampling import mostly_slow
 from tests.waiting import HANG_S
 
 ROOT = Path(__file__).parents[2]
@@ -109,7 +110,7 @@ run(sys.argv[2:])
 """
 
 
-@pytest.mark.parametrize("commits", [0, 1, 2, 3])
+@pytest.mark.parametrize("commits", mostly_slow([1, 0, 2, 3]))
 def test_killed_between_the_commits(tables: Tables, tmp_path: Path, registry: Registry, commits: int) -> None:
     """Of the dead letters and of the rows; the log has grown when it is continued."""
     good = encode({"id": 7}, registry, schema=41)

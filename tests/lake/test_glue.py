@@ -56,6 +56,7 @@ def test_a_table_is_made_written_and_merged(settings: dict[str, str]) -> None:
     catalog_cases.written_and_merged(settings)
 
 
+@pytest.mark.slow
 def test_writers_at_once_create_a_table(settings: dict[str, str]) -> None:
     catalog_cases.appended_at_once(settings)
 
@@ -69,11 +70,13 @@ def test_the_commands_read_keys_from_the_environment(
     catalog_cases.commands_copy_a_log(kafka_logs["modern"] / "data", tmp_path / "home", keys, *words)
 
 
+@pytest.mark.slow
 def test_tasks_get_no_keys_of_the_catalog(endpoint: str, tmp_path: Path, settings: dict[str, str]) -> None:
     own = {"glue.access-key-id": "hunter2-glue", "glue.secret-access-key": "hunter2-glue-secret"}
     catalog_cases.written_elsewhere({**settings, **own}, ["hunter2-glue"], tmp_path / "home")
 
 
+@pytest.mark.slow
 def test_a_table_that_was_removed_meanwhile(settings: dict[str, str]) -> None:
     table: Any = open_iceberg("sales.removed", settings)
     remove = lambda: table.catalog.glue.delete_table(DatabaseName="sales", Name="removed")  # noqa: E731

@@ -20,6 +20,7 @@ from tests.lake.avro_values import write_values
 from tests.lake.tables import KAFKA, Tables, kafka_rows, write
 from tests.lake.test_append import arguments
 from tests.lake.test_commits import clean_log
+from tests.sampling import mostly_slow
 
 KEY = ("key",)
 
@@ -63,7 +64,7 @@ def test_a_table_has_the_latest_value_of_each_key(tables: Tables) -> None:
     assert table.find_orphans(0) == []
 
 
-@pytest.mark.parametrize("layout", [Layout(), Layout(partition_by=("partition",))])
+@pytest.mark.parametrize("layout", mostly_slow([Layout(partition_by=("partition",)), Layout()]))
 def test_random_records_end_as_a_dictionary_does(tables: Tables, layout: Layout) -> None:
     choose = random.Random(7)
     table = tables.open()

@@ -1,0 +1,15 @@
+"""Cases of a parametrized test: a few in every run, the others where there is time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+__all__ = ["mostly_slow"]
+
+
+def mostly_slow(cases: Sequence[Any], quick: int = 1) -> list[Any]:
+    """Return the cases with all but the first ones marked slow: ./dev test runs those, ./dev interop all."""
+    return [*cases[:quick], *(pytest.param(case, marks=pytest.mark.slow) for case in cases[quick:])]
