@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 
-from kwire.wire.checksum import crc32c
+from kwire.records.format.checksum import crc32c
 from kwire.wire.varint import write_varint, write_varlong
 
 HEADER = struct.Struct(">qiibIhiqqqhii")

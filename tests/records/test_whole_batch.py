@@ -26,7 +26,7 @@ from kwire.records.append.request_magic import check_produced
 from kwire.records.append.settings import UNLIMITED_MS
 from kwire.records.append.whole_batch import WholeBatch, WholeBatchConfig, take_whole_batch
 from kwire.records.format.batch_header import DEFAULT_HEADER
-from kwire.wire.checksum import crc32c
+from kwire.records.format.checksum import crc32c
 
 NOW = 1_760_000_000_000
 ROOM = 1 << 20

@@ -8,8 +8,8 @@ from typing import Any
 from kwire.log.files.file_names import SEGMENT_FILE
 from kwire.records import Batch, read_batches
 from kwire.records.format.batch_header import DEFAULT_HEADER
+from kwire.records.format.checksum import crc32, crc32c
 from kwire.records.format.legacy_batch import LegacyBatch
-from kwire.wire.checksum import crc32, crc32c
 
 CRC_AND_SIZE = {4, 1}  # fields of DEFAULT_HEADER that depend on the compressor
 

@@ -26,8 +26,8 @@ from kwire.maintenance.verify.batches import DamagedRange, SegmentScan, ValidBat
 from kwire.maintenance.verify.resync import WINDOW_BYTES
 from kwire.records import Compression
 from kwire.records.columns.layout import LARGEST_MS
+from kwire.records.format.checksum import crc32c
 from kwire.storage.store import LocalStore, StoredFile
-from kwire.wire.checksum import crc32c
 from tests.log.writing import NOW, with_times
 from tests.maintenance.verify.damaging import LOGS, batches_of, copy_of, damage, flip, key_of
 from tests.records.building import batch, record

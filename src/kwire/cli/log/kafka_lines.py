@@ -214,7 +214,7 @@ def _message_checksums(batch: Batch) -> Iterator[tuple[int, bool]]:
     """Yield (stored checksum, whether it matches) of a message of magic 0 or 1, or of each message inside it."""
     from kwire.records import Compression
     from kwire.records.format.batch_header import CRC, LEGACY_CRC_POSITION, MAGIC_POSITION, batch_spans
-    from kwire.wire.checksum import crc32
+    from kwire.records.format.checksum import crc32
 
     if batch.compression is Compression.NONE:
         yield batch.crc, batch.is_valid

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kwire.errors import Malformed
-from kwire.wire.checksum import crc32c
+from kwire.records.format.checksum import crc32c
 
 HEAD = struct.Struct(">hIi")
 ENTRY = struct.Struct(">qhiqiqiq")

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import zlib
 
-import google_crc32c
-
 from kwire.records.attributes import (
     CODEC_MASK,
     CONTROL_FLAG,
@@ -37,6 +35,7 @@ from kwire.records.format.batch_header import (
     MAX_TIMESTAMP_POSITION,
     OFFSET,
 )
+from kwire.records.format.checksum import crc32c
 from kwire.records.format.wrapping import to_int64
 
 __all__ = ["patch_header"]
@@ -71,9 +70,7 @@ def patch_header(
         flag = LOG_APPEND_TIME_FLAG if timestamp_type == TimestampType.LOG_APPEND_TIME else 0
         head[ATTRIBUTES_POSITION : ATTRIBUTES_POSITION + 2] = (batch.attributes & KEPT_FLAGS | flag).to_bytes(2, "big")
         OFFSET.pack_into(head, MAX_TIMESTAMP_POSITION, max_timestamp)
-        crc = google_crc32c.value(bytes(head[ATTRIBUTES_POSITION:]))
-        crc = google_crc32c.extend(crc, bytes(batch.buffer[DEFAULT_HEADER.size :]))
-        CRC.pack_into(head, CRC_POSITION, crc)
+        CRC.pack_into(head, CRC_POSITION, crc32c(head[ATTRIBUTES_POSITION:] + batch.buffer[DEFAULT_HEADER.size :]))
     return bytes(head)
 
 

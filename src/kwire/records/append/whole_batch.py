@@ -25,9 +25,10 @@ from kwire.records.format.batch_header import (
     LEADER_EPOCH_POSITION,
     OFFSET,
 )
+from kwire.records.format.checksum import crc32c
 from kwire.records.format.default_writer import MAX_INT64
 from kwire.records.format.legacy_entries import expand_or_reject
-from kwire.records.format.section_scan import crc32c_of, scan_section
+from kwire.records.format.section_scan import scan_section
 
 __all__ = ["WholeBatch", "WholeBatchConfig", "take_whole_batch"]
 
@@ -122,7 +123,7 @@ def take_whole_batch(
         or not 0 <= now_ms <= MAX_INT64
     ):
         return None
-    if crc32c_of(view[ATTRIBUTES_POSITION:]) != crc:
+    if crc32c(view[ATTRIBUTES_POSITION:]) != crc:
         return None
     section = view[DEFAULT_HEADER_BYTES:]
     if codec:

@@ -17,7 +17,7 @@ from kwire.records.format.batch_header import (
     MAGIC_POSITION,
     write_crc,
 )
-from kwire.wire.checksum import crc32, crc32c
+from kwire.records.format.checksum import crc32, crc32c
 
 __all__ = ["mark_wrong_crcs", "write_crcs"]
 

@@ -37,8 +37,8 @@ from kwire.records.attributes import (
     NO_TIMESTAMP,
     TRANSACTIONAL_FLAG,
 )
+from kwire.records.format.checksum import crc32c
 from kwire.records.format.wrapping import add_to_sequence
-from kwire.wire.checksum import crc32c
 
 __all__ = [
     "ATTRIBUTES_POSITION",

@@ -36,10 +36,10 @@ from kwire.records.attributes import (
 )
 from kwire.records.format.batch import Batch
 from kwire.records.format.batch_header import ATTRIBUTES_POSITION, DEFAULT_HEADER, DEFAULT_HEADER_BYTES
+from kwire.records.format.checksum import crc32c
 from kwire.records.format.faults import MAX_HEADERS, Fault
 from kwire.records.format.record import Record, decode_header_key, factory
 from kwire.records.format.wrapping import MAX_INT64, MIN_INT64, add_to_sequence, to_int64
-from kwire.wire.checksum import crc32c
 from kwire.wire.varint import read_varint, read_varlong
 
 __all__ = ["SMALLEST_RECORD_BYTES", "DefaultBatch"]

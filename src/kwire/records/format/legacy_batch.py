@@ -48,10 +48,10 @@ from kwire.records.format.batch_header import (
     batch_bytes,
     batch_spans,
 )
+from kwire.records.format.checksum import crc32
 from kwire.records.format.faults import Fault
 from kwire.records.format.record import Record, factory
 from kwire.records.format.wrapping import MAX_INT64, MIN_INT64, to_int64
-from kwire.wire.checksum import crc32
 
 __all__ = ["LegacyBatch", "no_zstd"]
 

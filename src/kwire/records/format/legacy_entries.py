@@ -16,10 +16,10 @@ from kwire.records.compression.codecs import TooLarge, expand
 from kwire.records.format.append_error import AppendErrorCode, RejectedRecords, TooMuchWork
 from kwire.records.format.batch import CODECS, Batch, too_large
 from kwire.records.format.batch_header import FRAME_BYTES, MAGIC_POSITION, SMALLEST_SIZE, batch_bytes, batch_spans
+from kwire.records.format.checksum import crc32
 from kwire.records.format.faults import Fault
 from kwire.records.format.legacy_batch import read_key_and_value, read_message
 from kwire.records.format.wrapping import to_int64
-from kwire.wire.checksum import crc32
 
 __all__ = ["LegacyEntry", "legacy_entries"]
 

@@ -18,8 +18,8 @@ from kwire.records.format.batch_header import (
     LEGACY_TIMESTAMP,
     MAGIC_POSITION,
 )
+from kwire.records.format.checksum import crc32
 from kwire.records.format.legacy_batch import LENGTH
-from kwire.wire.checksum import crc32
 
 __all__ = ["append_message", "legacy_attributes", "message_bytes"]
 

@@ -14,13 +14,9 @@ from kwire.records.attributes import NO_TIMESTAMP
 from kwire.records.format.default_batch import SMALLEST_RECORD_BYTES
 from kwire.records.format.faults import MAX_HEADERS, Fault
 from kwire.records.format.wrapping import to_int64
-from kwire.wire.checksum import crc32c
 from kwire.wire.varint import read_varint, read_varlong
 
-__all__ = ["SectionScan", "crc32c_of", "scan_section"]
-
-COPIED_BYTES = 4096
-"""Up to this size google_crc32c, which needs a copy, is the faster one."""
+__all__ = ["SectionScan", "scan_section"]
 
 
 class SectionScan(NamedTuple):
@@ -57,11 +53,6 @@ def scan_section(section: memoryview, count: int, base_timestamp: int) -> Sectio
     if native.LEVEL is None:
         return scan_plain(section, count, base_timestamp)
     return SectionScan._make(native.scan_section(section, count, base_timestamp))
-
-
-def crc32c_of(data: memoryview) -> int:
-    """Compute the CRC-32C of data."""
-    return native.sum_bytes(data) if native.HAS_CRC32C and len(data) > COPIED_BYTES else crc32c(data)
 
 
 class Walker:

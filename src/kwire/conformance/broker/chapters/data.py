@@ -10,7 +10,7 @@ from kwire import records
 from kwire.conformance.broker.bench import Bench, Topic
 from kwire.conformance.broker.requests import error_name
 from kwire.errors import KwireError
-from kwire.wire.checksum import crc32c
+from kwire.records.format.checksum import crc32c
 
 __all__ = ["TIME", "batch", "batches", "fetch", "fetched", "list_offset", "produce", "produced", "with_crc"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests import golden
 
-from kwire.wire.checksum import crc32, crc32c
+from kwire.records.format.checksum import crc32, crc32c
 
 LINES = [line for line in golden.lines("primitives.jsonl") if line["type"] == "crc"]
 
