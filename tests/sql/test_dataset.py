@@ -60,6 +60,13 @@ def test_methods_agree_with_the_table(orders: TopicDataset) -> None:
             refused()
 
 
+def test_filters_of_nothing_but_null_match_no_row(orders: TopicDataset) -> None:
+    assert orders.to_table(columns=["offset"], filter=pc.scalar(None)).num_rows == 0
+    assert orders.count_rows(filter=pc.field("offset") > pc.scalar(None)) == 0
+    with pytest.raises(OptionError, match="Arrow cannot evaluate it: Function 'invert'"):
+        orders.count_rows(filter=~pc.scalar(None))
+
+
 def test_rows_of_a_partition_are_in_order_without_threads(kafka_logs: dict[str, Path]) -> None:
     with kwire.open(kafka_logs["modern"] / "data") as logs:
         table = logs.topic("orders", threads=1).to_table(columns=["partition", "offset"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,93 +11,43 @@ import pyarrow as pa
 import pytest
 
 import kwire
-from kwire.broker import Broker
-from kwire.errors import KwireError
 from kwire.log.reading.readable_log import ReadableLog
 from kwire.records import Record, write_batch
 from kwire.records.attributes import TimestampType
-from kwire.sql import TopicDataset
-from tests.sql.predicates import draw_condition
+from tests.object_store import PROXIES, VARIABLES
 
 duckdb = pytest.importorskip("duckdb")
-pl = pytest.importorskip("polars")
+pytest.importorskip("polars")
+
+from tests.sql.differences import ENGINES, Compared, compare, compare_source  # noqa: E402
 
 CREATE_TIME = TimestampType.CREATE_TIME
-CONDITIONS = int(os.environ.get("KWIRE_CONDITIONS", "25"))  # for each directory; ./dev nightly draws more
+CONDITIONS = int(os.environ.get("KWIRE_CONDITIONS", "24"))
+"""For each source. `python -m tests.sql.differences --count 20000` draws more."""
 
 
-def whole(dataset: TopicDataset) -> pa.Table | None:
-    """All rows of a dataset, None if its log is damaged; compared with the records that the log's reader returns."""
-    try:
-        table = dataset.to_table()
-    except KwireError:
-        return None
-    records = sum(1 for each in dataset.ranges for _ in each.log.read(isolation="read_committed"))
-    assert table.num_rows == records
-    return table
+def check(found: dict[str, Compared]) -> None:
+    assert [query for each in found.values() for query in each.differing + each.failing] == []
+    assert sum(each.rows for each in found.values()) > 0
 
 
-def rows_of(table: pa.Table) -> list[dict[str, Any]]:
-    us = table.column("timestamp").cast(pa.int64())
-    columns = [table.column("partition"), table.column("offset"), us, table.column("topic")]
-    return [
-        dict(zip(("partition", "offset", "us", "topic"), row, strict=True))
-        for row in zip(*(each.to_pylist() for each in columns), strict=True)
-    ]
-
-
-def compare(path: str, seed: int, topics: list[str] | None = None, **settings: Any) -> int:
-    """Compare random queries of random topics of a source; return the number of rows that matched."""
-    rnd = random.Random(seed)
-    connection = duckdb.connect()
-    connection.sql("SET timezone = 'UTC'")
-    matched = 0
-    with kwire.open(path, **settings) as logs:
-        datasets = [logs.topic(topic) for topic in topics or logs.topics]
-        tables = [(each, table) for each in datasets if (table := whole(each)) is not None and table.num_rows]
-        known = {each.topic: rows_of(table) for each, table in tables}
-        for _ in range(CONDITIONS):
-            pushed, read = rnd.choice(tables)
-            connection.register("pushed", pushed)
-            connection.register("read", read)
-            condition = draw_condition(rnd, known[pushed.topic])
-            columns = rnd.choice(['partition, "offset"', 'partition, "offset", timestamp, key', "*"])
-            query = f'SELECT {columns} FROM {{}} WHERE {condition} ORDER BY partition, "offset"'
-            expected = connection.sql(query.format("read")).fetchall()
-            assert connection.sql(query.format("pushed")).fetchall() == expected, (pushed.topic, query)
-            matched += len(expected)
-    return matched
-
-
-@pytest.mark.parametrize("archive", ["modern", "modern44", "legacy", "unclean"])
-def test_conditions_of_duckdb_lose_no_row_of_a_directory(archive: str, kafka_logs: dict[str, Path]) -> None:
+@pytest.mark.parametrize("archive", ["modern44", "legacy", "unclean"])
+def test_conditions_lose_no_row_of_a_directory(archive: str, kafka_logs: dict[str, Path]) -> None:
     folder = kafka_logs[archive]
     path = next(each for each in (folder / "data", folder / "killed" / "data") if each.exists())
-    assert compare(str(path), seed=len(archive)) > 0
+    with kwire.open(path) as logs:
+        check(compare(logs, logs.topics, ("duckdb",), CONDITIONS, random.Random(len(archive))))
 
 
-def test_conditions_of_duckdb_lose_no_row_of_a_running_broker(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
-    shutil.copytree(kafka_logs["modern"] / "data", tmp_path / "data")
-    with Broker(tmp_path / "data", port=0) as broker:
-        topics = ["orders", "logappend", "compacted", "txn"]
-        assert compare(f"kafka://{broker.bootstrap_servers}", seed=3, topics=topics) > 0
+STORES = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("store", "tiered store")]
 
 
-def test_conditions_of_polars_lose_no_row(kafka_logs: dict[str, Path]) -> None:
-    with kwire.open(kafka_logs["modern"] / "data") as logs:
-        dataset = logs.topic("orders")
-        table = pl.from_arrow(dataset.to_table())
-        for condition in (
-            (pl.col("partition") == 1) & (pl.col("offset") >= 20),
-            pl.col("offset").is_in([3, 50, 100000]),
-            (pl.col("offset") < 5) | (pl.col("partition") > 1) & (pl.col("offset") > 6000),
-            pl.col("timestamp") > table["timestamp"].sort()[-5],
-            pl.col("key").is_null(),
-            ~(pl.col("offset") < 6000),
-        ):
-            pushed = pl.scan_pyarrow_dataset(dataset).filter(condition).select("partition", "offset", "key").collect()
-            expected = table.filter(condition).select("partition", "offset", "key")
-            assert pushed.sort("partition", "offset").equals(expected.sort("partition", "offset")), str(condition)
+@pytest.mark.filterwarnings("ignore")  # of boto
+@pytest.mark.parametrize("kind", ["directory", "live", "tiered", *STORES])
+def test_conditions_lose_no_row_of_a_source(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*VARIABLES, *PROXIES):
+        monkeypatch.delenv(name, raising=False)
+    check(compare_source(kind, ENGINES, CONDITIONS, 1, tmp_path))
 
 
 class Counting:

@@ -223,7 +223,7 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
             batches = log.read_arrow(*offsets, self._isolation, self._values.stored_columns(wanted))
         for batch in self._values.decode(batches, wanted):
             self.rows_read += batch.num_rows
-            rows = batch if filter is None else batch.filter(filter)
+            rows = batch if filter is None else _filtered(batch, filter)
             if rows.num_rows:
                 yield rows.select(list(columns))
 
@@ -357,6 +357,14 @@ class TopicScanner(ds.Scanner):  # type: ignore[misc]  # pyarrow has no types
 
     def __reduce__(self) -> NoReturn:
         raise OptionError("a scan of a topic cannot be pickled: it has connections and open files")
+
+
+def _filtered(batch: pa.RecordBatch, filter: pc.Expression) -> pa.RecordBatch:
+    """Return the rows for which a filter is true. Raises OptionError for one that Arrow cannot evaluate."""
+    try:
+        return batch.filter(filter.cast(pa.bool_()))  # NULL alone has the type null
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise OptionError(f"filter {str(filter)[:200]}: Arrow cannot evaluate it: {error}") from None
 
 
 def _pieces(start: int, end: int, count: int) -> list[tuple[int, int]]:

@@ -1,0 +1,266 @@
+"""What does SQL over topics cost?
+
+    group_by      1.5 million JSON records in 12 partitions, counted by a field, as one command: from a directory, and
+                  from a broker; kcat piped into DuckDB reads the same broker, where kcat is installed
+    raw, avro     rows a second of CPU time: all bytes of values summed; two of ten Avro fields summed
+    cores         the wall time of the raw query on one core, divided by that on two
+    recent        the newest 0.6 % of a topic: time to the first row, and the share of the topic's bytes that is fetched
+    limit         LIMIT 5 on a full, an idle and an empty topic of a broker: time and Fetch requests
+    memory        peak of the raw query for a topic and one eight times as large
+
+CPU time of the command with its start, unless noted; the best of two runs. KWIRE_BENCH_RECORDS: of the large topic, by
+default 18 million (2.1 GB).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import kwire
+from benchmarks.data import CACHE, FIRST_TIMESTAMP_MS, log_directory
+from benchmarks.processes import Cost, costs_of
+from benchmarks.schemas.avro import ORDER, PREFIX, orders
+from kwire.client.client import Client
+from kwire.log import FileSystem, LogConfig, PartitionWriter
+from kwire.records import ColumnWriter
+
+JSON_RECORDS, PARTITIONS = 1_500_000, 12
+AVRO_RECORDS = 1_000_000
+LARGE_RECORDS = int(os.environ.get("KWIRE_BENCH_RECORDS", "18000000"))
+JSON_DDL = "id BIGINT, status STRING, city STRING, amount DOUBLE"
+SERVE = """
+import sys, threading
+from kwire.broker import Broker
+with Broker(sys.argv[1], port=0) as broker:
+    broker.create_topic("idle", 1)
+    broker.create_topic("empty", 12)
+    print(broker.bootstrap_servers, flush=True)
+    sys.stdin.read()
+"""
+
+
+def write_partition(folder: Path, topic: str, partition: int, values: pa.Array) -> None:
+    """Write a partition of a log directory."""
+    writer = ColumnWriter()
+    path = folder / f"{topic}-{partition}"
+    now = FIRST_TIMESTAMP_MS
+    log = PartitionWriter.open(FileSystem(), str(path), topic, partition, LogConfig(), now_ms=now)
+    for start in range(0, len(values), 100_000):
+        rows = pa.record_batch({"value": values[start : start + 100_000]})
+        for batch in writer.write(rows):
+            log.append(bytes(batch), now_ms=now)
+    log.close()
+
+
+def json_directory() -> Path:
+    """Return a log directory with the topic `orders` of JSON values, generated on the first call."""
+    root = CACHE / "sql-json"
+    if (root / "done").exists():
+        return root
+    shutil.rmtree(root, ignore_errors=True)
+    each = JSON_RECORDS // PARTITIONS
+    for partition in range(PARTITIONS):
+        ids = pa.array(range(partition * each, (partition + 1) * each), pa.int64())
+        text = ids.cast(pa.string())
+        status = pa.array(["NEW", "PAID", "SENT", "DONE", "LATE"])
+        chosen = status.take(pa.array([i * 7919 % 5 for i in range(each)]))
+        pieces = ['{"id":', text, ',"status":"', chosen, '","city":"Athens ', text, '","amount":', text, ".25}"]
+        values = pc.binary_join_element_wise(*pieces, "").cast(pa.binary())
+        write_partition(root, "orders", partition, values)
+    (root / "done").touch()
+    return root
+
+
+def avro_directory() -> Path:
+    """Return a log directory with the topic `orders` of Avro values, and the registry in its folder `schemas`."""
+    from kwire.schemas.avro import Encoder, parse
+
+    root = CACHE / "sql-avro"
+    if (root / "done").exists():
+        return root
+    shutil.rmtree(root, ignore_errors=True)
+    schema = parse(json.dumps(ORDER))
+    rows = pa.Table.from_pylist(orders(100_000), pa.schema(list(schema_type(schema)))).to_struct_array()
+    values = Encoder(schema).encode(rows.combine_chunks(), prefix=PREFIX).array
+    for partition in range(2):
+        write_partition(root / "data", "orders", partition, pa.concat_arrays([values] * (AVRO_RECORDS // 200_000)))
+    (root / "schemas").mkdir()
+    (root / "schemas" / "orders-value.1.1.avsc").write_text(json.dumps(ORDER))
+    (root / "done").touch()
+    return root
+
+
+def schema_type(schema: object) -> pa.DataType:
+    """Return the Arrow type of a schema's values."""
+    from kwire.schemas.avro import Decoder
+
+    return Decoder([schema], schema).type
+
+
+def sql(source: object, query: str, *options: str, cores: str | None = None) -> Cost:
+    """Return the cost of a command, the best of two."""
+    command = [sys.executable, "-m", "kwire.cli", "sql", str(source), query, "--format", "csv", *options]
+    if cores is not None:
+        command = ["taskset", "-c", cores, *command]
+    runs = [costs_of(*command) for _ in range(2)]
+    return Cost(min(each.cpu_s for each in runs), min(each.wall_s for each in runs), runs[0].peak_mb)
+
+
+@contextmanager
+def serving(directory: Path) -> Iterator[str]:
+    """Serve a log directory in another process; yield its bootstrap servers."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVE, str(directory)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        yield process.stdout.readline().strip()
+        process.stdin.close()
+
+
+def group_by() -> None:
+    query = "SELECT value.status, count(*) AS n FROM orders GROUP BY 1"
+    options = ("--value", "json", "--schema", JSON_DDL)
+    start = sql(json_directory(), "SELECT 1", *options)
+    with tempfile.TemporaryDirectory() as folder:
+        served = shutil.copytree(json_directory(), Path(folder) / "data")
+        (served / "done").unlink()
+        with serving(served) as servers:
+            costs = {"directory": sql(json_directory(), query, *options)}
+            costs["broker"] = sql(f"kafka://{servers}", query, *options)
+            if shutil.which("kcat"):
+                file = Path(folder) / "kcat.json"
+                read = costs_of("kcat", "-q", "-C", "-e", "-b", servers, "-t", "orders", output=file)
+                counting = (
+                    "import duckdb, sys; print(duckdb.sql(f\"SELECT status, count(*) FROM read_json('{sys.argv[1]}', "
+                    "format='newline_delimited') GROUP BY 1\"))"
+                )
+                count = costs_of(sys.executable, "-c", counting, str(file))
+                costs["kcat-then-duckdb"] = Cost(read.cpu_s + count.cpu_s, read.wall_s + count.wall_s, count.peak_mb)
+    for name, cost in costs.items():
+        print(
+            f"sql.group_by.{name} {cost.cpu_s:.2f} s-of-CPU {cost.wall_s:.2f} wall-s, {cost.peak_mb:.0f} MB", flush=True
+        )
+    print(f"sql.start {start.cpu_s:.2f} s-of-CPU {start.wall_s:.2f} wall-s", flush=True)
+
+
+def rates() -> None:
+    directory = log_directory()
+    records = sum(each.log_end_offset for each in kwire.open(directory).values())
+    query = "SELECT count(*), sum(octet_length(value)) FROM bench"
+    start = sql(directory, "SELECT 1")
+    one, two = sql(directory, query, cores="0"), sql(directory, query)
+    print(f"sql.raw {records / (one.cpu_s - start.cpu_s) / 1e6:.2f} M-rows/s-of-CPU {one.cpu_s:.2f} s-of-CPU")
+    print(f"sql.cores {one.wall_s / two.wall_s:.2f} times one core's {one.wall_s:.2f} wall-s", flush=True)
+    avro = avro_directory()
+    options = ("--registry", str(avro / "schemas"))
+    for name, what in (("2_of_10", "sum(value.id), sum(value.amount)"), ("10_of_10", every_field())):
+        cost = sql(avro / "data", f"SELECT {what} FROM orders", *options, cores="0")
+        rate = AVRO_RECORDS / (cost.cpu_s - start.cpu_s) / 1e6
+        print(f"sql.avro.{name} {rate:.2f} M-rows/s-of-CPU {cost.cpu_s:.2f} s-of-CPU", flush=True)
+
+
+def every_field() -> str:
+    return ", ".join(f"count(value.{each['name']})" for each in ORDER["fields"])
+
+
+def large() -> None:
+    directory = log_directory(LARGE_RECORDS)
+    query = "SELECT count(*), sum(octet_length(value)) FROM bench"
+    for name, source in (("small", log_directory(LARGE_RECORDS // 8)), ("large", directory)):
+        cost = sql(source, query)
+        print(f"sql.memory.{name} {cost.peak_mb:.0f} MB {cost.cpu_s:.2f} s-of-CPU", flush=True)
+    with serving_large(directory) as servers:
+        fetched = counted_fetches()
+        for name, source in (("directory", str(directory)), ("broker", f"kafka://{servers}")):
+            recent(name, source, fetched)
+        for topic, rows in (("bench", 5), ("idle", 0), ("empty", 0)):
+            limit(f"kafka://{servers}", topic, rows, fetched)
+
+
+@contextmanager
+def serving_large(directory: Path) -> Iterator[str]:
+    """Serve a copy of a directory whose segments are hard links: a broker writes to its directory."""
+    copy = CACHE / "sql-served"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(directory, copy, copy_function=os.link, ignore=shutil.ignore_patterns("done"))
+    with serving(copy) as servers:
+        yield servers
+    shutil.rmtree(copy)
+
+
+def counted_fetches() -> list[int]:
+    """Return the sizes of responses to Fetch requests, as they come."""
+    sizes: list[int] = []
+    real = Client._receive_fetch
+
+    def receive(self: Client, *arguments: object) -> object:
+        received = real(self, *arguments)  # type: ignore[arg-type]
+        sizes.append(0 if received is None else len(received[0].records))
+        return received
+
+    Client._receive_fetch = receive  # type: ignore[assignment,method-assign]
+    return sizes
+
+
+def recent(name: str, source: str, fetched: list[int]) -> None:
+    import duckdb
+
+    per_partition = LARGE_RECORDS // 2
+    since = FIRST_TIMESTAMP_MS + per_partition - per_partition * 6 // 1000
+    with kwire.open(source) as logs:
+        topic = logs.topic("bench")
+        connection = duckdb.connect()
+        connection.register("bench", topic)
+        fetched.clear()
+        began = time.perf_counter()
+        condition = f"timestamp >= make_timestamptz({since * 1000})"
+        result = connection.sql(f'SELECT "offset", value FROM bench WHERE {condition}').to_arrow_reader(10_000)
+        rows = next(result).num_rows
+        first = time.perf_counter() - began
+        rows += sum(batch.num_rows for batch in result)
+        size = sum(each.size_bytes or 0 for each in logs.of_topic("bench"))
+        share = topic.rows_read / LARGE_RECORDS if not fetched else sum(fetched) / size
+        print(
+            f"sql.recent.{name} {first:.3f} wall-s to the first of {rows} rows of {size / 1e9:.1f} GB; "
+            f"{share:.2%} of the {'bytes' if fetched else 'records'} read",
+            flush=True,
+        )
+
+
+def limit(source: str, topic: str, rows: int, fetched: list[int]) -> None:
+    import duckdb
+
+    with kwire.open(source) as logs:
+        logs.client.metadata()
+        fetched.clear()
+        began = time.perf_counter()
+        connection = duckdb.connect()
+        connection.register("topic", logs.topic(topic))
+        found = connection.sql("SELECT * FROM topic LIMIT 5").fetchall()
+        took = time.perf_counter() - began
+        assert len(found) == rows, (topic, found)
+        print(f"sql.limit_5.{topic} {took:.3f} wall-s {len(fetched)} fetches, {sum(fetched) / 1e6:.1f} MB", flush=True)
+
+
+def main() -> None:
+    """Print the figures."""
+    group_by()
+    rates()
+    large()
+
+
+if __name__ == "__main__":
+    main()
