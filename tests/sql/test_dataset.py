@@ -63,6 +63,8 @@ def test_methods_agree_with_the_table(orders: TopicDataset) -> None:
 def test_filters_of_nothing_but_null_match_no_row(orders: TopicDataset) -> None:
     assert orders.to_table(columns=["offset"], filter=pc.scalar(None)).num_rows == 0
     assert orders.count_rows(filter=pc.field("offset") > pc.scalar(None)) == 0
+    assert orders.count_rows(filter=pa.scalar(True)) == 20001
+    assert list(orders.get_fragments(filter=pa.scalar(False))) == []
     with pytest.raises(OptionError, match="Arrow cannot evaluate it: Function 'invert'"):
         orders.count_rows(filter=~pc.scalar(None))
 

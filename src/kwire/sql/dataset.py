@@ -171,6 +171,8 @@ class TopicDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
 
     def matching(self, filter: pc.Expression | None) -> Matching:
         """Return what a filter can match here."""
+        if isinstance(filter, pa.Scalar):
+            filter = pc.scalar(filter)
         return Matching(filter, self._schema, self.topic)
 
     def read(
@@ -301,6 +303,8 @@ class TopicScanner(ds.Scanner):  # type: ignore[misc]  # pyarrow has no types
         filter: pc.Expression | None,
     ) -> None:
         """Raise OptionError for columns that the dataset does not have."""
+        if isinstance(filter, pa.Scalar):  # DataFusion reduces WHERE TRUE to one, which Arrow's own scanners refuse
+            filter = pc.scalar(filter)
         self._dataset, self._ranges, self._filter = dataset, ranges, filter
         names = dataset.schema.names
         if isinstance(columns, Mapping):

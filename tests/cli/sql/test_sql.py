@@ -8,6 +8,7 @@ import pty
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,11 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cli.crafted import segment
 from tests.records.building import batch, record
+from tests.rewriting_proxy import RewritingProxy
+from tests.sql.test_dataset import produce
+from tests.sql.test_failures import dying
+
+from kwire.broker import Broker
 
 pytest.importorskip("duckdb")
 
@@ -219,3 +225,27 @@ def test_the_prompt_in_a_terminal(kafka_logs: dict[str, Path], tmp_path: Path) -
     assert "timestampType" in text
     assert "unknown command '\\x'" in text
     assert "FROM orders;" in (tmp_path / "kwire" / "sql_history").read_text()
+
+
+def test_a_broker_that_dies_leaves_no_file(kwire: Callable, tmp_path: Path) -> None:
+    config = ("--config", "default.api.timeout.ms=500", "--config", "max.partition.fetch.bytes=1")
+    with Broker() as broker, RewritingProxy(("127.0.0.1", broker.port)) as proxy:
+        broker.create_topic("events", 2)
+        produce(broker, 10)
+        dying(broker, proxy, 1)
+        output = ("--format", "csv", "-o", tmp_path / "events.csv")
+        result = kwire("sql", f"kafka://{proxy.address}", "FROM events", *output, *config)
+    assert result.code == 1
+    assert proxy.address in result.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_registry_that_is_down_is_an_error(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        result = kwire("sql", kafka_logs["modern"] / "data", "SELECT value FROM orders", "--registry", url)
+    assert result.code == 1
+    assert result.out == ""
+    assert url.removeprefix("http://") in result.err
+    assert result.err.count("\n") == 1
