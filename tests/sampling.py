@@ -11,5 +11,9 @@ __all__ = ["mostly_slow"]
 
 
 def mostly_slow(cases: Sequence[Any], quick: int = 1) -> list[Any]:
-    """Return the cases with all but the first ones marked slow: ./dev test runs those, ./dev interop all."""
-    return [*cases[:quick], *(pytest.param(case, marks=pytest.mark.slow) for case in cases[quick:])]
+    """Return the cases with all but the first ones marked slow: ./dev test runs those, ./dev interop the others.
+
+    cases: values, or tuples where a test takes several arguments.
+    """
+    slow = (case if isinstance(case, tuple) else (case,) for case in cases[quick:])
+    return [*cases[:quick], *(pytest.param(*each, marks=pytest.mark.slow) for each in slow)]

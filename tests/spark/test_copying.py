@@ -28,6 +28,7 @@ pytest.importorskip("pyspark.sql.datasource")
 pytest.importorskip("pyiceberg")
 pytest.importorskip("deltalake")
 
+from tests.sampling import mostly_slow
 from tests.spark.lake.test_sink import copy as copy_with_spark
 from tests.spark.lake.test_sink import forget_the_last_commit, options, state
 from tests.spark.live.test_sink import consume
@@ -96,7 +97,7 @@ def places(table: pa.Table) -> list[tuple[int, int]]:
     return sorted(zip(table["partition"].to_pylist(), table["offset"].to_pylist(), strict=True))
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", mostly_slow(FORMATS))
 def test_a_driver_that_dies_after_a_commit_writes_each_row_once(
     spark: SparkSession, servers: str, tmp_path: Path, format: str
 ) -> None:
@@ -114,6 +115,7 @@ def test_a_driver_that_dies_after_a_commit_writes_each_row_once(
     assert tables.open().find_orphans(0) == []
 
 
+@pytest.mark.slow
 def test_a_usual_stream_is_continued_and_the_other_way_round(spark: SparkSession, servers: str, tmp_path: Path) -> None:
     tables = Tables("delta", tmp_path)
     producer = confluent_kafka.Producer({"bootstrap.servers": servers})
@@ -171,6 +173,7 @@ def test_a_topic_is_copied_to_a_topic_in_transactions(spark: SparkSession, serve
         assert ours == theirs
 
 
+@pytest.mark.slow
 def test_a_function_stands_between_two_topics(spark: SparkSession, servers: str, schemas: str, tmp_path: Path) -> None:
     def notes(rows: pa.RecordBatch) -> pa.RecordBatch:
         notes = rows.column("value").field("note").cast(pa.binary())
@@ -192,7 +195,7 @@ def test_a_function_stands_between_two_topics(spark: SparkSession, servers: str,
     assert found == sorted((b"k%d" % (n % 10), b"n%d" % n) for n in range(ROWS) if n != 17)
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", mostly_slow(FORMATS[::-1]))
 def test_a_new_query_starts_at_the_offsets_of_its_table(
     spark: SparkSession, servers: str, tmp_path: Path, format: str
 ) -> None:
@@ -343,7 +346,7 @@ def test_a_function_that_returns_no_batch_is_refused(spark: SparkSession, server
         copy(spark, servers, Tables("delta", tmp_path), pa.RecordBatch.to_pylist)
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", mostly_slow(FORMATS))
 def test_bad_values_go_to_a_table_of_dead_letters_once(
     spark: SparkSession, servers: str, tmp_path: Path, format: str
 ) -> None:
@@ -418,6 +421,7 @@ def test_bad_values_go_to_a_topic_of_dead_letters_at_least_once(
     assert [(each.key(), each.value()) for each in letters] == [(b"k", b"bad")]
 
 
+@pytest.mark.slow
 def test_dead_letters_of_a_usual_stream(spark: SparkSession, servers: str, schemas: str, tmp_path: Path) -> None:
     """from_registry's struct of value and error is divided by the sink."""
     producer = confluent_kafka.Producer({"bootstrap.servers": servers})

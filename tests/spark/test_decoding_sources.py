@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("pyspark.sql.datasource")
 
 from pyspark.sql.types import LongType, StructField, StructType
+from tests.sampling import mostly_slow
 from tests.schemas.registry_server import RegistryServer, serve
 from tests.spark.test_schema import properties
 from tests.waiting import until
@@ -143,21 +144,24 @@ def both(spark: SparkSession, topics: Topics, topic: str, **options: Any) -> tup
 
 @pytest.mark.parametrize(
     ("topic", "options"),
-    [
-        ("orders", {}),
-        ("orders", {"schema": "union"}),
-        ("orders", {"schema": 1}),
-        ("orders", {"schema": json.dumps(ORDER)}),
-        ("orders", {"columns": ["note", "lines.sku"]}),
-        ("orders", {"mode": "deadletter", "names": "strict"}),
-        ("faults", {"subject": "orders-value", "mode": "permissive"}),
-        ("faults", {"subject": "orders-value", "mode": "deadletter"}),
-        ("items", {"mode": "deadletter"}),
-        ("items", {"mode": "permissive", "columns": ["sizes"]}),
-        ("items", {"mode": "deadletter", "message": "Other"}),
-        ("notes", {"mode": "deadletter"}),
-        ("notes", {"mode": "permissive", "columns": ["size"]}),
-    ],
+    mostly_slow(
+        [
+            ("orders", {}),
+            ("orders", {"columns": ["note", "lines.sku"]}),
+            ("faults", {"subject": "orders-value", "mode": "deadletter"}),
+            ("items", {"mode": "permissive", "columns": ["sizes"]}),
+            ("notes", {"mode": "deadletter"}),
+            ("orders", {"schema": "union"}),
+            ("orders", {"schema": 1}),
+            ("orders", {"schema": json.dumps(ORDER)}),
+            ("orders", {"mode": "deadletter", "names": "strict"}),
+            ("faults", {"subject": "orders-value", "mode": "permissive"}),
+            ("items", {"mode": "deadletter"}),
+            ("items", {"mode": "deadletter", "message": "Other"}),
+            ("notes", {"mode": "permissive", "columns": ["size"]}),
+        ],
+        quick=5,
+    ),
 )
 def test_values_are_those_of_from_registry(
     spark: SparkSession, topics: Topics, topic: str, options: dict[str, Any]

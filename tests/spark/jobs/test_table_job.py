@@ -14,6 +14,7 @@ from tests.lake.tables import FORMATS, Tables
 from tests.lake.tables import write as write_rows
 from tests.maintenance.pull.test_pull import create, delete, delete_records, write
 from tests.object_store import ObjectStore
+from tests.sampling import mostly_slow
 from tests.spark.jobs.test_jobs import items_of_jobs as items_of_jobs
 from tests.spark.jobs.test_jobs import own as own
 
@@ -36,7 +37,7 @@ pytest.importorskip("deltalake")
 TOPICS = ["orders", "txn", "compacted"]
 
 
-@pytest.fixture(params=FORMATS)
+@pytest.fixture(params=mostly_slow(FORMATS))
 def tables(request: pytest.FixtureRequest, tmp_path: Path) -> Tables:
     return Tables(request.param, tmp_path)
 
@@ -164,6 +165,7 @@ def test_a_job_appends_what_is_new_of_a_cluster(
             jobs.table(spark, source, **where(tables), topics=["orders"])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of boto and its server
 def test_logs_in_an_object_store(
     object_store: ObjectStore, tmp_path: Path, spark: SparkSession, items_of_jobs: list[list[str]]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.docs.examples import blocks
+from tests.sampling import mostly_slow
 
 pytest.importorskip("pyspark.sql.datasource")
 pytest.importorskip("pyiceberg")
@@ -39,7 +40,7 @@ def first_page(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
             names["broker"].stop()
 
 
-@pytest.mark.parametrize("page", CONTINUED)
+@pytest.mark.parametrize("page", mostly_slow(CONTINUED))
 def test_the_examples_of_the_pages_run(page: str, first_page: tuple[dict[str, Any], Path]) -> None:
     names, folder = first_page
     assert blocks(page, "python")

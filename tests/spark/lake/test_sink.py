@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.lake.tables import FORMATS, Tables, kafka_rows
+from tests.sampling import mostly_slow
 
 import kwire
 from kwire.broker import Broker
@@ -81,7 +82,7 @@ def forget_the_last_commit(tables: Tables) -> None:
     (commits / f".{last}.crc").unlink()
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", mostly_slow(FORMATS))
 def test_a_stream_whose_driver_dies_after_a_commit_writes_each_row_once(
     spark: SparkSession, servers: str, tmp_path: Path, format: str
 ) -> None:
@@ -97,7 +98,8 @@ def test_a_stream_whose_driver_dies_after_a_commit_writes_each_row_once(
     assert tables.open().find_orphans(0) == []
 
 
-@pytest.mark.parametrize("format", ["delta", pytest.param("iceberg", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("format", FORMATS)
 def test_a_new_checkpoint_doubles_no_row_and_the_hole_it_leaves_is_filled(
     spark: SparkSession, tmp_path: Path, format: str
 ) -> None:
@@ -193,7 +195,7 @@ def test_a_stream_by_key_has_the_latest_value_of_each(
     assert tables.open().find_orphans(0) == []
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", mostly_slow(FORMATS[::-1]))
 def test_batches_append_overwrite_and_evolve(spark: SparkSession, tmp_path: Path, format: str) -> None:
     tables = Tables(format, tmp_path)
 
