@@ -35,6 +35,7 @@ def test_offset_checkpoints_are_lines_of_topic_partition_and_offset() -> None:
         ("trimmed", 0): 555,
         ("a.b-c", 12): (1 << 63) - 1,
     }
+    assert parse_offset_checkpoint(b"0\n1\nt 0 -9223372036854775808\n") == {("t", 0): -1 << 63}  # as Long.parseLong
     assert parse_offset_checkpoint(b"") == {}
     assert parse_offset_checkpoint(b"0\n0\n") == {}
 
@@ -49,6 +50,7 @@ def test_offset_checkpoints_are_lines_of_topic_partition_and_offset() -> None:
         (b"0\n1\nt 0 1\nt 1 1\n", "has 2 entries, expected 1", 16),
         (b"0\n1\nt 0\n", "expected 'topic partition offset', found 't 0'", 4),
         (b"0\n1\nt 0 9223372036854775808\n", "is not a number", 4),
+        (b"0\n1\nt 0 -9223372036854775809\n", "is not a number", 4),
         (b"0\n1\nt 0 0x1\n", "is not a number", 4),
         (b"0\n1\nt\xff 0 1\n", "UTF-8", 5),
         (b"0", "has 0 entries, expected -1", 1),
