@@ -58,7 +58,9 @@ REASONS = ROOT / "tools" / "mutants.tsv"
 PACKAGES = ("lake", "maintenance", "storage", "schemas", "client", "records", "log")
 BOUNDARIES = ("compare", "offset")
 FLOOR = 0.85
-SLOWEST_FILE_S = 240.0  # traced, without a mutant; slower files are left out
+SLOWEST_TEST_S = 5.0  # traced, without a mutant; slower tests are left out
+SLOWEST_FILE_S = 60.0  # the same: tests after it are left out
+LONGEST_SEARCH_S = 60.0  # for tests that enter a function; then no more files are traced for it
 LONGEST_MUTANT_S = 10.0  # of tests, as they take without a mutant
 MAX_MEMORY = 12 << 30
 OTHERS = {
@@ -256,6 +258,7 @@ class Coverage:
     def __init__(self, source: Path) -> None:
         self.tests: dict[str, tuple[float, set[str]]] = {}
         self._source, self._shared, self._current = f"{source}/", set[CodeType](), set[CodeType]()
+        self._failed, self._deadline = False, time.monotonic() + SLOWEST_FILE_S
 
     def _enter(self, frame: FrameType, event: str, argument: object) -> None:
         self._current.add(frame.f_code)
@@ -263,7 +266,7 @@ class Coverage:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Trace a test."""
-        self._current, start = set(), time.monotonic()
+        self._current, start, self._failed = set(), time.monotonic(), False
         sys.settrace(self._enter)
         threading.settrace(self._enter)
         try:
@@ -271,7 +274,27 @@ class Coverage:
         finally:
             sys.settrace(None)
             threading.settrace(None)
-            self.tests[item.nodeid] = time.monotonic() - start, self.names(self._current)
+            if not self._failed:
+                self.tests[item.nodeid] = time.monotonic() - start, self.names(self._current)
+
+    def pytest_runtest_setup(self) -> None:
+        """Leave out tests when the time of the file is over."""
+        if time.monotonic() > self._deadline:
+            pytest.skip("too late")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
+        """End a slow test."""
+        signal.signal(signal.SIGALRM, end_test)
+        signal.setitimer(signal.ITIMER_REAL, SLOWEST_TEST_S)
+        try:
+            return (yield)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Leave out tests that fail or are ended."""
+        self._failed |= not report.passed
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
@@ -298,6 +321,11 @@ class Coverage:
         shared = self.names(self._shared)
         found = {name: [taken, sorted(names | shared)] for name, (taken, names) in self.tests.items()}
         path.write_text(json.dumps(found))
+
+
+def end_test(number: int, frame: FrameType | None) -> None:
+    """Skip the rest of a test."""
+    pytest.skip("too slow")
 
 
 class Runner:
@@ -351,18 +379,16 @@ class Runner:
             def trace() -> int:
                 coverage = Coverage(self.copy / "kwire")
                 code = pytest.main([*PYTEST, path], plugins=[coverage])
-                if code in (0, 5):
-                    coverage.write(stored)
+                coverage.write(stored)
                 return int(code)
 
             stored.parent.mkdir(exist_ok=True)
-            code = self._in_child(trace, SLOWEST_FILE_S)
+            code = self._in_child(trace, 2 * SLOWEST_FILE_S)
             if not stored.exists():
                 stored.write_text("{}")
-                print(
-                    f"{path} {'is too slow' if code == -1 else f'fails without a mutant, see {self.output}'}",
-                    flush=True,
-                )
+            if code not in (0, 5):
+                what = "is too slow" if code == -1 else f"has tests that fail without a mutant, see {self.output}"
+                print(f"{path} {what}", flush=True)
         return [Test(name, taken, frozenset(names)) for name, (taken, names) in json.loads(stored.read_text()).items()]
 
     def _files_of(self, module: str) -> list[str]:
@@ -390,11 +416,13 @@ class Runner:
         path = self.copy / "kwire" / f"{mutant.module}.py"
         source = path.read_text()
         mutated = f"{source[: mutant.start]}{mutant.text}{source[mutant.end :]}"
-        total = 0.0
+        total, start = 0.0, time.monotonic()
         likely = self._files_of(mutant.module)
         for file in [*likely, *(each for each in self.files if each not in likely)]:
             if total and file not in likely:
                 break
+            if not self._is_traced(file) and time.monotonic() - start > LONGEST_SEARCH_S:
+                continue
             tests = []
             for test in sorted(self._tests_in(file), key=lambda each: each.duration_s):
                 enters = f"{mutant.module} {mutant.function}" in test.functions
