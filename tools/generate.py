@@ -56,6 +56,7 @@ def main(arguments: list[str]) -> int:
         nightly,
         pairs,
         requirements,
+        scenarios_page,
         spark_options,
     )
 
@@ -66,7 +67,7 @@ def main(arguments: list[str]) -> int:
     if not matrix:
         print("docs/apis.md: stale; run ./dev generate", file=sys.stderr)
     results = True
-    for module in (nightly, pairs, conformance_page):
+    for module in (nightly, pairs, conformance_page, scenarios_page):
         text = module.page()
         if not check:
             module.PAGE.write_text(text, encoding="utf-8")

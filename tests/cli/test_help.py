@@ -34,7 +34,13 @@ COMMANDS = dict(commands(typer.main.get_command(build()), "kwire"))
 EXAMPLES = [line for command in COMMANDS.values() for line in command.epilog.splitlines()]
 LOWER_CASE = ("pcap", "node.id", "cluster.id", "salvage", "read_committed")  # Kafka's and our own names
 # They run until a signal, or read jars and repositories: test_serve.py, schema/test_schema.py, schema/test_diff.py.
-NOT_RUN = ("kwire conformance codec", "kwire serve", "kwire schema diff", "kwire schema import")
+NOT_RUN = (
+    "kwire conformance client",
+    "kwire conformance codec",
+    "kwire serve",
+    "kwire schema diff",
+    "kwire schema import",
+)
 
 
 @pytest.mark.parametrize("words", COMMANDS)

@@ -54,11 +54,13 @@ def check(node: Node, context: RequestContext, key_type: int, key: str) -> Error
 
 def error_response(request: FindCoordinatorRequest, code: ErrorCode, message: str) -> FindCoordinatorResponse:
     """Build a response with the same error for every key."""
-    response = FindCoordinatorResponse(error_code=int(code), error_message=message, node_id=-1, host="", port=-1)
-    response.coordinators = [
-        FindCoordinatorResponse.Coordinator(
-            key=key, node_id=-1, host="", port=-1, error_code=int(code), error_message=message
-        )
-        for key in request.coordinator_keys
-    ]
-    return response
+    if not request.coordinator_keys:
+        return FindCoordinatorResponse(error_code=int(code), error_message=message, node_id=-1, host="", port=-1)
+    return FindCoordinatorResponse(
+        coordinators=[
+            FindCoordinatorResponse.Coordinator(
+                key=key, node_id=-1, host="", port=-1, error_code=int(code), error_message=message
+            )
+            for key in request.coordinator_keys
+        ]
+    )

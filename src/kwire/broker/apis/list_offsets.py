@@ -124,3 +124,15 @@ def offsets_before(partition: Partition, timestamp: int, max_count: int, *, now_
             start -= 1
     offsets = [pairs[i][0] for i in range(start, max(-1, start - max_count), -1)]
     return sorted((min(offset, end) for offset in offsets), reverse=True)
+
+
+def error_response(request: ListOffsetsRequest, code: ErrorCode, message: str) -> ListOffsetsResponse:
+    """Build a response with the same error for every partition."""
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsResponse.ListOffsetsTopicResponse(
+                name=topic.name, partitions=[failure(each.partition_index, code) for each in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )

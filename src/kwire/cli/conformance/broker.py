@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from kwire.cli import terminal
 from kwire.cli.client_configs import CLUSTER, client_configs
 from kwire.cli.conformance.options import Only, Skip, Strict
-from kwire.cli.conformance.output import exit_code, make_folder, print_report, write_report
+from kwire.cli.conformance.output import exit_code, make_folder, print_report, shown_progress, write_report
 from kwire.cli.options import ClientConfigFile, ClientConfigs, FormatOption
 from kwire.cli.rows import Format
 from kwire.errors import OptionError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kwire.conformance.broker import BrokerCheck
 
 __all__ = ["broker"]
 
@@ -66,7 +58,7 @@ def broker(
     if output is not None:
         make_folder(output)
     session = Session(cluster.servers, settings, exchange_s=timeout)
-    with _progress(len(checks)) as shown:
+    with shown_progress(len(checks)) as shown:
         report = run_checks(session, checks, baseline, progress=shown)
     if output is not None:
         write_report(report, output, strict=strict)
@@ -77,24 +69,3 @@ def broker(
     if report.was_interrupted:
         raise KeyboardInterrupt
     return exit_code(report, strict=strict)
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[BrokerCheck], object]]:
-    """Show the running check on standard error, if it is a terminal."""
-    import sys
-
-    if not terminal.is_terminal(sys.stderr):
-        yield lambda check: None
-        return
-    done = 0
-
-    def shown(check: BrokerCheck) -> None:
-        nonlocal done
-        done += 1
-        print(f"\r\x1b[K{done} of {total}  {check.id}", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield shown
-    finally:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -6,6 +6,7 @@ import typer
 
 from kwire.cli.command import add_command, add_group, new_group
 from kwire.cli.conformance.broker import broker
+from kwire.cli.conformance.client import client
 from kwire.cli.conformance.codec import codec
 from kwire.cli.conformance.compare import compare
 from kwire.cli.conformance.explain import explain
@@ -17,7 +18,7 @@ __all__ = ["register"]
 
 def register(app: typer.Typer) -> None:
     """Add `conformance` and its commands to the app."""
-    group = new_group("conformance", help="Test brokers and codecs against Kafka's protocol.")
+    group = new_group("conformance", help="Test brokers, clients and codecs against Kafka's protocol.")
     add_command(
         group,
         "broker",
@@ -25,7 +26,14 @@ def register(app: typer.Typer) -> None:
         "kwire conformance broker kafka://broker:9092 -o report --only RANGE-FETCH",
         "kwire conformance broker kafka://broker:9092 --release 3.9 --skip FRAME --config-file client.properties",
     )
-    add_command(group, "list", list_checks, "kwire conformance list --only FRAME")
+    add_command(
+        group,
+        "client",
+        client,
+        "kwire conformance client -o report -- python my_client.py",
+        "kwire conformance client --stdin --only PRODUCER -- java -cp 'client/*' MyClient.java",
+    )
+    add_command(group, "list", list_checks, "kwire conformance list --only FRAME", "kwire conformance list --client")
     add_command(group, "explain", explain, "kwire conformance explain ERROR-FETCH-12")
     add_command(
         group,

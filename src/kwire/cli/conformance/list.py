@@ -1,12 +1,20 @@
-"""`kwire conformance list`: the checks of a broker."""
+"""`kwire conformance list`: the checks of a broker, or the scenarios for clients."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from kwire.cli.command import FINE
 from kwire.cli.conformance.options import Only, Skip
 from kwire.cli.options import FormatOption
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.pages.quantities import plural
+
+if TYPE_CHECKING:
+    from kwire.conformance import Check
 
 __all__ = ["list_checks"]
 
@@ -19,12 +27,16 @@ COLUMNS = (
 )
 
 
-def list_checks(only: Only = None, skip: Skip = None, format: FormatOption = Format.TABLE) -> int:
-    """List the checks of a broker, by chapter."""
-    from kwire.conformance.broker import all_checks
+def list_checks(
+    only: Only = None,
+    skip: Skip = None,
+    client: Annotated[bool, typer.Option("--client", help="The scenarios for clients instead.")] = False,
+    format: FormatOption = Format.TABLE,
+) -> int:
+    """List the checks of a broker, or the scenarios for clients, by chapter."""
     from kwire.conformance.check import select
 
-    checks = select(all_checks(), only or (), skip or ())
+    checks = select(_scenarios() if client else _checks(), only or (), skip or ())
     rows: list[Row] = [
         {
             "id": check.id,
@@ -41,3 +53,15 @@ def list_checks(only: Only = None, skip: Skip = None, format: FormatOption = For
     if format is Format.TABLE:
         print(plural(len(rows), "check"))
     return FINE
+
+
+def _checks() -> Sequence[Check]:
+    from kwire.conformance.broker import all_checks
+
+    return all_checks()
+
+
+def _scenarios() -> Sequence[Check]:
+    from kwire.conformance.client import all_scenarios
+
+    return all_scenarios()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +16,9 @@ from kwire.pages.quantities import plural
 from kwire.target_paths import write_whole
 
 if TYPE_CHECKING:
-    from kwire.conformance import Report
+    from kwire.conformance import Check, Report
 
-__all__ = ["exit_code", "make_folder", "print_report", "write_report"]
+__all__ = ["exit_code", "make_folder", "print_report", "shown_progress", "write_report"]
 
 MAX_REASON = 300
 
@@ -56,3 +59,22 @@ def print_report(report: Report, *, strict: bool = False, most: int | None = Non
 def exit_code(report: Report, *, strict: bool = False) -> int:
     """Return 0 only if nothing failed."""
     return FOUND if report.findings(strict=strict) else FINE
+
+
+@contextmanager
+def shown_progress(total: int) -> Iterator[Callable[[Check], object]]:
+    """Show the running check on standard error, if it is a terminal."""
+    if not terminal.is_terminal(sys.stderr):
+        yield lambda check: None
+        return
+    done = 0
+
+    def shown(check: Check) -> None:
+        nonlocal done
+        done += 1
+        print(f"\r\x1b[K{done} of {total}  {check.id}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield shown
+    finally:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)

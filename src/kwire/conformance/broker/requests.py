@@ -13,7 +13,7 @@ from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode
 from kwire.schema.model import Field, Struct
 
-__all__ = ["VOLATILE", "error_name", "flat", "request", "response_values"]
+__all__ = ["VOLATILE", "error_name", "flat", "request", "response", "response_values"]
 
 VOLATILE = frozenset(
     {
@@ -37,6 +37,13 @@ VOLATILE = frozenset(
 def request(name: str, version: int, **values: Any) -> Message:
     """Make a request. name: without "Request". Structs are dicts; fields that the version lacks are left out."""
     cls = registry.get(f"{name}Request")
+    message: Message = _build(cls, cls, cls.SPEC.struct, version, values)
+    return message
+
+
+def response(name: str, version: int, **values: Any) -> Message:
+    """Make a response, as `request` makes requests. name: without "Response"."""
+    cls = registry.get(f"{name}Response")
     message: Message = _build(cls, cls, cls.SPEC.struct, version, values)
     return message
 
