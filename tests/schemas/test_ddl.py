@@ -41,7 +41,7 @@ def test_ddl_both_ways(text: str, expected: str | pa.DataType) -> None:
         ("id INT, id INT", "the name 'id' is there twice, at character 9"),
         ("id INT NOT NULL", "'id': NOT NULL is not supported"),
         ("id INT COMMENT x", "expected a comment in quotes"),
-        ("x DECIMAL(10, 2)", "the type DECIMAL is not supported, at character 3; use STRING"),
+        ("x DECIMAL(10, 12)", r"DECIMAL\(10, 12\): expected a precision from 1 to 38, and a scale up to the precision"),
         ("x ARRAY<INT", "expected '>', got the end"),
         ("x MAP<STRING>", "expected ',', got '>'"),
         ("x STRUCT<>", "expected a name"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -132,7 +133,7 @@ def test_modes_and_columns() -> None:
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (pa.struct([("a", pa.struct([("b", pa.decimal128(9, 2))]))]), r"'a.b': decimal128\(9, 2\) cannot be decoded"),
+        (pa.struct([("a", pa.struct([("b", pa.decimal256(9, 2))]))]), r"'a.b': decimal256\(9, 2\) cannot be decoded"),
         (pa.struct([("a", pa.binary())]), "'a': binary cannot be decoded from JSON; supported: boolean, "),
         (pa.struct([("a", pa.map_(pa.int64(), pa.string()))]), "'a': map<int64, string> cannot"),
         (pa.struct([]), "a struct without fields"),
@@ -182,3 +183,41 @@ def test_samples_without_objects_and_with_too_many_names() -> None:
         deep = {"a": deep}
     kind = infer_json(binary(deep))
     assert not decode_json(binary(deep), kind).null_count
+
+
+DECIMALS = [
+    ("1.5", Decimal("1.50")),
+    ("12345678901234567890123.125", Decimal("12345678901234567890123.13")),  # no double has these digits
+    ('"-2.125"', Decimal("-2.13")),
+    ("1e2", Decimal("100.00")),
+    ("1e-400", Decimal("0.00")),
+    ('"1e-999999999"', Decimal("0.00")),
+    ("99999999999999999999999999999999999.99", Decimal("99999999999999999999999999999999999.99")),
+    ("999999999999999999999999999999999999.995", "not a number that fits decimal(37, 2)"),
+    ('"1e999999999"', "not a number that fits decimal(37, 2)"),
+    ('""', "not a number that fits decimal(37, 2)"),
+    ('"1_0"', "not a number that fits decimal(37, 2)"),
+    ("true", "expected a number, got a boolean"),
+    ("[1]", "expected a number, got an array"),
+    ("null", None),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), DECIMALS)
+def test_decimals_have_the_digits_of_the_text(text: str, expected: object) -> None:
+    value = f'{{"d": {text}, "other": 1.50, "s": 1.50, "i": 1.0}}'.encode()
+    found = decode_json(pa.array([value, b'{"d": 1}']), "d DECIMAL(37, 2), s STRING, i INT", mode="deadletter")
+    first, second = found.to_pylist()
+    assert second["value"]["d"] == 1
+    if isinstance(expected, str):
+        assert expected in first["error"]
+    else:
+        assert first["value"] == {"d": expected, "s": "1.5", "i": 1}
+
+
+def test_decimals_in_ddl() -> None:
+    kind = parse_ddl("a DECIMAL, b DECIMAL(5), c NUMERIC(38, 38)")
+    assert ddl_of(kind) == "a DECIMAL(10, 0), b DECIMAL(5, 0), c DECIMAL(38, 38)"
+    for text in ("DECIMAL(0)", "DECIMAL(39)", "DECIMAL(5, 6)", "DECIMAL(a)", "DECIMAL(5", "DECIMAL(5,)"):
+        with pytest.raises(OptionError, match="DDL: "):
+            parse_ddl(f"a {text}")

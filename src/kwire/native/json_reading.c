@@ -297,6 +297,15 @@ static int scan_number(Run *run, uint8_t **out) {
     return 0;
 }
 
+/* A number as it is written, which no double holds: of a decimal. */
+static int read_digits_as_text(Run *run, int64_t *column) {
+    String written = {.start = run->in.at};
+    Number number;
+    TRY(read_decimal(run, &number));
+    written.end = run->in.at;
+    return append_string(run, column, &written);
+}
+
 static int scan_value(Run *run, uint8_t **out, int depth);
 
 static int scan_object(Run *run, uint8_t **out, int depth) {
@@ -485,6 +494,10 @@ static int read_value(Run *run, const int64_t *row) {
         TRY(is_true ? expect_word(run, "true", 4) : expect_word(run, "false", 5));
         return append_bit(run, column, is_true);
     }
+    case JSON_DECIMAL:
+        if (LIKELY(peek(run) != '"')) return read_digits_as_text(run, column);
+        TRY(read_string(run, &string));
+        return append_string(run, column, &string);
     case JSON_STRING_OR_TEXT:
         if (UNLIKELY(peek(run) != '"')) return read_text(run, column);
         /* fall through */

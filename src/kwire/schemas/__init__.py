@@ -18,6 +18,8 @@ from kwire.extras import needing
 
 if TYPE_CHECKING:
     from kwire.schemas.choice import subject_name as subject_name
+    from kwire.schemas.csv_values import decode_csv as decode_csv
+    from kwire.schemas.csv_values import infer_csv as infer_csv
     from kwire.schemas.ddl import ddl_of as ddl_of
     from kwire.schemas.ddl import parse_ddl as parse_ddl
     from kwire.schemas.functions import decode as decode
@@ -43,6 +45,8 @@ _HOMES = {
     "decode_json": "kwire.schemas.typed_json",
     "encode": "kwire.schemas.functions",
     "encode_arrow": "kwire.schemas.functions",
+    "decode_csv": "kwire.schemas.csv_values",
+    "infer_csv": "kwire.schemas.csv_values",
     "infer_json": "kwire.schemas.json_inference",
     "parse_ddl": "kwire.schemas.ddl",
     "schema_ids": "kwire.schemas.wire_format",
@@ -61,6 +65,7 @@ __all__ = [
     "decode_json",
     "encode",
     "encode_arrow",
+    "infer_csv",
     "infer_json",
     "parse_ddl",
     "schema_ids",

@@ -12,6 +12,7 @@ from kwire.errors import OptionError, did_you_mean
 __all__ = ["ddl_of", "parse_ddl", "parse_type"]
 
 MAX_DEPTH = 50
+MAX_PRECISION = 38
 SIMPLE = {
     "BOOLEAN": pa.bool_(),
     "TINYINT": pa.int8(),
@@ -73,6 +74,8 @@ def _type_ddl(kind: pa.DataType) -> str:
         return f"ARRAY<{_type_ddl(kind.value_type)}>"
     if pa.types.is_map(kind):
         return f"MAP<{_type_ddl(kind.key_type)}, {_type_ddl(kind.item_type)}>"
+    if pa.types.is_decimal128(kind):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
     if kind not in NAMES:
         raise OptionError(f"{kind}: has no name in DDL")
     return NAMES[kind]
@@ -149,10 +152,10 @@ class _Parser:
         name = SYNONYMS.get(name, name)
         if name in SIMPLE:
             return SIMPLE[name]
+        if name in ("DECIMAL", "DEC", "NUMERIC"):
+            return self._decimal()
         if name not in NESTED:
-            if name in ("DECIMAL", "DEC", "NUMERIC"):
-                raise OptionError(f"DDL: the type {name} is not supported, at character {token.at + 1}; use STRING")
-            hint = did_you_mean(name, [*SIMPLE, *NESTED])
+            hint = did_you_mean(name, [*SIMPLE, *NESTED, "DECIMAL"])
             raise OptionError(f"DDL: the type '{token.text}' is not supported{hint}, at character {token.at + 1}")
         self._expect("<")
         if name == "STRUCT":
@@ -165,6 +168,30 @@ class _Parser:
             kind = pa.map_(key, self.type(depth + 1))
         self._expect(">")
         return kind
+
+    def _decimal(self) -> pa.DataType:
+        """Read precision and scale, which are 10 and 0 by default."""
+        at = self.token.at
+        numbers = [10, 0]
+        if self._skip("("):
+            numbers = [self._number(), 0]
+            if self._skip(","):
+                numbers[1] = self._number()
+            self._expect(")")
+        precision, scale = numbers
+        if not 1 <= precision <= MAX_PRECISION or scale > precision:
+            raise OptionError(
+                f"DDL: DECIMAL({precision}, {scale}): expected a precision from 1 to {MAX_PRECISION}, and a scale "
+                f"up to the precision, at character {at + 1}"
+            )
+        return pa.decimal128(precision, scale)
+
+    def _number(self) -> int:
+        token = self.token
+        if token.kind != "word" or not token.text.isdecimal() or len(token.text) > MAX_PRECISION:
+            raise self._fault("a number")
+        self._next += 1
+        return int(token.text)
 
     def _name(self) -> str:
         token = self.token

@@ -3,14 +3,14 @@
     JsonDecoder(parse_ddl("id BIGINT, at TIMESTAMP"), mode="deadletter").decode(values)
 
 The compiled kernel of JSON Schema reads booleans, 64-bit integers, doubles, strings, structs, lists and maps. Narrower
-numbers, dates and timestamps are converted from these afterwards.
+numbers, decimals, dates and timestamps are converted from these afterwards.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from kwire.schemas.ddl import parse_ddl
 from kwire.schemas.json_schema import Decoder, JsonSchema
 from kwire.schemas.json_schema.parsing import Node
 from kwire.schemas.schema_codec import Decoded, RowError
+from kwire.schemas.text_values import shown, typed_texts
 from kwire.schemas.value_decoder import finished, finished_type
 
 __all__ = ["JsonColumn", "JsonDecoder", "decode_json"]
@@ -32,10 +33,6 @@ CONVERTED = {
     pa.float32(): "number",
     **dict.fromkeys((pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC")), "string"),
 }
-DAY, CLOCK, ZONE = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?", r"Z|[+-]\d\d(?::?\d\d)?"
-UTC_TIME = rf"^{DAY}[T ]{CLOCK}Z$"
-TIME = rf"^(?P<day>{DAY})[T ](?P<time>{CLOCK})\d*(?P<zone>{ZONE})?$"
-"""Digits after the microseconds are cut off, as by Spark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +101,7 @@ def decode_json(
     values: binary. schema: a type, or Spark's DDL: "id BIGINT, lines ARRAY<STRUCT<sku: STRING>>".
     mode: failfast raises DecodeError for the first bad value, permissive makes it null, deadletter returns
     struct<value, error>. columns: the fields to decode.
-    Raises OptionError for types that are not supported, such as decimals.
+    Raises OptionError for types that are not supported, such as binary.
     """
     kind = parse_ddl(schema) if isinstance(schema, str) else schema
     decoder = JsonDecoder(JsonColumn(type=kind, mode=mode, columns=None if columns is None else tuple(columns)))
@@ -131,11 +128,12 @@ def _node(kind: pa.DataType, path: str) -> Node:
         return Node(kind="array", element=_node(kind.value_type, _inside(path, "element")))
     if pa.types.is_map(kind) and pa.types.is_string(kind.key_type):
         return Node(kind="map", element=_node(kind.item_type, _inside(path, "value")))
-    name = AS_THEY_ARE.get(kind) or CONVERTED.get(kind)
+    name = AS_THEY_ARE.get(kind) or CONVERTED.get(kind) or ("decimal" if pa.types.is_decimal128(kind) else None)
     if name is None:
         raise OptionError(
             f"{_at(path)}{kind} cannot be decoded from JSON; supported: boolean, tinyint, smallint, int, bigint, "
-            "float, double, string, date, timestamp, timestamp_ntz, struct, array, map with keys of type string"
+            "float, double, decimal, string, date, timestamp, timestamp_ntz, struct, array, map with keys "
+            "of type string"
         )
     return Node(kind=name)
 
@@ -199,45 +197,7 @@ def _converted_leaf(array: pa.Array, kind: pa.DataType, path: str) -> tuple[pa.A
         made = pc.if_else(bad, None, array).cast(kind)
         what = f"out of the range of {info.bits} bits"
     else:
-        made = _dates(array) if pa.types.is_date(kind) else _timestamps(array, has_zone=kind.tz is not None)
+        made, what = typed_texts(array, kind)
         bad = pc.and_(pc.is_null(made), pc.is_valid(array))
-        what = "not a date (2026-01-31)" if pa.types.is_date(kind) else "not a timestamp (2026-01-31T12:00:00Z)"
     indices = np.flatnonzero(pc.fill_null(bad, False).to_numpy(zero_copy_only=False)).tolist()
-    return made, [_Fault(index, f"{path}: {what}: {_shown(array[index].as_py())}") for index in indices]
-
-
-def _shown(value: Any) -> str:
-    return repr(value)[:60]
-
-
-def _dates(texts: pa.Array) -> pa.Array:
-    fits = pc.match_substring_regex(texts, f"^{DAY}$")
-    return _cast(pc.if_else(fits, texts, None), pa.date32())
-
-
-def _timestamps(texts: pa.Array, *, has_zone: bool) -> pa.Array:
-    """Return timestamps of microseconds in UTC. has_zone: whether texts may have a zone; UTC without one."""
-    if has_zone and pc.all(pc.match_substring_regex(texts, UTC_TIME)).as_py():
-        return _cast(texts, pa.timestamp("us", "UTC"))
-    parts = pc.extract_regex(texts, TIME)
-    day, time, zone = (pc.struct_field(parts, name) for name in ("day", "time", "zone"))
-    times = pc.binary_join_element_wise(day, time, "T")
-    if not has_zone:
-        return _cast(pc.if_else(pc.equal(zone, ""), times, None), pa.timestamp("us"))
-    zone = pc.if_else(pc.equal(zone, ""), "Z", zone)
-    return _cast(pc.binary_join_element_wise(times, zone, ""), pa.timestamp("us", "UTC"))
-
-
-def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return texts of the right form as times; those that are none, such as the 30th of February, as nulls."""
-    try:
-        return texts.cast(kind)
-    except pa.ArrowInvalid:
-        return pa.array([_cast_one(each, kind) for each in texts], kind)
-
-
-def _cast_one(text: pa.Scalar, kind: pa.DataType) -> Any:
-    try:
-        return text.cast(kind).value if text.is_valid else None
-    except pa.ArrowInvalid:
-        return None
+    return made, [_Fault(index, f"{path}: {what}: {shown(array[index].as_py())}") for index in indices]

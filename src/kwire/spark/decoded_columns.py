@@ -6,7 +6,8 @@ loaded. A query keeps both for its life: tasks ask for the schemas of ids only. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,13 @@ import pyarrow as pa
 from kwire.errors import OptionError
 from kwire.schemas import Registry
 from kwire.schemas.choice import ChosenSchema, SchemaChoice
-from kwire.schemas.ddl import parse_ddl
+from kwire.schemas.csv_values import CsvColumn, infer_csv
+from kwire.schemas.ddl import parse_ddl, parse_type
 from kwire.schemas.http import HttpSettings
+from kwire.schemas.json_inference import infer_json
 from kwire.schemas.typed_json import JsonColumn
-from kwire.spark.options.decoding import JsonOptions
-from kwire.spark.registry_columns import decoded_type, read_registry, to_data_type
+from kwire.spark.options.decoding import TextOptions
+from kwire.spark.registry_columns import Chosen, decoded_type, read_registry, to_data_type
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
@@ -32,6 +35,9 @@ PLACE = ("topic", "partition", "offset")
 HEADERS = "headers"
 LATEST = (None, "latest")
 
+Sample = Callable[[str], Iterable[pa.Array]]
+"""Returns the first values of a column."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodedColumn:
@@ -40,7 +46,7 @@ class DecodedColumn:
     has_bytes: whether its struct of value and error has the bytes of each value as well, for dead letters.
     """
 
-    chosen: ChosenSchema | JsonColumn
+    chosen: Chosen
     has_headers: bool
     type: pa.DataType
     kind: str
@@ -52,7 +58,7 @@ class DecodedColumn:
         return replace(self, has_bytes=True, type=pa.struct([*self.type, pa.field("bytes", pa.binary())]))
 
     @classmethod
-    def of(cls, chosen: ChosenSchema | JsonColumn, *, has_headers: bool) -> DecodedColumn:
+    def of(cls, chosen: Chosen, *, has_headers: bool) -> DecodedColumn:
         """Return the column of a schema. Raises OptionError, InvalidSchema."""
         kind = decoded_type(chosen)
         data_type = to_data_type(kind)
@@ -66,9 +72,9 @@ class DecodedColumn:
 
 
 def resolve_decoding(
-    decoding: Iterable[DecodeOptions | JsonOptions], topic: str | None, wanted: Mapping[str, str]
+    decoding: Iterable[DecodeOptions | TextOptions], topic: str | None, wanted: Mapping[str, str], sample: Sample
 ) -> dict[str, DecodedColumn]:
-    """Ask the registries for the types of columns.
+    """Ask the registries for the types of columns, or infer them from a sample.
 
     topic: the one that is read, None if there may be several. wanted: types of columns that a schema of the user or a
     table has, as DataType.simpleString. If the latest version of a subject has another type, a former one that has it
@@ -76,19 +82,30 @@ def resolve_decoding(
     Raises OptionError, RegistryError, InvalidSchema.
     """
     return {
-        each.column: _resolve_json(each)
-        if isinstance(each, JsonOptions)
+        each.column: _resolve_text(each, wanted.get(each.column), sample)
+        if isinstance(each, TextOptions)
         else _resolve(each, topic, wanted.get(each.column))
         for each in decoding
     }
 
 
-def _resolve_json(given: JsonOptions) -> DecodedColumn:
+def _resolve_text(given: TextOptions, wanted: str | None, sample: Sample) -> DecodedColumn:
     try:
-        chosen = JsonColumn(type=parse_ddl(given.schema), mode=given.mode, columns=given.columns)
-        return DecodedColumn.of(chosen, has_headers=False)
+        kind = _inferred(given, wanted, sample) if given.schema is None else parse_ddl(given.schema)
+        column = CsvColumn if given.format == "csv" else JsonColumn
+        return DecodedColumn.of(column(type=kind, mode=given.mode, columns=given.columns), has_headers=False)
     except OptionError as error:
         raise OptionError(f"Options '{given.column}.*': {error}") from None
+
+
+def _inferred(given: TextOptions, wanted: str | None, sample: Sample) -> pa.DataType:
+    """Return the type of a column whose options do not have it: that of a table or a user's schema, or of a sample."""
+    if wanted is not None and wanted != "binary":
+        with suppress(OptionError):  # a name that is no word: the type is checked later
+            kind = parse_type(wanted)
+            return kind.field("value").type if given.mode == "deadletter" else kind
+    values = pa.chunked_array(list(sample(given.column)), pa.binary())
+    return infer_csv(values) if given.format == "csv" else infer_json(values)
 
 
 def _resolve(given: DecodeOptions, topic: str | None, wanted: str | None) -> DecodedColumn:

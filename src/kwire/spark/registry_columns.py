@@ -1,4 +1,4 @@
-"""from_registry, to_registry and decoding of JSON in workers, and the types that Spark takes."""
+"""from_registry, to_registry and decoding of JSON and CSV in workers, and the types that Spark takes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kwire.schemas.choice import ChosenSchema
+from kwire.schemas.csv_values import CsvColumn, CsvDecoder
 from kwire.schemas.encoding import ValueEncoder
 from kwire.schemas.typed_json import JsonColumn, JsonDecoder
 from kwire.schemas.value_decoder import ValueDecoder
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 __all__ = [
+    "Chosen",
     "decoded_type",
     "decoder_of",
     "encoder_of",
@@ -27,18 +29,27 @@ __all__ = [
 ]
 
 
+Chosen = ChosenSchema | JsonColumn | CsvColumn
+"""How a column is decoded."""
+
+
 @lru_cache(maxsize=64)
-def decoder_of(chosen: ChosenSchema | JsonColumn) -> ValueDecoder | JsonDecoder:
+def decoder_of(chosen: Chosen) -> ValueDecoder | JsonDecoder | CsvDecoder:
     """Return the decoder of this process, which keeps the schemas of ids between tasks."""
-    return JsonDecoder(chosen) if isinstance(chosen, JsonColumn) else ValueDecoder(chosen)
+    match chosen:
+        case JsonColumn():
+            return JsonDecoder(chosen)
+        case CsvColumn():
+            return CsvDecoder(chosen)
+    return ValueDecoder(chosen)
 
 
-def decoded_type(chosen: ChosenSchema | JsonColumn) -> pa.DataType:
+def decoded_type(chosen: Chosen) -> pa.DataType:
     """Return the type of what read_registry returns. Raises OptionError, InvalidSchema."""
     return spark_type(decoder_of(chosen).result_type)
 
 
-def read_registry(columns: Sequence[pa.Array], chosen: ChosenSchema | JsonColumn, has_headers: bool) -> pa.Array:
+def read_registry(columns: Sequence[pa.Array], chosen: Chosen, has_headers: bool) -> pa.Array:
     """Decode a batch: values, perhaps headers, perhaps topic, partition and offset."""
     values, *rest = columns
     headers = rest.pop(0) if has_headers else None

@@ -13,16 +13,20 @@ Source: Spark 4.1 to 4.3, V2SessionCatalog.createTable, PythonDataSourceV2.getTa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from kwire.errors import OptionError, did_you_mean
 from kwire.spark.arrow_types import Ddl
+from kwire.spark.offsets import EARLIEST, LATEST, GlobalOffset
 from kwire.spark.options.option import is_table, user_options
+from kwire.spark.options.query import NO_LIMITS
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.datasource import DataSourceReader
     from pyspark.sql.types import StructType
 
     from kwire.spark.decoded_columns import DecodedColumn
@@ -45,6 +49,8 @@ __all__ = [
     "select_columns",
 ]
 
+SAMPLE = 1000
+"""Values that the type of a column is inferred from."""
 COMMENT = "options of the table: "
 UNENCODED = "/:,.*-_[]{}"  # in the comment; quotes and backslashes are encoded
 SECRET = re.compile(
@@ -140,17 +146,38 @@ def select_columns(types: Mapping[str, str], columns: Sequence[str]) -> dict[str
     return {name: types[name] for name in columns}
 
 
-def resolve_columns(options: Options, schema: StructType | None = None) -> Options:
+def resolve_columns(
+    options: Options, reader: Callable[[Options, tuple[str, ...]], DataSourceReader], schema: StructType | None = None
+) -> Options:
     """Ask the registries of options for the types of columns. schema: of the user or a table.
 
-    Raises OptionError, RegistryError, InvalidSchema.
+    reader: of a batch query, for a sample of values whose type is inferred.
+    Raises OptionError, RegistryError, InvalidSchema; the errors of reading.
     """
     if not options.decoding:
         return options
     from kwire.spark.decoded_columns import resolve_decoding  # imports pyarrow
 
+    def sample(column: str) -> Iterator[pa.Array]:
+        every = GlobalOffset(EARLIEST), GlobalOffset(LATEST)
+        plain = replace(options, start=every[0], end=every[1], decoding=(), limits=NO_LIMITS)
+        return _first_values(reader(plain, (column,)))
+
     wanted = {} if schema is None else {each.name: each.dataType.simpleString() for each in schema.fields}
-    return replace(options, decoded=resolve_decoding(options.decoding, options.topic, wanted))
+    return replace(options, decoded=resolve_decoding(options.decoding, options.topic, wanted, sample))
+
+
+def _first_values(reader: DataSourceReader) -> Iterator[pa.Array]:
+    """Return the first values of a column, SAMPLE in all tasks together."""
+    left, tasks = SAMPLE, reader.partitions()
+    for number, task in enumerate(tasks):
+        share = -(-left // (len(tasks) - number))
+        for batch in reader.read(task):
+            values = batch.column(0).drop_null()[:share]  # type: ignore[union-attr]
+            yield values
+            left, share = left - len(values), share - len(values)
+            if not share:
+                break
 
 
 def column_types(options: LogOptions | LiveOptions) -> dict[str, str]:

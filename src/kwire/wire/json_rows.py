@@ -16,6 +16,7 @@ exponent; and in JSON text whatever would be written in another way.
     STRING                    UTF-8
     TEXT                      any value as JSON text, without spaces
     STRING_OR_TEXT            UTF-8 of a string; any other value as JSON text
+    DECIMAL                   a number as it is written, or UTF-8 of a string
 
 value       a row
 members     a place in the operands: a count, and for each property the place and size of its name in the constants, and
@@ -44,7 +45,7 @@ from __future__ import annotations
 
 __all__ = ["OPERATIONS", "TEXT", "TEXT_OPERATIONS", "VALUE"]
 
-OPERATIONS = ("OBJECT", "ARRAY", "MAP", "INTEGER", "NUMBER", "BOOLEAN", "STRING", "TEXT", "STRING_OR_TEXT")
+OPERATIONS = ("OBJECT", "ARRAY", "MAP", "INTEGER", "NUMBER", "BOOLEAN", "STRING", "TEXT", "STRING_OR_TEXT", "DECIMAL")
 
 VALUE = ("OPERATION", "COLUMN", "A")
 """The words of a row that have a meaning."""

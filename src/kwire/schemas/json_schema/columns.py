@@ -41,6 +41,7 @@ class Decoder:
             node = replace(node, members={name: node.members[name] for name in columns})
         self.type: pa.DataType = node.type
         self._convert = _reader(node)
+        self._json = msgspec.json.Decoder(float_hook=_Written) if _has_decimal(node) else msgspec.json.Decoder()
         self._decoder = PlanDecoder(compile_plan(node), "decode_json", lambda data, _: self.read(data))
 
     def decode(self, values: pa.Array, skip: Int64Array, writer: Int32Array) -> Decoded:
@@ -51,10 +52,26 @@ class Decoder:
     def read(self, data: bytes) -> Any:
         """Decode one value to what Arrow takes. Raises Malformed."""
         try:
-            value = msgspec.json.decode(data)
+            value = self._json.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Malformed(f"not JSON: {error}", 0) from None
         return self._convert(value, ())
+
+
+class _Written(float):
+    """A number with a fraction or an exponent, and its text, which has more digits."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        if math.isinf(self):
+            raise msgspec.DecodeError("Number out of range")
+        self.text = text
+
+
+def _has_decimal(node: Node) -> bool:
+    inner = [*node.members.values(), *([] if node.element is None else [node.element])]
+    return node.kind == "decimal" or any(map(_has_decimal, inner))
 
 
 def _fault(expected: str, value: object, path: Path) -> Malformed:
@@ -74,6 +91,8 @@ def _reader(node: Node) -> Converter:
             return lambda value, path: None if value is None else _text(value)
         case "string_or_text":
             return lambda value, path: value if value is None or type(value) is str else _text(value)
+        case "decimal":
+            return _read_decimal
         case "boolean":
             return lambda value, path: _checked(value, bool, "a boolean", path)
         case "string":
@@ -82,7 +101,7 @@ def _reader(node: Node) -> Converter:
 
 
 def _text(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    return msgspec.json.encode(value, enc_hook=float).decode()
 
 
 def _checked(value: Any, kind: type, expected: str, path: Path) -> Any:
@@ -91,8 +110,16 @@ def _checked(value: Any, kind: type, expected: str, path: Path) -> Any:
     return value
 
 
+def _read_decimal(value: Any, path: Path) -> Any:
+    if value is None or type(value) is str:
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _fault("a number", value, path)
+    return value.text if isinstance(value, _Written) else str(value)
+
+
 def _read_integer(value: Any, path: Path) -> Any:
-    if type(value) is float and value.is_integer():
+    if isinstance(value, float) and value.is_integer():
         value = int(value)  # 1.0 is an integer of JSON Schema
     if value is not None and type(value) is not int:
         raise _fault("an integer", value, path)
@@ -107,7 +134,9 @@ def _read_number(value: Any, path: Path) -> Any:
             return float(value)
         except OverflowError:
             raise Malformed("out of range", 0, path) from None
-    return _checked(value, float, "a number", path)
+    if value is not None and not isinstance(value, float):
+        raise _fault("a number", value, path)
+    return None if value is None else float(value)
 
 
 def _object_reader(members: dict[str, Converter]) -> Converter:

@@ -40,7 +40,8 @@ SIMPLE = {"boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64(), 
 class Node:
     """A value. members: of an object. element: of an array or map.
 
-    kind: of SIMPLE, or object, array, map, any (as JSON text), string_or_text (JSON text of what is not a string).
+    kind: of SIMPLE, or object, array, map, any (as JSON text), string_or_text (JSON text of what is not a string),
+    decimal (a number as it is written, or a string).
     limits: all that the schema says of the value apart from its type; None if it says more.
     """
 
@@ -55,7 +56,7 @@ class Node:
         """The Arrow type."""
         if self.kind == "object":
             return pa.struct([pa.field(name, member.type) for name, member in self.members.items()])
-        if self.kind in ("any", "string_or_text"):
+        if self.kind in ("any", "string_or_text", "decimal"):
             return pa.string()
         if self.element is None:
             return SIMPLE[self.kind]

@@ -66,13 +66,14 @@ class KafkaLogSource(DataSource):
 
     def schema(self) -> str:
         """Return the selected columns as DDL. Raises OptionError, RegistryError, InvalidSchema."""
-        self._options = options = resolve_columns(parse_options(self.options, "any"))
+        self._options = options = resolve_columns(parse_options(self.options, "any"), LogReader)
         types = column_types(options)
         return render_schema({name: types[name] for name in choose_columns(options)}, self.options, options.decoded)
 
     def _query_options(self, schema: StructType, query: Query) -> LogOptions:
         """Return the options of a query; if the user or a table has set the schema, schema() has not been called."""
-        parsed = self._options or resolve_columns(parse_options(effective_options(self.options, schema), "any"), schema)
+        given = effective_options(self.options, schema)
+        parsed = self._options or resolve_columns(parse_options(given, "any"), LogReader, schema)
         return check_query(parsed, query)
 
     @on_both_engines

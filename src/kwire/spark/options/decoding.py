@@ -1,8 +1,8 @@
 """The options `value.*` and `key.*` of `kafka-log` and `kafka-live`: decode the column.
 
-With a schema registry, they are the arguments of kwire.spark.functions.from_registry; without one, values are JSON of a
-schema in DDL. docs/schemas.md has them as a table. Standard library
-only; kwire.spark.decoded_columns resolves them.
+With a schema registry, they are the arguments of kwire.spark.functions.from_registry; without one, values are JSON or
+CSV of a schema in DDL, or of one that is inferred. docs/schemas.md has them as a table. Standard library only;
+kwire.spark.decoded_columns resolves them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ __all__ = [
     "DECODE_OPTIONS",
     "VALUE_OPTIONS",
     "DecodeOptions",
-    "JsonOptions",
+    "TextOptions",
     "is_registry_setting",
     "parse_decoding",
 ]
 
 DECODED = ("key", "value")
 """The columns that can be decoded."""
+INFER = "infer"
 
 
 def _schema(name: str, value: str) -> str | int:
@@ -69,11 +70,11 @@ def _options_of(column: str) -> _ColumnOptions:
     return _ColumnOptions(
         format=Option[str | None](
             name=f"{column}.format",
-            parse=choice("json"),
+            parse=choice("json", "csv"),
             default=None,
-            value="`json`",
+            value="`json` or `csv`",
             shown_default="that of the registry's schema",
-            meaning=f"[JSON without a registry](#json-without-a-registry), with `{column}.schema` as DDL.",
+            meaning="[Values without a registry](#json-and-csv-without-a-registry).",
         ),
         registry=text_option(
             name=f"{column}.registry",
@@ -96,9 +97,9 @@ def _options_of(column: str) -> _ColumnOptions:
             name=f"{column}.schema",
             parse=_schema,
             default=None,
-            value="`latest`, `union`, an id, or the text of a schema; DDL",
+            value="`latest`, `union`, an id, or the text of a schema",
             shown_default="`latest`",
-            meaning=f"[The reader's schema](#the-readers-schema). DDL with `{column}.format`.",
+            meaning=f"[The reader's schema](#the-readers-schema). With `{column}.format`, DDL or `infer` (default).",
         ),
         mode=Option["Mode"](
             name=f"{column}.mode",
@@ -168,22 +169,23 @@ class DecodeOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JsonOptions:
-    """How a column of JSON is decoded. schema: DDL."""
+class TextOptions:
+    """How a column of JSON or CSV is decoded. schema: DDL; None for that of the topic's first values."""
 
     column: str
-    schema: str
+    format: str
+    schema: str | None
     mode: Mode
     columns: tuple[str, ...] | None
 
 
-def parse_decoding(given: Mapping[str, str]) -> tuple[DecodeOptions | JsonOptions, ...]:
+def parse_decoding(given: Mapping[str, str]) -> tuple[DecodeOptions | TextOptions, ...]:
     """Parse the options of all columns. given: names in lower case. Raises OptionError."""
     columns = (_parse_column(column, options, given) for column, options in _OPTIONS.items())
     return tuple(each for each in columns if each is not None)
 
 
-def _parse_json(column: str, options: _ColumnOptions, given: Mapping[str, str]) -> JsonOptions:
+def _parse_text(column: str, options: _ColumnOptions, given: Mapping[str, str]) -> TextOptions:
     taken = (options.format, options.schema, options.mode, options.columns)
     names = {each.name.lower() for each in taken}
     for key in given:
@@ -193,17 +195,23 @@ def _parse_json(column: str, options: _ColumnOptions, given: Mapping[str, str]) 
                 f"{', '.join(each.name for each in taken[1:])}; remove one of them"
             )
     schema = options.schema.of(given)
-    if not isinstance(schema, str) or not schema:
+    if isinstance(schema, int) or schema == "":
         raise OptionError(
-            f"Option '{options.format.name}': requires option '{options.schema.name}' with DDL, such as "
-            "'id BIGINT, name STRING'"
+            f"Option '{options.schema.name}': expected DDL, such as 'id BIGINT, name STRING', or 'infer', got "
+            f"'{schema}'"
         )
-    return JsonOptions(column=column, schema=schema, mode=options.mode.of(given), columns=options.columns.of(given))
+    return TextOptions(
+        column=column,
+        format=options.format.of(given) or "",
+        schema=None if schema is None or schema.lower() == INFER else schema,
+        mode=options.mode.of(given),
+        columns=options.columns.of(given),
+    )
 
 
-def _parse_column(column: str, options: _ColumnOptions, given: Mapping[str, str]) -> DecodeOptions | JsonOptions | None:
+def _parse_column(column: str, options: _ColumnOptions, given: Mapping[str, str]) -> DecodeOptions | TextOptions | None:
     if options.format.of(given) is not None:
-        return _parse_json(column, options, given)
+        return _parse_text(column, options, given)
     prefix = f"{options.registry.name}."
     settings = {key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)}
     registry = options.registry.of(given)

@@ -22,7 +22,7 @@ from kwire.spark.offsets import (
     OffsetOptions,
     parse_offset_limits,
 )
-from kwire.spark.options.decoding import DecodeOptions, JsonOptions, parse_decoding
+from kwire.spark.options.decoding import DecodeOptions, TextOptions, parse_decoding
 from kwire.spark.options.java_regex import translate_java_regex
 from kwire.spark.options.option import (
     COLUMNS,
@@ -326,7 +326,7 @@ class QueryOptions(OffsetOptions):
     columns: tuple[str, ...] | None = None
     limits: RateLimits = NO_LIMITS
     task_sizes: TaskSizes = field(default_factory=TaskSizes)
-    decoding: tuple[DecodeOptions | JsonOptions, ...] = ()
+    decoding: tuple[DecodeOptions | TextOptions, ...] = ()
     decoded: Mapping[str, DecodedColumn] = field(default_factory=dict)
 
     @property
