@@ -37,6 +37,8 @@ __all__ = ["QuerySettings", "TableQuery"]
 ROOT = Path(__file__).parents[2]
 COMMITTER = b"python_streaming_sink_runner"
 TASK = b"pyspark.worker"
+SLOW_STARTS = ("Python worker failed to connect back", "CANNOT_OPEN_SOCKET")
+"""Errors if a Python process takes more than the ten seconds that Spark waits: docs/deployment.md."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +142,8 @@ class TableQuery:
         """Start it again if it ended because a process was killed. Raises AssertionError if it ended otherwise."""
         with contextlib.suppress(queue.Empty):
             said = self._active.said.get_nowait()
-            assert self._lost_a_process, f"the query ended by itself: {said}"
+            is_slow = any(each in said for each in SLOW_STARTS)
+            assert self._lost_a_process or is_slow, f"the query ended by itself: {said}"
             self.ended += 1
             self._lost_a_process = False
             self._active.tell("go")
