@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import fs, parquet
 
-__all__ = ["DeltaPlan", "file_system", "partition_text"]
+__all__ = ["DeltaPlan", "file_system", "partition_text", "statistics_of"]
 
 TARGET_BYTES = 128 << 20
 INDEXED_COLUMNS = 32  # Delta's default of delta.dataSkippingNumIndexedCols
@@ -91,7 +91,7 @@ class DeltaPlan(FilePlan):
         self, path: str, partition: PartitionValues, size_bytes: int, footer: parquet.FileMetaData
     ) -> WrittenFile:
         values = {} if self.is_staged else dict(zip(self.partition_by, partition, strict=True))
-        facts = {"partition": values, "statistics": json.dumps(statistics_of(footer), separators=(",", ":"))}
+        facts = {"partition": values, "footer": footer}
         return WrittenFile(path=path, size_bytes=size_bytes, rows=footer.num_rows, facts=facts)
 
     def delete(self, path: str) -> None:
@@ -123,10 +123,11 @@ def partition_text(value: object) -> str | None:
 # ---- statistics
 
 
-def statistics_of(footer: parquet.FileMetaData) -> dict[str, Any]:
-    """Return numRecords, minValues, maxValues and nullCount of a file. Source: Delta protocol, "Per-file Statistics".
+def statistics_of(footer: parquet.FileMetaData) -> str:
+    """Return numRecords, minValues, maxValues and nullCount of a file as JSON.
 
-    Columns inside lists and maps have none, nor have types whose JSON form is not exact.
+    Source: Delta protocol, "Per-file Statistics". Columns inside lists and maps have none, nor have types whose JSON
+    form is not exact.
     """
     low: dict[str, Any] = {}
     high: dict[str, Any] = {}
@@ -154,7 +155,8 @@ def statistics_of(footer: parquet.FileMetaData) -> dict[str, Any]:
             _put(low, path, least)
         if most is not None:
             _put(high, path, most)
-    return {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
+    found = {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
+    return json.dumps(found, separators=(",", ":"))
 
 
 def _put(tree: dict[str, Any], path: Sequence[str], value: object) -> None:

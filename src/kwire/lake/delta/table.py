@@ -35,7 +35,7 @@ from kwire.lake.data_files import FilePlan, WrittenFile
 from kwire.lake.delta.checkpoints import transaction_ids
 from kwire.lake.delta.errors import as_table_errors
 from kwire.lake.delta.files import live_files
-from kwire.lake.delta.plan import DeltaPlan, file_system
+from kwire.lake.delta.plan import DeltaPlan, file_system, statistics_of
 from kwire.lake.delta.unfinished import delete_unfinished, find_unfinished, is_unfinished
 from kwire.lake.evolution import Evolution, compare_schemas, evolved, nullable_fields
 from kwire.lake.live_files import LiveFile
@@ -337,7 +337,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
                     partition_values=each.facts["partition"],
                     modification_time=now_ms,
                     data_change=not change.same_rows,
-                    stats=each.facts["statistics"],
+                    stats=statistics_of(each.facts["footer"]),
                 )
                 for each in files
             ]

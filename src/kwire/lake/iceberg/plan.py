@@ -1,4 +1,9 @@
-"""How tasks write data files of an Iceberg table: Parquet with field ids, split by the table's partitioning."""
+"""How tasks write data files of an Iceberg table: Parquet with field ids, split by the table's partitioning.
+
+Importing PyIceberg takes a process more than a second of CPU time, so tasks do without it where they can: the driver
+sends the schema as Arrow has it and the file system, and computes the statistics of a file from its footer. PyIceberg
+is imported for partitioned tables, and for stores and locations that DataDirectory does not have.
+"""
 
 from __future__ import annotations
 
@@ -17,28 +22,78 @@ from kwire.lake.iceberg.transforms import transformed
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet
+    from pyarrow.fs import FileSystem
     from pyiceberg.io import FileIO
     from pyiceberg.io.pyarrow import StatisticsCollector
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
 
-__all__ = ["IcebergPlan", "arrow_schema", "data_file", "plan_of"]
+__all__ = ["DataDirectory", "IcebergPlan", "arrow_schema", "plan_of"]
 
 TARGET, TARGET_BYTES = "write.target-file-size-bytes", 512 << 20  # and Iceberg's default
 LEVEL = "write.parquet.compression-level"
+NOT_PICKLED = {"s3.signer", "s3.retry-strategy-impl"}
+"""Settings of S3 that Arrow's file system does not have in another process."""
 OF_CATALOG = ("uri", "token", "credential", "oauth2-server-uri", "scope", "auth", "auth.manager", "ssl")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataDirectory:
+    """Where files of an unpartitioned table go. location: as the table's metadata has it. path: in the file system."""
+
+    location: str
+    path: str
+    files: FileSystem = field(repr=False)
+    buffer_bytes: int
+
+    @classmethod
+    def of(cls, table: Table) -> DataDirectory | None:
+        """Return the directory of a table in a local file system or in S3, None for other stores and locations."""
+        from pyarrow.fs import LocalFileSystem, S3FileSystem
+        from pyiceberg.io.pyarrow import BUFFER_SIZE, ONE_MEGABYTE, PyArrowFileIO
+        from pyiceberg.table.locations import SimpleLocationProvider, load_location_provider
+
+        io = table.io
+        locations = load_location_provider(table.metadata.location, table.metadata.properties)
+        if type(io) is not PyArrowFileIO or type(locations) is not SimpleLocationProvider:
+            return None
+        scheme, host, path = io.parse_location(locations.data_path, io.properties)
+        if scheme == "file":
+            files: FileSystem = LocalFileSystem()
+        else:
+            if scheme not in ("s3", "s3a", "s3n") or NOT_PICKLED & io.properties.keys():
+                return None
+            files = io.fs_by_scheme(scheme, host)
+            if type(files) is not S3FileSystem:
+                return None
+        size = int(io.properties.get(BUFFER_SIZE, ONE_MEGABYTE))
+        return cls(location=locations.data_path, path=path, files=files, buffer_bytes=size)
+
+    def create(self, name: str) -> tuple[str, pa.NativeFile]:
+        """Create a file with a unique name; return its location and a stream."""
+        from pyarrow.fs import LocalFileSystem
+
+        if isinstance(self.files, LocalFileSystem):
+            self.files.create_dir(self.path, recursive=True)
+        stream = self.files.open_output_stream(f"{self.path}/{name}", buffer_size=self.buffer_bytes)
+        return f"{self.location}/{name}", stream
 
 
 @dataclass(frozen=True, kw_only=True)
 class IcebergPlan(FilePlan):
     """metadata: of the table, as JSON, without its history. io: settings of the file system; may contain its secrets.
 
-    is_staged: files are read by a merge and have rows of all partitions.
+    arrow: the schema of the files. properties: of the table. directory: None if PyIceberg has to find names and open
+    files. is_staged: files are read by a merge and have rows of all partitions.
     """
 
     table: str
     table_id: str
+    arrow: pa.Schema = field(repr=False)
+    properties: Mapping[str, str] = field(repr=False)
+    directory: DataDirectory | None = field(repr=False)
+    is_partitioned: bool
     metadata: str = field(repr=False)
     io: Mapping[str, Any] = field(repr=False)
     spec_id: int
@@ -62,13 +117,13 @@ class IcebergPlan(FilePlan):
 
         return load_file_io(dict(self.io), self._table.location)
 
-    @cached_property
+    @property
     def schema(self) -> pa.Schema:
-        return arrow_schema(self._table)
+        return self.arrow
 
     @property
     def parquet_options(self) -> Mapping[str, Any]:
-        properties = self._table.properties
+        properties = self.properties
         codec = properties.get("write.parquet.compression-codec", "zstd").lower()
         level = properties.get(LEVEL, "null")
         has_level = codec in ("zstd", "gzip", "brotli") and level != "null"
@@ -79,11 +134,10 @@ class IcebergPlan(FilePlan):
         }
 
     def split(self, rows: pa.RecordBatch) -> Iterator[tuple[PartitionValues, pa.RecordBatch]]:
-        spec = self._table.spec()
-        if self.is_staged or spec.is_unpartitioned():
+        if self.is_staged or not self.is_partitioned:
             yield (), rows
             return
-        schema = self._table.schema()
+        spec, schema = self._table.spec(), self._table.schema()
         values = []
         for each in spec.fields:
             name = schema.find_column_name(each.source_id)
@@ -95,10 +149,13 @@ class IcebergPlan(FilePlan):
         yield from group_rows(rows, values, self.table)
 
     def create(self, partition: PartitionValues, task: int) -> tuple[str, pa.NativeFile]:
+        name = f"{task:05d}-{uuid.uuid4()}.parquet"
+        if self.directory is not None and not partition:
+            with as_table_errors(self.table):
+                return self.directory.create(name)
         from pyiceberg.table.locations import load_location_provider
 
         locations = load_location_provider(self._table.location, self._table.properties)
-        name = f"{task:05d}-{uuid.uuid4()}.parquet"
         with as_table_errors(self.table):
             key = self._partition_key(partition) if partition else None
             try:
@@ -110,6 +167,30 @@ class IcebergPlan(FilePlan):
     def written(
         self, path: str, partition: PartitionValues, size_bytes: int, footer: parquet.FileMetaData
     ) -> WrittenFile:
+        key = self._partition_key(partition).partition if partition else ()
+        facts = {"footer": footer, "partition": tuple(key[index] for index in range(len(partition)))}
+        return WrittenFile(path=path, size_bytes=size_bytes, rows=footer.num_rows, facts=facts)
+
+    def data_file(self, file: WrittenFile) -> DataFile:
+        """Return the metadata of a written file as PyIceberg has it; called on the driver."""
+        from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+        from pyiceberg.typedef import Record
+
+        return DataFile.from_args(
+            content=DataFileContent.DATA,
+            file_path=file.path,
+            file_format=FileFormat.PARQUET,
+            partition=Record(*file.facts["partition"]),
+            file_size_in_bytes=file.size_bytes,
+            sort_order_id=self.sort_order_id,
+            spec_id=self.spec_id,
+            equality_ids=None,
+            key_metadata=None,
+            **self._statistics(file.facts["footer"]),
+        )
+
+    def _statistics(self, footer: parquet.FileMetaData) -> Mapping[str, Any]:
+        """Return the statistics of a file's columns, by the names of DataFile."""
         from pyiceberg.io.pyarrow import (
             compute_statistics_plan,
             data_file_statistics_from_parquet_metadata,
@@ -117,21 +198,14 @@ class IcebergPlan(FilePlan):
         )
 
         schema = self._table.schema()
-        columns = compute_statistics_plan(schema, self._table.properties)
+        columns = compute_statistics_plan(schema, dict(self.properties))
         names = parquet_path_to_id_mapping(schema)
         try:
-            statistics = data_file_statistics_from_parquet_metadata(footer, columns, names)
+            found = data_file_statistics_from_parquet_metadata(footer, columns, names)
         except OverflowError:  # a date that Python does not have
             columns = {number: _counted(column) for number, column in columns.items()}
-            statistics = data_file_statistics_from_parquet_metadata(footer, columns, names)
-        key = self._partition_key(partition).partition if partition else ()
-        facts = {
-            "statistics": statistics.to_serialized_dict(),
-            "partition": tuple(key[index] for index in range(len(partition))),
-            "spec_id": self.spec_id,
-            "sort_order_id": self.sort_order_id,
-        }
-        return WrittenFile(path=path, size_bytes=size_bytes, rows=footer.num_rows, facts=facts)
+            found = data_file_statistics_from_parquet_metadata(footer, columns, names)
+        return found.to_serialized_dict()
 
     def delete(self, path: str) -> None:
         self._io.delete(path)
@@ -173,11 +247,17 @@ def plan_of(table: Table, name: str, *, is_staged: bool = False) -> IcebergPlan:
         if column is None or "." in column:
             break
         sort_by.append((column, "ascending" if each.direction.value == "asc" else "descending"))
+    with as_table_errors(name):
+        directory = DataDirectory.of(table)
     is_whole = len(sort_by) == len(metadata.sort_order().fields)
     return IcebergPlan(
         table=name,
         metadata=metadata.model_copy(update=no_history).model_dump_json(),
         table_id=str(metadata.table_uuid),
+        arrow=arrow_schema(metadata),
+        properties=dict(metadata.properties),
+        directory=directory,
+        is_partitioned=not metadata.spec().is_unpartitioned(),
         io=_file_settings(table.io.properties),
         spec_id=metadata.default_spec_id,
         sort_order_id=metadata.default_sort_order_id if sort_by and is_whole and not is_staged else None,
@@ -209,25 +289,6 @@ def _counted(column: StatisticsCollector) -> StatisticsCollector:
     if not isinstance(column.iceberg_type, DateType | TimestampType | TimestamptzType):
         return column
     return replace(column, mode=MetricsMode(MetricModeTypes.COUNTS))
-
-
-def data_file(file: WrittenFile) -> DataFile:
-    """Return the metadata of a written file as PyIceberg has it."""
-    from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
-    from pyiceberg.typedef import Record
-
-    return DataFile.from_args(
-        content=DataFileContent.DATA,
-        file_path=file.path,
-        file_format=FileFormat.PARQUET,
-        partition=Record(*file.facts["partition"]),
-        file_size_in_bytes=file.size_bytes,
-        sort_order_id=file.facts["sort_order_id"],
-        spec_id=file.facts["spec_id"],
-        equality_ids=None,
-        key_metadata=None,
-        **file.facts["statistics"],
-    )
 
 
 def arrow_schema(metadata: TableMetadata) -> pa.Schema:

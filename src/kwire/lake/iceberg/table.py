@@ -26,7 +26,7 @@ from kwire.lake.evolution import compare_schemas, evolved, nullable_fields
 from kwire.lake.iceberg.errors import as_table_errors, configuration_error
 from kwire.lake.iceberg.files import as_replacing, live_files, offsets_filter, read_live
 from kwire.lake.iceberg.layout import set_partitioning, set_sort_order
-from kwire.lake.iceberg.plan import IcebergPlan, arrow_schema, data_file, plan_of
+from kwire.lake.iceberg.plan import IcebergPlan, arrow_schema, plan_of
 from kwire.lake.live_files import LiveFile
 from kwire.lake.offset_ranges import Spans, render_spans
 from kwire.lake.state import Change, TableState
@@ -312,7 +312,7 @@ class IcebergTable(LoadedTable["Table"]):
         with as_table_errors(self.name):
             replaced = [task.file for task in self.table.scan().plan_files()] if change.overwrite else []
             replaced += [each.entry.file for each in change.removed]
-            self._commit([data_file(each) for each in files], replaced, change)
+            self._commit([plan.data_file(each) for each in files], replaced, change)
 
     def merge(self, rows: pa.Table, key: Sequence[str], deleted: pa.Table, change: Change, plan: FilePlan) -> None:
         """Rewrite the files that have rows with these keys, and add the new rows."""
@@ -335,7 +335,7 @@ class IcebergTable(LoadedTable["Table"]):
                     replaced.append(old)
                     written += write_files(kept.to_batches(), now).files
                 written += write_files(rows.to_batches(), now).files
-                self._commit([data_file(each) for each in written], replaced, change)
+                self._commit([now.data_file(each) for each in written], replaced, change)
         except CommitConflict:
             self.refresh()
             if not self.has_commit(change):  # a request that is sent twice conflicts with itself
