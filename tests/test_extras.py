@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 from kwire import extras
 from kwire.errors import MissingExtra, OptionError
 from tests.interop import installed
+from tests.sampling import mostly_slow
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("cryptography", "fsspec", "numpy", "pyarrow", "pyspark", "rich", "typer")
@@ -292,7 +293,7 @@ PRINTED = {
 }
 
 
-@pytest.mark.parametrize("extra", ALONE)
+@pytest.mark.parametrize("extra", mostly_slow([*ALONE]))
 def test_each_extra_alone_is_enough_for_what_it_is_for(extra: str, wheel: Path, tmp_path: Path) -> None:
     environment = Environment(tmp_path, wheel, extras=(extra,))
     assert environment.results(ALONE[extra]) == PRINTED[extra]

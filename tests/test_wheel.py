@@ -85,6 +85,7 @@ def test_it_has_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
     assert {name.partition("/")[0] for name in names} == {path.name for path in (ROOT / "src").iterdir()}
 
 
+@pytest.mark.slow
 def test_a_wheel_built_from_the_sdist_is_the_same(wheel: Path, tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path)]
     installed.run([*build, "-t", "sdist"], cwd=ROOT, timeout=600)
@@ -120,6 +121,7 @@ def test_an_environment_with_what_it_asks_for_runs_all_of_it(wheel: Path, tmp_pa
     assert "kernels: x86-64" in shown or "kernels: arm" in shown
 
 
+@pytest.mark.slow
 def test_a_wheel_without_compiled_code_does_the_same_in_plain_python(tmp_path: Path) -> None:
     wheel = installed.build_wheel(tmp_path / "wheel", KWIRE_WHEEL_TARGET="any")
     assert wheel.name.endswith("-py3-none-any.whl")

@@ -102,7 +102,7 @@ def test_every_size_of_a_growing_segment_gives_its_whole_batches(copied: Copied)
     log = LogDirectory(copied("modern", "ids-0"))["ids", 0]
     truth, ends = read_objects(log), {h.position + h.size_bytes: h.last_offset + 1 for h in log.segments[-1].headers()}
     path, whole = emptied(log)
-    for cut in sorted({*range(0, len(whole), 9973), *ends}):
+    for cut in sorted({*range(0, len(whole), 29_989), *ends}):
         preallocated = [whole[:cut] + bytes(len(whole) + 5000 - cut)] if cut in ends else []
         for now in [whole[:cut], *preallocated]:
             path.write_bytes(now)

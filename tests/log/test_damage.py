@@ -301,7 +301,7 @@ def small(kafka_logs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
     return data, found
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_corrupted_bytes_give_valid_rows_or_a_kwire_error(
     small: tuple[Path, dict[str, Any]], data: st.DataObject

@@ -11,6 +11,7 @@ from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
 from kwire.records.columns import parallel_decoder
 from tests.log.expected import ARCHIVES, ISOLATIONS, consumed, offsets, read_arrow, read_objects
+from tests.sampling import mostly_slow
 
 Copied = Callable[[str, str], Path]
 
@@ -33,7 +34,7 @@ def test_read_returns_the_records_of_kafkas_consumer(kafka_logs: dict[str, Path]
 
 @pytest.mark.parametrize("archive", ARCHIVES)
 @pytest.mark.requirement("D-01", "D-03", "D-04", "D-05", "D-06", "R-23", "R-24", "S31-12")
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", mostly_slow([3, 1]))
 def test_read_arrow_returns_the_records_of_kafkas_consumer(
     kafka_logs: dict[str, Path], archive: str, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

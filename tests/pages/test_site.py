@@ -421,6 +421,7 @@ def test_a_message_without_fields_or_versions_has_a_page() -> None:
     assert broken_links(parsed(files), files) == []
 
 
+@pytest.mark.slow
 def test_a_message_with_too_many_fields_has_a_note_instead_of_a_diagram() -> None:
     inner = [common(f"S{i}", *(field(f"S{i + 1}", f"F{n}") for n in range(3))) for i in range(8)]
     text = message(field("S0", "Top"), commonStructs=[*inner, common("S8", field("int8", "A"))])

@@ -99,6 +99,7 @@ def test_an_archive_reads_the_same(source: Path, tmp_path: Path, compression: in
         check_same(f"zip://{below.rstrip('/')}::{archive}", source)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
 def test_an_object_store_reads_the_same(source: Path, object_store: ObjectStore) -> None:
     """With fewer requests than from memory: they take most of the time, and the rest is the same code."""

@@ -21,6 +21,7 @@ from kwire.records import write_batch
 from tests.log.cleaner import kafka_cleaned
 from tests.log.cleaner.compared import log_content, segment_files
 from tests.log.writing import NOW, record
+from tests.sampling import mostly_slow
 from tests.storage.faults import Stopped, StoppingFileSystem
 
 pytestmark = pytest.mark.usefixtures("path")
@@ -153,7 +154,7 @@ def test_a_small_map_needs_more_passes_for_the_same_result(tmp_path: Path) -> No
 
 
 @pytest.mark.requirement("X-35", "G-02", "G-03", "G-04")
-@pytest.mark.parametrize("power_lost", [False, True])
+@pytest.mark.parametrize("power_lost", mostly_slow([True, False]))
 def test_an_interruption_at_any_step_leaves_the_old_or_the_new_records(tmp_path: Path, power_lost: bool) -> None:
     made = filled(tmp_path / "made", 9, CONFIG.replace(segment_bytes=400))
     end = made.segments.active.base_offset

@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema
 import pyarrow as pa
 import pytest
+from tests.sampling import mostly_slow
 
 from kwire.errors import EncodeError
 from kwire.schemas.json_schema import Encoder, parse
@@ -103,7 +104,7 @@ LETTERS = "a" * 40 + "b"
 WIDE = {f"d{i}": {"anyOf": [{"$ref": f"#/definitions/d{i + 1}"}] * 4} for i in range(12)} | {"d12": {"type": "integer"}}
 
 
-@pytest.mark.parametrize("dialect", [DRAFT_7, DRAFT_2020])
+@pytest.mark.parametrize("dialect", mostly_slow([DRAFT_2020, DRAFT_7]))
 @pytest.mark.parametrize(
     ("schema", "value", "message"),
     [

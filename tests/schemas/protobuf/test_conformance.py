@@ -13,6 +13,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError as GoogleError
 from tests import golden
 from tests.compiled import needs_compiled_code
+from tests.sampling import mostly_slow
 from tests.schemas.protobuf.conformance import Case, cases
 from tests.schemas.protobuf.test_protobuf import expected, text
 
@@ -61,7 +62,7 @@ def decode(message: Message, values: list[bytes]) -> tuple[pa.Array, set[int]]:
 
 
 @pytest.mark.parametrize("path", [pytest.param("kernel", marks=needs_compiled_code), "plain"])
-@pytest.mark.parametrize("file", MESSAGES)
+@pytest.mark.parametrize("file", mostly_slow([*MESSAGES]))
 def test_cases_are_read_as_google_protobuf_reads_them(
     file: str, path: str, pool: descriptor_pool.DescriptorPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,7 +92,7 @@ def test_cases_are_read_as_google_protobuf_reads_them(
     assert counts["refused"] > 500
 
 
-@pytest.mark.parametrize("file", MESSAGES)
+@pytest.mark.parametrize("file", mostly_slow([*MESSAGES]))
 def test_what_is_written_is_what_google_protobuf_reads(file: str, pool: descriptor_pool.DescriptorPool) -> None:
     ours = parse(TEXTS[file]).types[MESSAGES[file]]
     assert isinstance(ours, Message)
