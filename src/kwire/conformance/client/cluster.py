@@ -139,7 +139,11 @@ class Front:
         reading: asyncio.Future[None] | None = None
         try:
             endpoint = self._broker.node.endpoints[self.listener]
-            source, upstream = await asyncio.open_connection(endpoint[0] or LOCALHOST, endpoint[1], limit=1 << 20)
+            try:
+                source, upstream = await asyncio.open_connection(endpoint[0] or LOCALHOST, endpoint[1], limit=1 << 20)
+            except OSError as error:
+                self.faults.append(f"no connection to kwire's broker: {error}")
+                return
             arrived: asyncio.Queue[tuple[bytes | None, float]] = asyncio.Queue()
             reading = asyncio.ensure_future(_read_ahead(reader, arrived))
             while (next_one := await arrived.get())[0] is not None:

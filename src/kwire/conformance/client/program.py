@@ -72,9 +72,14 @@ class Outcome:
             self.errors.append(str(line["error"]))
 
     @property
+    def told(self) -> list[str]:
+        """The errors that the client reported to the program; that the program died is none."""
+        return [*self.errors, *self.failed.values()]
+
+    @property
     def complaints(self) -> list[str]:
-        """Every error that the program reported."""
-        return [*self.errors, *self.failed.values(), *([self.complaint] if self.complaint else [])]
+        """Those, and how the program died."""
+        return [*self.told, *([self.complaint] if self.complaint else [])]
 
 
 class Program:

@@ -14,6 +14,8 @@ from kwire.conformance.broker.requests import response
 from kwire.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kwire.conformance.client.exchange import Exchange
     from kwire.conformance.client.script import Script
     from kwire.messages.base import Message
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ScriptedLog"]
 
 LATEST = -1
+HEAD_BYTES = 12  # offset and length, in every magic
 MAX_IDLE_S = 0.1
 """How long a Fetch at the end waits at most; records do not arrive meanwhile."""
 
@@ -37,7 +40,7 @@ class ScriptedLog:
         end: int | None = None,
         aborted: tuple[tuple[int, int], ...] = (),
     ) -> None:
-        self.batches = [(_last_offset(data), data) for data in batches]
+        self.batches = [(_last_offset(entry), entry) for data in batches for entry in entries(data)]
         self.start = start
         self.end = (self.batches[-1][0] + 1 if batches else start) if end is None else end
         self.aborted = aborted
@@ -95,6 +98,14 @@ class ScriptedLog:
             {"topic": each.topic, "partitions": list(map(part, each.partitions))} for each in exchange.body.topics
         ]
         return response("OffsetForLeaderEpoch", exchange.version, topics=topics)
+
+
+def entries(data: bytes) -> Iterator[bytes]:
+    """Yield each batch, or message of magic 0 and 1, of some records: a Fetch begins at any of them."""
+    while data:
+        size = HEAD_BYTES + int.from_bytes(data[8:HEAD_BYTES], "big")
+        yield data[:size]
+        data = data[size:]
 
 
 def _last_offset(data: bytes) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["SETTINGS", "Task", "consume", "produce", "transact", "transaction"]
 
 SETTINGS: dict[str, str] = {
-    "request.timeout.ms": "2000",
+    "request.timeout.ms": "3000",
     "delivery.timeout.ms": "10000",
     "max.block.ms": "6000",
     "default.api.timeout.ms": "6000",

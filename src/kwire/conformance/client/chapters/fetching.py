@@ -63,7 +63,7 @@ def cut_response(s: Stage) -> Steps:
 def silent(s: Stage) -> Steps:
     """A Fetch without a response is sent again.
 
-    The broker does not respond to the first Fetch; request.timeout.ms is 2 s.
+    The broker does not respond to the first Fetch; request.timeout.ms is 3 s.
     """
     topic = stored(s, 3)
     s.script.silence("Fetch")

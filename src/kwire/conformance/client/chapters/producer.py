@@ -98,7 +98,7 @@ def silent(s: Stage) -> Steps:
     """A silent broker is given up after the request timeout.
 
     The broker does not respond to the first Produce request.
-    After request.timeout.ms, 2 s, the producer sends the batch again on another connection.
+    After request.timeout.ms, 3 s, the producer sends the batch again on another connection.
     """
     topic = s.topic()
     s.script.silence("Produce")
@@ -339,7 +339,7 @@ def record_errors(s: Stage) -> Steps:
 def late_response(s: Stage) -> Steps:
     """A late response is still a response.
 
-    The broker takes 1 s for the first Produce request, half of the request timeout.
+    The broker takes 1 s for the first Produce request, a third of the request timeout.
     The batch is not sent again.
     """
     topic = s.topic()
