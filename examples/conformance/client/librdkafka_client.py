@@ -27,8 +27,8 @@ def settings(task, consumer):
             "check.", "group.", "max.partition", "session", "heartbeat"))  # fmt: skip
         if name not in IGNORED and not is_other and not (name == "auto.offset.reset" and value == "none"):
             found[name] = value
+    found["socket.timeout.ms"] = task["settings"]["request.timeout.ms"]  # of one response, in both
     if consumer:
-        found["socket.timeout.ms"] = task["settings"]["request.timeout.ms"]
         found["enable.partition.eof"] = "true"
         if task["settings"]["auto.offset.reset"] == "none":
             found["auto.offset.reset"] = "error"
