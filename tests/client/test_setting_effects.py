@@ -14,11 +14,15 @@ import pytest
 import trustme
 
 from kwire.broker import Broker
-from kwire.client import Client, ClientSettings
+from kwire.client import Client, ClientSettings, Producer, fetch_requests
 from kwire.client import client as client_module
 from kwire.client.broker_connection import BrokerConnection
 from kwire.client.oauthbearer import unsecured_token
 from kwire.errors import ConnectionFailed, KwireError
+from kwire.records import read_batches, write_batch
+from tests.records.test_builder import plain
+from tests.rewriting_proxy import RewritingProxy
+from tests.waiting import HANG_MS, HANG_S, until
 
 
 @pytest.fixture
@@ -166,3 +170,33 @@ def test_each_of_these_settings_is_needed(
         del given["ssl.keystore.certificate.chain"]
     with pytest.raises(ConnectionFailed, match=message):
         topics(broker, given)
+
+
+@pytest.mark.parametrize(("more", "sizes"), [(0, [1, 1]), (1, [2])])
+def test_a_fetch_waits_for_fetch_min_bytes(more: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fetch of as many bytes as there are is answered; one of a byte more waits for the next batch."""
+    monkeypatch.setattr(fetch_requests, "FETCH_WAIT_MS", HANG_MS)
+    received = list[int]()
+
+    def note(response: Any) -> None:
+        records = [each.records for topic in response.responses for each in topic.partitions if each.records]
+        received.extend(len(list(read_batches(each))) for each in records)
+
+    def send(producer: Producer) -> int:
+        batch = write_batch([plain(0, None, b"v", 5)], **producer.fields("minimum", 0))
+        producer.send("minimum", 0, batch, 1)
+        return len(batch)
+
+    with Broker() as broker, RewritingProxy(("127.0.0.1", broker.port)) as proxy:
+        broker.create_topic("minimum")
+        partition = broker.call(lambda node: node.topics.partition("minimum", 0))
+        proxy.rewrite["FetchResponse"] = note
+        with Client(broker.bootstrap_servers) as writer, Producer(writer) as producer:
+            least = send(producer) + more
+            with Client(f"127.0.0.1:{proxy.port}", **{"fetch.min.bytes": str(least)}) as client:
+                reading = threading.Thread(target=lambda: list(client.read("minimum", 0, 0, 2)), daemon=True)
+                reading.start()
+                until(lambda: received or broker.call(lambda _: len(partition.watchers)))
+                send(producer)
+                reading.join(HANG_S)
+    assert received == sizes
