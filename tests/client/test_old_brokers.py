@@ -16,7 +16,9 @@ from kwire.client.admin.groups import describe_groups
 from kwire.client.admin.requests import AdminRequests
 from kwire.client.admin.transactions import _open_transactions
 from kwire.client.broker_connection import BrokerConnection
-from kwire.client.group_offsets import commit_offsets
+from kwire.client.client import FIND_COORDINATOR
+from kwire.client.fetch_requests import FETCH
+from kwire.client.group_offsets import OFFSET_FETCH, commit_offsets, fetch_offsets
 from kwire.errors import BrokerError, ConnectionFailed, OptionError, UnsupportedVersion
 from kwire.records import Compression, Record, TimestampType, read_batches, write_batch
 from tests.client.test_client import create
@@ -199,3 +201,31 @@ def test_offsets_of_groups_are_listed_from_offset_fetch_2_on(
         if version == 2:
             assert {key: each.offset for key, each in state.groups[group].offsets.items()} == {(topic, 0): 5}
         assert (f"offsets of group {group!r}" in requests.unseen) == (version == 1)
+
+
+@pytest.mark.parametrize(
+    ("api", "version"), [(FIND_COORDINATOR, 3), (FIND_COORDINATOR, 4), (OFFSET_FETCH, 7), (OFFSET_FETCH, 8)]
+)
+def test_one_group_or_many_are_asked_for_by_the_version(
+    broker: Broker, cap: Callable[[int, int], None], api: int, version: int
+) -> None:
+    """Many groups: from FindCoordinator 4 and OffsetFetch 8 on."""
+    topic, group = f"group-of-{api}-{version}", f"group-{api}-{version}"
+    make(broker, topic)
+    with Client(broker.bootstrap_servers) as client:
+        commit_offsets(client, group, {(topic, 0): 0})
+        cap(api, version)
+        assert {key: each.offset for key, each in fetch_offsets(client, group).items()} == {(topic, 0): 0}
+
+
+@pytest.mark.parametrize("version", [4, 6, 7, 8, 11, 12, 13, 16])
+def test_records_are_read_with_any_version_of_fetch(
+    broker: Broker, cap: Callable[[int, int], None], version: int
+) -> None:
+    """Sessions from 7 on, epochs of the last fetch from 12, topic ids from 13."""
+    topic = f"read-{version}"
+    make(broker, topic)
+    with Client(broker.bootstrap_servers) as client, Producer(client) as producer:
+        producer.send(topic, 0, bytes(write_batch(rows(), magic=2, **producer.fields(topic, 0))), 5)
+    cap(FETCH, version)
+    assert written(broker, topic) == [(each.offset, each.timestamp, each.key, each.value) for each in rows()]

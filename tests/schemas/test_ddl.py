@@ -48,6 +48,8 @@ def test_ddl_both_ways(text: str, expected: str | pa.DataType) -> None:
         ("STRUCT<a: INT> x", "expected ',' or the end, got 'x'"),
         ("`a INT", "expected a name"),
         ("x " + "ARRAY<" * (MAX_DEPTH + 1) + "INT" + ">" * (MAX_DEPTH + 1), f"nested more than {MAX_DEPTH} deep"),
+        ("x " + "MAP<STRING, " * (MAX_DEPTH + 1) + "INT" + ">" * (MAX_DEPTH + 1), f"nested more than {MAX_DEPTH} deep"),
+        ("x " + "MAP<" * (MAX_DEPTH + 1) + "INT" + ", INT>" * (MAX_DEPTH + 1), f"nested more than {MAX_DEPTH} deep"),
         ("x " + "STRUCT<a:" * 10_000, f"nested more than {MAX_DEPTH} deep"),
     ],
 )
@@ -60,5 +62,7 @@ def test_a_type_alone() -> None:
     assert parse_type("array<struct<name:string>>") == pa.list_(pa.field("element", pa.struct([("name", pa.string())])))
     deepest = "ARRAY<" * MAX_DEPTH + "INT" + ">" * MAX_DEPTH
     assert ddl_of(parse_type(deepest)) == deepest
+    maps = "MAP<STRING, " * MAX_DEPTH + "INT" + ">" * MAX_DEPTH
+    assert ddl_of(parse_type(maps)) == maps
     with pytest.raises(OptionError, match=r"time64.* has no name in DDL"):
         ddl_of(pa.struct([("t", pa.time64("us"))]))

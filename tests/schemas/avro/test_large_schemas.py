@@ -13,7 +13,7 @@ from tests.schemas.avro.drawing import written
 
 from kwire.errors import InvalidSchema
 from kwire.schemas.avro import Decoder, Encoder, Schema, parse
-from kwire.schemas.avro.resolution import Names
+from kwire.schemas.avro.resolution import MAX_STEPS, Names, Steps
 
 SECONDS = 10
 """Of CPU time, where these sizes take less than one, and half a minute or more when each search is of a whole list."""
@@ -87,6 +87,14 @@ def test_unions_that_only_a_search_of_all_pairs_resolves_are_refused() -> None:
     with pytest.raises(InvalidSchema, match="more than 5000000 steps; ask for fewer columns"):
         Decoder([schema(writer)], schema([*reader, record("Last", number("id"))]))
     assert time.process_time() - before < SECONDS
+
+
+def test_planning_takes_as_many_steps_as_the_limit() -> None:
+    steps = Steps()
+    steps.take(MAX_STEPS - 1)
+    steps.take(1)
+    with pytest.raises(InvalidSchema, match="more than 5000000 steps"):
+        steps.take(1)
 
 
 @pytest.mark.parametrize("names", ["any", "strict"])
