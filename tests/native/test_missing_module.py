@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from tests.waiting import HANG_S
 
 import kwire
+from kwire import native
 
 USE = "import kwire.plan, kwire.records, kwire.schemas.functions, kwire.log.writing.append_preparation; "
 USE += "from kwire import native; print(native.LEVEL)"
@@ -51,6 +53,40 @@ def test_a_module_that_cannot_be_loaded_is_named(folder: Path, tmp_path: Path) -
     assert done.stderr.count("RuntimeWarning") == 1
     assert str(broken) in done.stderr
     assert COMMAND in done.stderr
+
+
+def test_a_module_of_another_version_is_not_used(tmp_path: Path) -> None:
+    """A user's own module, which an upgrade leaves where it is."""
+    shutil.copytree(Path(kwire.__file__).parent, tmp_path / "kwire", ignore=shutil.ignore_patterns("__pycache__"))
+    source = tmp_path / "kwire/__init__.py"
+    source.write_text(source.read_text().replace(f'"{kwire.__version__}"', '"9.8.7"'))
+    done = run(tmp_path, "-c", USE)
+    assert done.stdout == "None\n"
+    assert f"_kernels.abi3.so was compiled for {kwire.__version__} of kwire, not 9.8.7; to compile it: " in done.stderr
+    assert COMMAND in done.stderr
+
+
+@pytest.mark.parametrize("seconds", [-1, 0, 1])
+def test_in_a_checkout_a_module_is_newer_than_its_sources(tmp_path: Path, seconds: int) -> None:
+    """Pulled sources, of other arguments: a call would fail somewhere."""
+    package = tmp_path / "src/kwire"
+    shutil.copytree(Path(kwire.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "pyproject.toml").touch()
+    module, source = package / "native/_kernels.abi3.so", package / "native/records.c"
+    changed = int(time.time())
+    os.utime(source, (changed, changed))
+    os.utime(module, (changed + seconds, changed + seconds))
+    done = run(tmp_path / "src", "-c", USE)
+    if seconds >= 0:
+        assert (done.stdout, done.stderr) == (f"{native.LEVEL}\n", "")
+        return
+    assert done.stdout == "None\n"
+    (line,) = (each for each in done.stderr.splitlines() if "Warning" in each)
+    assert f"times slower: {module} was compiled before its source records.c was changed; to compile it: " in line
+    done = run(tmp_path / "src", "-m", "kwire.native.build")
+    assert (done.returncode, done.stderr) == (0, "")  # equal sources: nothing is compiled
+    done = run(tmp_path / "src", "-c", USE)
+    assert (done.stdout, done.stderr) == (f"{native.LEVEL}\n", "")
 
 
 def test_no_warning_if_plain_python_was_asked_for(folder: Path) -> None:

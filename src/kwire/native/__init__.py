@@ -19,6 +19,7 @@ import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+import kwire
 from kwire.errors import OptionError
 
 __all__ = ["HAS_CRC32C", "LEVEL"]
@@ -27,6 +28,23 @@ VARIABLE = "KWIRE_KERNEL"
 LEVEL: str | None = None
 HAS_CRC32C = False
 BUILD = "kwire.native.build"  # the command that compiles the module, which imports this package
+
+
+def _age(module: str, version: str | None) -> str | None:
+    """Return why the module at a path, of a version, was not compiled from these sources; None if it was.
+
+    It may be a user's own, left behind by an upgrade. In a checkout, whoever changes or pulls sources compiles again.
+    """
+    if version != kwire.__version__:
+        return f"{module} was compiled for {version or 'an earlier version'} of kwire, not {kwire.__version__}"
+    folder = os.path.dirname(__file__)
+    if os.path.exists(os.path.join(folder, "..", "..", "..", "pyproject.toml")):
+        with os.scandir(folder) as entries:
+            sources = [each for each in entries if each.name.endswith((".c", ".h", ".pyi"))]
+        newest = max(sources, key=lambda each: each.stat().st_mtime_ns)
+        if newest.stat().st_mtime_ns > os.stat(module).st_mtime_ns:
+            return f"{module} was compiled before its source {newest.name} was changed"
+    return None
 
 
 def _remedy(error: ImportError) -> str:
@@ -44,6 +62,8 @@ elif (chosen := os.environ.get(VARIABLE, "1")) not in ("0", "1"):
 elif chosen == "1":
     try:
         _kernels = import_module("kwire.native._kernels")
+        if why := _age(_kernels.__file__, getattr(_kernels, "VERSION", None)):
+            raise ImportError(why)
     except ImportError as error:
         if BUILD not in sys.orig_argv:
             warnings.warn(

@@ -24,6 +24,7 @@ from kwire.native.arrays import (
 from kwire.records.format.record import Record
 
 SOURCES: str
+VERSION: str
 LEVEL: str
 HAS_CRC32C: bool
 

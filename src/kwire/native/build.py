@@ -18,10 +18,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from kwire import __version__
 from kwire.native.c_headers import headers
 
 __all__ = ["TARGETS", "Target", "build", "folder_of", "host_target", "sources_digest"]
@@ -124,7 +126,7 @@ def sources_digest() -> str:
 
     sources = {path.name: path.read_bytes() for path in (*C_SOURCES, COVERAGE, SIGNATURES, Path(__file__))}
     sources |= {name: text.encode() for name, text in headers().items()}
-    digest = hashlib.sha256(version("ziglang").encode())
+    digest = hashlib.sha256(f"{__version__} {version('ziglang')}".encode())
     for key in sorted(sources):
         digest.update(key.encode() + sources[key])
     return digest.hexdigest()
@@ -154,6 +156,9 @@ def build(folders: Mapping[str, Path], sanitize: bool = False) -> list[Path]:
         staged.write_bytes(library)
         staged.chmod(0o755)
         staged.replace(path)
+    for path in paths.values():
+        with suppress(PermissionError):
+            path.touch()  # equal sources may have a later date, as after a switch of branches and back
     return list(paths.values())
 
 
@@ -207,7 +212,8 @@ def exports_header(target: Target, digest: str) -> str:
     arrays = [sum(kind != "i" for kind in export.parameters) for export in exports]
     most = {"WORDS": max(words), "ARRAYS": max(arrays), "RESULTS": max(len(export.results) for export in exports)}
     lines = [f"enum {{ EXPORT_COUNT = {len(exports)} }};"]
-    lines += [f'#define SOURCES "{digest}"', f'#define PROCESSORS "{target.processors}"']
+    lines += [f'#define SOURCES "{digest}"', f'#define VERSION "{__version__}"']
+    lines.append(f'#define PROCESSORS "{target.processors}"')
     lines += [f"enum {{ MOST_{name} = {value} }};" for name, value in most.items()]
     lines += [f"void kwire_{export.name}(const int64_t *, int64_t *);" for export in exports]
     lines.append("static Export exports[] = {")

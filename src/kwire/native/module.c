@@ -18,8 +18,8 @@ typedef struct {
     Kernel run;
 } Export;
 
-/* static Export exports[]: the kernels, EXPORT_COUNT of them. SOURCES: a digest. PROCESSORS: what the code is for.
- * MOST_WORDS, MOST_ARRAYS and MOST_RESULTS: of one kernel. */
+/* static Export exports[]: the kernels, EXPORT_COUNT of them. SOURCES: a digest. VERSION: of kwire.
+ * PROCESSORS: what the code is for. MOST_WORDS, MOST_ARRAYS and MOST_RESULTS: of one kernel. */
 #include "exports.h"
 
 _Static_assert((int)MOST_WORDS <= (int)MAX_WORDS && (int)MOST_ARRAYS <= (int)MAX_ARRAYS, "a kernel has more parameters");
@@ -171,6 +171,7 @@ static int execute(PyObject *module) {
     }
     if (PyModule_AddObjectRef(module, "HAS_CRC32C", has_crc32c() ? &_Py_TrueStruct : &_Py_FalseStruct) < 0) return -1;
     if (PyModule_AddStringConstant(module, "LEVEL", PROCESSORS) < 0) return -1;
+    if (PyModule_AddStringConstant(module, "VERSION", VERSION) < 0) return -1;
     return PyModule_AddStringConstant(module, "SOURCES", SOURCES);
 }
 
