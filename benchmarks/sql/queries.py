@@ -206,8 +206,9 @@ def large() -> None:
     with serving_large(directory) as servers:
         fetched = counted_fetches()
         for name, source in (("directory", str(directory)), ("broker", f"kafka://{servers}")):
-            recent(name, source, fetched)
-        for topic, rows in (("bench", 5), ("idle", 0), ("empty", 0)):
+            for _ in range(2):  # the first one imports
+                recent(name, source, fetched)
+        for topic, rows in (("bench", 5), ("bench", 5), ("idle", 0), ("empty", 0)):
             limit(f"kafka://{servers}", topic, rows, fetched)
 
 
@@ -246,16 +247,17 @@ def recent(name: str, source: str, fetched: list[int]) -> None:
         connection = duckdb.connect()
         connection.register("bench", topic)
         fetched.clear()
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), time.process_time()
         condition = f"timestamp >= make_timestamptz({since * 1000})"
         result = connection.sql(f'SELECT "offset", value FROM bench WHERE {condition}').to_arrow_reader(10_000)
         rows = next(result).num_rows
-        first = time.perf_counter() - began
+        first, cpu = time.perf_counter() - began, time.process_time() - cpu
         rows += sum(batch.num_rows for batch in result)
         size = sum(each.size_bytes or 0 for each in logs.of_topic("bench"))
         share = topic.rows_read / LARGE_RECORDS if not fetched else sum(fetched) / size
         print(
-            f"sql.recent.{name} {first:.3f} wall-s to the first of {rows} rows of {size / 1e9:.1f} GB; "
+            f"sql.recent.{name} {first:.3f} wall-s, {cpu:.3f} s-of-CPU "
+            f"to the first of {rows} rows of {size / 1e9:.1f} GB; "
             f"{share:.2%} of the {'bytes' if fetched else 'records'} read",
             flush=True,
         )
@@ -267,13 +269,17 @@ def limit(source: str, topic: str, rows: int, fetched: list[int]) -> None:
     with kwire.open(source) as logs:
         logs.client.metadata()
         fetched.clear()
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), time.process_time()
         connection = duckdb.connect()
         connection.register("topic", logs.topic(topic))
         found = connection.sql("SELECT * FROM topic LIMIT 5").fetchall()
-        took = time.perf_counter() - began
+        took, cpu = time.perf_counter() - began, time.process_time() - cpu
         assert len(found) == rows, (topic, found)
-        print(f"sql.limit_5.{topic} {took:.3f} wall-s {len(fetched)} fetches, {sum(fetched) / 1e6:.1f} MB", flush=True)
+        print(
+            f"sql.limit_5.{topic} {took:.3f} wall-s, {cpu:.3f} s-of-CPU "
+            f"{len(fetched)} fetches, {sum(fetched) / 1e6:.1f} MB",
+            flush=True,
+        )
 
 
 def main() -> None:

@@ -23,11 +23,11 @@ from typing import Any
 import pyarrow as pa
 
 import kwire
-from kwire.broker import Broker
 from kwire.errors import KwireError
 from kwire.log.reading.readable_log import LogSource
 from kwire.sql import TopicDataset
 from tests import golden
+from tests.broker.still import StillBroker
 from tests.object_store import aws_process
 from tests.sql.predicates import Condition, draw_condition, to_polars, to_sql
 
@@ -49,7 +49,9 @@ def open_source(kind: str, folder: Path) -> Iterator[tuple[str, dict[str, Any], 
         yield str(data), {}, topics
     elif kind == "live":
         served = shutil.copytree(data, folder / "served")
-        with Broker(served, port=0) as broker:
+        with StillBroker(
+            served, port=0
+        ) as broker:  # the records are old: a broker would delete them after five minutes
             yield f"kafka://{broker.bootstrap_servers}", {}, topics
     elif kind == "tiered":
         yield f"tiered+{golden.extract_tiered(folder) / 'plain'}", {}, ("txn", "trimmed")

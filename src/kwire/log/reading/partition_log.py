@@ -61,6 +61,7 @@ class PartitionLog(PartitionListing, ReadableLog):
         super().__init__(store, directory, topic, partition, only_base_offset=only_base_offset)
         self._log_start_checkpoint = log_start_checkpoint
         self._high_watermark_checkpoint = high_watermark_checkpoint
+        self._stable_until: tuple[int, int] | None = None  # a log end offset, and the last stable offset of that log
 
     def __repr__(self) -> str:
         return f"PartitionLog({self.topic!r}, {self.partition}, {self.url!r})"
@@ -148,12 +149,18 @@ class PartitionLog(PartitionListing, ReadableLog):
 
     @property
     def last_stable_offset(self) -> int:
-        """Start of the oldest open transaction, or the log end offset (P-06, which serves as high watermark here)."""
+        """Start of the oldest open transaction, or the log end offset (P-06, which serves as high watermark here).
+
+        Kept until the log grows: without a snapshot of its producers, all batches are walked.
+        """
+        end = self.log_end_offset
         if not self.segments:
-            return self.log_end_offset
-        open_now = open_transactions(self.segments, self._files.snapshots, self._snapshot, self.log_start_offset)
-        first = min(open_now.values(), default=None)
-        return self.log_end_offset if first is None else max(first, self.log_start_offset)
+            return end
+        if self._stable_until is None or self._stable_until[0] != end:
+            open_now = open_transactions(self.segments, self._files.snapshots, self._snapshot, self.log_start_offset)
+            first = min(open_now.values(), default=None)
+            self._stable_until = end, end if first is None else max(first, self.log_start_offset)
+        return self._stable_until[1]
 
     def _snapshot(self, offset: int) -> dict[int, int] | None:
         """Return the transactions open at offset by its producer snapshot; None without a valid one."""
