@@ -16,7 +16,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "conformance" / "client"
 KNOWN = {
     "librdkafka": {
         "CONSUME-026",  # Fetch goes on during a throttle time
-        "PRODUCER-006",  # a silent broker is given up after socket.timeout.ms, 60 s by default
         "REPORT-JOIN-GROUP-82",  # FENCED_INSTANCE_ID and GROUP_AUTHORIZATION_FAILED are retried, and not reported
         "REPORT-SYNC-GROUP-30",
         "REPORT-SYNC-GROUP-82",

@@ -12,7 +12,7 @@ __all__ = ["SETTINGS", "Task", "consume", "produce", "transact", "transaction"]
 SETTINGS: dict[str, str] = {
     "request.timeout.ms": "3000",
     "delivery.timeout.ms": "10000",
-    "max.block.ms": "6000",
+    "max.block.ms": "10000",
     "default.api.timeout.ms": "6000",
     "retry.backoff.ms": "50",
     "retry.backoff.max.ms": "200",

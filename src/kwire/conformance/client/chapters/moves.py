@@ -28,12 +28,12 @@ def at_node(number: int) -> Any:
 def producing(s: Stage) -> Steps:
     """A producer follows the leader.
 
-    When the second Produce request arrives at node 1, node 2 becomes the leader, in the next leader epoch.
+    When the first Produce request arrives at node 1, node 2 becomes the leader, in the next leader epoch.
     The client asks for metadata and writes the batch at node 2.
     """
     topic = s.topic()
     spread = [{**each, "wait_ms": 30} for each in records(6)]
-    s.script.add("Produce", after=1, times=1, then=lambda _: s.front.placement.move(topic, 0, 2))
+    s.script.add("Produce", times=1, then=lambda _: s.front.placement.move(topic, 0, 2))
     out = yield produce(topic, spread, **IDEMPOTENT)
     written_once(s, out, topic, 6)
     expect(s.exchanges("Produce", at_node(2)), "nothing was written at the new leader")
@@ -155,7 +155,7 @@ def truncated(s: Stage) -> Steps:
 def dead_leader(s: Stage) -> Steps:
     """A leader that dies is replaced.
 
-    Node 2 is the leader. At the second Produce request it goes down, and node 3 is the leader.
+    Node 2 is the leader. At the first Produce request it goes down, and node 3 is the leader.
     """
     topic = s.topic()
     placement = s.front.placement
@@ -166,7 +166,7 @@ def dead_leader(s: Stage) -> Steps:
         placement.gone.add(2)
         s.front.stop_node(2)
 
-    s.script.add("Produce", node=2, after=1, times=1, then=die)
+    s.script.add("Produce", node=2, times=1, then=die)
     spread = [{**each, "wait_ms": 30} for each in records(6)]
     out = yield produce(topic, spread, **IDEMPOTENT)
     written_once(s, out, topic, 6)
