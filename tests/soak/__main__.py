@@ -3,6 +3,7 @@
 python -m tests.soak --minutes 30 --seed 7              clients of a broker
 python -m tests.soak streams --minutes 30 --seed 7      streaming queries, three minutes each, of all kinds in turn
 python -m tests.soak tables --minutes 60 --seed 7       streams into tables, 25 kills each, of all kinds in turn
+python -m tests.soak replaces --minutes 30 --seed 7     lake append --replace, 25 kills each, of both formats in turn
 python -m tests.soak pulls --minutes 30 --seed 7        kwire log pull, 25 kills each, from kwire and Kafka in turn
 """
 
@@ -28,7 +29,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", nargs="?", choices=["clients", "streams", "tables", "pulls"], default="clients")
+    parser.add_argument(
+        "what", nargs="?", choices=["clients", "streams", "tables", "replaces", "pulls"], default="clients"
+    )
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--only", default="", help="tables: scenarios whose name has this text")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
@@ -40,6 +43,8 @@ def main() -> None:
             show(soak(directory, seconds=given.minutes * 60, seed=given.seed))
         elif given.what == "pulls":
             soak_all_pulls(directory, given.minutes * 60, given.seed)
+        elif given.what == "replaces":
+            soak_all_replaces(directory, given.minutes * 60, given.seed)
         elif given.what == "tables":
             soak_all_tables(directory, given.minutes * 60, given.seed, given.only)
         else:
@@ -80,6 +85,23 @@ def soak_all_tables(directory: Path, seconds: float, seed: int, only: str) -> No
         scenario = chosen[n // len(FORMATS) % len(chosen)]
         format = FORMATS[n % len(FORMATS)]
         show(soak_tables(here, format=format, scenario=scenario, kills=TABLE_KILLS, seed=seed + n))
+        remove(here)
+        n += 1
+
+
+def soak_all_replaces(directory: Path, seconds: float, seed: int) -> None:
+    """Replace rows of tables of both formats, locally and in S3, until the time is over."""
+    from tests.soak.replaces import soak_replaces
+    from tests.soak.streams import remove
+    from tests.soak.tables import FORMATS
+
+    deadline = time.monotonic() + seconds
+    n = 0
+    while time.monotonic() < deadline:
+        here = directory / f"{n}"
+        here.mkdir()
+        format, in_store = FORMATS[n % len(FORMATS)], n % 4 >= len(FORMATS)
+        show(soak_replaces(here, format=format, kills=TABLE_KILLS, seed=seed + n, in_object_store=in_store))
         remove(here)
         n += 1
 

@@ -32,7 +32,16 @@ from tests.soak.table_files import NAME, TableFiles
 from tests.soak.table_query import COMMITTER, TASK, QuerySettings, TableQuery, is_dead
 from tests.waiting import HANG_S
 
-__all__ = ["FORMATS", "SCENARIOS", "Scenario", "TableReport", "soak_tables"]
+__all__ = [
+    "FORMATS",
+    "SCENARIOS",
+    "Cleaner",
+    "Place",
+    "Scenario",
+    "TableReport",
+    "check_clean",
+    "soak_tables",
+]
 
 FORMATS = ("iceberg", "delta")
 MOMENT_S = 120  # how long to wait for the moment to kill; a session starts in this time on a busy machine
@@ -392,7 +401,15 @@ class Cleaner:
         return {each["path"].partition("soak/rows/")[2] or each["path"] for each in rows}
 
     def command(self, name: str, *options: str) -> list[Any]:
-        """Run `kwire lake NAME`, and return its rows."""
+        """Run `kwire lake NAME` on the table, and return its rows."""
+        process = self.start_command(name, self.files.name, *options, "--format", "json")
+        output, errors = process.communicate()
+        assert process.returncode in (0, 1), errors
+        rows: list[Any] = json.loads(output)
+        return rows
+
+    def start_command(self, name: str, *arguments: str) -> subprocess.Popen[str]:
+        """Start `kwire lake NAME` with arguments and the settings of the catalog or store."""
         files = self.files
         public = {name: value for name, value in files.catalog.items() if "access" not in name}
         settings: list[str] = []
@@ -407,13 +424,10 @@ class Cleaner:
             "AWS_ACCESS_KEY_ID": KEYS["access_key"],
             "AWS_SECRET_ACCESS_KEY": KEYS["secret_key"],
         }
-        command = [sys.executable, "-m", "kwire.cli", "lake", name, files.name, *settings, *options]
-        done = subprocess.run(
-            [*command, "--format", "json"], env=os.environ | secrets, capture_output=True, text=True, check=False
+        command = [sys.executable, "-m", "kwire.cli", "lake", name, *arguments, *settings]
+        return subprocess.Popen(
+            command, env=os.environ | secrets, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        assert done.returncode in (0, 1), done.stderr
-        rows: list[Any] = json.loads(done.stdout)
-        return rows
 
     def _work(self) -> None:
         try:
