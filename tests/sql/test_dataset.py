@@ -14,9 +14,13 @@ import pytest
 import kwire
 from kwire.broker import Broker
 from kwire.errors import CorruptBatch, LogError, OptionError
+from kwire.log import LogDirectory
+from kwire.log.reading import partition_log
 from kwire.sql import TopicDataset
 from kwire.sql.parallel import run_parallel
 from kwire.sql.values import ValueColumns, text_column
+from tests.cli.crafted import segment
+from tests.records.building import batch, record
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -58,6 +62,25 @@ def test_methods_agree_with_the_table(orders: TopicDataset) -> None:
     for refused in (lambda: orders.replace_schema(orders.schema), orders.__reduce__, orders.scanner().__reduce__):
         with pytest.raises(OptionError):
             refused()
+
+
+def test_the_last_stable_offset_is_found_once_until_the_log_grows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a snapshot of producers, finding it walks the whole log."""
+    walks = []
+    real = partition_log.open_transactions
+    monkeypatch.setattr(partition_log, "open_transactions", lambda *given: walks.append(given) or real(*given))
+    segment(tmp_path / "events-0", batch(record(0, 0, None, b"v"), count=1))
+    log = LogDirectory(tmp_path)["events", 0]
+    assert [log.last_stable_offset for _ in range(3)] == [1, 1, 1]
+    assert len(walks) == 1
+    segment(tmp_path / "events-0", batch(record(0, 0, None, b"v") + record(1, 0, None, b"w"), count=2))
+    assert [log.last_stable_offset for _ in range(3)] == [2, 2, 2]
+    assert len(walks) == 2
+    topic = TopicDataset("events", [log], threads=1)
+    assert topic.count_rows(filter=pc.field("offset") >= 1) == 1
+    assert len(walks) == 2
 
 
 def test_filters_of_nothing_but_null_match_no_row(orders: TopicDataset) -> None:
