@@ -536,7 +536,7 @@ def test_a_failed_write_stops_all_writing(tmp_path: Path) -> None:
     log.segments.active.log.url = str(tmp_path / "gone")
     log.segments.active.log.give_back()
     for _ in range(2):
-        with pytest.raises(LogError):
+        with pytest.raises(LogError, match=r"gone: .*cannot be opened: No such file"):
             log.append(numbered(0, 1), now_ms=NOW)
     assert log.log_end_offset == 30
     with pytest.raises(LogError, match="a write failed before; reopen the log"):

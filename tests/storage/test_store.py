@@ -221,7 +221,7 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
     (folder / "00000000000000000005.log").symlink_to(tmp_path / "nowhere")
     log = LogDirectory(tmp_path)["t", 0]
     assert (log.segments, list(log.read())) == ([], [])
-    with pytest.raises(LogError):
+    with pytest.raises(LogError, match="cannot list this directory: Not a directory"):
         LogDirectory(folder / "00000000000000000000.log").values()
     (folder / "00000000000000000007.log").mkdir()
     assert LogDirectory(tmp_path)["t", 0].segments == []
