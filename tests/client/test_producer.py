@@ -11,7 +11,7 @@ import pytest
 
 from kwire.broker import Broker
 from kwire.client import Client, OutgoingBatch, Producer
-from kwire.errors import BrokerError
+from kwire.errors import BrokerError, OptionError
 from kwire.records import ColumnWriter, read_batches
 from tests.client.test_client import SOON, create
 from tests.waiting import until
@@ -46,6 +46,28 @@ def written(broker: Broker, topic: str, partition: int) -> list[int]:
 def end_of(broker: Broker, topic: str) -> int:
     with Client(broker.bootstrap_servers) as client:
         return client.list_offsets({(topic, 0): -1})[topic, 0].offset
+
+
+def test_several_batches_at_once_are_refused(broker: Broker) -> None:
+    """Brokers say INVALID_RECORD; a writer's piece has several from its batch_size on."""
+    with Client(broker.bootstrap_servers) as client, Producer(client) as producer:
+        create(client, "several", 1)
+        rows = pa.record_batch({"value": pa.array([b"x" * 100] * 300, pa.binary())})
+        (piece,) = ColumnWriter(**producer.fields("several", 0)).write(rows)
+        with pytest.raises(
+            OptionError, match=r"several-0: expected one batch of 300 records, found \d+ bytes whose first"
+        ):
+            producer.send("several", 0, piece, 300)
+        first = next(iter(read_batches(piece)))
+        records, end = first.count, first.size_bytes
+        for count in (records - 1, records + 1):
+            with pytest.raises(OptionError, match=f"expected one batch of {count} records"):
+                producer.send("several", 0, piece[:end], count)
+        for size in (0, 11, 60, end - 1, end + 1):
+            with pytest.raises(OptionError, match=f"found {size} bytes"):
+                producer.send("several", 0, piece[:size], records)
+        producer.send("several", 0, piece[:end], records)
+        assert end_of(broker, "several") == records
 
 
 BROKEN: dict[str, Any] = {
@@ -95,7 +117,7 @@ def test_an_error_that_is_not_retriable_resets_the_sequence_to_the_first_lost_ba
             for n in range(1, 4):
                 together = [batch(producer, "spoilt", partition, n) for partition in range(PARTITIONS)]
                 if n == 2:
-                    together[0] = together[0]._replace(data=b"\0" * len(together[0].data))
+                    together[0] = together[0]._replace(data=bytes(together[0].data[:-1]) + b"?")
                 producer.post(together)
             producer.flush()
 

@@ -49,6 +49,7 @@ from kwire.messages.base import Message
 from kwire.messages.produce_response import PartitionProduceResponse
 from kwire.protocol.error_codes import ErrorCode
 from kwire.protocol.splicing import RECORDS_ELSEWHERE
+from kwire.records.format.batch_header import DEFAULT_HEADER, DEFAULT_HEADER_BYTES, FRAME_BYTES
 
 __all__ = ["OpenTransaction", "OutgoingBatch", "Produced", "Producer"]
 
@@ -64,6 +65,21 @@ class OutgoingBatch(NamedTuple):
     partition: int
     data: bytes | memoryview
     record_count: int
+
+
+def require_one_batch(batch: OutgoingBatch) -> None:
+    """Raise OptionError unless the bytes are one batch with the stated number of records.
+
+    Brokers refuse several with INVALID_RECORD and do not say why. What ColumnWriter.write yields may hold several.
+    """
+    header = bytes(batch.data[:DEFAULT_HEADER_BYTES]).ljust(DEFAULT_HEADER_BYTES, b"\0")
+    _, size, *_, count = DEFAULT_HEADER.unpack(header)
+    if FRAME_BYTES + size != len(batch.data) or count != batch.record_count:
+        raise OptionError(
+            f"{batch.topic}-{batch.partition}: expected one batch of {batch.record_count} records, found "
+            f"{len(batch.data)} bytes whose first batch has {FRAME_BYTES + size} bytes and {count} records; "
+            "send each batch by itself"
+        )
 
 
 class OpenTransaction(NamedTuple):
@@ -350,7 +366,7 @@ class Producer:
     # ---- batches
 
     def send(self, topic: str, partition: int, batch: bytes | memoryview, record_count: int) -> Produced:
-        """Write a batch of record_count records and wait until it is acknowledged.
+        """Write one batch of record_count records and wait until it is acknowledged. Raises OptionError for several.
 
         A batch is sent again if the response is lost; with idempotence, the broker then recognizes it.
         """
@@ -374,6 +390,8 @@ class Producer:
         """
         unwritten = {(each.topic, each.partition): each for each in batches}
         assert len(unwritten) == len(batches)  # one per partition
+        for each in batches:
+            require_one_batch(each)
         self._add_partitions(unwritten)
         size = sum(len(each.data) for each in batches)
         limit = MAX_ROUNDS_IN_FLIGHT if self.producer_id >= 0 else 1
