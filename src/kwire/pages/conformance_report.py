@@ -25,12 +25,58 @@ CLASSES = {
     Verdict.NOT_APPLICABLE: "v-na",
 }
 MEANINGS = {
-    Verdict.PASS: "as real Kafka of this release",
-    Verdict.FAIL: "different from real Kafka",
-    Verdict.DEVIATION: "different, and harmless to clients",
-    Verdict.UNSUPPORTED: "not listed in ApiVersions",
-    Verdict.NOT_APPLICABLE: "no sense in this run",
+    "broker": {
+        Verdict.PASS: ("as real Kafka of this release", "The broker did what Kafka of the baseline release does."),
+        Verdict.FAIL: (
+            "different from real Kafka",
+            "It did something else, did not respond, or its bytes could not be read.",
+        ),
+        Verdict.DEVIATION: (
+            "different, and harmless to clients",
+            "It did something else that the check allows, with the reason. --strict makes it a failure.",
+        ),
+        Verdict.UNSUPPORTED: (
+            "not listed in ApiVersions",
+            "It does not list the API or version that the check needs. --strict makes it a failure.",
+        ),
+    },
+    "client": {
+        Verdict.PASS: (
+            "requests and results are right",
+            "The requests fit their definitions and each other, and nothing was lost, doubled or reordered.",
+        ),
+        Verdict.FAIL: (
+            "wrong requests or results",
+            "A request was wrong, or what the program printed is not what the scenario has.",
+        ),
+        Verdict.DEVIATION: (
+            "different, and nothing lost silently",
+            "It did something else that the scenario allows, with the reason. --strict makes it a failure.",
+        ),
+        Verdict.UNSUPPORTED: (
+            "the client cannot do the task",
+            "The program says so, or the client refuses a version of the protocol. --strict makes it a failure.",
+        ),
+    },
+    "codec": {
+        Verdict.PASS: ("as Kafka's classes", "The codec read and wrote the bytes as Kafka's own classes do."),
+        Verdict.FAIL: (
+            "different from Kafka's classes",
+            "It read or wrote something else, accepted what is invalid, or did not respond.",
+        ),
+        Verdict.DEVIATION: (
+            "different, and harmless",
+            "It did something else that the case allows, with the reason. --strict makes it a failure.",
+        ),
+        Verdict.UNSUPPORTED: (
+            "not known to the codec",
+            "It does not know the type or version of the case. --strict makes it a failure.",
+        ),
+    },
 }
+"""What a verdict means for what was tested: in a few words, and in a sentence."""
+NOT_APPLICABLE = ("no sense in this run", "The check is about other releases, or this run lacks what it needs.")
+TRUTH = {"broker": "compared with Kafka {}", "client": "as a client of Kafka {}", "codec": "compared with Kafka {}"}
 MAX_LINES = {True: 150, False: 16}
 """Annotated lines of a message, of findings and of other results."""
 BYTES_A_LINE = 12
@@ -47,8 +93,10 @@ NEW_LINE = Markup("\n")
 def render_conformance(report: Report) -> str:
     """Return a report as one HTML page, without scripts or external resources."""
     chapters = [(name, list(group)) for name, group in groupby(report.results, key=lambda each: each.check.chapter)]
-    below = f"compared with Kafka {report.release}, {made_by(report.made_at)}, in {report.seconds:.0f} s"
-    totals = [(verdict.value, count_text(count), MEANINGS[verdict]) for verdict, count in report.totals.items()]
+    truth = TRUTH[report.kind].format(report.release)
+    below = f"{truth}, {made_by(report.made_at)}, in {report.seconds:.0f} s"
+    meanings = {**MEANINGS[report.kind], Verdict.NOT_APPLICABLE: NOT_APPLICABLE}
+    totals = [(verdict.value, count_text(count), meanings[verdict][0]) for verdict, count in report.totals.items()]
     body = element(
         "body",
         page_head(f"Kafka conformance: {report.kind}", report.subject, below),
@@ -59,7 +107,7 @@ def render_conformance(report: Report) -> str:
             _matrix(chapters, len(report.results)),
             _findings(report),
             *(_chapter(name, results, len(report.results)) for name, results in chapters),
-            _legend(),
+            _legend({verdict: sentence for verdict, (_, sentence) in meanings.items()}),
         ),
     )
     return document(f"Kafka conformance: {report.subject}", body)
@@ -243,14 +291,7 @@ def _anchor(chapter: str) -> str:
     return "chapter-" + "".join(c if c.isalnum() else "-" for c in chapter.lower())
 
 
-def _legend() -> Markup:
-    meanings = {
-        Verdict.PASS: "The broker did what Kafka of the baseline release does.",
-        Verdict.FAIL: "It did something else, did not respond, or its bytes could not be read.",
-        Verdict.DEVIATION: "It did something else that the check allows, with the reason. --strict makes it a failure.",
-        Verdict.UNSUPPORTED: "It does not list the API or version that the check needs. --strict makes it a failure.",
-        Verdict.NOT_APPLICABLE: "The check is about other releases, or this run lacks what it needs.",
-    }
+def _legend(meanings: dict[Verdict, str]) -> Markup:
     lines = [
         element("li", element("span", verdict.value, class_=f"badge {CLASSES[verdict]}"), f" {text}")
         for verdict, text in meanings.items()
