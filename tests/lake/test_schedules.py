@@ -29,7 +29,7 @@ from tests.lake.tables import Tables, write
 
 KEY = ("avro", 0)
 RECORDS = 60
-SCHEDULES = int(os.environ.get("KWIRE_SCHEDULES", "50"))
+SCHEDULES = int(os.environ.get("KWIRE_SCHEDULES", "15"))
 STEPS = 7
 LAYOUT = Layout()
 

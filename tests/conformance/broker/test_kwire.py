@@ -13,10 +13,10 @@ from kwire.conformance import Report, Verdict
 from kwire.conformance.broker import Session, all_checks, read_baseline, run_checks
 
 
-def session_of(broker: Broker) -> Session:
+def session_of(broker: Broker, exchange_s: float = 20) -> Session:
     host, _, port = broker.bootstrap_servers.rpartition(":")
     settings = ClientSettings.parse({"bootstrap.servers": broker.bootstrap_servers})
-    return Session([(host, int(port))], settings, exchange_s=20)
+    return Session([(host, int(port))], settings, exchange_s=exchange_s)
 
 
 @pytest.fixture(scope="module")

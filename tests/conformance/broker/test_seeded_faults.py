@@ -201,7 +201,7 @@ def test_the_check_finds_the_fault(fault: Fault, broker: Broker, monkeypatch: py
 
     monkeypatch.setattr(dispatch, "call_handler", faulty)
     checks = [check for check in all_checks() if check.id == fault.check]
-    (result,) = run_checks(session_of(broker), checks, read_baseline("4.4")).results
+    (result,) = run_checks(session_of(broker, exchange_s=6), checks, read_baseline("4.4")).results
     assert result.verdict is Verdict.FAIL, result
     monkeypatch.undo()
     (result,) = run_checks(session_of(broker), checks, read_baseline("4.4")).results
