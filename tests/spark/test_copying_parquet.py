@@ -91,6 +91,7 @@ def test_a_driver_that_dies_after_a_commit_writes_each_row_once(
     assert ours.exceptAll(expected.load()).count() == expected.load().exceptAll(ours).count() == 0
 
 
+@pytest.mark.slow
 def test_a_stream_of_spark_reads_the_directory(spark: SparkSession, servers: str, tmp_path: Path) -> None:
     copy(spark, read_options(servers, maxOffsetsPerTrigger=12), tmp_path)  # 25 micro-batches: two compactions
     names = {each.name for each in (tmp_path / "rows" / "_spark_metadata").glob("[0-9]*")}

@@ -62,6 +62,7 @@ def test_another_value_is_refused(value: str) -> None:
     assert f"KWIRE_SPARK_FORMATS={value}: expected 0, for no formats in Spark, or 1" in found.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_switched_off_spark_finds_no_format_but_those_registered(tmp_path: Path) -> None:
     environment = {**environment_of_a_new_session(), "KWIRE_SPARK_FORMATS": "0", "PYSPARK_PYTHON": sys.executable}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.docs.examples import blocks
-from tests.sampling import mostly_slow
 
 pytest.importorskip("pyspark.sql.datasource")
 pytest.importorskip("pyiceberg")
@@ -40,7 +39,8 @@ def first_page(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
             names["broker"].stop()
 
 
-@pytest.mark.parametrize("page", mostly_slow(CONTINUED))
+@pytest.mark.slow
+@pytest.mark.parametrize("page", CONTINUED)
 def test_the_examples_of_the_pages_run(page: str, first_page: tuple[dict[str, Any], Path]) -> None:
     names, folder = first_page
     assert blocks(page, "python")
