@@ -84,11 +84,14 @@ def test_parquet_files_are_found_and_read_with_a_deadline(object_store: ObjectSt
 def check(name: str, whole: bytes, slow: bytes, object_store: ObjectStore) -> None:
     with DrippingServer(whole, slow) as server:
         store = open_writable_store("s3://bucket/logs", options_of(object_store, server))
-        start = time.monotonic()
-        with pytest.raises(LogError, match=r"s3://bucket/logs.*no whole response within [0-9]+ s"):
-            REQUESTS[name](store)
-        assert time.monotonic() - start < 10
-        assert server.requests >= 1
+        for _ in range(5):  # on a busy machine, the driver's first calls may take longer than the limits
+            start = time.monotonic()
+            with pytest.raises(LogError, match=r"s3://bucket/logs.*no whole response within [0-9]+ s"):
+                REQUESTS[name](store)
+            assert time.monotonic() - start < 10
+            if server.requests:
+                return
+        pytest.fail("no request reached the server")
 
 
 @pytest.mark.filterwarnings("ignore")
