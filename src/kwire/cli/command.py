@@ -40,9 +40,11 @@ __all__ = [
     "Group",
     "add_command",
     "add_group",
+    "forget_signals",
     "if_interrupted",
     "new_group",
     "output_failed",
+    "raise_again",
     "unfinished",
 ]
 
@@ -175,6 +177,7 @@ def _interruptible() -> Iterator[None]:
     """
     is_main = threading.current_thread() is threading.main_thread()  # others cannot change what signals do
     handled = [number for number in SIGNALS if is_main and signal.getsignal(number) is signal.SIG_DFL]
+    forget_signals()
     for number in handled:
         signal.signal(number, _raise_signalled)
     try:
@@ -184,8 +187,26 @@ def _interruptible() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
+_raised: list[Signalled] = []
+
+
 def _raise_signalled(number: int, _: object) -> None:
-    raise Signalled(number)
+    _raised.append(Signalled(number))
+    raise _raised[-1]
+
+
+def forget_signals() -> None:
+    """Let raise_again raise only signals that come after this."""
+    _raised.clear()
+
+
+def raise_again() -> None:
+    """Raise the last signal again if there was one: for loops that would wait for ever without it.
+
+    Python drops what is raised inside of a finalizer or a weak reference's callback, and imports have such.
+    """
+    if _raised:
+        raise _raised[-1]
 
 
 def unfinished(path: str | os.PathLike[str]) -> str:

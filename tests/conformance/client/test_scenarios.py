@@ -68,7 +68,7 @@ for i, record in enumerate(json.loads(os.environ["KWIRE_TASK"]).get("records", [
     ],
 )
 def test_a_bad_program(program: str, reason: str) -> None:
-    report = run([sys.executable, "-c", program], "PRODUCER-001", deadline_s=1)
+    report = run([sys.executable, "-c", program], "PRODUCER-001", deadline_s=1 if "sleep" in program else 20)
     (result,) = report.results
     assert reason in result.reason
     assert result.verdict is (Verdict.UNSUPPORTED if "unsupported" in program else Verdict.FAIL)

@@ -55,7 +55,7 @@ def test_requests_and_responses_alternate(tmp_path: Path) -> None:
     ],
 )
 def test_a_failing_child_fails_its_request_and_is_started_again(tmp_path: Path, body: str, reason: str) -> None:
-    with Runner(program(tmp_path, f"    {body}\n"), timeout_s=1) as runner:
+    with Runner(program(tmp_path, f"    {body}\n"), timeout_s=1 if "sleep" in body else 30) as runner:
         assert runner.ask({"op": "good", "value": 1}) == {"value": 1}
         with pytest.raises(RunnerFault, match=reason):
             runner.ask({"op": "bad", "value": 1})

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from kwire.cli import terminal
-from kwire.cli.command import SIGNALS
+from kwire.cli.command import SIGNALS, forget_signals, raise_again
 
 if TYPE_CHECKING:
     from kwire.sql.session import Session
@@ -37,6 +37,7 @@ def run_interruptible(session: Session, work: Callable[[], None]) -> None:
         except BaseException as error:  # raised again in the main thread
             raised.append(error)
 
+    forget_signals()
     thread = threading.Thread(target=run, name="kwire-sql", daemon=True)
     thread.start()
     try:
@@ -53,6 +54,7 @@ def _wait(session: Session, thread: threading.Thread) -> None:
     """Wait for the end of a thread; show how much a long statement has read until its first rows are there."""
     while thread.is_alive():
         thread.join(SECONDS_UNTIL_PROGRESS)
+        raise_again()
         if thread.is_alive() and not session.has_rows:
             _show_progress(session, thread)
 
@@ -64,6 +66,7 @@ def _show_progress(session: Session, thread: threading.Thread) -> None:
         while thread.is_alive() and not session.has_rows:
             progress.show(session.rows_read, session.rows_planned)
             thread.join(0.2)
+            raise_again()
     finally:
         session.before_rows = None
         progress.stop()
