@@ -187,12 +187,13 @@ def _interruptible() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-_raised: list[Signalled] = []
+_raised: list[int] = []
+"""Numbers, not exceptions: those would keep the frames of the command until Python has taken its modules down."""
 
 
 def _raise_signalled(number: int, _: object) -> None:
-    _raised.append(Signalled(number))
-    raise _raised[-1]
+    _raised.append(number)
+    raise Signalled(number)
 
 
 def forget_signals() -> None:
@@ -206,7 +207,7 @@ def raise_again() -> None:
     Python drops what is raised inside of a finalizer or a weak reference's callback, and imports have such.
     """
     if _raised:
-        raise _raised[-1]
+        raise Signalled(_raised[-1])
 
 
 def unfinished(path: str | os.PathLike[str]) -> str:
