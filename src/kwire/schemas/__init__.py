@@ -42,10 +42,10 @@ _HOMES = {
     "ddl_of": "kwire.schemas.ddl",
     "decode": "kwire.schemas.functions",
     "decode_arrow": "kwire.schemas.functions",
+    "decode_csv": "kwire.schemas.csv_values",
     "decode_json": "kwire.schemas.typed_json",
     "encode": "kwire.schemas.functions",
     "encode_arrow": "kwire.schemas.functions",
-    "decode_csv": "kwire.schemas.csv_values",
     "infer_csv": "kwire.schemas.csv_values",
     "infer_json": "kwire.schemas.json_inference",
     "parse_ddl": "kwire.schemas.ddl",
@@ -55,24 +55,7 @@ _HOMES = {
     "union_type": "kwire.schemas.functions",
 }
 
-__all__ = [
-    "Reference",
-    "RegisteredSchema",
-    "Registry",
-    "ddl_of",
-    "decode",
-    "decode_arrow",
-    "decode_json",
-    "encode",
-    "encode_arrow",
-    "infer_csv",
-    "infer_json",
-    "parse_ddl",
-    "schema_ids",
-    "schema_type",
-    "subject_name",
-    "union_type",
-]
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> object:
