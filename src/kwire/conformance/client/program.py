@@ -11,22 +11,20 @@ import os
 import queue
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, Self
 
+from kwire.conformance.child_process import StandardError, start_child
 from kwire.conformance.client.task import Task
-from kwire.errors import OptionError
 
 __all__ = ["BOOTSTRAP", "TASK", "Outcome", "Program"]
 
 TASK, BOOTSTRAP = "KWIRE_TASK", "KWIRE_BOOTSTRAP"
 """Environment variables: the task as JSON, and the broker's address."""
 MAX_OUTPUT_BYTES = 64 << 20
-STDERR_BYTES = 2000
 FIRST_START_S = 20.0
 """Added to the deadline of the first task of a program that keeps running."""
 
@@ -92,7 +90,7 @@ class Program:
         self.command, self.keeps_running, self.deadline_s = list(command), keeps_running, deadline_s
         self._child: subprocess.Popen[bytes] | None = None
         self._lines: queue.Queue[bytes | None] = queue.Queue()
-        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed in __exit__
+        self._stderr = StandardError()
         self._is_new = True
 
     def __enter__(self) -> Self:
@@ -129,20 +127,14 @@ class Program:
         return outcome
 
     def _start(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-        self._stderr.seek(0)
-        self._stderr.truncate()
         self._lines = queue.Queue()
-        try:
-            child = subprocess.Popen(
-                self.command,
-                stdin=subprocess.PIPE if self.keeps_running else subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=self._stderr,
-                env={**os.environ, **environment},
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise OptionError(f"{self.command[0]}: cannot be started: {error.strerror}") from None
+        child = start_child(
+            self.command,
+            self._stderr,
+            stdin=subprocess.PIPE if self.keeps_running else subprocess.DEVNULL,
+            env={**os.environ, **environment},
+            start_new_session=True,
+        )
         assert child.stdout is not None
         threading.Thread(target=_pump, args=(child.stdout, self._lines), daemon=True).start()
         self._child, self._is_new = child, True
@@ -160,7 +152,9 @@ class Program:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     child.wait(1)
                 if child.returncode or self.keeps_running:
-                    outcome.complaint = f"the program ended with exit code {child.returncode}{self._last_words()}"
+                    outcome.complaint = (
+                        f"the program ended with exit code {child.returncode}{self._stderr.last_words()}"
+                    )
                 return
             try:
                 value = json.loads(line)
@@ -170,13 +164,6 @@ class Program:
                 if self.keeps_running and value.get("done") == task_id:
                     return
                 outcome.add(value)
-
-    def _last_words(self) -> str:
-        end = self._stderr.seek(0, os.SEEK_END)
-        self._stderr.seek(max(0, end - STDERR_BYTES))
-        lines = self._stderr.read().decode(errors="replace").strip().splitlines()
-        self._stderr.seek(0, os.SEEK_END)
-        return f"; the end of its standard error: {lines[-1].strip()[:300]}" if lines else ""
 
     def stop(self) -> None:
         """End the program and what it has started."""

@@ -15,13 +15,13 @@ import os
 import selectors
 import struct
 import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
-from kwire.errors import KwireError, OptionError
+from kwire.conformance.child_process import StandardError, start_child
+from kwire.errors import KwireError
 
 __all__ = ["GIVE_UP_AFTER", "Runner", "RunnerFault"]
 
@@ -29,7 +29,6 @@ LENGTH = struct.Struct(">I")
 MAX_RESPONSE_BYTES = 64 << 20
 GIVE_UP_AFTER = 20
 """Deaths and hangs in a row after which no further child is started."""
-STDERR_BYTES = 2000
 CHUNK = 1 << 16
 
 
@@ -48,7 +47,7 @@ class Runner:
         self.starts = 0
         self.faults_in_a_row = 0
         self._child: subprocess.Popen[bytes] | None = None
-        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed in __exit__
+        self._stderr = StandardError()
         self._is_new = True
 
     def __enter__(self) -> Self:
@@ -88,14 +87,7 @@ class Runner:
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._child is None:
-            self._stderr.seek(0)
-            self._stderr.truncate()
-            try:
-                self._child = subprocess.Popen(
-                    self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, bufsize=0
-                )
-            except OSError as error:
-                raise OptionError(f"{self.command[0]}: cannot be started: {error.strerror}") from None
+            self._child = start_child(self.command, self._stderr, stdin=subprocess.PIPE, bufsize=0)
             assert self._child.stdin is not None
             assert self._child.stdout is not None
             os.set_blocking(self._child.stdin.fileno(), False)
@@ -116,7 +108,7 @@ class Runner:
                 wait = deadline - time.monotonic()
                 events = ready.select(wait) if wait > 0 else []
                 if not events:
-                    raise RunnerFault(f"no response within {self.timeout_s:g} s{self._last_words()}")
+                    raise RunnerFault(f"no response within {self.timeout_s:g} s{self._stderr.last_words()}")
                 for key, _ in events:
                     if key.fileobj is child.stdin:
                         left = self._write(child, left)
@@ -156,14 +148,7 @@ class Runner:
             child.wait(1)
         code = child.poll()
         how = "closed its output" if code is None else f"ended with exit code {code}"
-        return f"the program {how} before its response{self._last_words()}"
-
-    def _last_words(self) -> str:
-        end = self._stderr.seek(0, os.SEEK_END)
-        self._stderr.seek(max(0, end - STDERR_BYTES))
-        lines = self._stderr.read().decode(errors="replace").strip().splitlines()
-        self._stderr.seek(0, os.SEEK_END)
-        return f"; the end of its standard error: {lines[-1].strip()[:300]}" if lines else ""
+        return f"the program {how} before its response{self._stderr.last_words()}"
 
     def _stop(self) -> None:
         child, self._child = self._child, None
