@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 
 from kwire.broker import Broker
 from kwire.conformance.client.exchange import Exchange
-from kwire.conformance.client.placement import Placement
+from kwire.conformance.client.placement import LOCALHOST, Placement
 from kwire.conformance.client.script import Delivery, Rule, Script, failed, served_versions
 from kwire.errors import KwireError
 from kwire.messages import ResponseHeader
@@ -34,7 +34,6 @@ from kwire.protocol.requests import (
 
 __all__ = ["Front", "Loop"]
 
-LOCALHOST = "127.0.0.1"
 MAX_FRAME_BYTES = 64 << 20
 LENGTH = struct.Struct(">i")
 API_VERSIONS, SASL_HANDSHAKE = 18, 17

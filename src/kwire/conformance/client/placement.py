@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kwire.conformance.client.exchange import Exchange
     from kwire.protocol.requests import Request
 
-__all__ = ["Placement"]
+__all__ = ["LOCALHOST", "Placement"]
 
 LOCALHOST = "127.0.0.1"
 GROUP_APIS = frozenset(

@@ -27,6 +27,11 @@ IDEMPOTENT = {"enable_idempotence": "true", "max_in_flight_requests_per_connecti
 ORDERED = {"enable_idempotence": "false", "max_in_flight_requests_per_connection": "1"}
 
 
+def spread(count: int, wait_ms: int) -> list[dict[str, Any]]:
+    """Return records with a pause before each, so that they are in several batches."""
+    return [{**each, "wait_ms": wait_ms} for each in records(count)]
+
+
 @chapter.scenario("PRODUCER-001", "KIP-98")
 def plain(s: Stage) -> Steps:
     """Records are written and acknowledged.
@@ -144,8 +149,7 @@ def throttled(s: Stage) -> Steps:
     """
     topic = s.topic()
     s.script.throttle("Produce", 500, times=2)
-    spread = [{**each, "wait_ms": 100} for each in records(4)]
-    out = yield produce(topic, spread, **ORDERED)
+    out = yield produce(topic, spread(4, 100), **ORDERED)
     written_once(s, out, topic, 4)
     obeyed_throttle(s, "Produce", 500)
 
@@ -167,11 +171,6 @@ def duplicate(s: Stage) -> Steps:
     out = yield produce(topic, records(3), **IDEMPOTENT)
     acknowledged(out, 3)
     expect(s.log(topic) == ["v0", "v1", "v2"], f"the log has {s.log(topic)}")
-
-
-def spread(count: int, wait_ms: int) -> list[dict[str, Any]]:
-    """Return records with a pause before each, so that they are in several batches."""
-    return [{**each, "wait_ms": wait_ms} for each in records(count)]
 
 
 @chapter.scenario("PRODUCER-011", "KIP-98: OUT_OF_ORDER_SEQUENCE_NUMBER")
