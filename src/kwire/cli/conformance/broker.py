@@ -9,7 +9,7 @@ import typer
 
 from kwire.cli.client_configs import CLUSTER, client_configs
 from kwire.cli.conformance.options import Only, Skip, Strict
-from kwire.cli.conformance.output import exit_code, make_folder, print_report, shown_progress, write_report
+from kwire.cli.conformance.output import finish, make_folder, shown_progress
 from kwire.cli.options import ClientConfigFile, ClientConfigs, FormatOption
 from kwire.cli.rows import Format
 from kwire.errors import OptionError
@@ -60,12 +60,4 @@ def broker(
     session = Session(cluster.servers, settings, exchange_s=timeout)
     with shown_progress(len(checks)) as shown:
         report = run_checks(session, checks, baseline, progress=shown)
-    if output is not None:
-        write_report(report, output, strict=strict)
-    if format is Format.TABLE:
-        print_report(report, strict=strict)
-    else:
-        print(report.to_json(), end="")
-    if report.was_interrupted:
-        raise KeyboardInterrupt
-    return exit_code(report, strict=strict)
+    return finish(report, output, format, strict=strict)

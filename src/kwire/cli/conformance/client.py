@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kwire.cli.conformance.options import Only, Skip, Strict
-from kwire.cli.conformance.output import exit_code, make_folder, print_report, shown_progress, write_report
+from kwire.cli.conformance.output import finish, make_folder, shown_progress
 from kwire.cli.options import FormatOption
 from kwire.cli.rows import Format
 from kwire.errors import OptionError
@@ -28,9 +28,11 @@ def client(
     skip: Skip = None,
     strict: Strict = False,
     stdin: Annotated[
-        bool, typer.Option("--stdin", help="Start the program once; it reads a task from each line of its input.")
+        bool, typer.Option("--stdin", help="Keep the program running: it reads a task from each line of its input.")
     ] = False,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="Scenarios that run at once.", min=1)] = 4,
+    jobs: Annotated[
+        int, typer.Option("--jobs", metavar="N", help="Scenarios, and programs, that run in parallel.", min=1)
+    ] = 4,
     timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Deadline of one task.")] = 20.0,
     format: FormatOption = Format.TABLE,
 ) -> int:
@@ -51,12 +53,4 @@ def client(
         report = run_scenarios(
             command, scenarios, release="4.4", keeps_running=stdin, jobs=jobs, deadline_s=timeout, progress=shown
         )
-    if output is not None:
-        write_report(report, output, strict=strict)
-    if format is Format.TABLE:
-        print_report(report, strict=strict)
-    else:
-        print(report.to_json(), end="")
-    if report.was_interrupted:
-        raise KeyboardInterrupt
-    return exit_code(report, strict=strict)
+    return finish(report, output, format, strict=strict)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
+from kwire.cli.rows import Format
 from kwire.errors import OptionError
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import plural
@@ -18,7 +19,7 @@ from kwire.target_paths import write_whole
 if TYPE_CHECKING:
     from kwire.conformance import Check, Report
 
-__all__ = ["exit_code", "make_folder", "print_report", "shown_progress", "write_report"]
+__all__ = ["exit_code", "finish", "make_folder", "print_report", "shown_progress", "write_report"]
 
 MAX_REASON = 300
 
@@ -54,6 +55,22 @@ def print_report(report: Report, *, strict: bool = False, most: int | None = Non
         terminal.warn(printable(note))
     counts = ", ".join(f"{count} {verdict.value}" for verdict, count in report.totals.items() if count)
     print(f"{plural(len(report.results), 'check')} in {report.seconds:.0f} s: {counts or 'none'}")
+
+
+def finish(report: Report, folder: Path | None, format: Format, *, strict: bool) -> int:
+    """Write the reports of -o, print the report, and return the exit code.
+
+    Raises KeyboardInterrupt for a report of an interrupted run.
+    """
+    if folder is not None:
+        write_report(report, folder, strict=strict)
+    if format is Format.TABLE:
+        print_report(report, strict=strict)
+    else:
+        print(report.to_json(), end="")
+    if report.was_interrupted:
+        raise KeyboardInterrupt
+    return exit_code(report, strict=strict)
 
 
 def exit_code(report: Report, *, strict: bool = False) -> int:
