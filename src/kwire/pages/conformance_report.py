@@ -33,11 +33,11 @@ MEANINGS = {
         ),
         Verdict.DEVIATION: (
             "different, and harmless to clients",
-            "It did something else that the check allows, with the reason. --strict makes it a failure.",
+            "It did something else that the check allows, with the reason.",
         ),
         Verdict.UNSUPPORTED: (
             "not listed in ApiVersions",
-            "It does not list the API or version that the check needs. --strict makes it a failure.",
+            "It does not list the API or version that the check needs.",
         ),
     },
     "client": {
@@ -51,11 +51,11 @@ MEANINGS = {
         ),
         Verdict.DEVIATION: (
             "different, and nothing lost silently",
-            "It did something else that the scenario allows, with the reason. --strict makes it a failure.",
+            "It did something else that the scenario allows, with the reason.",
         ),
         Verdict.UNSUPPORTED: (
             "the client cannot do the task",
-            "The program says so, or the client refuses a version of the protocol. --strict makes it a failure.",
+            "The program says so, or the client refuses a version of the protocol.",
         ),
     },
     "codec": {
@@ -66,17 +66,16 @@ MEANINGS = {
         ),
         Verdict.DEVIATION: (
             "different, and harmless",
-            "It did something else that the case allows, with the reason. --strict makes it a failure.",
+            "It did something else that the case allows, with the reason.",
         ),
         Verdict.UNSUPPORTED: (
             "not known to the codec",
-            "It does not know the type or version of the case. --strict makes it a failure.",
+            "It does not know the type or version of the case.",
         ),
     },
 }
 """What a verdict means for what was tested: in a few words, and in a sentence."""
 NOT_APPLICABLE = ("no sense in this run", "The check is about other releases, or this run lacks what it needs.")
-TRUTH = {"broker": "compared with Kafka {}", "client": "as a client of Kafka {}", "codec": "compared with Kafka {}"}
 MAX_LINES = {True: 150, False: 16}
 """Annotated lines of a message, of findings and of other results."""
 BYTES_A_LINE = 12
@@ -93,8 +92,8 @@ NEW_LINE = Markup("\n")
 def render_conformance(report: Report) -> str:
     """Return a report as one HTML page, without scripts or external resources."""
     chapters = [(name, list(group)) for name, group in groupby(report.results, key=lambda each: each.check.chapter)]
-    truth = TRUTH[report.kind].format(report.release)
-    below = f"{truth}, {made_by(report.made_at)}, in {report.seconds:.0f} s"
+    relation = "as a client of" if report.kind == "client" else "compared with"
+    below = f"{relation} Kafka {report.release}, {made_by(report.made_at)}, in {report.seconds:.0f} s"
     meanings = {**MEANINGS[report.kind], Verdict.NOT_APPLICABLE: NOT_APPLICABLE}
     totals = [(verdict.value, count_text(count), meanings[verdict][0]) for verdict, count in report.totals.items()]
     body = element(
@@ -292,8 +291,13 @@ def _anchor(chapter: str) -> str:
 
 
 def _legend(meanings: dict[Verdict, str]) -> Markup:
+    strictly = {each for each in Verdict if each.is_finding(strict=True) and not each.is_finding(strict=False)}
     lines = [
-        element("li", element("span", verdict.value, class_=f"badge {CLASSES[verdict]}"), f" {text}")
+        element(
+            "li",
+            element("span", verdict.value, class_=f"badge {CLASSES[verdict]}"),
+            f" {text}{' --strict makes it a failure.' if verdict in strictly else ''}",
+        )
         for verdict, text in meanings.items()
     ]
     return element("footer", element("h2", "How to read this"), element("ul", *lines))
