@@ -202,7 +202,7 @@ def forget_signals() -> None:
 
 
 def raise_again() -> None:
-    """Raise the last signal again if there was one: for loops that would wait for ever without it.
+    """Raise the last signal again if there was one: for loops that would never end without it.
 
     Python drops what is raised inside of a finalizer or a weak reference's callback, and imports have such.
     """

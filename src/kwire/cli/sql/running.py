@@ -51,7 +51,7 @@ def run_interruptible(session: Session, work: Callable[[], None]) -> None:
 
 
 def _wait(session: Session, thread: threading.Thread) -> None:
-    """Wait for the end of a thread; show how much a long statement has read until its first rows are there."""
+    """Wait for the end of a thread; show how much a long statement has read until it has rows."""
     while thread.is_alive():
         thread.join(SECONDS_UNTIL_PROGRESS)
         raise_again()

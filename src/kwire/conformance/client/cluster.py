@@ -169,7 +169,7 @@ class Front:
         source: asyncio.StreamReader,
         upstream: asyncio.StreamWriter,
     ) -> bool:
-        """Handle a request. Returns whether the connection goes on."""
+        """Handle a request. Returns whether the connection stays open."""
         if len(self.exchanges) < MAX_EXCHANGES:
             self.exchanges.append(exchange)
         request = exchange.request

@@ -101,7 +101,7 @@ def reported(out: Outcome, what: str) -> None:
     expect(out.told, f"the client did not report {what}{_said(out)}")
 
 
-def told_or(out: Outcome, reason: str, judge: Callable[[], None]) -> None:
+def told_or(out: Outcome, judge: Callable[[], None], reason: str = "the application gets an error") -> None:
     """Judge; a client that reports the error to the application instead deviates, and loses nothing silently."""
     try:
         judge()

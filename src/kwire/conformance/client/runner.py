@@ -1,4 +1,4 @@
-"""Run scenarios with a program, several at once, and make the report."""
+"""Run scenarios with a program, several in parallel, and make the report."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run_scenarios(
 ) -> Report:
     """Run scenarios and return their results in their order.
 
-    keeps_running, deadline_s: see Program. jobs: how many run at once. progress: called before each. After an
+    keeps_running, deadline_s: see Program. jobs: how many run in parallel. progress: called before each. After an
     interruption (KeyboardInterrupt) the report has the results so far. Raises OptionError if the command cannot be
     started.
     """

@@ -159,7 +159,7 @@ class Script:
         return self.add(api, times=times, change=change, **fields)
 
     def throttle(self, api: str, ms: int, *, times: int | None = 1, **fields: Any) -> Rule:
-        """Respond at once with a throttle time, as brokers do since KIP-219."""
+        """Respond without delay, with a throttle time, as brokers do since KIP-219."""
 
         def change(exchange: Exchange, body: Any) -> None:
             body.throttle_time_ms = ms

@@ -37,7 +37,7 @@ CLASSIC = frozenset({"session.timeout.ms", "heartbeat.interval.ms", "rebalance.t
 class Task:
     """A task. do: produce, consume or transact. settings: Kafka's configs. body: the rest of its fields.
 
-    deadline_s: at most so long, where a client that cannot do it may wait forever.
+    deadline_s: of this task, where a client that cannot do it may wait forever.
     """
 
     do: str

@@ -334,7 +334,7 @@ def transactional_without_id(bench: Bench) -> Any:
     """
     data = batch(producer_id=4242, producer_epoch=0, base_sequence=0, is_transactional=True)
     topic, txn = bench.topic(), bench.name("txn")
-    bench.coordinator(txn, 1)  # until it was looked for once, there is no coordinator that the leader could ask
+    bench.coordinator(txn, 1)  # the first lookup makes the coordinators, which the leader asks
     return bench.loaded(lambda: produced(produce(bench, topic, data, transactional_id=txn)))
 
 

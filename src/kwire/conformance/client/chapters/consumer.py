@@ -26,7 +26,7 @@ def numbered(count: int, start: int = 0) -> list[tuple[int, str]]:
 
 
 def stored(s: Stage, *counts: int) -> str:
-    """Return a topic with batches of so many records, whose values are v and their offset."""
+    """Return a topic with batches of these numbers of records, whose values are v and their offset."""
     topic, start = s.topic(), 0
     for count in counts:
         s.write(topic, *(value.encode() for value in values(count, start)))
@@ -174,7 +174,7 @@ def _kept(base: int, last: int, *offsets: int, **options: Any) -> bytes:
 
 
 def _with_last(data: bytes, delta: int) -> bytes:
-    """Return a batch with another last offset delta, as compaction keeps that of the batch as it was produced."""
+    """Return a batch with another last offset delta, as compaction keeps that of the produced batch."""
     return with_crc(data[:23] + struct.pack(">i", delta) + data[27:])
 
 
@@ -189,7 +189,7 @@ def gaps(s: Stage) -> Steps:
     """Gaps that compaction leaves are passed.
 
     Batches have offsets 0, 3 and 4 of 0 to 5, and 8 of 6 to 9: their ends are compacted too.
-    The client goes on after the last offset of each batch, not after its last record.
+    The client continues after the last offset of each batch, not after its last record.
     """
     topic = s.topic()
     ScriptedLog(_kept(0, 5, 0, 3, 4), _kept(6, 9, 8), batch(b"v12", base_offset=12)).play(s.script)
@@ -315,7 +315,7 @@ def big(s: Stage) -> Steps:
 
 @chapter.scenario("CONSUME-018", "FetchRequest")
 def many_partitions(s: Stage) -> Steps:
-    """Many partitions are read at once.
+    """Many partitions are read together.
 
     A hundred partitions have a record each.
     """

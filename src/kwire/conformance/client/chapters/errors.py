@@ -151,7 +151,7 @@ def _retry(api: str, code: int) -> None:
         s.script.fail(api, name)
         out = yield task
         _sent(s, api, out)
-        told_or(out, f"{name} is reported instead of retried", lambda: flow.succeeded(s, out, task))
+        told_or(out, lambda: flow.succeeded(s, out, task), f"{name} is reported instead of retried")
         retried(s, api)
 
     steps = (f"The broker responds to the first {api} request with {name}.", "The client tries again, and succeeds.")
@@ -173,7 +173,7 @@ def _report(api: str, code: int) -> None:
         if api == "Produce":
             expect(not out.acked, "records are acknowledged that no broker has")
 
-    steps = (f"The broker responds to every {api} request with {name}.", "The application is told, in time.")
+    steps = (f"The broker responds to every {api} request with {name}.", "The application gets the error in time.")
     chapter.add(f"REPORT-{_words(api)}-{code:02}", f"{name} of {api} is reported", "Errors", play, steps=steps)
 
 

@@ -93,7 +93,7 @@ def wrong_correlation(s: Stage) -> Steps:
     topic = stored(s, 3)
     s.script.add("Fetch", times=1, encoded=lambda data: data[:4] + b"\x7f\x00\x00\x01" + data[8:])
     out = yield consume(topic, 3)
-    told_or(out, "the application is told", lambda: consumed(out, numbered(3)))
+    told_or(out, lambda: consumed(out, numbered(3)))
 
 
 @chapter.scenario("CONSUME-032", "NetworkReceive")
@@ -105,7 +105,7 @@ def impossible_length(s: Stage) -> Steps:
     topic = stored(s, 3)
     s.script.add("Fetch", times=1, encoded=lambda data: b"\xff\xff\xff\xf0" + data[4:])
     out = yield consume(topic, 3)
-    told_or(out, "the application is told", lambda: consumed(out, numbered(3)))
+    told_or(out, lambda: consumed(out, numbered(3)))
 
 
 @chapter.scenario("CONSUME-033", "FetchRequest: maxWaitMs")

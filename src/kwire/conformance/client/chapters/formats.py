@@ -29,7 +29,7 @@ def _stored(magic: int, codec: str) -> None:
         ]
         ScriptedLog(*data).play(s.script)
         out = yield consume(topic, 10)
-        told_or(out, "the application is told", lambda: consumed(out, numbered(10)))
+        told_or(out, lambda: consumed(out, numbered(10)))
         out = yield consume(topic, 3, offset=7)
         consumed(out, numbered(3, 7))
 

@@ -99,7 +99,7 @@ def no_offset(s: Stage) -> Steps:
     topic, group = stored(s, 3), s.name("group")
     out = yield consume(topic, 3, group=group, auto_offset_reset="none")
     expect(not out.received, "records are delivered from an offset that nobody has chosen")
-    reported(out, "that there is no offset")
+    reported(out, "the missing offset")
 
 
 @chapter.scenario("MEMBER-006", "KIP-62")

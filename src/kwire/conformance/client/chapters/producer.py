@@ -144,7 +144,7 @@ def no_acks(s: Stage) -> Steps:
 def throttled(s: Stage) -> Steps:
     """A throttle time is obeyed.
 
-    Responses to Produce have a throttle time of 500 ms, and the broker responds at once.
+    Responses to Produce have a throttle time of 500 ms, and the broker does not delay them.
     Nothing arrives on the connection until the time is over.
     """
     topic = s.topic()
@@ -189,26 +189,26 @@ def in_flight(s: Stage) -> Steps:
 
 @chapter.scenario("PRODUCER-012", "KIP-360: UNKNOWN_PRODUCER_ID")
 def unknown_producer(s: Stage) -> Steps:
-    """A broker that has forgotten the producer gets its batches in the end, or the application is told.
+    """A broker that has forgotten the producer gets its batches in the end, or the application gets an error.
 
     The third Produce request gets UNKNOWN_PRODUCER_ID, as when the state of the producer has expired.
     """
     topic = s.topic()
     s.script.fail("Produce", "UNKNOWN_PRODUCER_ID", after=2)
     out = yield produce(topic, spread(5, 40), **IDEMPOTENT)
-    told_or(out, "the application is told", lambda: written_once(s, out, topic, 5))
+    told_or(out, lambda: written_once(s, out, topic, 5))
 
 
 @chapter.scenario("PRODUCER-013", "KIP-98: INVALID_PRODUCER_EPOCH")
 def fenced(s: Stage) -> Steps:
-    """An idempotent producer with a fenced epoch gets a new one, or the application is told.
+    """An idempotent producer with a fenced epoch gets a new one, or the application gets an error.
 
     The second Produce request gets INVALID_PRODUCER_EPOCH.
     """
     topic = s.topic()
     s.script.fail("Produce", "INVALID_PRODUCER_EPOCH", after=1)
     out = yield produce(topic, spread(4, 40), **IDEMPOTENT)
-    told_or(out, "the application is told", lambda: written_once(s, out, topic, 4))
+    told_or(out, lambda: written_once(s, out, topic, 4))
 
 
 @chapter.scenario("PRODUCER-014", "KIP-98: OUT_OF_ORDER_SEQUENCE_NUMBER")
@@ -216,12 +216,12 @@ def out_of_order(s: Stage) -> Steps:
     """A gap in sequences is never passed silently.
 
     The second Produce request gets OUT_OF_ORDER_SEQUENCE_NUMBER, though nothing is missing.
-    The records are written once, in order, or the application is told.
+    The records are written once, in order, or the application gets an error.
     """
     topic = s.topic()
     s.script.fail("Produce", "OUT_OF_ORDER_SEQUENCE_NUMBER", after=1)
     out = yield produce(topic, spread(4, 40), **IDEMPOTENT)
-    told_or(out, "the application is told", lambda: written_once(s, out, topic, 4))
+    told_or(out, lambda: written_once(s, out, topic, 4))
     log = s.log(topic)
     expect(len(log) == len(set(log)), f"records are doubled: {log}")
 
@@ -241,7 +241,7 @@ def big(s: Stage) -> Steps:
 
 @chapter.scenario("PRODUCER-016", "KIP-82; Record")
 def contents(s: Stage) -> Steps:
-    """Keys, values and headers arrive as they are.
+    """Keys, values and headers arrive unchanged.
 
     Records have null and empty keys and values, and headers with doubles and nulls.
     """
@@ -264,7 +264,7 @@ def contents(s: Stage) -> Steps:
 
 @chapter.scenario("PRODUCER-017", "ProduceRequest")
 def many_partitions(s: Stage) -> Steps:
-    """Fifty partitions are written at once.
+    """Fifty partitions are written together.
 
     Each gets three records; order is kept in each partition.
     """
@@ -289,7 +289,7 @@ def slow_bytes(s: Stage) -> Steps:
 
 @chapter.scenario("PRODUCER-019", "NetworkClient")
 def cut_response(s: Stage) -> Steps:
-    """A response that is cut is no acknowledgement.
+    """A cut response does not acknowledge records.
 
     The connection ends in the middle of the first Produce response.
     """
@@ -301,14 +301,14 @@ def cut_response(s: Stage) -> Steps:
 
 @chapter.scenario("PRODUCER-020", "NetworkClient.correlate")
 def wrong_correlation(s: Stage) -> Steps:
-    """A response to something else is no acknowledgement.
+    """A response with another correlation id does not acknowledge records.
 
     The first Produce request is not handled, and gets a response with another correlation id.
     """
     topic = s.topic()
     s.script.fail("Produce", "NONE", encoded=lambda data: data[:4] + b"\x7f\x00\x00\x01" + data[8:])
     out = yield produce(topic, records(3), **IDEMPOTENT)
-    told_or(out, "the application is told", lambda: written_once(s, out, topic, 3))
+    told_or(out, lambda: written_once(s, out, topic, 3))
 
 
 @chapter.scenario("PRODUCER-021", "KIP-32; ProduceResponse.logAppendTimeMs")
@@ -357,7 +357,7 @@ def new_topic(s: Stage) -> Steps:
     s.script.fail("Metadata", "UNKNOWN_TOPIC_OR_PARTITION", times=2)
     s.script.fail("Metadata", "LEADER_NOT_AVAILABLE", after=2)
     out = yield produce(topic, records(3), **ORDERED)
-    told_or(out, "the application is told", lambda: written_once(s, out, topic, 3))
+    told_or(out, lambda: written_once(s, out, topic, 3))
 
 
 @chapter.scenario("PRODUCER-025", "Errors: NOT_ENOUGH_REPLICAS; retry.backoff.ms")
@@ -375,9 +375,9 @@ def backoff(s: Stage) -> Steps:
 
 @chapter.scenario("PRODUCER-026", "NetworkClient")
 def unreachable(s: Stage) -> Steps:
-    """A broker that is not there is reported, without a storm of connections.
+    """An unreachable broker is reported, without a storm of connections.
 
-    After Metadata, the broker closes each connection at once, for 3 s of delivery.timeout.ms.
+    After Metadata, the broker closes each connection immediately, for 3 s of delivery.timeout.ms.
     """
     topic = s.topic()
     s.script.close("Produce", times=None)

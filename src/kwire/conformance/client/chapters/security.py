@@ -52,7 +52,7 @@ def _refused(number: int, mechanism: str) -> None:
         expect(not out.acked, "the record is acknowledged")
         reported(out, "the refusal")
 
-    steps = ("The password is wrong.", "The application is told, without a storm of attempts.")
+    steps = ("The password is wrong.", "The application gets an error, without a storm of attempts.")
     title = f"A refusal of {mechanism} is reported"
     chapter.add(f"SASL-{number:03}", title, "KIP-152", play, steps=steps)
 

@@ -137,7 +137,7 @@ def fenced(s: Stage) -> Steps:
     """A producer that another one has replaced stops.
 
     Before the second transaction ends, another producer takes the transactional id.
-    The application is told, and the second transaction is not committed.
+    The application gets an error, and the second transaction is not committed.
     """
     topic, name = s.topic(), s.name("txn")
     s.script.add("EndTxn", after=1, times=1, reply=_fenced(s))
