@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kwire.cli import terminal
-from kwire.cli.command import FINE, FOUND
+from kwire.cli.command import FINE, FOUND, raise_again
 from kwire.cli.rows import Format
 from kwire.errors import OptionError
 from kwire.pages.escaping import printable
@@ -69,6 +69,7 @@ def finish(report: Report, folder: Path | None, format: Format, *, strict: bool)
     else:
         print(report.to_json(), end="")
     if report.was_interrupted:
+        raise_again()  # with the signal's number
         raise KeyboardInterrupt
     return exit_code(report, strict=strict)
 
