@@ -15,13 +15,14 @@ PROGRAM = "import pathlib, sys, time; pathlib.Path(sys.argv[1]).touch(); time.sl
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_a_run_with_a_report(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    "run", [["client", "--only", "PRODUCER", "--timeout", "1", "--jobs", "1"], ["codec", "--only", "primitives"]]
+)
+def test_a_signal_ends_a_run_with_a_report(tmp_path: Path, run: list[str], number: signal.Signals) -> None:
     began, folder = tmp_path / "began", tmp_path / "report"
-    command = [sys.executable, "-m", "kwire.cli", "conformance", "client", "--only", "PRODUCER", "--timeout", "1"]
+    command = [sys.executable, "-m", "kwire.cli", "conformance", *run]
     program = [sys.executable, "-c", PROGRAM, str(began)]
-    with subprocess.Popen(
-        [*command, "--jobs", "1", "-o", str(folder), "--", *program], stderr=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen([*command, "-o", str(folder), "--", *program], stderr=subprocess.PIPE, text=True) as process:
         until(began.exists)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kwire.cli.conformance.output import exit_code, make_folder, print_report, write_report
+from kwire.cli.conformance.output import finish, make_folder
 from kwire.errors import OptionError
 
 if TYPE_CHECKING:
@@ -61,10 +61,7 @@ def codec(
         make_folder(folder)
     known = known_failures(expected_failures) if expected_failures is not None else frozenset()
     report = _run(command, _chosen(release, only or [], skip or [], known), known, release or "all", timeout)
-    if folder is not None:
-        write_report(report, folder, strict=strict)
-    print_report(report, strict=strict, most=MAX_PRINTED)
-    return exit_code(report, strict=strict)
+    return finish(report, folder, strict=strict, most=MAX_PRINTED)
 
 
 def _chosen(release: str | None, only: list[str], skip: list[str], known: frozenset[str]) -> list[Case]:
@@ -95,12 +92,13 @@ def _run(command: list[str], chosen: list[Case], known: frozenset[str], release:
     from kwire.conformance import Report
     from kwire.conformance.vectors import Runner, judge_all, manifest
 
-    started, results, notes = time.monotonic(), [], []
+    started, results, notes, was_interrupted = time.monotonic(), [], [], False
     with Runner(command, timeout_s=timeout) as runner:
         try:
             for result in _with_progress(chosen, judge_all(chosen, runner.ask, known_failures=known)):
                 results.append(result)  # noqa: PERF402  # those so far count after Ctrl-C
         except KeyboardInterrupt:
+            was_interrupted = True
             notes.append(f"interrupted after {len(results)} of {len(chosen)} cases")
         if runner.starts > 1:
             notes.append(
@@ -115,6 +113,7 @@ def _run(command: list[str], chosen: list[Case], known: frozenset[str], release:
         seconds=time.monotonic() - started,
         results=tuple(results),
         notes=tuple(notes),
+        was_interrupted=was_interrupted,
         facts={"vectors": f"{data_set['name']} {data_set['version']}"},
     )
 

@@ -57,15 +57,17 @@ def print_report(report: Report, *, strict: bool = False, most: int | None = Non
     print(f"{plural(len(report.results), 'check')} in {report.seconds:.0f} s: {counts or 'none'}")
 
 
-def finish(report: Report, folder: Path | None, format: Format, *, strict: bool) -> int:
-    """Write the reports of -o, print the report, and return the exit code.
+def finish(
+    report: Report, folder: Path | None, format: Format = Format.TABLE, *, strict: bool, most: int | None = None
+) -> int:
+    """Write the reports of -o, print the report, and return the exit code. most: see print_report.
 
     Raises KeyboardInterrupt for a report of an interrupted run.
     """
     if folder is not None:
         write_report(report, folder, strict=strict)
     if format is Format.TABLE:
-        print_report(report, strict=strict)
+        print_report(report, strict=strict, most=most)
     else:
         print(report.to_json(), end="")
     if report.was_interrupted:
