@@ -81,17 +81,37 @@ def test_a_version_needs_a_text_in_the_changelog(checkout: Path) -> None:
     assert list(release.version_problems(checkout, VERSION)) == [f"CHANGELOG.md: section {VERSION} is empty"]
 
 
-def test_without_an_address_nothing_is_ready(
+def dry_run(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    monkeypatch.setattr(release, "ROOT", root)
+    monkeypatch.setattr("sys.argv", ["release", VERSION, "--dry-run"])
+    release.main()
+
+
+def test_without_an_address_the_next_step_is_to_set_it(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(release, "ROOT", checkout)
-    monkeypatch.setattr("sys.argv", ["release", VERSION, "--dry-run"])
-    with pytest.raises(SystemExit, match="repository is empty, so nothing can be published"):
-        release.main()
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    dry_run(monkeypatch, checkout)
+    assert "repository is empty, so this cannot be published yet" in capsys.readouterr().out
     replace(checkout / "pyproject.toml", 'repository = ""', 'repository = "https://example.org/kwire/"')
     subprocess.run(["git", *IDENTITY, "commit", "-qam", "Name the address"], cwd=checkout, check=True)
-    release.main()
-    assert f"{VERSION} can be released" in capsys.readouterr().out
+    dry_run(monkeypatch, checkout)
+    assert f"{VERSION} can be built" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("address", ["", "https://github.com/someone/fork", "https://github.com/kwire/kwire/"])
+def test_a_workflow_uploads_only_packages_with_the_address_where_it_runs(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    replace(checkout / "pyproject.toml", 'repository = ""', f'repository = "{address}"')
+    subprocess.run(["git", *IDENTITY, "commit", "-q", "--allow-empty", "-am", "Name it"], cwd=checkout, check=True)
+    monkeypatch.setenv("GITHUB_REPOSITORY", "kwire/kwire")
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
+    if address.endswith("/kwire/kwire/"):
+        dry_run(monkeypatch, checkout)
+        return
+    with pytest.raises(SystemExit, match=r"repository has to be https://github\.com/kwire/kwire, where this workflow"):
+        dry_run(monkeypatch, checkout)
 
 
 def test_digests_are_what_sha256sum_checks(tmp_path: Path) -> None:

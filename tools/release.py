@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -24,9 +25,9 @@ from packaging.utils import parse_wheel_filename
 from tools import readme
 
 ROOT = Path(__file__).parents[1]
-ADDRESS = (
-    "pyproject.toml: repository is empty, so nothing can be published: links, reports of vulnerabilities and"
-    " attestations lead there; set it and run this again"
+NO_ADDRESS = (
+    "pyproject.toml: repository is empty, so this cannot be published yet: links, reports of vulnerabilities and"
+    " attestations lead there; set it, commit, and run this again"
 )
 
 
@@ -36,17 +37,24 @@ def main() -> None:
     parser.add_argument("version", type=lambda text: text.removeprefix("v"), help="or its tag: 0.2.0 or v0.2.0")
     parser.add_argument("--dry-run", action="store_true", help="only the checks that build nothing")
     given = parser.parse_args()
-    found = [*tree_problems(ROOT, given.version), *version_problems(ROOT, given.version)]
     published = repository(ROOT)
+    stop(
+        [
+            *tree_problems(ROOT, given.version),
+            *version_problems(ROOT, given.version),
+            *address_problems(published, os.environ),
+        ]
+    )
     if given.dry_run:
-        stop(found + ([] if published else [ADDRESS]))
-        say(f"{given.version} can be released: ./dev release {given.version}")
+        say(f"{given.version} can be built: ./dev release {given.version}" if published else NO_ADDRESS)
         return
-    stop(found)
     folder = build(given.version)
-    stop([] if published else [f"{folder.relative_to(ROOT)} is complete and checked", ADDRESS])
+    say(f"{folder.relative_to(ROOT)} is complete and checked")
+    if not published:
+        say(NO_ADDRESS)
+        return
     tag = f"v{given.version}"
-    say(f"{folder.relative_to(ROOT)} is ready. Next: git tag -s {tag} -m {tag} && git push origin {tag}")
+    say(f"next: git tag -s {tag} -m {tag} && git push origin {tag}")
     say(f"{published}/actions then builds the same wheels, attests and uploads them (.github/workflows/release.yml)")
 
 
@@ -70,6 +78,14 @@ def repository(root: Path) -> str:
     """Return the address of the published repository, empty if there is none."""
     found: str = settings(root)["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]  # type: ignore[index]
     return found.rstrip("/")
+
+
+def address_problems(published: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """Check in a workflow, which uploads what is built, that the packages name the forge where it runs."""
+    if "GITHUB_REPOSITORY" in environ:
+        forge = f"{environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{environ['GITHUB_REPOSITORY']}"
+        if published != forge:
+            yield f"pyproject.toml: repository has to be {forge}, where this workflow runs, found {published!r}"
 
 
 def tree_problems(root: Path, version: str) -> Iterator[str]:
