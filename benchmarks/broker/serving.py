@@ -69,7 +69,7 @@ def kwire_broker() -> Iterator[Served]:
 
 @contextlib.contextmanager
 def kfake_broker() -> Iterator[Served]:
-    """Run kfake, the fake broker of franz-go, which keeps records in memory."""
+    """Run kfake, the fake broker of franz-go, which keeps records in memory unless it is given a directory."""
     program = ROOT / "build" / "kfake"
     if not program.exists():
         go = shutil.which("go") or shutil.which("/usr/local/go/bin/go") or need("go", "golang-go")

@@ -28,7 +28,9 @@ def test_the_example_of_testcontainers_runs() -> None:
 
 
 def test_a_client_writes_and_reads_as_in_the_tests_of_testcontainers() -> None:
+    assert not KafkaContainer().kraft_enabled
     with KafkaContainer("confluentinc/cp-kafka:7.6.0").with_kraft() as container:
+        assert container.kraft_enabled
         bootstrap_server = container.get_bootstrap_server()
         assert bootstrap_server == f"{container.get_container_host_ip()}:{container.get_exposed_port(9093)}"
         producer = Producer({"bootstrap.servers": bootstrap_server})

@@ -1,6 +1,6 @@
 """Classes for tests of other projects, beside the fixtures of kwire.pytest_plugin.
 
-KafkaContainer    in place of testcontainers.kafka.KafkaContainer, without Docker
+KafkaContainer    in place of testcontainers.community.kafka.KafkaContainer, without Docker
 SparkTest         topics and streaming queries of one test: the fixture kafka_spark
 """
 

@@ -1,6 +1,6 @@
 """A broker with the interface of testcontainers' Kafka class, without Docker: only the import of a test changes.
 
-    from kwire.testing import KafkaContainer      # in place of testcontainers.kafka
+    from kwire.testing import KafkaContainer      # in place of testcontainers.community.kafka
 
     with KafkaContainer() as kafka:
         producer = Producer({"bootstrap.servers": kafka.get_bootstrap_server()})
@@ -41,6 +41,8 @@ UNSUPPORTED = {
     "get_docker_client": "there is no Docker",
     "get_logs": f"{NO_CONTAINER}; {BROKER}: its `requests` are what clients sent",
     "get_wrapped_container": f"{NO_CONTAINER}; {BROKER}",
+    "reload": NO_CONTAINER,
+    "status": f"{NO_CONTAINER}; {BROKER}: its `is_running`",
     "tc_start": f"{NO_CONTAINER}; use start",
     "wait": NO_CONTAINER,
     "with_cluster_id": "the broker makes its id",
@@ -78,6 +80,7 @@ class KafkaContainer:
         if security_protocol != "PLAINTEXT":
             refuse("security_protocol", "only PLAINTEXT; kwire.broker.Broker has TLS and SASL")
         self.image, self.port, self.listener_name = image, port, listener_name
+        self.security_protocol, self.kraft_enabled = security_protocol, False
         self.env: dict[str, str] = dict(env or {})
         self._host_port = 0
         self._broker: Broker | None = None
@@ -90,7 +93,8 @@ class KafkaContainer:
     # Set up
 
     def with_kraft(self) -> KafkaContainer:
-        """Do nothing: the broker has no ZooKeeper."""
+        """Set kraft_enabled, without effect: the broker has no ZooKeeper."""
+        self.kraft_enabled = True
         return self
 
     def maybe_emulate_amd64(self) -> KafkaContainer:
