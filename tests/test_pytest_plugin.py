@@ -87,6 +87,15 @@ def test_an_import():
 """
 
 
+NO_SPARK = """
+import sys
+sys.modules["pyspark"] = None
+
+def test_a_stream(kafka_spark):
+    pass
+"""
+
+
 def run_project(folder: Path, files: dict[str, str]) -> str:
     """Run a project's tests in their order; returns the output."""
     for name, text in files.items():
@@ -113,6 +122,13 @@ def test_modules_of_kwire_are_not_rewritten(tmp_path: Path) -> None:
     # pytest parsed each in the thread that imports it, also in the broker's: two at a time failed on Python 3.11.7.
     output = run_project(tmp_path, {"test_import.py": IMPORTS})
     assert "1 passed" in output, output
+
+
+def test_kafka_spark_without_spark_fails(tmp_path: Path) -> None:
+    """A skip would let the tests of a project whose environment lacks the extra pass."""
+    output = run_project(tmp_path, {"test_stream.py": NO_SPARK})
+    assert "1 error" in output, output
+    assert "\nkafka_spark: needs pyspark, which is not installed; pip install 'kwire[spark]'\n" in output
 
 
 def test_folders_with_their_own_settings_have_their_own_brokers(tmp_path: Path) -> None:

@@ -124,7 +124,12 @@ def kafka_spark_session(
     kafka_spark_settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SparkSession]:
     """A small Spark session for all tests, stopped at the end; of projects without a fixture `spark`."""
-    pytest.importorskip("pyspark", reason="kafka_spark requires PySpark: pip install 'kwire[spark]'")
+    from kwire.extras import MissingExtra, need
+
+    try:
+        need("pyspark", what="kafka_spark")
+    except MissingExtra as missing:  # not a skip: a run that tests nothing would pass
+        pytest.fail(str(missing), pytrace=False)
     from kwire.testing.spark import new_session
 
     session = new_session(kafka_spark_settings, tmp_path_factory.mktemp("spark"))

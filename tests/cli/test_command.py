@@ -30,6 +30,40 @@ def test_the_version_names_the_package_and_the_level_of_its_kernels(kwire: Calla
     assert kwire("--version").out == f"kwire {package.__version__} (kernels: {native.LEVEL})\n"
 
 
+@pytest.mark.parametrize("module", ["kwire", "kwire.cli"])
+def test_the_command_runs_as_a_module(module: str) -> None:
+    done = subprocess.run([sys.executable, "-m", module, "log"], capture_output=True, text=True, timeout=HANG_S)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Usage: kwire log [OPTIONS] COMMAND") or "kwire log" in done.stderr
+
+
+@pytest.mark.parametrize("path", ["", "  "])
+def test_an_empty_path_of_an_unset_variable_is_seen_in_the_error(kwire: Callable, path: str) -> None:
+    assert kwire("log", "ls", path).err == f"kwire: {path!r}: no such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("decode", "{long}", "--version", "4", "--hex", "00"),
+        ("log", "verify", "{data}", "--topic", "txn", "--report", "{long}"),
+        ("log", "repair", "{data}", "--topic", "txn", "-o", "{long}"),
+        ("schema", "check", "{long}"),
+    ],
+    ids=" ".join,
+)
+def test_a_name_that_is_too_long_is_an_error(
+    kwire: Callable, kafka_logs: dict[str, Path], tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    """Up to Python 3.13 also Path.is_file and Path.exists raise OSError for one."""
+    places = {"data": str(kafka_logs["modern"] / "data"), "long": str(tmp_path / ("x" * 256))}
+    result = kwire(*(each.format(**places) for each in arguments))
+    assert (result.code, result.out) == (2, "")
+    assert "File name too long" in result.err
+    assert "x" * 256 in result.err
+    assert result.err.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

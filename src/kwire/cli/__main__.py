@@ -1,4 +1,4 @@
-"""The `kwire` command, also as `python -m kwire.cli` where the script is not on the PATH.
+"""The `kwire` command, also as `python -m kwire` where the script is not on the PATH.
 
 Imports nothing of kwire before Ctrl-C is handled: a command loads for a few hundred milliseconds.
 """

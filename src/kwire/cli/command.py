@@ -13,6 +13,7 @@ Exit codes:
 
 from __future__ import annotations
 
+import errno
 import functools
 import gc
 import os
@@ -55,6 +56,9 @@ SECTIONS = ("Logs", "Internal topics", "Protocol", "Broker", "Commands")
 MAX_SUMMARY = 200
 
 SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
+
+OF_PATHS = frozenset({errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR})
+"""Errors of the operating system that are about a path itself, not about what is there."""
 
 P = ParamSpec("P")
 
@@ -230,16 +234,19 @@ def _report_error(error: KwireError) -> int:
         terminal.warn(printable(str(error)))
     except OSError as failed:
         return output_failed(failed)
-    is_refused = isinstance(error.__cause__, PermissionError) or system_error(error) in NO_ROOM
+    is_refused = isinstance(error.__cause__, PermissionError) or system_error(error) in NO_ROOM | OF_PATHS
     return USAGE if is_refused or isinstance(error, (OptionError, DirectoryInUse)) else FOUND
 
 
 def output_failed(error: OSError) -> int:
-    """Return the exit code for an error of standard output; raise any other error.
+    """Return the exit code for an error of standard output, or of a path that cannot be; raise any other error.
 
-    Nothing more is printed: the reader (`head`, a pager) is gone, or the disk is full, and Python must not flush what
-    is left at exit.
+    Of standard output nothing more is printed: the reader (`head`, a pager) is gone, or the disk is full, and Python
+    must not flush what is left at exit.
     """
+    if error.filename is not None and error.errno in OF_PATHS:
+        terminal.warn(printable(f"{os.fsdecode(error.filename)}: {error.strerror}"))
+        return USAGE
     if error.filename is not None or not (isinstance(error, BrokenPipeError) or error.errno in NO_ROOM):
         raise error
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

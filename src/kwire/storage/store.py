@@ -206,7 +206,7 @@ class LocalStore(Store):
     def is_file(self) -> bool:
         """Return whether the root is a file. Raises LogError when it does not exist."""
         if not os.path.exists(self.url):
-            raise LogError("no such file or directory", self.url)
+            raise LogError("no such file or directory", self.url if self.url.strip() else repr(self.url))
         return os.path.isfile(self.url)
 
 

@@ -35,7 +35,7 @@ def check_path(path: str) -> None:
     """Raise OptionError when a local path does not exist."""
     local = path.removeprefix("tiered+").partition("#")[0] if path.startswith("tiered+") else path
     if "://" not in path and not os.path.exists(local):
-        raise OptionError(f"{path}: no such file or directory")
+        raise OptionError(f"{path if path.strip() else repr(path)}: no such file or directory")
 
 
 def open_logs(
