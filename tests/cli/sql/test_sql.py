@@ -132,7 +132,10 @@ def test_a_file_that_cannot_be_written_is_named_and_not_left(kafka_logs: dict[st
 def test_a_signal_ends_a_long_query(kafka_logs: dict[str, Path]) -> None:
     command = [sys.executable, "-m", "kwire.cli", "sql", str(kafka_logs["modern"] / "data")]
     query = "SELECT 1 AS began; SELECT count(*) FROM orders a, orders b, orders c"
-    with subprocess.Popen([*command, query], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(
+        [*command, query], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=buffered
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline() == "began\n"

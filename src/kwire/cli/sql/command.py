@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import os
 import shlex
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -215,6 +216,7 @@ def _run(session: Session, query: str, format: OutputFormat, output: str | None)
             result = session.run(statement)
             if result is not None:
                 write_result(result, format, output if i == len(statements) - 1 else None)
+                sys.stdout.flush()  # the next statement may take long
 
     try:
         run_interruptible(session, run)
