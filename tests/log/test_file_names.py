@@ -153,13 +153,19 @@ def test_directories_without_a_log_are_skipped_with_a_reason(copied: Copied) -> 
 
 def test_directories_with_partition_names_but_no_kafka_files_are_not_logs(tmp_path: Path) -> None:
     # /etc has dbus-1 and polkit-1: two empty partitions, it seemed
+    parent, tmp_path = tmp_path, tmp_path / "etc"
+    tmp_path.mkdir()
     for name in ("dbus-1", "polkit-1"):
         (tmp_path / name).mkdir()
     (tmp_path / "polkit-1" / "rules.d").mkdir()
     (tmp_path / "dbus-1" / "system.conf").write_text("")
     with pytest.raises(LogError, match=r"no Kafka logs: .*; found dbus-1/, polkit-1/"):
         LogDirectory(tmp_path)
+    with pytest.raises(LogError, match=rf"no Kafka logs: .*; found {tmp_path.name}/$"):  # nor a log directory to use
+        LogDirectory(parent)
     (tmp_path / "polkit-1" / "00000000000000000000.log").touch()
+    with pytest.raises(LogError, match=rf"; use {tmp_path}$"):
+        LogDirectory(parent)
     assert list(LogDirectory(tmp_path)) == [("dbus", 1), ("polkit", 1)]
     (tmp_path / "polkit-1" / "00000000000000000000.log").unlink()
     (tmp_path / "meta.properties").write_text("version=1\n")  # what a broker reads, and takes each of them for a log

@@ -162,6 +162,14 @@ def test_missing_objects_are_reported(
         LogDirectory(url, **options)
 
 
+def test_a_cluster_is_not_a_store() -> None:
+    # It was "Protocol not known: kafka", or advice to install s3fs.
+    with pytest.raises(
+        LogError, match="kafka://h:1/orders: a running cluster has no files to open; copy it with kwire"
+    ):
+        open_store("kafka://h:1/orders")
+
+
 @pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
 def test_rejected_credentials_are_reported(object_store: ObjectStore) -> None:
     class Refusing(BaseHTTPRequestHandler):

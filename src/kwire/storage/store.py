@@ -117,10 +117,12 @@ class Store(Protocol):
 def open_files(url: str, options: Mapping[str, Any]) -> Store:
     """Open the store at a local path, `file://` URL or any other URL that fsspec supports, with storage options.
 
-    Raises LogError when the URL's driver is unknown or not installed.
+    Raises LogError when the URL's driver is unknown or not installed, and for a cluster.
     """
     if "::" not in url and (url.startswith("file://") or "://" not in url):
         return LocalStore(url.removeprefix("file://"))
+    if url.startswith("kafka://"):
+        raise LogError("a running cluster has no files to open; copy it with kwire log pull", url)
     return FsspecStore(url, options)
 
 
@@ -206,7 +208,7 @@ class LocalStore(Store):
     def is_file(self) -> bool:
         """Return whether the root is a file. Raises LogError when it does not exist."""
         if not os.path.exists(self.url):
-            raise LogError("no such file or directory", self.url if self.url.strip() else repr(self.url))
+            raise LogError("no such file or directory", self.url)
         return os.path.isfile(self.url)
 
 

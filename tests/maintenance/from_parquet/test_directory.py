@@ -154,6 +154,16 @@ def test_a_duplicate_offset_is_rejected_with_both_positions(where: str, rows: li
     assert not list(tmp_path.glob("new*"))
 
 
+def test_the_name_of_an_input_may_look_like_a_pattern(rows: list[Row], tmp_path: Path) -> None:
+    for name in ("e[1]", "e1"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name / "a.parquet", table(rows[: 3 if name == "e1" else 2]))
+    assert restore([tmp_path / "e[1]"], tmp_path / "new")["t", 0].log_end_offset == rows[1].offset + 1
+    assert restore([tmp_path / "e[0-9]/*"], tmp_path / "other")["t", 0].log_end_offset == rows[2].offset + 1
+    with pytest.raises(OptionError, match=r"kafka://h:1: a running cluster has no files; copy it with kwire log pull"):
+        restore(["kafka://h:1"], tmp_path / "third")
+
+
 def test_rows_without_offsets_are_numbered_in_file_order(rows: list[Row], tmp_path: Path) -> None:
     write(tmp_path / "b.parquet", table(rows[:1000], offset=None), 100)
     write(tmp_path / "a.parquet", table(rows[1000:], offset=None))

@@ -92,7 +92,9 @@ class LogDirectory(LogSource[PartitionLog]):
             self.partitions = self._one_partition(store, only)
         else:
             self.partitions = self._all_partitions(store, entries)
-            if KAFKAS_FILES.isdisjoint(self._names) and not any(map(self._is_partition, self.partitions.values())):
+            if KAFKAS_FILES.isdisjoint(self._names) and not any(
+                self._is_partition(log.directory) for log in self.partitions.values()
+            ):
                 self.partitions = {}  # "polkit-1" is a name that a partition could have
         if not self.partitions and not (may_be_empty and not KAFKAS_FILES.isdisjoint(self._names)):
             inside = self._log_directories_inside(entries)
@@ -129,10 +131,10 @@ class LogDirectory(LogSource[PartitionLog]):
             self.ignored.append(Ignored(name=name, reason=f"unreadable: {error}"))
             return default
 
-    def _is_partition(self, log: PartitionLog) -> bool:
-        """Return whether the directory has a file of Kafka's; its name alone is not enough."""
+    def _is_partition(self, directory: str) -> bool:
+        """Return whether a directory has a file of Kafka's; its name alone is not enough."""
         try:
-            entries = self._store.list(log.directory)
+            entries = self._store.list(directory)
         except LogError:
             return True  # reading it raises a better error
         return any(SEGMENT_FILE.fullmatch(each.name) or each.name in PARTITIONS_FILES for each in entries)
@@ -145,7 +147,8 @@ class LogDirectory(LogSource[PartitionLog]):
                 inside = self._store.list(entry.name)
             except LogError:
                 continue
-            if any(each.is_directory and parse_partition_directory(each.name) for each in inside):
+            named = [each.name for each in inside if each.is_directory and parse_partition_directory(each.name)]
+            if any(self._is_partition(f"{entry.name}/{name}") for name in named):
                 directories.append(self._store.url_of(entry.name))
         return directories
 

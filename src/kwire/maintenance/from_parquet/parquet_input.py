@@ -70,12 +70,14 @@ def find_files(inputs: Sequence[str], storage_options: Mapping[str, Any]) -> tup
     files: list[str] = []
     first = None
     for text in inputs:
+        if text.startswith("kafka://"):
+            raise OptionError(f"{text}: a running cluster has no files; copy it with kwire log pull")
         try:
             fs, path = fsspec.core.url_to_fs(text, **storage_options)
             if first is not None and type(fs) is not type(first):
                 raise OptionError(f"{text}: not in the same file system as the other inputs")
             first = first or fs
-            if any(c in path for c in "*?["):
+            if any(c in path for c in "*?[") and not call(fs, "exists", path):
                 names = [name for name in listed(fs, "glob", path) if call(fs, "isfile", name)]
             elif call(fs, "isdir", path):
                 root = path.rstrip("/")
