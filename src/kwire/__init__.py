@@ -62,9 +62,11 @@ def open(path_or_url: "str | _os.PathLike[str]", **settings: _typing.Any) -> "_L
     """Open the logs at a path or URL: a mapping from (topic, partition) to logs, with one reading interface.
 
     path_or_url: a log directory, partition directory or segment; any URL that fsspec supports; `tiered+URL`;
-    `kafka://host:port[,host:port][/topic[-partition]]` for a running cluster.
+    `kafka://host:port[,host:port][/topic[-partition]]` for a running cluster; a packet capture (`.pcap`, `.pcapng`),
+    whose records are written to a temporary directory first.
     settings: of the URL's driver, of open_tiered, or Kafka's client configs with underscores for dots.
-    Returns a LogDirectory, or ClusterLogs for a cluster. Raises LogError, OptionError, BrokerError, ConnectionFailed.
+    Returns a LogDirectory, or ClusterLogs for a cluster. Raises LogError, OptionError, BrokerError, ConnectionFailed,
+    and Malformed for a damaged capture.
     """
     import os
 
@@ -73,6 +75,15 @@ def open(path_or_url: "str | _os.PathLike[str]", **settings: _typing.Any) -> "_L
         from kwire.client.cluster_logs import ClusterLogs
 
         return _typing.cast("_LogSource[_ReadableLog]", ClusterLogs(text, **settings))
+    from kwire.log.files.file_names import is_capture
+
+    if is_capture(text) and not os.path.isdir(text):
+        import time
+
+        from kwire.capture.logs import CapturedLogs
+
+        captured = CapturedLogs(text, now_ms=time.time_ns() // 1_000_000, **settings)
+        return _typing.cast("_LogSource[_ReadableLog]", captured)
     from kwire.log import LogDirectory, open_tiered
 
     opened = open_tiered(text, **settings) if text.startswith("tiered+") else LogDirectory(text, **settings)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import time
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kwire.cli import terminal
-from kwire.cli.command import FINE, FOUND, add_command
+from kwire.cli.command import FINE, FOUND, add_command, if_interrupted
 from kwire.cli.options import FormatOption
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import OptionError, counted
@@ -70,6 +72,7 @@ def register(app: typer.Typer) -> None:
         "kwire capture kafka.pcap",
         "kwire capture kafka.pcap --summary",
         "kwire capture kafka.pcap --api Fetch --problems --format jsonl",
+        "kwire capture kafka.pcap --logs copy",
         section="Protocol",
     )
 
@@ -92,17 +95,28 @@ def capture(
         bool,
         typer.Option("--bodies/--no-bodies", help="In JSON output: decoded requests and responses."),
     ] = True,
+    logs: Annotated[
+        Path | None,
+        typer.Option(
+            "--logs", metavar="DIR", help="Write the records that were fetched and produced as a log directory."
+        ),
+    ] = None,
     format: FormatOption = Format.TABLE,
 ) -> int:
     """Show the Kafka requests in packet captures with their responses.
 
     Broker ports are detected from the traffic; set --port where a capture is too damaged for that. SASL passwords are
-    not shown. Exit code 1 if a part of the capture is missing or cannot be read.
+    not shown. With --logs, records keep their offsets. Exit code 1 if a part of the capture
+    is missing or cannot be read.
     """
     from kwire.capture import CaptureCounts
-    from kwire.capture.capture import MAX_CONNECTIONS
 
     counts = CaptureCounts()
+    if logs is not None:
+        _refuse(logs, {"--api": api, "--client": client, "--problems": problems, "--summary": summary})
+        exit_code = _write_logs(files, logs, port or [], counts, format)
+        _warn_of_lost(counts)
+        return exit_code
     exit_code = FINE
 
     def rows() -> Iterator[Row]:
@@ -123,6 +137,33 @@ def capture(
         write_rows(_summary(rows()), SUMMARY, format)
     else:
         write_rows(rows(), EXCHANGES, format)
+    _warn_of_lost(counts)
+    return exit_code
+
+
+def _refuse(logs: Path, given: Mapping[str, object]) -> None:
+    for name, value in given.items():
+        if value:
+            raise OptionError(f"{name} selects requests to show; --logs writes the records of all")
+
+
+def _write_logs(files: list[str], logs: Path, ports: list[int], counts: CaptureCounts, format: Format) -> int:
+    from kwire.capture.logs import write_logs
+    from kwire.cli.log.restore import write_partitions
+
+    _check_exist(files)
+    with if_interrupted(f"{logs} was not written"):
+        written = write_logs(files, logs, now_ms=time.time_ns() // NS_PER_MS, ports=ports, counts=counts)
+    write_partitions(written.partitions, format)
+    warnings = list(written.warnings())
+    for each in warnings:
+        terminal.warn(each)
+    return FOUND if warnings else FINE
+
+
+def _warn_of_lost(counts: CaptureCounts) -> None:
+    from kwire.capture.capture import MAX_CONNECTIONS
+
     if counts.packets and counts.not_tcp == counts.packets:
         terminal.warn(
             f"no TCP over IP in {counted(counts.packets, 'packet')} ({counted(counts.fragments, 'IP fragment')})"
@@ -133,18 +174,21 @@ def capture(
     if counts.given_up:
         ended = counted(counts.given_up, "idle one")
         terminal.warn(f"more than {MAX_CONNECTIONS} connections were open: {ended} ended")
-    return exit_code
 
 
 def _exchanges(files: list[str], ports: list[int], counts: CaptureCounts) -> Iterator[tuple[str, Exchange]]:
     from kwire.capture import read_capture
 
-    for file in files:
-        if "://" not in file and not os.path.exists(file):
-            raise OptionError(f"{file}: no such file or directory")
+    _check_exist(files)
     for file in files:
         for exchange in read_capture(file, ports=ports, counts=counts):
             yield file, exchange
+
+
+def _check_exist(files: list[str]) -> None:
+    for file in files:
+        if "://" not in file and not os.path.exists(file):
+            raise OptionError(f"{file}: no such file or directory")
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

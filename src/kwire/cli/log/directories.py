@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar, cast
 
+import kwire
 from kwire.cli import terminal
 from kwire.cli.client_configs import client_configs, is_cluster
 from kwire.cli.log.selection import Selection
@@ -41,14 +42,20 @@ def check_path(path: str) -> None:
 def open_logs(
     path: str, config: Sequence[str] | None = None, config_file: str | None = None, *, may_share: bool = False
 ) -> LogSource[ReadableLog]:
-    """Open the logs at a path or URL, also of a cluster with the client configs of -c and --config-file.
+    """Open the logs at a path or URL, also of a capture, and of a cluster with the configs of -c and --config-file.
 
     may_share: see LogDirectory. Raises OptionError where there are none, for a wrong config, and for configs without a
     cluster; BrokerError, ConnectionFailed.
     """
     settings = client_configs(path, config, config_file)
-    opened = open_cluster(path, settings) if is_cluster(path) else open_directory(path, may_share=may_share)
-    return cast("LogSource[ReadableLog]", opened)
+    if is_cluster(path):
+        return cast("LogSource[ReadableLog]", open_cluster(path, settings))
+    check_path(path)
+    from kwire.log.files.file_names import is_capture
+
+    if is_capture(path) and not os.path.isdir(path):
+        return kwire.open(path)
+    return cast("LogSource[ReadableLog]", open_directory(path, may_share=may_share))
 
 
 def open_cluster(path: str, settings: Mapping[str, object]) -> ClusterLogs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,8 +22,9 @@ from kwire.pages.quantities import bytes_text
 
 if TYPE_CHECKING:
     from kwire.maintenance.from_parquet import FromParquetOptions
+    from kwire.maintenance.new_directory import WrittenPartition
 
-__all__ = ["restore"]
+__all__ = ["restore", "write_partitions"]
 
 COLUMNS = (
     TOPIC,
@@ -147,15 +148,22 @@ def _refuse(given: Mapping[str, object], why: str) -> None:
 
 def _restore_files(inputs: Sequence[str], output: Path, options: FromParquetOptions, format: Format) -> int:
     """Build a log directory from Parquet files."""
-    from kwire.identifiers import render_uuid
     from kwire.maintenance.from_parquet import restore_from_parquet
 
     with if_interrupted(f"{output} was not written"), terminal.progress("Restoring rows", 0) as bar:
         done = restore_from_parquet(
             inputs, str(output), options, now_ms=time.time_ns() // 1_000_000, progress=bar.advance
         )
-    write_rows((asdict(each) | {"topic_id": render_uuid(each.topic_id)} for each in done), COLUMNS, format)
+    write_partitions(done, format)
     return FINE
+
+
+def write_partitions(partitions: Iterable[WrittenPartition], format: Format) -> None:
+    """Print the partitions of a new log directory."""
+    from kwire.identifiers import render_uuid
+
+    rows = (asdict(each) | {"topic_id": render_uuid(each.topic_id)} for each in partitions)
+    write_rows(rows, COLUMNS, format)
 
 
 def _topic_id(text: str) -> tuple[str, uuid.UUID]:

@@ -49,7 +49,7 @@ def sql(
         str | None,
         typer.Argument(
             metavar="SOURCE",
-            help="Log directory or copy: local path or URL; or a cluster: kafka://HOST:PORT[,HOST:PORT].",
+            help="Log directory, copy or packet capture: local path or URL; or a cluster: kafka://HOST:PORT[,HOST:PORT].",
         ),
     ] = None,
     query: Annotated[

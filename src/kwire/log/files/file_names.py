@@ -14,6 +14,7 @@ Source: Kafka's LogFileUtils, LocalLog.parseTopicPartitionName, LogLoader.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -43,10 +44,16 @@ MARKS = {
     "stray": "a replica that is not assigned to this broker",
 }
 LONGEST_NAME = 255  # of a file or directory
+CAPTURE = re.compile(r"\.(pcap|pcapng|cap)[0-9]*", re.ASCII | re.IGNORECASE)
 TOPIC = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
 LONGEST_TOPIC = 249
 LARGEST_PARTITION = (1 << 31) - 1
 SMALLEST_SEGMENT_BYTES, LARGEST_SEGMENT_BYTES = 16 << 10, (1 << 31) - 1  # of logs that kwire creates
+
+
+def is_capture(path: str) -> bool:
+    """Return whether a path or URL names a packet capture, by its ending: tcpdump may add a number."""
+    return CAPTURE.fullmatch(os.path.splitext(path)[1]) is not None
 
 
 def check_topic(topic: str, partition: int = 0) -> None:

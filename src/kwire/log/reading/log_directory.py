@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from kwire.errors import LogError, Malformed
 from kwire.identifiers import TopicPartition
-from kwire.log.files.file_names import SEGMENT_FILE, Ignored, explain_directory, parse_partition_directory
+from kwire.log.files.file_names import SEGMENT_FILE, Ignored, explain_directory, is_capture, parse_partition_directory
 from kwire.log.reading.partition_log import PartitionLog
 from kwire.log.reading.readable_log import LogSource
 from kwire.storage.cached_store import OpenStore
@@ -200,7 +200,8 @@ class LogDirectory(LogSource[PartitionLog]):
         above = parent_of(store.url)
         match = SEGMENT_FILE.fullmatch(above[1]) if above else None
         if above is None or match is None or match["kind"] != "log" or match["suffix"]:
-            raise LogError(f"not a segment: {EXPECTED}", store.url)
+            hint = "; `kwire capture FILE --logs DIR` makes one of a packet capture" if is_capture(store.url) else ""
+            raise LogError(f"not a segment: {EXPECTED}{hint}", store.url)
         return self._open_store(above[0], self.storage_options), int(match["base"])
 
 
