@@ -108,7 +108,16 @@ OWNERS = {
 
 # The modules of the broker that hold the whole node: they hand it to handlers, run it, or reset it. Services take the
 # objects that they use.
-WITH_NODE = {"broker", "dispatch", "housekeeping", "network/connection", "network/server", "reset"}
+WITH_NODE = {
+    "broker",
+    "cluster",
+    "cluster_nodes",
+    "dispatch",
+    "housekeeping",
+    "network/connection",
+    "network/server",
+    "reset",
+}
 
 
 def imports(path: Path) -> set[str]:

@@ -32,6 +32,22 @@ def test_the_fixture_example_delivers_an_order(kafka_broker, n):
 """
 
 
+CLUSTER = """
+import pytest
+from kwire.client import Client
+
+@pytest.mark.parametrize("n", range(2))
+def test_each_test_has_a_clean_cluster_of_three_nodes(kafka_cluster, n):
+    assert [(node.id, node.rack, node.is_running) for node in kafka_cluster.nodes] == [
+        (1, "a", True), (2, "b", True), (3, "c", True)
+    ]
+    with Client(kafka_cluster.bootstrap_servers) as client:
+        assert client.metadata().topics == {}
+    kafka_cluster.create_topic("orders", 3)
+    kafka_cluster.stop(2)
+"""
+
+
 OTHER_SETTINGS = """
 import pytest
 
@@ -115,6 +131,11 @@ def run_project(folder: Path, files: dict[str, str]) -> str:
 
 def test_another_project_gets_the_fixture_with_a_new_broker_per_test(tmp_path: Path) -> None:
     output = run_project(tmp_path, {"test_the_fixture_example_delivers_an_order.py": TEST})
+    assert "2 passed" in output, output
+
+
+def test_each_test_gets_a_clean_cluster(tmp_path: Path) -> None:
+    output = run_project(tmp_path, {"test_clusters.py": CLUSTER})
     assert "2 passed" in output, output
 
 

@@ -1,4 +1,4 @@
-"""The pytest fixtures `kafka_broker`, a Kafka broker for tests, and `kafka_spark`, streaming queries on its topics.
+"""The pytest fixtures `kafka_broker`, a Kafka broker for tests, `kafka_cluster`, several nodes, and `kafka_spark`.
 
     def test_orders(kafka_broker):
         producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
@@ -8,6 +8,8 @@ milliseconds. Fixtures of a wider scope use `kafka_broker_session`, the same bro
 `kafka_broker_settings` that returns Kafka's broker configs, with underscores instead of dots; each set
 of settings, for example of another folder, gets a broker of its own. The report of a failed test has the last requests
 of its brokers.
+
+`kafka_cluster` is a kwire.broker.Cluster of three nodes, with `kafka_cluster_settings`.
 
     def test_totals(kafka_spark):
         kafka_spark.create_topic("orders")
@@ -26,8 +28,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pytest
 
@@ -36,13 +38,15 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from kwire.broker import Broker
+    from kwire.broker import Broker, Cluster
     from kwire.testing.spark import SparkTest
 
 __all__ = [
     "kafka_broker",
     "kafka_broker_session",
     "kafka_broker_settings",
+    "kafka_cluster",
+    "kafka_cluster_settings",
     "kafka_spark",
     "kafka_spark_session",
     "kafka_spark_settings",
@@ -67,25 +71,41 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         hook.mark_rewrite()  # forgets what it has found of names so far
 
 
-class Brokers:
-    """The brokers of a session, one for each of the different settings."""
+AnyBroker = TypeVar("AnyBroker", bound="Broker")
 
-    def __init__(self, cleanup: contextlib.ExitStack) -> None:
-        self._cleanup = cleanup
-        self._known: list[tuple[dict[str, Any], Broker]] = []
 
-    def get(self, settings: dict[str, Any]) -> Broker:
+class Brokers(Generic[AnyBroker]):
+    """The brokers of a session, or its clusters: one for each of the different settings. start: starts a new one."""
+
+    def __init__(self, cleanup: contextlib.ExitStack, start: Callable[[dict[str, Any]], AnyBroker]) -> None:
+        self._cleanup, self._start = cleanup, start
+        self._known: list[tuple[dict[str, Any], AnyBroker]] = []
+
+    def get(self, settings: dict[str, Any]) -> AnyBroker:
         """Return the running broker with these settings."""
         for known, broker in self._known:
             if known == settings:
                 if not broker.is_running:  # a test has stopped it
                     broker.start()
                 return broker
-        from kwire.broker import Broker
-
-        broker = self._cleanup.enter_context(Broker(**{"keep_requests": KEPT_REQUESTS, **settings}))
+        broker = self._start({"keep_requests": KEPT_REQUESTS, **settings})
+        self._cleanup.enter_context(broker)
         self._known.append((dict(settings), broker))
         return broker
+
+
+def new_broker(settings: dict[str, Any]) -> Broker:
+    """Return a broker with settings."""
+    from kwire.broker import Broker
+
+    return Broker(**settings)
+
+
+def new_cluster(settings: dict[str, Any]) -> Cluster:
+    """Return a cluster with settings, by default of three nodes in different racks."""
+    from kwire.broker import Cluster
+
+    return Cluster(**({} if "nodes" in settings else {"racks": ["a", "b", "c"]}) | settings)
 
 
 @pytest.fixture(scope="session")
@@ -95,22 +115,41 @@ def kafka_broker_settings() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def _kafka_brokers() -> Iterator[Brokers]:
+def _kafka_brokers() -> Iterator[Brokers[Broker]]:
     with contextlib.ExitStack() as cleanup:
-        yield Brokers(cleanup)
+        yield Brokers(cleanup, new_broker)
 
 
 @pytest.fixture(scope="session")
-def kafka_broker_session(kafka_broker_settings: dict[str, Any], _kafka_brokers: Brokers) -> Broker:
+def kafka_broker_session(kafka_broker_settings: dict[str, Any], _kafka_brokers: Brokers[Broker]) -> Broker:
     """The broker of the session, for fixtures of a wider scope; it is reset after tests that use kafka_broker only."""
     return _kafka_brokers.get(kafka_broker_settings)
 
 
 @pytest.fixture
-def kafka_broker(kafka_broker_settings: dict[str, Any], _kafka_brokers: Brokers) -> Iterator[Broker]:
+def kafka_broker(kafka_broker_settings: dict[str, Any], _kafka_brokers: Brokers[Broker]) -> Iterator[Broker]:
     """A running broker without topics, groups or faults: kwire.broker.Broker."""
     yield _kafka_brokers.get(kafka_broker_settings)
     _kafka_brokers.get(kafka_broker_settings).reset()
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster_settings() -> dict[str, Any]:
+    """Settings of the cluster, such as nodes and configs by name; override this fixture to set some."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def _kafka_clusters() -> Iterator[Brokers[Cluster]]:
+    with contextlib.ExitStack() as cleanup:
+        yield Brokers(cleanup, new_cluster)
+
+
+@pytest.fixture
+def kafka_cluster(kafka_cluster_settings: dict[str, Any], _kafka_clusters: Brokers[Cluster]) -> Iterator[Cluster]:
+    """A running cluster of three nodes without topics, groups or faults: kwire.broker.Cluster."""
+    yield _kafka_clusters.get(kafka_cluster_settings)
+    _kafka_clusters.get(kafka_cluster_settings).reset()
 
 
 @pytest.fixture(scope="session")

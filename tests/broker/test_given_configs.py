@@ -341,14 +341,16 @@ def test_configs_without_an_effect_are_stored_checked_and_named_once(caplog: pyt
         found = parse_settings(
             {"offsets_topic_replication_factor": 1, "num.io.threads": "4", "num.network.threads": "3"}
         )
-    assert found.others == {
-        "offsets.topic.replication.factor": "1",
-        "num.io.threads": "4",
-        "num.network.threads": "3",
-    }
+    assert found.others == {"num.io.threads": "4", "num.network.threads": "3"}
+    assert found.offsets_topic_replication_factor == 1
     assert caplog.messages == [
-        "configs without an effect on this broker: offsets.topic.replication.factor, num.io.threads"
+        "configs without an effect on this broker: num.io.threads, offsets.topic.replication.factor"
     ]
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        parse_settings({"offsets_topic_replication_factor": 1}, nodes=3)
+        parse_settings({"offsets_topic_replication_factor": 3, "default.replication.factor": 1})
+    assert caplog.messages == []
     with pytest.raises(OptionError, match=r"num\.io\.threads: Value must be at least 1"):
         parse_settings({"num.io.threads": "0"})
 

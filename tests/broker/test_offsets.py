@@ -100,4 +100,5 @@ def test_the_log_end_was_changed_now(tmp_path: Path, timestamp: int, offsets: li
         assert produce(client, "t") == 0
         os.utime(next((tmp_path / "t-0").glob("*.log")), (0, 0))
         partition = broker.call(lambda node: node.topics.partition("t", 0))
-        assert list_offsets.offsets_before(partition, timestamp, 9, now_ms=1000) == offsets
+        assert partition is not None
+        assert list_offsets.offsets_before(partition.opened, timestamp, 9, now_ms=1000) == offsets

@@ -13,17 +13,17 @@ from tests.waiting import HANG_S
 __all__ = ["RawClient", "connect"]
 
 
-def connect(broker: Broker) -> socket.socket:
-    """Connect to the broker."""
-    host, _, port = broker.bootstrap_servers.rpartition(":")
+def connect(broker: Broker, node: int = 1) -> socket.socket:
+    """Connect to the broker. node: of a cluster, by its place."""
+    host, _, port = broker.bootstrap_servers.split(",")[node - 1].rpartition(":")
     return socket.create_connection((host, int(port)), timeout=HANG_S)
 
 
 class RawClient:
     """A connection that sends requests without negotiation."""
 
-    def __init__(self, broker: Broker, client_id: str = "raw") -> None:
-        self.sock = connect(broker)
+    def __init__(self, broker: Broker, client_id: str = "raw", node: int = 1) -> None:
+        self.sock = connect(broker, node)
         self.protocol = Connection(Role.CLIENT, client_id=client_id)
         self.protocol.state = State.READY
 

@@ -16,6 +16,7 @@ from kwire.cli.main import build
 
 # Pages whose examples are run by another test, in another order or with additions.
 RUN_ELSEWHERE = {
+    "cluster.md": "tests/docs/test_cluster_page.py",
     "clusters.md": "tests/docs/test_clusters_page.py",
     "README.md": "tests/docs/test_readme.py",
     "deployment.md": "tests/interop/test_spark_deployment.py",

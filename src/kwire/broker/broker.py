@@ -11,7 +11,7 @@ import contextlib
 import logging
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, TypeVar
 from kwire.broker.clock import Clock, LoopTimers
 from kwire.broker.compaction import Compaction
 from kwire.broker.configs.given import parse_settings
-from kwire.broker.configs.settings import render
+from kwire.broker.configs.settings import Settings, render
 from kwire.broker.faults import Faults
 from kwire.broker.housekeeping import Housekeeping
 from kwire.broker.network.server import Server, bind_listeners
-from kwire.broker.node import Node
+from kwire.broker.node import Instruments, Node
+from kwire.broker.replication.members import NO_PEERS, Peers
 from kwire.broker.request_log import RequestLog
 from kwire.broker.reset import reset
 from kwire.broker.stored_records import records_of
@@ -82,7 +83,7 @@ class Broker:
             settings = {**({} if has_heartbeat else HEARTBEAT), **TEMPORARY_SETTINGS, **settings}
         self.faults = Faults()
         self.requests = RequestLog(keep_requests)
-        self.settings = parse_settings(settings, host, port)
+        self.settings = self._parse(settings, host, port)
         self.data_dir = None if data_dir is None else Path(data_dir)
         self._temporary: TemporaryDirectory | None = None
         self._ports: dict[str, int] = {}
@@ -94,6 +95,9 @@ class Broker:
         self._ready = threading.Event()
         self.is_warm = threading.Event()
         self._problem: BaseException | None = None
+
+    def _parse(self, settings: Mapping[str, object], host: str, port: int) -> Settings:
+        return parse_settings(settings, host, port)
 
     def __repr__(self) -> str:
         node = self._node
@@ -136,17 +140,20 @@ class Broker:
 
     # For tests
 
-    def create_topic(self, name: str, partitions: int | None = None, **configs: object) -> None:
+    def create_topic(
+        self, name: str, partitions: int | None = None, *, replication_factor: int | None = None, **configs: object
+    ) -> None:
         """Create a topic. partitions: num.partitions by default. configs: by Kafka's names, underscores for dots.
+
+        replication_factor: default.replication.factor by default.
 
         Raises BrokerError as Kafka refuses it, such as TOPIC_ALREADY_EXISTS.
         """
         given = {key.replace("_", "."): render(value) for key, value in configs.items()}
 
         def create(node: Node) -> None:
-            node.controller.create_topic(
-                name, node.settings.num_partitions if partitions is None else partitions, given
-            )
+            count = node.settings.num_partitions if partitions is None else partitions
+            node.controller.create_topic(name, count, given, replication_factor)
 
         self.call(create)
 
@@ -265,34 +272,55 @@ class Broker:
         with contextlib.ExitStack() as cleanup:
             directory = self.data_dir if self._temporary is None else self._temporary.path
             assert directory is not None  # start() has created the temporary one
-            bound = bind_listeners(self.settings, self._ports)
-            cleanup.callback(bound.close)
-            self._ports = bound.ports
-            node = Node(
-                self.settings,
-                directory,
-                bound.endpoints,
-                self._clock,
-                LoopTimers(loop),
-                files=TemporaryFiles() if self.data_dir is None else None,
-                faults=self.faults,
-                requests=self.requests,
-            )
-            cleanup.callback(node.close)
+            node, listen = self._open(directory, loop, cleanup)
             housekeeping = Housekeeping(node)
             housekeeping.start()
             cleanup.callback(housekeeping.stop)
             compaction = Compaction(node.log_manager, node.configs, node.clock, node.timers)
             compaction.start()
             cleanup.callback(compaction.stop)
-            server = Server(node, loop, bound)
-            cleanup.callback(server.close)
-            server.listen()
+            listen()
             self._node = node
             self._ready.set()
             warm_up = WarmUp(loop, self.is_warm)
             cleanup.callback(warm_up.stop)
             await self._stop.wait()
+
+    def _open(
+        self, directory: Path, loop: asyncio.AbstractEventLoop, cleanup: contextlib.ExitStack
+    ) -> tuple[Node, Callable[[], object]]:
+        """Open the node on its directory; returns it with the function that lets clients connect."""
+        bound = bind_listeners(self.settings, self._ports)
+        cleanup.callback(bound.close)
+        self._ports = bound.ports
+        node = self._make_node(self.settings, directory, bound.endpoints, loop)
+        cleanup.callback(node.close)
+
+        def listen() -> None:
+            server = Server(node, loop, bound)
+            cleanup.callback(server.close)
+            server.listen()
+
+        return node, listen
+
+    def _make_node(
+        self,
+        settings: Settings,
+        directory: Path,
+        endpoints: Mapping[str, tuple[str, int]],
+        loop: asyncio.AbstractEventLoop,
+        peers: Peers = NO_PEERS,
+    ) -> Node:
+        return Node(
+            settings,
+            directory,
+            endpoints,
+            self._clock,
+            LoopTimers(loop),
+            files=TemporaryFiles() if self.data_dir is None else None,
+            instruments=Instruments(self.faults, self.requests),
+            peers=peers,
+        )
 
 
 def address(node: Node) -> str:

@@ -16,6 +16,7 @@ from kwire.broker.configs.checks import check_topic_configs
 from kwire.broker.network.long_requests import complete
 from kwire.broker.topics import Topic, check_name
 from kwire.identifiers import new_uuid
+from kwire.internal_topics.cluster_values import NO_LEADER
 from kwire.internal_topics.enums import ConfigResource
 from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.internal_topics.metadata_versions import KRAFT_VERSION
@@ -35,6 +36,8 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 if TYPE_CHECKING:
     from kwire.broker.configs.broker_configs import BrokerConfigs
     from kwire.broker.metadata_log import MetadataLog
+    from kwire.broker.replication.members import Members
+    from kwire.broker.replication.placement import Placement
     from kwire.broker.topic_logs import TopicLogs
     from kwire.broker.topics import TopicRegistry
     from kwire.internal_topics.cluster_state import ClusterState
@@ -46,9 +49,9 @@ MAX_PARTITIONS = 10_000
 
 
 class Controller:
-    """Changes of the cluster by its only node. Methods raise BrokerError with Kafka's codes and messages.
+    """Changes of the cluster. Methods raise BrokerError with Kafka's codes and messages.
 
-    directory_id: of this node's log directory.
+    node_id: of the node that has the logs. node_configs: by id of each node, its own among them.
     """
 
     def __init__(
@@ -59,11 +62,13 @@ class Controller:
         topics: TopicRegistry,
         topic_logs: TopicLogs,
         configs: BrokerConfigs,
-        directory_id: UUID,
+        members: Members,
+        placement: Placement,
     ) -> None:
         self.metadata_log, self.cluster, self.topics = metadata_log, cluster, topics
-        self.node_id, self.directory_id = configs.node_id, directory_id
+        self.node_id, self.members, self._placement = configs.node_id, members, placement
         self._topic_logs, self._configs = topic_logs, configs
+        self.node_configs = {configs.node_id: configs}
 
     def commit(self, records: Sequence[VersionedMessage]) -> None:
         """Write records to the metadata log and apply them."""
@@ -85,11 +90,12 @@ class Controller:
             raise refusal(
                 ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value."
             )
-        if replication_factor > 1:
+        brokers = len(self.members.all)
+        if replication_factor > brokers:
             raise refusal(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"Unable to replicate the partition {replication_factor} time(s): The target replication factor of "
-                f"{replication_factor} cannot be reached because only 1 broker(s) are registered.",
+                f"{replication_factor} cannot be reached because only {brokers} broker(s) are registered.",
             )
         if partition_count > MAX_PARTITIONS:
             raise refusal(
@@ -110,19 +116,40 @@ class Controller:
         """Validate the configs of a topic. Raises BrokerError."""
         check_topic_configs(self._configs.settings, configs)
 
-    def create_topic(self, name: str, partition_count: int, configs: Mapping[str, str] | None = None) -> Topic:
+    @property
+    def replication_factor(self) -> int:
+        """The replication factor of new topics, at most the number of nodes: default.replication.factor."""
+        return min(self._configs.settings.default_replication_factor, len(self.members.all))
+
+    def create_topic(
+        self,
+        name: str,
+        partition_count: int,
+        configs: Mapping[str, str] | None = None,
+        replication_factor: int | None = None,
+    ) -> Topic:
         """Create a topic and the logs of its partitions."""
-        return complete(self.creating_topic(name, partition_count, configs or {}))
+        factor = self.replication_factor if replication_factor is None else replication_factor
+        return complete(self.creating_topic(name, partition_count, configs or {}, factor))
 
     def creating_topic(
-        self, name: str, partition_count: int, configs: Mapping[str, str], replication_factor: int = 1
+        self,
+        name: str,
+        partition_count: int,
+        configs: Mapping[str, str],
+        replication_factor: int,
+        assignment: Sequence[Sequence[int]] = (),
     ) -> Generator[None, None, Topic]:
-        """Create a topic and the logs of its partitions; yields after each log."""
+        """Create a topic and the logs of its partitions; yields after each log.
+
+        assignment: the replicas of each partition; chosen by default.
+        """
         self.check_new_topic(name, partition_count, configs, replication_factor)
+        replicas = assignment or self._placement.place(partition_count, replication_factor)
         topic_id = new_uuid()
         records: list[VersionedMessage] = [(TopicRecord(name=name, topic_id=topic_id), 0)]
         records += [(self._config_record(ConfigResource.TOPIC, name, key, value), 0) for key, value in configs.items()]
-        records += [(self._partition_record(topic_id, index), 1) for index in range(partition_count)]
+        records += [(self._partition_record(topic_id, index, each), 1) for index, each in enumerate(replicas)]
         self.commit(records)
         topic = self.topics.get(name)
         assert topic is not None  # its record was just applied
@@ -136,17 +163,17 @@ class Controller:
         finally:
             topic.is_opening = False
 
-    def _partition_record(self, topic_id: UUID, index: int) -> Message:
-        replicas = [self.node_id]
+    def _partition_record(self, topic_id: UUID, index: int, replicas: Sequence[int]) -> Message:
+        isr = [each for each in replicas if each in self.members.running]
         return PartitionRecord(
             partition_id=index,
             topic_id=topic_id,
-            replicas=replicas,
-            isr=replicas,
-            leader=self.node_id,
+            replicas=list(replicas),
+            isr=isr or list(replicas[:1]),
+            leader=isr[0] if isr else NO_LEADER,
             leader_epoch=0,
             partition_epoch=0,
-            directories=[self.directory_id],
+            directories=self.members.directories(replicas),
         )
 
     def delete_topic(self, topic: Topic) -> None:
@@ -155,10 +182,18 @@ class Controller:
         self.commit([*configs, (RemoveTopicRecord(topic_id=topic.topic_id), 0)])
         self._topic_logs.delete(topic)
 
-    def adding_partitions(self, topic: Topic, partition_count: int) -> Iterator[None]:
-        """Increase the number of partitions of a topic to partition_count; yields after each new log."""
-        indexes = range(len(topic.partitions), partition_count)
-        self.commit([(self._partition_record(topic.topic_id, index), 1) for index in indexes])
+    def adding_partitions(
+        self, topic: Topic, partition_count: int, assignment: Sequence[Sequence[int]] = ()
+    ) -> Iterator[None]:
+        """Increase the number of partitions of a topic to partition_count; yields after each new log.
+
+        assignment: the replicas of each new partition; chosen by default.
+        """
+        first = len(topic.partitions)
+        factor = min(len(topic.partitions[0].state.replicas), len(self.members.all)) if first else 1
+        replicas = assignment or self._placement.place(partition_count - first, factor, first)
+        records = [self._partition_record(topic.topic_id, index, each) for index, each in enumerate(replicas, first)]
+        self.commit([(record, 1) for record in records])
         yield from self._open_logs(topic)
 
     def unregister_broker(self, broker_id: int) -> None:
@@ -214,7 +249,8 @@ class Controller:
     def alter_broker_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
         """Set dynamic configs of the broker with an id, or of all brokers ("")."""
         self.commit([(self._config_record(ConfigResource.BROKER, name, k, v), 0) for k, v in changes.items()])
-        self._configs.reload()
+        for configs in self.node_configs.values():
+            configs.reload()
         self._topic_logs.apply_default_configs()
 
     def alter_client_metrics(self, name: str, changes: Mapping[str, str | None]) -> None:

@@ -6,9 +6,13 @@ A node belongs to one thread, so nothing here takes a lock. Only disk access blo
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
 
 from kwire.broker import startup
 from kwire.broker.authorization import Operation, ResourceType
@@ -18,35 +22,37 @@ from kwire.broker.configs.broker_configs import BrokerConfigs, dynamic_settings
 from kwire.broker.configs.settings import Settings
 from kwire.broker.context import RequestContext
 from kwire.broker.controller import Controller
+from kwire.broker.coordinators import Coordinators
 from kwire.broker.faults import Faults
 from kwire.broker.features import Features
 from kwire.broker.fetch_sessions import FetchSessions
 from kwire.broker.groups.coordinator import GroupCoordinator
-from kwire.broker.groups.offsets_topic import OffsetsTopic
-from kwire.broker.groups.store import GroupStore
 from kwire.broker.loggers import Loggers
 from kwire.broker.metadata_log import MetadataLog
 from kwire.broker.network.long_requests import LongRequests
 from kwire.broker.network.throttling import Throttling
 from kwire.broker.network.workers import Workers
+from kwire.broker.replication.leadership import Leadership
+from kwire.broker.replication.members import NO_PEERS, Member, Members, Peers
+from kwire.broker.replication.placement import Placement
 from kwire.broker.request_log import RequestLog
 from kwire.broker.security import Security
 from kwire.broker.topic_creation import TopicCreation
 from kwire.broker.topic_logs import TopicLogs
 from kwire.broker.topics import TopicRegistry
 from kwire.broker.transactions.coordinator import TransactionCoordinator
-from kwire.broker.transactions.partitions import PartitionMarkers, TransactionStateLog
-from kwire.broker.transactions.producer_ids import ProducerIds
+from kwire.broker.transactions.partitions import PartitionMarkers
+from kwire.errors import OptionError
 from kwire.identifiers import parse_uuid
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.enums import ConfigResource
 from kwire.internal_topics.names import METADATA_TOPIC
-from kwire.log.topics.stored_metadata import apply_records, read_metadata
+from kwire.log.topics.stored_metadata import StoredMetadata, apply_records, read_metadata
 from kwire.messages.base import ZERO_UUID
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.storage.file_system import FileSystem
 
-__all__ = ["Node"]
+__all__ = ["Instruments", "Node"]
 
 AUTHORIZATION_ERRORS = {
     ResourceType.CLUSTER: (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed."),
@@ -60,11 +66,18 @@ AUTHORIZATION_ERRORS = {
 """Error code and Kafka's message by type of the resource."""
 
 
+class Instruments(NamedTuple):
+    """Fault injection and the request log, for tests."""
+
+    faults: Faults
+    requests: RequestLog
+
+
 class Node:
     """A broker on an open log directory. The constructor shows what a broker consists of, in order of dependency.
 
-    settings: at start. endpoints: advertised (host, port) by listener name. faults, requests: fault injection and
-    request log for tests.
+    settings: at start. endpoints: advertised (host, port) by listener name. peers: the other nodes of the cluster; see
+    `joined`.
     Raises LogError if the directory cannot be used, OptionError for invalid settings.
     """
 
@@ -77,15 +90,14 @@ class Node:
         timers: Timers,
         *,
         files: FileSystem | None = None,
-        faults: Faults | None = None,
-        requests: RequestLog | None = None,
+        instruments: Instruments | None = None,
+        peers: Peers = NO_PEERS,
     ) -> None:
         self.endpoints = dict(endpoints)
         self.clock, self.timers = clock, timers
         self.workers, self.long_requests = Workers(), LongRequests()
         self.files = files or FileSystem()
-        self.faults = faults or Faults()
-        self.requests = RequestLog(0) if requests is None else requests
+        self.faults, self.requests = instruments or Instruments(Faults(), RequestLog(0))
         self.loggers = Loggers()
 
         # The cluster: topics, configs, brokers, ACLs and everything else in the metadata log
@@ -115,26 +127,7 @@ class Node:
             if self.node_id != settings.node_id:
                 self.topic_logs.apply_default_configs()
 
-            # The leadership of the metadata log
-            self.metadata_log = MetadataLog.open(
-                self.files,
-                self.log_manager.path,
-                clock,
-                node_id=self.node_id,
-                settings=self.settings,
-                stored=stored,
-                cluster=self.cluster,
-                clean=self.log_manager.was_clean,
-            )
-            self.controller = Controller(
-                metadata_log=self.metadata_log,
-                cluster=self.cluster,
-                topics=self.topics,
-                topic_logs=self.topic_logs,
-                configs=self.configs,
-                directory_id=self.directory_id,
-            )
-            startup.register(self.controller, self.topic_logs, self.configs, is_new=not stored.records)
+            self._join_cluster(stored, peers)
             undo.pop_all()
             undo.callback(startup.unregister, self.controller, self.log_manager)
 
@@ -144,9 +137,49 @@ class Node:
             self.client_metrics = ClientMetrics(self.cluster, clock)
             self.fetch_sessions = FetchSessions(clock, settings.max_incremental_fetch_session_cache_slots)
             self.topic_creation = TopicCreation(self.topics, self.controller, self.configs)
-            self.start_coordinators()
-            self.topics.observers.append(lambda topic, exists: self.groups.topic_changed(topic, exists))
+            self.coordinators = Coordinators(
+                clock=clock,
+                timers=timers,
+                settings=self.settings,
+                topics=self.topics,
+                features=self.features,
+                create_missing=self.topic_creation.create_missing,
+                configs_of=functools.partial(self.cluster.configs_of, ConfigResource.GROUP),
+                claim_producer_ids=self.controller.claim_producer_ids,
+            )
+            self.leadership.observers.append(self.coordinators.leader_changed)
             undo.pop_all()
+
+    def _join_cluster(self, stored: StoredMetadata, peers: Peers) -> None:
+        """Become the leader of the metadata log, register the nodes and open all logs."""
+        self.metadata_log = MetadataLog.open(
+            self.files,
+            self.log_manager.path,
+            self.clock,
+            node_id=self.node_id,
+            settings=self.settings,
+            stored=stored,
+            cluster=self.cluster,
+            clean=self.log_manager.was_clean,
+        )
+        this = Member(
+            node_id=self.node_id,
+            endpoints=self.endpoints,
+            rack=self.settings.broker_rack or None,
+            directory_id=self.directory_id,
+        )
+        self.members = Members([this, *(self._known(each) for each in peers.members)])
+        self.controller = Controller(
+            metadata_log=self.metadata_log,
+            cluster=self.cluster,
+            topics=self.topics,
+            topic_logs=self.topic_logs,
+            configs=self.configs,
+            members=self.members,
+            placement=Placement(self.members, peers.seed),
+        )
+        startup.register(self.controller, self.topic_logs, self.configs, is_new=not stored.records)
+        self.leadership = Leadership(self.topics, self.members, self.controller.commit, self.log_manager, self.clock)
 
     def close(self) -> None:
         """Stop the coordinators and close the log directory cleanly."""
@@ -154,7 +187,7 @@ class Node:
             steps.callback(self.loggers.restore)
             steps.callback(self.workers.close)
             steps.callback(startup.unregister, self.controller, self.log_manager)
-            steps.callback(self.stop_coordinators)
+            steps.callback(self.coordinators.stop)
             steps.callback(self.long_requests.stop)
 
     @property
@@ -162,34 +195,57 @@ class Node:
         """The settings at start with the dynamic broker configs applied."""
         return self.configs.settings
 
-    def start_coordinators(self) -> None:
-        """Start coordinators that read their topics, whose logs must be open. Raises LogError."""
-        clock, timers, settings, topics = self.clock, self.timers, self.settings, self.topics
-        create_missing = self.topic_creation.create_missing
-        configs_of = functools.partial(self.cluster.configs_of, ConfigResource.GROUP)
-        offsets = OffsetsTopic(topics, settings, clock, create_missing)
-        self.groups = GroupCoordinator(GroupStore(clock, timers, settings, topics, offsets, configs_of))
-        self.markers = PartitionMarkers(topics, self.groups, clock)
-        self.transactions = TransactionCoordinator(
-            clock=clock,
-            timers=timers,
-            settings=settings,
-            transaction_version=lambda: self.features.transaction_version,
-            log=TransactionStateLog(topics, self.features, clock, create_missing),
-            markers=self.markers,
-            producer_ids=ProducerIds(self.controller.claim_producer_ids),
-        )
-        self.groups.start()
-        try:
-            self.transactions.start()
-        except BaseException:
-            self.groups.stop()
-            raise
+    def _known(self, member: Member) -> Member:
+        """Return another node with the id of its directory in the metadata. Raises OptionError for this one's id."""
+        if member.node_id == self.node_id:
+            raise OptionError(f"the log directory is that of node {self.node_id}; a cluster needs that of node 1")
+        stored = self.cluster.brokers.get(member.node_id)
+        if stored is None or not stored.log_dirs:
+            return member
+        return msgspec.structs.replace(member, directory_id=stored.log_dirs[0])
 
-    def stop_coordinators(self) -> None:
-        """Stop the coordinators; waiting members get NOT_COORDINATOR."""
-        self.transactions.stop()
-        self.groups.stop()
+    def joined(self, member: Member) -> Node:
+        """Return another node of the same cluster: it shares everything but what a client sees of one broker."""
+        other = copy.copy(self)
+        other.node_id, other.endpoints = member.node_id, dict(member.endpoints)
+        known = self.controller.node_configs
+        if member.node_id not in known:
+            known[member.node_id] = BrokerConfigs(
+                self.configs.given.replace(node_id=member.node_id, broker_rack=member.rack or ""),
+                self.cluster,
+                node_id=member.node_id,
+                endpoints=other.endpoints,
+                directory=self.log_manager.path,
+            )
+        other.configs = known[member.node_id]
+        other.throttling = Throttling(self.security.quotas, self.clock, other.settings)
+        slots = other.settings.max_incremental_fetch_session_cache_slots
+        other.fetch_sessions = FetchSessions(self.clock, slots)
+        return other
+
+    @property
+    def groups(self) -> GroupCoordinator:
+        """The coordinator of groups."""
+        return self.coordinators.groups
+
+    @property
+    def transactions(self) -> TransactionCoordinator:
+        """The coordinator of transactions."""
+        return self.coordinators.transactions
+
+    @property
+    def markers(self) -> PartitionMarkers:
+        """The writer of transaction markers."""
+        return self.coordinators.markers
+
+    def coordinates(self, topic_name: str, key: str) -> bool:
+        """Return whether this node coordinates the group or transactional id that an internal topic holds."""
+        return self.members.is_single or self.coordinators.leader_of(topic_name, key) == self.node_id
+
+    def check_coordinator(self, topic_name: str, key: str) -> None:
+        """Raise BrokerError (NOT_COORDINATOR) unless this node coordinates a group or transactional id."""
+        if not self.coordinates(topic_name, key):
+            raise refusal(ErrorCode.NOT_COORDINATOR, "This is not the correct coordinator.")
 
     def may(self, context: RequestContext, operation: Operation, kind: ResourceType, name: str) -> bool:
         """Return whether the sender of a request may perform an operation on a resource."""

@@ -24,15 +24,16 @@ def reset(node: Node) -> None:
     node.faults.clear()
     node.requests.clear()
     node.log_manager.take_clock_back(node.clock.take_back())
-    node.stop_coordinators()
+    node.coordinators.stop()
     delete(node, [topic for topic in node.topics if topic.is_internal])
-    node.start_coordinators()  # before deleting the other topics, of which they are notified
+    node.coordinators.start()  # before deleting the other topics, of which they are notified
     delete(node, list(node.topics))
     node.security.acls.remove(AclFilter())
     node.security.tokens.clear()
     node.security.quotas.clear()
     node.security.credentials.clear()
     node.throttling.clear()
+    node.leadership.forget()
     for (kind, name), configs in list(node.cluster.configs.items()):
         if kind == ConfigResource.BROKER.label:
             node.controller.alter_broker_configs(name, dict.fromkeys(configs))

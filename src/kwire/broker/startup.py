@@ -41,14 +41,16 @@ if TYPE_CHECKING:
     from kwire.broker.configs.broker_configs import BrokerConfigs
     from kwire.broker.configs.settings import Settings
     from kwire.broker.controller import Controller
+    from kwire.broker.replication.members import Member
     from kwire.broker.topic_logs import TopicLogs
     from kwire.broker.topics import TopicRegistry
     from kwire.storage.file_system import FileSystem
 
-__all__ = ["open_logs", "register", "unregister"]
+__all__ = ["fence", "open_logs", "register", "register_again", "unregister"]
 
 BOOTSTRAP = "Bootstrap records"
 DEFAULT_NODE_ID = 1
+FENCE, UNFENCE = 1, -1
 
 Records = list[VersionedMessage]
 
@@ -66,7 +68,7 @@ def open_logs(directory: Path, settings: Settings, topics: TopicRegistry, files:
 
 
 def register(controller: Controller, topic_logs: TopicLogs, configs: BrokerConfigs, *, is_new: bool) -> None:
-    """Register this node as the cluster's broker and leader of every partition, and open all logs.
+    """Register the nodes of the cluster, elect the leader of every partition, and open all logs.
 
     is_new: whether the metadata log was empty. Raises LogError.
     """
@@ -74,10 +76,11 @@ def register(controller: Controller, topic_logs: TopicLogs, configs: BrokerConfi
         controller.commit(bootstrap_records())
     if controller.cluster.open_transaction is not None:
         controller.commit([(AbortTransactionRecord(reason="The broker was restarted"), 0)])
-    controller.commit([registration(controller, configs)])
+    for member in controller.members.all.values():
+        controller.commit([registration(controller, configs, member)])
     if is_new:
         controller.commit(adopted_topics(controller, topic_logs.manager))
-    controller.commit(leader_changes(controller.topics, controller.node_id))
+    controller.commit(first_leaders(controller))
     topic_logs.open_all()
 
 
@@ -92,27 +95,32 @@ def bootstrap_records() -> Records:
     ]
 
 
-def registration(controller: Controller, configs: BrokerConfigs) -> VersionedMessage:
-    """Return the registration of this broker; its broker epoch is the offset of the record."""
+def registration(
+    controller: Controller, configs: BrokerConfigs, member: Member, *, fenced: bool = False
+) -> VersionedMessage:
+    """Return the registration of a node; its broker epoch is the offset of the record.
+
+    configs: with the listeners, which all nodes have.
+    """
     listeners = {each.name: each for each in parse_listeners(configs.settings, configs.settings.listeners)}
     return (
         RegisterBrokerRecord(
-            broker_id=controller.node_id,
+            broker_id=member.node_id,
             incarnation_id=new_uuid(),
             broker_epoch=controller.metadata_log.last_offset + 1,
             end_points=[
                 RegisterBrokerRecord.BrokerEndpoint(
                     name=name, host=host, port=port, security_protocol=PROTOCOLS.index(listeners[name].protocol)
                 )
-                for name, (host, port) in configs.endpoints.items()
+                for name, (host, port) in member.endpoints.items()
             ],
             features=[
                 RegisterBrokerRecord.BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
                 for name, (low, high) in (("kraft.version", (0, 1)), ("metadata.version", (1, RELEASE.level)))
             ],
-            rack=configs.settings.broker_rack or None,
-            fenced=False,
-            log_dirs=[controller.directory_id],
+            rack=member.rack,
+            fenced=fenced,
+            log_dirs=[member.directory_id],
         ),
         3,
     )
@@ -132,7 +140,7 @@ def adopted_topics(controller: Controller, manager: LogManager) -> Records:
                 replicas=(controller.node_id,),
                 isr=(controller.node_id,),
                 leader_epoch=manager.logs[name, index].leader_epochs.latest or 0,
-                directories=(controller.directory_id,),
+                directories=tuple(controller.members.directories([controller.node_id])),
             )
         records += topic_records(topic, RELEASE)
     return records
@@ -144,26 +152,53 @@ def topic_id_of(manager: LogManager, name: str, indexes: list[int]) -> UUID | No
     return next((topic_id for topic_id in ids if topic_id is not None), None)
 
 
-def leader_changes(topics: TopicRegistry, leader: int) -> Records:
-    """Return records that make a node, or NO_LEADER, the leader of every partition."""
-    return [
-        (PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=leader), 1)
-        for topic in topics
-        for index in sorted(topic.partitions)
-    ]
+def first_leaders(controller: Controller) -> Records:
+    """Return records that elect the leader of every partition: its first replica of this cluster, else this node.
+
+    All nodes have the same log, so all of their replicas are in sync. The only node of a cluster leads every partition.
+    """
+    records: Records = []
+    members = controller.members
+    for topic in controller.topics:
+        for index in sorted(topic.partitions):
+            state = topic.partitions[index].state
+            record = PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=controller.node_id)
+            if not members.is_single:
+                isr = [each for each in state.replicas if each in members.all]
+                record.leader = isr[0] if isr else controller.node_id
+                record.isr = isr if isr and isr != list(state.isr) else None
+            records.append((record, 1))
+    return records
 
 
 def unregister(controller: Controller, manager: LogManager) -> None:
     """Give up leadership and registration, and close all logs cleanly."""
-    broker = controller.cluster.brokers.get(controller.node_id)
-    epoch = -1 if broker is None else broker.epoch
+    brokers = controller.cluster.brokers
+    own = brokers.get(controller.node_id)
+    gone: Records = [
+        (PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=NO_LEADER), 1)
+        for topic in controller.topics
+        for index in sorted(topic.partitions)
+    ]
+    for node_id in controller.members.all:
+        epoch = brokers[node_id].epoch if node_id in brokers else -1
+        gone.append((BrokerRegistrationChangeRecord(broker_id=node_id, broker_epoch=epoch, fenced=FENCE), 2))
     try:
-        controller.commit(
-            [
-                *leader_changes(controller.topics, NO_LEADER),
-                (BrokerRegistrationChangeRecord(broker_id=controller.node_id, broker_epoch=epoch, fenced=1), 2),
-            ]
-        )
+        controller.commit(gone)
         controller.metadata_log.close()
     finally:
-        manager.close(broker_epoch=epoch)
+        manager.close(broker_epoch=-1 if own is None else own.epoch)
+
+
+def fence(controller: Controller, node_id: int) -> None:
+    """Fence a node that stops."""
+    epoch = controller.cluster.brokers[node_id].epoch
+    controller.commit([(BrokerRegistrationChangeRecord(broker_id=node_id, broker_epoch=epoch, fenced=FENCE), 2)])
+
+
+def register_again(controller: Controller, configs: BrokerConfigs, member: Member) -> None:
+    """Register a node that starts again, and unfence it."""
+    controller.commit([registration(controller, configs, member, fenced=True)])
+    epoch = controller.cluster.brokers[member.node_id].epoch
+    change = BrokerRegistrationChangeRecord(broker_id=member.node_id, broker_epoch=epoch, fenced=UNFENCE)
+    controller.commit([(change, 2)])

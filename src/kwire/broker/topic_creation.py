@@ -41,17 +41,23 @@ class TopicCreation:
                 "cleanup.policy": "compact",
                 **segment_size(settings.offsets_topic_segment_bytes),
             }
-            return create(name, settings.offsets_topic_num_partitions, configs)
+            factor = self._within(settings.offsets_topic_replication_factor)
+            return create(name, settings.offsets_topic_num_partitions, configs, factor)
         if name == TRANSACTIONS_TOPIC:
             configs = {
                 "compression.type": "uncompressed",
                 "cleanup.policy": "compact",
-                "min.insync.replicas": "1",
+                "min.insync.replicas": str(self._within(settings.transaction_state_log_min_isr)),
                 **segment_size(settings.transaction_state_log_segment_bytes),
                 "unclean.leader.election.enable": "false",
             }
-            return create(name, settings.transaction_state_log_num_partitions, configs)
+            factor = self._within(settings.transaction_state_log_replication_factor)
+            return create(name, settings.transaction_state_log_num_partitions, configs, factor)
         return create(name, settings.num_partitions)
+
+    def _within(self, count: int) -> int:
+        """Return a number of replicas that the cluster can have."""
+        return max(1, min(count, len(self._controller.members.all)))
 
 
 def segment_size(size_bytes: int) -> dict[str, str]:

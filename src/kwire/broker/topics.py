@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kwire.internal_topics.cluster_state import ClusterState
+from kwire.internal_topics.cluster_state import NO_LEADER, ClusterState
 from kwire.internal_topics.cluster_state import Partition as PartitionState
 from kwire.internal_topics.cluster_state import Topic as TopicState
 from kwire.internal_topics.enums import ConfigResource
@@ -25,6 +25,7 @@ __all__ = ["Partition", "Topic", "TopicRegistry", "check_name"]
 
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 MAX_NAME = 249
+NO_EPOCH = -1
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -69,16 +70,43 @@ class Partition:
             raise refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"log {self.name} is not open")
         return self.log
 
+    def at(self, node_id: int, current_epoch: int = NO_EPOCH, *, may_follow: bool = False) -> PartitionWriter:
+        """Return the open log to a node that leads the partition or, with may_follow, has a replica.
+
+        current_epoch: the leader epoch that a client knows, NO_EPOCH without. Raises BrokerError as `opened` does, and
+        NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH.
+        Source: kafka.cluster.Partition.localLogWithEpochOrThrow 3.9.1.
+        """
+        log, state = self.opened, self.state
+        if state.leader != node_id and node_id not in state.replicas:
+            raise refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"node {node_id} has no replica of {self.name}")
+        if current_epoch >= 0 and current_epoch != state.leader_epoch:
+            older = current_epoch < state.leader_epoch
+            raise refusal(
+                ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH,
+                f"{self.name} has leader epoch {state.leader_epoch}, not {current_epoch}",
+            )
+        if state.leader != node_id and not may_follow:
+            raise refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"node {node_id} is not the leader of {self.name}")
+        return log
+
     def attach(self, log: PartitionWriter) -> None:
-        """Become the leader of an open log."""
-        log.begin_leader_epoch(self.leader_epoch)
+        """Open the log; its leader, if there is one, begins its epoch."""
+        if self.state.leader != NO_LEADER:
+            log.begin_leader_epoch(self.leader_epoch)
         self.log = log
 
     def append(self, data: bytes, *, now_ms: int) -> Appended:
         """Append records of a coordinator. Raises BrokerError or LogError if nothing is appended."""
-        appended = self.opened.append(
-            data, now_ms=now_ms, leader_epoch=self.leader_epoch, origin=AppendOrigin.COORDINATOR
-        )
+        log, state = self.opened, self.state
+        if state.leader == NO_LEADER:
+            raise refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.name} has no leader")
+        if len(state.isr) < min(log.config.min_insync_replicas, len(state.replicas)):
+            what = (
+                f"{self.name} has {len(state.isr)} in-sync replicas of {log.config.min_insync_replicas} required ones"
+            )
+            raise refusal(ErrorCode.NOT_ENOUGH_REPLICAS, what)
+        appended = log.append(data, now_ms=now_ms, leader_epoch=self.leader_epoch, origin=AppendOrigin.COORDINATOR)
         self.notify()
         return appended
 

@@ -21,6 +21,7 @@ from kwire.cli.command import FINE, add_command
 from kwire.errors import OptionError, counted
 
 if TYPE_CHECKING:
+    from kwire.broker import Broker
     from kwire.broker.node import Node
 
 __all__ = ["register"]
@@ -49,6 +50,7 @@ def register(app: typer.Typer) -> None:
         "kwire serve --port 9092",
         "kwire serve --data-dir /var/lib/kwire/data -c num.partitions=3",
         "kwire serve --port 0 --topic orders:3 --until stdin",
+        "kwire serve --nodes 3 --port 9092",
         "kwire serve --host 0.0.0.0 --user alice --password-file alice.password",
         section="Broker",
     )
@@ -117,6 +119,11 @@ def serve(
             metavar="NAME[:PARTITIONS]",
         ),
     ] = None,
+    nodes: Annotated[int, typer.Option(help="Number of nodes, on one port after the other.", metavar="N", min=1)] = 1,
+    rack: Annotated[
+        list[str] | None,
+        typer.Option("--rack", help="Rack of a node. Repeatable: one per node, in order.", metavar="NAME"),
+    ] = None,
     until: Annotated[
         Until | None,
         typer.Option(
@@ -126,25 +133,36 @@ def serve(
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Connections and logins on standard error.")] = False,
 ) -> int:
-    """Run a Kafka broker until Ctrl-C or SIGTERM.
+    """Run a Kafka broker, or a cluster of several nodes, until Ctrl-C or SIGTERM.
 
-    The first line on standard output is BROKERS=host:port. Unless listeners is set, the listener has the security
-    protocol that users and configs ask for: SASL with users or sasl configs, SSL with ssl configs. --host and --port
-    replace the address in listeners of the config file. Configs that would protect the broker and are not supported
-    are refused.
+    The first line on standard output is BROKERS=host:port; with --nodes it has the address of each node, separated by
+    commas. Unless listeners is set, the listener has the security protocol that users and configs ask for: SASL with
+    users or sasl configs, SSL with ssl configs. --host and --port replace the address in listeners of the config file.
+    Configs that would protect the broker and are not supported are refused.
     """
+    log_to_stderr(verbose)
+    settings = settings_of(host, port, config or [], config_file)
+    if users := passwords_of(user or [], password_file or [], os.environ):
+        settings["users"] = users
+    if nodes > 1 or rack:
+        settings |= {"nodes": nodes, "racks": rack}
+    return run_broker(data_dir, settings, [parse_topic(text) for text in topic or []], until)
+
+
+def log_to_stderr(verbose: bool) -> None:
+    """Print warnings, and connections and logins too with verbose."""
     import logging
 
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    of_file, of_options = _properties(config_file) if config_file else {}, _pairs(config or [])
+
+
+def settings_of(host: str | None, port: int | None, configs: list[str], config_file: str | None) -> dict[str, Any]:
+    """Return the settings in the options and in the config file. Raises OptionError."""
+    of_file, of_options = _properties(config_file) if config_file else {}, _pairs(configs)
     address = listener_address(host, port, of_file, of_options)
-    settings: dict[str, Any] = {**address, **of_file, **of_options}
-    if users := passwords_of(user or [], password_file or [], os.environ):
-        settings["users"] = users
-    topics = [parse_topic(text) for text in topic or []]
-    return run_broker(data_dir, settings, topics, until)
+    return {**address, **of_file, **of_options}
 
 
 def listener_address(
@@ -167,8 +185,7 @@ def listener_address(
 def run_broker(
     data_dir: str | None, settings: dict[str, Any], topics: list[tuple[str, int | None]], until: Until | None
 ) -> int:
-    """Run a broker until a signal, or what else is asked for."""
-    from kwire.broker import Broker
+    """Run a broker, or a cluster if there are nodes, until a signal, or what else is asked for."""
     from kwire.storage.staged_directory import check_writable
 
     if data_dir is not None:
@@ -179,7 +196,7 @@ def run_broker(
             signal.signal(number, lambda *_: stop.set())
     if until is not None:
         threading.Thread(target=WAITS[until], args=(stop,), name=f"until {until}", daemon=True).start()
-    with Broker(data_dir=data_dir, keep_requests=0, **settings) as broker:
+    with new_broker({"data_dir": data_dir, "keep_requests": 0, **settings}) as broker:
         for name, partitions in topics:
             broker.call(functools.partial(ensure_topic, name, partitions))
         print(f"BROKERS={broker.bootstrap_servers}", flush=True)
@@ -191,6 +208,17 @@ def run_broker(
         gc.enable()
         stop.wait()
     return FINE
+
+
+def new_broker(settings: dict[str, Any]) -> Broker:
+    """Return a broker, or a cluster if the settings have nodes. Raises OptionError."""
+    if "nodes" in settings:
+        from kwire.broker import Cluster
+
+        return Cluster(**settings)
+    from kwire.broker import Broker
+
+    return Broker(**settings)
 
 
 def parse_topic(text: str) -> tuple[str, int | None]:

@@ -17,7 +17,7 @@ Source: GroupCoordinatorShard.replay, GroupMetadataManager, OffsetMetadataManage
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
@@ -180,6 +180,13 @@ class GroupsState:
         # compaction leaves a group's records in any order, so only a tombstone can have removed the last of it
         if record.value is None and not group.exists:
             del self.groups[name]
+
+    def forget(self, partition: int, groups: Iterable[str]) -> None:
+        """Forget a partition of `__consumer_offsets`, with these groups that it holds."""
+        for name in groups:
+            self.groups.pop(name, None)
+        for key in [each for each in self._open if each[0] == partition]:
+            del self._open[key]
 
     def offsets_of(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
         """Return the committed offsets of a group, without those in open transactions."""

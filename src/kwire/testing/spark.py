@@ -93,7 +93,7 @@ class SparkTest:
         """host:port of the broker, for kafka.bootstrap.servers."""
         return self.broker.bootstrap_servers
 
-    def create_topic(self, name: str, partitions: int = 1, **configs: object) -> None:
+    def create_topic(self, name: str, partitions: int = 1, **configs: Any) -> None:
         """Create a topic. configs: by Kafka's names, underscores for dots. Raises BrokerError."""
         self.broker.create_topic(name, partitions, **configs)
 

@@ -88,7 +88,7 @@ class MemoryLog:
         )
         self.partitions[partition].append(marker)
 
-    def replay(self) -> Iterator[TypedRecord]:
+    def replay(self, partition: int | None = None) -> Iterator[TypedRecord]:
         for log in self.partitions:
             yield from log
 

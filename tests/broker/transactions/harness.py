@@ -40,7 +40,7 @@ class MemoryLog:
             raise self.fail.pop()
         self.records.append((write_key(transactional_id), value))
 
-    def replay(self) -> Iterator[Transaction]:
+    def replay(self, partition: int | None = None) -> Iterator[Transaction]:
         for key, value in dict(self.records).items():
             if value is not None:
                 yield read_transaction(key, value)

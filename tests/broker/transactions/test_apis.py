@@ -40,9 +40,9 @@ def node(world: World, tmp_path: Path) -> Iterator[Node]:
     timers = world.clock.timers
     node = Node(world.settings, tmp_path / "data", endpoints, world.clock, timers, files=TemporaryFiles())
     node.controller.create_topic("a", 2)
-    own, node.transactions = node.transactions, world.coordinator
+    own, node.coordinators.transactions = node.transactions, world.coordinator
     yield node
-    node.transactions = own
+    node.coordinators.transactions = own
     node.close()
 
 

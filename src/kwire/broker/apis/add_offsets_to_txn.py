@@ -14,7 +14,7 @@ from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.transactions import ProducerIdAndEpoch
 from kwire.errors import BrokerError
-from kwire.internal_topics.names import GROUPS_TOPIC
+from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kwire.internal_topics.placement import partition_for
 from kwire.messages import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -26,6 +26,7 @@ def handle(node: Node, context: RequestContext, request: AddOffsetsToTxnRequest)
     """Add the group's partition of `__consumer_offsets` to the transaction."""
     node.authorize(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
     node.authorize(context, Operation.READ, ResourceType.GROUP, request.group_id)
+    node.check_coordinator(TRANSACTIONS_TOPIC, request.transactional_id)
     offsets = node.topic_creation.create_missing(GROUPS_TOPIC)
     partition = (GROUPS_TOPIC, partition_for(request.group_id, len(offsets.partitions)))
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)

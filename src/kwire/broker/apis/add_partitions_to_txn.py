@@ -18,7 +18,7 @@ from kwire.broker.node import Node
 from kwire.broker.transactions import ProducerIdAndEpoch
 from kwire.errors import BrokerError
 from kwire.identifiers import TopicPartition
-from kwire.internal_topics.names import COORDINATOR_TOPICS
+from kwire.internal_topics.names import COORDINATOR_TOPICS, TRANSACTIONS_TOPIC
 from kwire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from kwire.messages.add_partitions_to_txn_request import AddPartitionsToTxnTopic
 from kwire.messages.add_partitions_to_txn_response import AddPartitionsToTxnTopicResult
@@ -90,6 +90,7 @@ def add(
         return {partition: codes[partition in unknown] for partition in partitions}
     results = dict.fromkeys(partitions, ErrorCode.NONE)
     try:
+        node.check_coordinator(TRANSACTIONS_TOPIC, transactional_id)
         if verify_only:
             missing = node.transactions.missing_partitions(transactional_id, producer, partitions)
             results |= dict.fromkeys(missing, ErrorCode.TRANSACTION_ABORTABLE)

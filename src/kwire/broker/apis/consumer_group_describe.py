@@ -20,6 +20,7 @@ from kwire.broker.node import Node
 from kwire.errors import BrokerError
 from kwire.internal_topics.group_members import AssignedPartitions
 from kwire.internal_topics.group_members import Member as StoredMember
+from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from kwire.messages.consumer_group_describe_response import Assignment as AssignmentMessage
 from kwire.messages.consumer_group_describe_response import DescribedGroup, Member
@@ -48,6 +49,7 @@ def describe(node: Node, context: RequestContext, group_id: str) -> DescribedGro
     node.authorize(context, Operation.DESCRIBE, ResourceType.GROUP, group_id)
     if not group_id:
         raise refusal(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+    node.check_coordinator(GROUPS_TOPIC, group_id)
     group = node.groups.store.consumer_group(group_id)
     described = DescribedGroup(
         group_id=group_id,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
+from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -28,6 +29,7 @@ def handle(
     node.authorize(context, Operation.READ, ResourceType.GROUP, request.group_id)
     if not all(may_see(topic) for topic in request.subscribed_topic_names or ()):
         raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
+    node.check_coordinator(GROUPS_TOPIC, request.group_id)
     response: ConsumerGroupHeartbeatResponse = node.groups.consumer_heartbeat(context, request, may_see)
     return response
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Generator, Iterator
 
-from kwire.broker.apis.create_topics import check_replicas
+from kwire.broker.apis.create_topics import check_replicas, check_running
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.controller import MAX_PARTITIONS
 from kwire.broker.network.throttling import MutationQuota
 from kwire.broker.node import Node
+from kwire.broker.topics import Topic
 from kwire.errors import BrokerError
 from kwire.messages import CreatePartitionsRequest, CreatePartitionsResponse
 from kwire.messages.create_partitions_request import CreatePartitionsTopic
@@ -75,10 +76,17 @@ def add_partitions(
             )
             raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what + "were specified.")
         for each in change.assignments:
-            check_replicas(node, each.broker_ids)
+            check_replicas(node, each.broker_ids, None if node.members.is_single else factor_of(topic))
+            check_running(node, each.broker_ids)
     quota.record(added)
     if not validate_only:
-        yield from node.controller.adding_partitions(topic, change.count)
+        assignment = [each.broker_ids for each in change.assignments or ()]
+        yield from node.controller.adding_partitions(topic, change.count, assignment)
+
+
+def factor_of(topic: Topic) -> int:
+    """Return the replication factor of a topic."""
+    return len(topic.partitions[0].state.replicas)
 
 
 def error_response(request: CreatePartitionsRequest, code: ErrorCode, message: str) -> CreatePartitionsResponse:

@@ -3,7 +3,7 @@
     1  validate_only, error messages    2  throttle time    4  -1 for the default partition count or replication factor
     5  partition count, replication factor and configs in the response    6  THROTTLING_QUOTA_EXCEEDED    7  topic ids
 
-Manual replica assignments must name this broker only.
+Manual replica assignments may name the nodes of the cluster. A replica on a node that is not running is not in sync.
 
 Source: kafka.server.ControllerApis.createTopics, ReplicationControlManager.createTopics 3.9.1.
 """
@@ -73,11 +73,12 @@ def create(
     if name == METADATA_TOPIC:
         raise refusal(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
     partition_count, replication_factor = topic.num_partitions, topic.replication_factor
+    assignment: list[list[int]] = []
     if topic.assignments:
-        partition_count = check_assignments(node, topic)
-        replication_factor = 1
+        assignment = check_assignments(node, topic)
+        partition_count, replication_factor = len(assignment), len(assignment[0])
     partition_count = node.settings.num_partitions if partition_count == DEFAULT else partition_count
-    replication_factor = 1 if replication_factor == DEFAULT else replication_factor
+    replication_factor = node.controller.replication_factor if replication_factor == DEFAULT else replication_factor
     configs = {}
     for config in topic.configs:
         if config.value is None:
@@ -87,7 +88,9 @@ def create(
     node.controller.check_new_topic(name, partition_count, configs, replication_factor)
     quota.record(partition_count)
     if not validate_only:
-        created = yield from node.controller.creating_topic(name, partition_count, configs, replication_factor)
+        created = yield from node.controller.creating_topic(
+            name, partition_count, configs, replication_factor, assignment
+        )
         result.topic_id = created.topic_id
     if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name):
         result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -101,8 +104,8 @@ def create(
     ]
 
 
-def check_assignments(node: Node, topic: CreatableTopic) -> int:
-    """Validate a manual assignment and return its number of partitions. Raises BrokerError."""
+def check_assignments(node: Node, topic: CreatableTopic) -> list[list[int]]:
+    """Validate a manual assignment and return the replicas of each partition. Raises BrokerError."""
     if topic.num_partitions != DEFAULT:
         what = "A manual partition assignment was specified, but numPartitions was not set to -1."
         raise refusal(ErrorCode.INVALID_REQUEST, what)
@@ -113,22 +116,42 @@ def check_assignments(node: Node, topic: CreatableTopic) -> int:
     if indexes != list(range(len(indexes))):
         what = "partitions should be a consecutive 0-based integer sequence"
         raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what)
-    for each in topic.assignments:
-        check_replicas(node, each.broker_ids)
-    return len(indexes)
+    replicas = [each.broker_ids for each in sorted(topic.assignments, key=lambda each: each.partition_index)]
+    for each in replicas:
+        check_replicas(node, each, len(replicas[0]))
+        check_running(node, each)
+    return replicas
 
 
-def check_replicas(node: Node, broker_ids: list[int]) -> None:
-    """Raise BrokerError unless the replicas of a partition are this broker alone."""
+def check_running(node: Node, broker_ids: list[int]) -> None:
+    """Raise BrokerError if no replica of a new partition is running."""
+    if not any(each in node.members.running for each in broker_ids):
+        what = "All brokers specified in the manual partition assignment for partition {} are fenced or in controlled "
+        raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what.format(broker_ids) + "shutdown.")
+
+
+def check_replicas(node: Node, broker_ids: list[int], factor: int | None = None) -> None:
+    """Raise BrokerError unless the replicas of a partition are nodes of the cluster, as many as of other partitions.
+
+    factor: the replication factor of the others, None if it may be any.
+    Source: org.apache.kafka.controller.ReplicationControlManager.validateManualPartitionAssignment.
+    """
     if not broker_ids:
         what = "The manual partition assignment includes an empty replica list."
         raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what)
-    unknown = [broker for broker in broker_ids if broker != node.node_id]
+    unknown = [broker for broker in sorted(broker_ids) if broker not in node.members.all]
     if unknown:
         what = f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered."
         raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what)
-    if len(broker_ids) > 1:
-        what = f"The manual partition assignment includes the broker {broker_ids[0]} more than once."
+    repeated = [broker for broker in sorted(broker_ids) if broker_ids.count(broker) > 1]
+    if repeated:
+        what = f"The manual partition assignment includes the broker {repeated[0]} more than once."
+        raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what)
+    if factor not in (None, len(broker_ids)):
+        what = (
+            f"The manual partition assignment includes a partition with {len(broker_ids)} replica(s), but this is not "
+            f"consistent with previous partitions, which have {factor} replica(s)."
+        )
         raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what)
 
 

@@ -11,6 +11,7 @@ from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
+from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages import DeleteGroupsRequest, DeleteGroupsResponse
 from kwire.messages.delete_groups_response import DeletableGroupResult
 from kwire.protocol.error_codes import ErrorCode
@@ -27,6 +28,7 @@ def delete(node: Node, context: RequestContext, group_id: str) -> DeletableGroup
     """Delete one group."""
     try:
         node.authorize(context, Operation.DELETE, ResourceType.GROUP, group_id)
+        node.check_coordinator(GROUPS_TOPIC, group_id)
         node.groups.delete(group_id)
     except BrokerError as error:
         return DeletableGroupResult(group_id=group_id, error_code=error.code, error_message=error.what)

@@ -44,7 +44,7 @@ def delete(node: Node, context: RequestContext, topic: str, requested: DeleteRec
             raise refusal(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"unknown partition {topic}-{requested.partition_index}"
             )
-        log = partition.opened
+        log = partition.at(node.node_id)
         if partition.topic.is_internal:
             raise refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot delete records of internal topic {topic}")
         if "delete" not in log.config.cleanup_policy:

@@ -18,7 +18,7 @@ BROKERS, CONTROLLERS = 1, 2
 
 
 def handle(node: Node, context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
-    """Describe the cluster, with the endpoint on the client's listener."""
+    """Describe the cluster, with the endpoints on the client's listener."""
     if context.api_version >= 1 and request.endpoint_type not in (BROKERS, CONTROLLERS):
         what = f"Unsupported endpoint type {request.endpoint_type}"
         raise refusal(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, what)
@@ -31,14 +31,23 @@ def handle(node: Node, context: RequestContext, request: DescribeClusterRequest)
             if node.may(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER)
             else []
         )
-    host, port = node.endpoint(context.listener)
+    members = node.members
+    shown = members.all if request.include_fenced_brokers else members.running
+    brokers = []
+    for each in shown.values():
+        host, port = each.endpoint(context.listener)
+        brokers.append(
+            DescribeClusterResponse.DescribeClusterBroker(
+                broker_id=each.node_id,
+                host=host,
+                port=port,
+                rack=each.rack,
+                is_fenced=each.node_id not in members.running,
+            )
+        )
     return DescribeClusterResponse(
         cluster_id=node.cluster_id,
-        controller_id=node.node_id,
-        brokers=[
-            DescribeClusterResponse.DescribeClusterBroker(
-                broker_id=node.node_id, host=host, port=port, rack=node.settings.broker_rack or None
-            )
-        ],
+        controller_id=members.controller,
+        brokers=brokers,
         cluster_authorized_operations=operations,
     )

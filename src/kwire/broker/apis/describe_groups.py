@@ -15,6 +15,7 @@ from kwire.broker.context import RequestContext
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
 from kwire.broker.groups.store import Group
 from kwire.broker.node import Node
+from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages import DescribeGroupsRequest, DescribeGroupsResponse
 from kwire.messages.describe_groups_response import DescribedGroup, DescribedGroupMember
 from kwire.protocol.error_codes import ErrorCode
@@ -30,6 +31,9 @@ def handle(node: Node, context: RequestContext, request: DescribeGroupsRequest) 
     for group_id in request.groups:
         if not node.may(context, Operation.DESCRIBE, ResourceType.GROUP, group_id):
             response.groups.append(failed(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED))
+            continue
+        if not node.coordinates(GROUPS_TOPIC, group_id):
+            response.groups.append(failed(group_id, ErrorCode.NOT_COORDINATOR))
             continue
         described = describe(node.groups.store.find(group_id), group_id, context.api_version)
         if request.include_authorized_operations and not described.error_code:

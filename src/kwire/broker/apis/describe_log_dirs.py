@@ -28,7 +28,9 @@ def handle(node: Node, context: RequestContext, request: DescribeLogDirsRequest)
                 partition_index=index, partition_size=partition.log.size_bytes
             )
             for index, partition in topic.partitions.items()
-            if partition.log is not None and (selected is None or index in selected.get(topic.name, ()))
+            if partition.log is not None
+            and (node.members.is_single or node.node_id in partition.state.replicas)
+            and (selected is None or index in selected.get(topic.name, ()))
         ]
         if partitions:
             topics.append(DescribeLogDirsResponse.DescribeLogDirsTopic(name=topic.name, partitions=partitions))

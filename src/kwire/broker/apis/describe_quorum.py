@@ -2,9 +2,9 @@
 
     1  fetch timestamps (KIP-836)    2  directory ids, error messages and voter endpoints (KIP-853)
 
-The broker is the leader and only voter. It has no controller listener; the endpoint is that of its first listener. A
-request for any partition other than __cluster_metadata-0 gets UNKNOWN_TOPIC_OR_PARTITION for all its partitions. The
-directory id is zero, as for every static voter.
+All nodes are voters, and the active controller is the leader. They have no controller listeners; the endpoints are
+those of their first listeners. A request for any partition other than __cluster_metadata-0 gets
+UNKNOWN_TOPIC_OR_PARTITION for all its partitions. The directory id is zero, as for every static voter.
 
 Source: org.apache.kafka.raft.KafkaRaftClient.handleDescribeQuorumRequest, DescribeQuorumRequest 4.4.0.
 """
@@ -30,24 +30,31 @@ def handle(node: Node, context: RequestContext, request: DescribeQuorumRequest) 
         return unknown(request)
     cls = DescribeQuorumResponse
     now_ms, log = node.clock.now_ms(), node.metadata_log
-    voter = cls.ReplicaState(
-        replica_id=node.node_id,
-        log_end_offset=log.last_offset + 1,
-        last_fetch_timestamp=now_ms,
-        last_caught_up_timestamp=now_ms,
-    )
+    voters = [
+        cls.ReplicaState(
+            replica_id=node_id,
+            log_end_offset=log.last_offset + 1,
+            last_fetch_timestamp=now_ms,
+            last_caught_up_timestamp=now_ms,
+        )
+        if node_id in node.members.running
+        else cls.ReplicaState(replica_id=node_id, log_end_offset=-1)
+        for node_id in node.members.all
+    ]
     partition = cls.PartitionData(
         partition_index=0,
-        leader_id=node.node_id,
+        leader_id=node.members.controller,
         leader_epoch=log.leader_epoch,
         high_watermark=log.last_offset + 1,
-        current_voters=[voter],
+        current_voters=voters,
     )
-    name, (host, port) = next(iter(node.endpoints.items()))
-    listener = cls.Listener(name=name, host=host, port=port)
+    nodes = []
+    for member in node.members.all.values():
+        name, (host, port) = next(iter(member.endpoints.items()))
+        nodes.append(cls.Node(node_id=member.node_id, listeners=[cls.Listener(name=name, host=host, port=port)]))
     return cls(
         topics=[cls.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
-        nodes=[cls.Node(node_id=node.node_id, listeners=[listener])] if context.api_version >= NODES_VERSION else [],
+        nodes=nodes if context.api_version >= NODES_VERSION else [],
     )
 
 

@@ -9,8 +9,10 @@ from kwire.broker.apis.metadata import TOPIC_OPERATIONS
 from kwire.broker.authorization import Operation, ResourceType, operations_mask
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.topics import Topic
+from kwire.broker.topics import Partition, Topic
+from kwire.internal_topics.cluster_values import NO_LEADER
 from kwire.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+from kwire.messages.describe_topic_partitions_response import DescribeTopicPartitionsResponsePartition
 from kwire.messages.describe_topic_partitions_response import DescribeTopicPartitionsResponseTopic as TopicResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -66,27 +68,31 @@ def page(
 
 def describe(node: Node, context: RequestContext, topic: Topic, start: int, room: int) -> TopicResponse:
     """Describe up to `room` partitions of a topic, from index `start` on."""
-    replicas = [node.node_id]
-    chosen = [(index, topic.partitions[index]) for index in sorted(topic.partitions) if index >= start][:room]
+    chosen = [topic.partitions[index] for index in sorted(topic.partitions) if index >= start][:room]
     return TopicResponse(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
-        partitions=[
-            DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition(
-                partition_index=index,
-                leader_id=node.node_id,
-                leader_epoch=partition.leader_epoch,
-                replica_nodes=replicas,
-                isr_nodes=replicas,
-                eligible_leader_replicas=[],
-                last_known_elr=[],
-            )
-            for index, partition in chosen
-        ],
+        partitions=[describe_partition(node, partition) for partition in chosen],
         topic_authorized_operations=operations_mask(
             [op for op in TOPIC_OPERATIONS if node.may(context, op, ResourceType.TOPIC, topic.name)]
         ),
+    )
+
+
+def describe_partition(node: Node, partition: Partition) -> DescribeTopicPartitionsResponsePartition:
+    """Describe a partition."""
+    leader, replicas, isr, offline = node.members.replicas_of(partition.state)
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=ErrorCode.LEADER_NOT_AVAILABLE if leader == NO_LEADER else ErrorCode.NONE,
+        partition_index=partition.index,
+        leader_id=leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=replicas,
+        isr_nodes=isr,
+        eligible_leader_replicas=[],
+        last_known_elr=[],
+        offline_replicas=offline,
     )
 
 

@@ -9,6 +9,7 @@ from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
+from kwire.internal_topics.names import TRANSACTIONS_TOPIC
 from kwire.internal_topics.transactions_state import Transaction
 from kwire.messages import DescribeTransactionsRequest, DescribeTransactionsResponse
 from kwire.messages.describe_transactions_response import TransactionState
@@ -23,6 +24,7 @@ def handle(node: Node, context: RequestContext, request: DescribeTransactionsReq
             states.append(failed(transactional_id, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
             continue
         try:
+            node.check_coordinator(TRANSACTIONS_TOPIC, transactional_id)
             states.append(describe(node, context, node.transactions.describe(transactional_id)))
         except BrokerError as error:
             states.append(failed(transactional_id, ErrorCode(error.code)))

@@ -2,8 +2,7 @@
 
     1  unclean elections, top-level error    2  flexible
 
-The only replica always leads, so a requested partition has ELECTION_NOT_NEEDED. A request for all partitions (null)
-lists each topic without partitions.
+A request for all partitions (null) lists each topic, with the partitions whose election was needed.
 
 Source: KIP-183, KIP-460; org.apache.kafka.controller.ReplicationControlManager.electLeaders,
 ElectLeadersRequest.getErrorResponse 4.4.0.
@@ -14,6 +13,7 @@ from __future__ import annotations
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
+from kwire.broker.replication.elections import Election
 from kwire.errors import BrokerError
 from kwire.messages import ElectLeadersRequest, ElectLeadersResponse
 from kwire.messages.elect_leaders_response import PartitionResult, ReplicaElectionResult
@@ -24,7 +24,7 @@ ERROR_CODE_VERSION = 1
 
 
 def handle(node: Node, context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
-    """Check each partition."""
+    """Hold each election."""
     try:
         return ElectLeadersResponse(replica_election_results=results(node, context, request))
     except BrokerError as error:
@@ -40,25 +40,44 @@ def results(node: Node, context: RequestContext, request: ElectLeadersRequest) -
     requested = request.topic_partitions
     if request.election_type not in (PREFERRED, UNCLEAN) and (requested is None or requested):
         raise refusal(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
+    kind = Election.UNCLEAN if request.election_type == UNCLEAN else Election.PREFERRED
     if requested is None:
-        return [ReplicaElectionResult(topic=topic.name, partition_result=[]) for topic in node.topics]
+        everything = [
+            (topic.name, [elect(node, topic.name, index, kind) for index in sorted(topic.partitions)])
+            for topic in node.topics
+        ]
+        return [
+            ReplicaElectionResult(
+                topic=name,
+                partition_result=[each for each in elected if each.error_code != ErrorCode.ELECTION_NOT_NEEDED],
+            )
+            for name, elected in everything
+        ]
     return [
         ReplicaElectionResult(
-            topic=each.topic, partition_result=[elect(node, each.topic, index) for index in each.partitions]
+            topic=each.topic, partition_result=[elect(node, each.topic, index, kind) for index in each.partitions]
         )
         for each in requested
     ]
 
 
-def elect(node: Node, name: str, index: int) -> PartitionResult:
-    """Return the result of one partition."""
+def elect(node: Node, name: str, index: int, kind: Election) -> PartitionResult:
+    """Hold the election of one partition and return its result."""
     topic = node.topics.get(name)
+    code: ErrorCode
+    what: str | None
     if topic is None:
         code, what = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}"
     elif index not in topic.partitions:
         code, what = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}"
-    else:
+    elif node.members.is_single:
         code, what = ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
+    else:
+        code, what = ErrorCode.NONE, None
+        try:
+            node.leadership.elect(topic.partitions[index], kind)
+        except BrokerError as error:
+            code, what = ErrorCode(error.code), error.what
     return PartitionResult(partition_id=index, error_code=code, error_message=what)
 
 

@@ -13,6 +13,7 @@ from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.transactions import ProducerIdAndEpoch
 from kwire.errors import BrokerError
+from kwire.internal_topics.names import TRANSACTIONS_TOPIC
 from kwire.messages import EndTxnRequest, EndTxnResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -23,6 +24,7 @@ EPOCH_BUMP_VERSION = 5
 def handle(node: Node, context: RequestContext, request: EndTxnRequest) -> EndTxnResponse:
     """Complete the transaction."""
     node.authorize(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
+    node.check_coordinator(TRANSACTIONS_TOPIC, request.transactional_id)
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     client_transaction_version = 2 if context.api_version >= EPOCH_BUMP_VERSION else 0
     try:

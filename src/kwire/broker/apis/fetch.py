@@ -5,6 +5,10 @@
     10  zstd    11  rack    12  flexible, last fetched epoch    13  topic ids    15  replica state    16  endpoints
     18  high watermark of followers
 
+A node that does not lead a partition responds with NOT_LEADER_OR_FOLLOWER and, from version 12 on, the leader; its
+endpoint is added from version 16 on (KIP-951). Consumers may fetch from followers from version 11 on. The leader sends
+those that tell their rack to a replica there, with replica.selector.class (KIP-392).
+
 The response is sent when min_bytes are available, a partition has an error, or max_wait_ms has passed; every append to
 one of the partitions is checked. max_bytes is not absolute: from version 3 on, the first partition with records returns
 at least one batch. Partitions are read in the order of the request, or of the fetch session. Followers (replica_id of 0
@@ -18,9 +22,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import UUID
 
+from kwire.broker.apis.steps.current_leaders import current_leader, endpoints_of
 from kwire.broker.apis.steps.partition_fetch import FetchedPartition, error_code, failure, fetch_partition
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.clock import TimerHandle
@@ -32,11 +37,18 @@ from kwire.broker.responses import RECORDS_ELSEWHERE, SplicedResponse, piece_byt
 from kwire.broker.topics import Partition
 from kwire.errors import KwireError
 from kwire.messages import FetchRequest, FetchResponse
-from kwire.messages.fetch_response import FetchableTopicResponse
+from kwire.messages.fetch_response import FetchableTopicResponse, LeaderIdAndEpoch, PartitionData
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records.append.request_magic import fetch_magic
 
+if TYPE_CHECKING:
+    from kwire.log.writing.partition_writer import PartitionWriter
+
 FIRST_BATCH_WHOLE_VERSION = 3
+RACK_VERSION = 11
+LEADER_VERSION, ENDPOINTS_VERSION = 12, 16
+LEADER_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+NO_REPLICA = -1
 REPLICA_STATE_VERSION = 15
 
 NEWEST_MAGIC = 2
@@ -121,18 +133,47 @@ class Fetch:
             if isinstance(partition, ErrorCode):
                 results.append((each, failure(each.index, partition)))
                 continue
-            if is_incremental and is_unchanged(partition, each):
+            if is_incremental and not request.rack_id and is_unchanged(self.node.node_id, partition, each):
                 continue
             try:
-                one = fetch_partition(
-                    partition, each.request, version, request.isolation_level, left, at_least_one=at_least_one
+                log = partition.at(
+                    self.node.node_id, each.request.current_leader_epoch, may_follow=self._may_fetch_from_follower
+                )
+                one = self._elsewhere(partition, log, each.index) or fetch_partition(
+                    partition, log, each.request, version, request.isolation_level, left, at_least_one=at_least_one
                 )
             except KwireError as error:
                 one = failure(each.index, error_code(error))
+                if one.data.error_code in LEADER_ERRORS and version >= LEADER_VERSION:
+                    leader_id, leader_epoch = current_leader(partition)
+                    one.data.current_leader = LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
             if one.size_bytes:
                 left, at_least_one = left - one.size_bytes, False
             results.append((each, one))
         return results
+
+    @property
+    def _may_fetch_from_follower(self) -> bool:
+        return self._may_follow is None and self.context.api_version >= RACK_VERSION
+
+    def _elsewhere(self, partition: Partition, log: PartitionWriter, index: int) -> FetchedPartition | None:
+        """Return the response that sends a consumer to a replica in its rack; None if it may read here."""
+        node = self.node
+        if not self._may_fetch_from_follower or not self.request.rack_id or partition.state.leader != node.node_id:
+            return None
+        replica = node.members.nearest(partition.state, self.request.rack_id, node.settings.replica_selector_class)
+        if replica == node.node_id:
+            return None
+        return FetchedPartition(
+            data=PartitionData(
+                partition_index=index,
+                high_watermark=log.high_watermark,
+                last_stable_offset=log.last_stable_offset,
+                log_start_offset=log.log_start_offset,
+                preferred_read_replica=replica,
+                records=b"",
+            )
+        )
 
     async def convert(self, result: FetchedPartition) -> FetchedPartition:
         """Convert records to the format of the client's version, if needed."""
@@ -151,7 +192,12 @@ class Fetch:
             self.request.max_wait_ms <= 0
             or not self._partitions
             or sum(one.size_bytes for _, one in results) >= min(self.request.min_bytes, self._max_bytes)
-            or any(one.data.error_code or one.data.diverging_epoch.epoch >= 0 for _, one in results)
+            or any(
+                one.data.error_code
+                or one.data.diverging_epoch.epoch >= 0
+                or one.data.preferred_read_replica != NO_REPLICA
+                for _, one in results
+            )
         )
 
     def respond(self, results: Results) -> Body:
@@ -177,6 +223,12 @@ class Fetch:
             if one.size_bytes:
                 payloads.append(one.payload)
         body = FetchResponse(session_id=view.session_id, responses=list(topics.values()))
+        if self.context.api_version >= ENDPOINTS_VERSION:
+            leaders = {data.current_leader.leader_id for _, data in sent if data.error_code}
+            body.node_endpoints = [
+                FetchResponse.NodeEndpoint(node_id=each.node_id, host=host, port=port, rack=each.rack)
+                for each, host, port in endpoints_of(self.node, self.context, leaders)
+            ]
         response = SplicedResponse(body=body, payloads=payloads) if payloads else body
         if self._is_throttled(response):
             if not view.is_incremental:  # Kafka creates a session with the first response that is sent
@@ -202,7 +254,7 @@ class Fetch:
         return context.throttle_ms > 0
 
 
-def is_unchanged(partition: Partition, each: SessionPartition) -> bool:
+def is_unchanged(node_id: int, partition: Partition, each: SessionPartition) -> bool:
     """Return whether a consumer that is at the end of a partition knows all about it: there is nothing to return.
 
     This is what `fetch_partition` and `View.has_changed` find for most partitions of a consumer of many.
@@ -210,6 +262,7 @@ def is_unchanged(partition: Partition, each: SessionPartition) -> bool:
     log, request = partition.log, each.request
     return (
         log is not None
+        and partition.state.leader == node_id
         and request.fetch_offset == log.log_end_offset == log.high_watermark == each.sent_high_watermark
         and log.log_start_offset == each.sent_log_start_offset
         and (request.current_leader_epoch < 0 or request.current_leader_epoch == partition.leader_epoch)

@@ -2,9 +2,9 @@
 
     1  transactional ids, error message    4  several keys (KIP-699)    6  share groups
 
-The broker is the only node and coordinates all groups and transactions. Kafka first responds with
-COORDINATOR_NOT_AVAILABLE until the internal topic exists; here the topic is created with its first record. Share groups
-(key type 2) are not supported.
+The coordinator is the leader of the partition of `__consumer_offsets` or `__transaction_state` that holds the key.
+Kafka first responds with COORDINATOR_NOT_AVAILABLE until that topic exists. A cluster of several nodes creates it
+immediately, a single node with its first record. Share groups (key type 2) are not supported.
 
 Source: kafka.server.KafkaApis.handleFindCoordinatorRequest 3.9.1.
 """
@@ -14,11 +14,15 @@ from __future__ import annotations
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
+from kwire.errors import BrokerError
+from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kwire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from kwire.protocol.error_codes import ErrorCode
 
 GROUP, TRANSACTION = 0, 1
 SEVERAL_KEYS_VERSION = 4
+NOWHERE = (-1, "", -1)
+TOPICS = {GROUP: GROUPS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC}
 RESOURCES = {
     GROUP: (ResourceType.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
     TRANSACTION: (ResourceType.TRANSACTIONAL_ID, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
@@ -26,22 +30,38 @@ RESOURCES = {
 
 
 def handle(node: Node, context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-    """Return this broker as the coordinator of each key."""
-    host, port = node.endpoint(context.listener)
+    """Return the coordinator of each key."""
     if context.api_version >= SEVERAL_KEYS_VERSION:
         response = FindCoordinatorResponse()
         for key in request.coordinator_keys:
-            code = check(node, context, request.key_type, key)
-            coordinator = FindCoordinatorResponse.Coordinator(key=key, error_code=int(code), error_message="")
-            coordinator.node_id, coordinator.host, coordinator.port = (
-                (node.node_id, host, port) if not code else (-1, "", -1)
+            code, (node_id, host, port) = find(node, context, request.key_type, key)
+            response.coordinators.append(
+                FindCoordinatorResponse.Coordinator(
+                    key=key, error_code=int(code), error_message="", node_id=node_id, host=host, port=port
+                )
             )
-            response.coordinators.append(coordinator)
         return response
-    code = check(node, context, request.key_type, request.key)
+    code, (node_id, host, port) = find(node, context, request.key_type, request.key)
     if code:
         return error_response(request, code, code.name)
-    return FindCoordinatorResponse(error_message=code.name, node_id=node.node_id, host=host, port=port)
+    return FindCoordinatorResponse(error_message=code.name, node_id=node_id, host=host, port=port)
+
+
+def find(node: Node, context: RequestContext, key_type: int, key: str) -> tuple[ErrorCode, tuple[int, str, int]]:
+    """Return the error for a key, and the id, host and port of its coordinator."""
+    code = check(node, context, key_type, key)
+    if code:
+        return code, NOWHERE
+    if node.members.is_single:
+        return code, (node.node_id, *node.endpoint(context.listener))
+    try:
+        leader = node.coordinators.partition_of(TOPICS[key_type], key).state.leader
+    except BrokerError:  # the topic cannot be created
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE, NOWHERE
+    member = node.members.running.get(leader)
+    if member is None:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE, NOWHERE
+    return code, (leader, *member.endpoint(context.listener))
 
 
 def check(node: Node, context: RequestContext, key_type: int, key: str) -> ErrorCode:

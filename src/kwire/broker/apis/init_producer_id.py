@@ -15,6 +15,7 @@ from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.transactions import NO_PRODUCER, ProducerIdAndEpoch
 from kwire.errors import BrokerError
+from kwire.internal_topics.names import TRANSACTIONS_TOPIC
 from kwire.messages import InitProducerIdRequest, InitProducerIdResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records.attributes import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
@@ -25,6 +26,8 @@ PRODUCER_FENCED_VERSION = 4
 def handle(node: Node, context: RequestContext, request: InitProducerIdRequest) -> InitProducerIdResponse:
     """Allocate a producer id and epoch."""
     check_access(node, context, request.transactional_id)
+    if request.transactional_id:
+        node.check_coordinator(TRANSACTIONS_TOPIC, request.transactional_id)
     current = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     if (current.producer_id == NO_PRODUCER_ID) != (current.producer_epoch == NO_PRODUCER_EPOCH):
         raise refusal(ErrorCode.INVALID_REQUEST, "producer id and epoch must be both set or both unset")

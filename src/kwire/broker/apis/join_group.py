@@ -19,6 +19,7 @@ from kwire.broker.context import RequestContext
 from kwire.broker.groups.responses import PendingResponse
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
+from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages import JoinGroupRequest, JoinGroupResponse
 from kwire.protocol.error_codes import ErrorCode
 
@@ -38,6 +39,7 @@ def handle(
 
     try:
         node.authorize(context, Operation.READ, ResourceType.GROUP, request.group_id)
+        node.check_coordinator(GROUPS_TOPIC, request.group_id)
         node.groups.join(
             context,
             request,

@@ -13,6 +13,7 @@ from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
+from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages import LeaveGroupRequest, LeaveGroupResponse
 from kwire.protocol.error_codes import ErrorCode
 
@@ -22,6 +23,7 @@ MEMBERS_VERSION = 3
 def handle(node: Node, context: RequestContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
     """Remove the members."""
     node.authorize(context, Operation.READ, ResourceType.GROUP, request.group_id)
+    node.check_coordinator(GROUPS_TOPIC, request.group_id)
     one = context.api_version < MEMBERS_VERSION
     if one:
         request.members = [LeaveGroupRequest.MemberIdentity(member_id=request.member_id)]

@@ -50,5 +50,5 @@ def names(node: Node, kind: ConfigResource) -> list[str]:
     if kind == ConfigResource.TOPIC:
         return [topic.name for topic in node.topics]
     if kind in (ConfigResource.BROKER, ConfigResource.BROKER_LOGGER):
-        return [str(node.node_id)]
+        return [str(node_id) for node_id in node.members.running]
     return sorted(name for each, name in node.cluster.configs if each == kind.label)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
+from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages import ListGroupsRequest, ListGroupsResponse
 
 
@@ -22,6 +23,7 @@ def handle(node: Node, context: RequestContext, request: ListGroupsRequest) -> L
                 group_id=group_id, protocol_type=protocol_type, group_state=state, group_type=kind
             )
             for group_id, protocol_type, state, kind in node.groups.listed(request.states_filter, request.types_filter)
-            if sees_all or node.may(context, Operation.DESCRIBE, ResourceType.GROUP, group_id)
+            if node.coordinates(GROUPS_TOPIC, group_id)
+            and (sees_all or node.may(context, Operation.DESCRIBE, ResourceType.GROUP, group_id))
         ]
     )

@@ -14,7 +14,9 @@ legacyFetchOffsetsBefore 3.9.1.
 
 from __future__ import annotations
 
-from kwire.broker.apis.steps.partition_fetch import READ_COMMITTED, check_leader_epoch
+from typing import TYPE_CHECKING
+
+from kwire.broker.apis.steps.partition_fetch import READ_COMMITTED
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
@@ -24,6 +26,9 @@ from kwire.messages import ListOffsetsRequest, ListOffsetsResponse
 from kwire.messages.list_offsets_request import ListOffsetsPartition
 from kwire.messages.list_offsets_response import ListOffsetsPartitionResponse as Response
 from kwire.protocol.error_codes import ErrorCode, refusal
+
+if TYPE_CHECKING:
+    from kwire.log.writing.partition_writer import PartitionWriter
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = range(-1, -7, -1)
 FIRST_VERSION_WITH = {EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, PENDING_UPLOAD: 11}
@@ -69,12 +74,14 @@ def look_up(
 ) -> Response:
     """Look up the offset of one partition."""
     try:
+        log = partition.at(node.node_id, requested.current_leader_epoch)
         if context.api_version == 0:
             now_ms = node.clock.now_ms()
-            offsets = offsets_before(partition, requested.timestamp, requested.max_num_offsets, now_ms=now_ms)
+            offsets = offsets_before(log, requested.timestamp, requested.max_num_offsets, now_ms=now_ms)
             return Response(partition_index=requested.partition_index, old_style_offsets=offsets)
-        check_leader_epoch(partition, requested.current_leader_epoch)
-        timestamp, offset, epoch = find(partition, context.api_version, request.isolation_level, requested.timestamp)
+        timestamp, offset, epoch = find(
+            partition, log, context.api_version, request.isolation_level, requested.timestamp
+        )
     except BrokerError as error:
         return failure(requested.partition_index, ErrorCode(error.code))
     except KwireError:
@@ -85,9 +92,10 @@ def look_up(
     return response
 
 
-def find(partition: Partition, version: int, isolation_level: int, timestamp: int) -> tuple[int, int, int]:
+def find(
+    partition: Partition, log: PartitionWriter, version: int, isolation_level: int, timestamp: int
+) -> tuple[int, int, int]:
     """Return (timestamp, offset, leader epoch) for a timestamp, each -1 if there is none."""
-    log = partition.opened
     if timestamp < LATEST and version < FIRST_VERSION_WITH.get(timestamp, NEVER):
         raise refusal(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} is not supported in version {version}")
     end = log.high_watermark
@@ -104,12 +112,11 @@ def find(partition: Partition, version: int, isolation_level: int, timestamp: in
     return record.timestamp, record.offset, NONE_FOUND if epoch is None else epoch
 
 
-def offsets_before(partition: Partition, timestamp: int, max_count: int, *, now_ms: int) -> list[int]:
+def offsets_before(log: PartitionWriter, timestamp: int, max_count: int, *, now_ms: int) -> list[int]:
     """Version 0: return base offsets of segments modified up to a timestamp, newest first, and the log end.
 
     The log end counts as modified now.
     """
-    log = partition.opened
     end = log.high_watermark
     pairs = [(max(segment.base_offset, log.log_start_offset), segment.log.modified_ms()) for segment in log.segments]
     if log.segments[-1].size_bytes:

@@ -14,6 +14,7 @@ from kwire.broker.context import RequestContext
 from kwire.broker.groups.topic_regex import TopicRegex
 from kwire.broker.node import Node
 from kwire.broker.transactions import TransactionState
+from kwire.internal_topics.names import TRANSACTIONS_TOPIC
 from kwire.messages import ListTransactionsRequest, ListTransactionsResponse
 
 STATES = {state.label: state for state in TransactionState}
@@ -37,7 +38,8 @@ def handle(node: Node, context: RequestContext, request: ListTransactionsRequest
                 transaction_state=transaction.state,
             )
             for transaction in node.transactions
-            if node.may(context, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transaction.transactional_id)
+            if node.coordinates(TRANSACTIONS_TOPIC, transaction.transactional_id)
+            and node.may(context, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transaction.transactional_id)
             and (not producer_ids or transaction.producer_id in producer_ids)
             and (not request.state_filters or transaction.status in states)
             and (request.duration_filter < 0 or now_ms - transaction.start_timestamp > request.duration_filter)

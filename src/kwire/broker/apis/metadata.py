@@ -4,25 +4,30 @@
     2  cluster id    3  throttle time    4  auto topic creation is optional    5  offline replicas
     7  leader epochs    8  authorized operations    10  topic ids    12  topics by id    13  top-level error code
 
+All running nodes are listed, each with its endpoint on the client's listener. A partition whose leader is not running
+has LEADER_NOT_AVAILABLE; version 0 also has REPLICA_NOT_AVAILABLE and lists running replicas only.
+
 A missing topic is created if auto.create.topics.enable and the client allow it. The response already contains the new
 topic; Kafka first responds with LEADER_NOT_AVAILABLE until its controller has created the topic.
 
-Source: kafka.server.KafkaApis.handleTopicMetadataRequest 3.9.1.
+Source: kafka.server.KafkaApis.handleTopicMetadataRequest, KRaftMetadataCache.getPartitionMetadata 3.9.1.
 """
 
 from __future__ import annotations
 
 from uuid import UUID
 
+from kwire.broker.apis.steps.current_leaders import endpoints_of
 from kwire.broker.authorization import CLUSTER, NO_OPERATIONS, Operation, ResourceType, operations_mask
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.topics import Topic
+from kwire.broker.topics import Partition, Topic
 from kwire.errors import BrokerError
+from kwire.internal_topics.cluster_values import NO_LEADER
 from kwire.messages import MetadataRequest, MetadataResponse
 from kwire.messages.base import ZERO_UUID
 from kwire.messages.metadata_request import MetadataRequestTopic
-from kwire.messages.metadata_response import MetadataResponseTopic
+from kwire.messages.metadata_response import MetadataResponsePartition, MetadataResponseTopic
 from kwire.protocol.error_codes import ErrorCode
 
 TOPIC_OPERATIONS = [
@@ -47,7 +52,7 @@ CLUSTER_OPERATIONS = [
 
 
 def handle(node: Node, context: RequestContext, request: MetadataRequest) -> MetadataResponse:
-    """Describe the broker, with its endpoint on the client's listener, and topics."""
+    """Describe the running nodes and topics."""
     version = context.api_version
     topics = request.topics
     if topics is None or (version == 0 and not topics):
@@ -59,15 +64,13 @@ def handle(node: Node, context: RequestContext, request: MetadataRequest) -> Met
     else:
         once = {(topic.topic_id, topic.name): topic for topic in topics}.values()
         described = [describe_requested(node, context, request, topic) for topic in once]
-    host, port = node.endpoint(context.listener)
     response = MetadataResponse(
         brokers=[
-            MetadataResponse.MetadataResponseBroker(
-                node_id=node.node_id, host=host, port=port, rack=node.settings.broker_rack or None
-            )
+            MetadataResponse.MetadataResponseBroker(node_id=each.node_id, host=host, port=port, rack=each.rack)
+            for each, host, port in endpoints_of(node, context, node.members.running)
         ],
         cluster_id=node.cluster_id,
-        controller_id=node.node_id,
+        controller_id=node.members.controller,
         topics=described,
         cluster_authorized_operations=NO_OPERATIONS,
     )
@@ -122,20 +125,30 @@ def describe(node: Node, context: RequestContext, request: MetadataRequest, topi
         operations = operations_mask(
             [op for op in TOPIC_OPERATIONS if node.may(context, op, ResourceType.TOPIC, topic.name)]
         )
-    replicas = [node.node_id]
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
         partitions=[
-            MetadataResponse.MetadataResponsePartition(
-                partition_index=index,
-                leader_id=node.node_id,
-                leader_epoch=partition.leader_epoch,
-                replica_nodes=replicas,
-                isr_nodes=replicas,
-            )
-            for index, partition in topic.partitions.items()
+            describe_partition(node, partition, context.api_version) for partition in topic.partitions.values()
         ],
         topic_authorized_operations=operations,
+    )
+
+
+def describe_partition(node: Node, partition: Partition, version: int) -> MetadataResponsePartition:
+    """Describe a partition."""
+    leader, replicas, isr, offline = node.members.replicas_of(partition.state)
+    code = ErrorCode.LEADER_NOT_AVAILABLE if leader == NO_LEADER else ErrorCode.NONE
+    if version == 0 and offline:
+        code = code or ErrorCode.REPLICA_NOT_AVAILABLE
+        replicas, isr = ([each for each in ids if each not in offline] for ids in (replicas, isr))
+    return MetadataResponsePartition(
+        error_code=code,
+        partition_index=partition.index,
+        leader_id=leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=replicas,
+        isr_nodes=isr,
+        offline_replicas=offline,
     )

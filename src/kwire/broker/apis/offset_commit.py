@@ -24,6 +24,7 @@ from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.offsets import NO_RETENTION
 from kwire.broker.node import Node
+from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetCommitValue
 from kwire.messages.offset_commit_request import OffsetCommitRequestPartition
 from kwire.protocol.error_codes import ErrorCode
@@ -35,6 +36,7 @@ NO_TIMESTAMP = -1
 def handle(node: Node, context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
     """Commit the offsets of each partition."""
     node.authorize(context, Operation.READ, ResourceType.GROUP, request.group_id)
+    node.check_coordinator(GROUPS_TOPIC, request.group_id)
     now_ms = node.clock.now_ms()
     outcome = commit_each(
         node,

@@ -10,6 +10,7 @@ from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.offsets import subscription
 from kwire.broker.node import Node
+from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages import OffsetDeleteRequest, OffsetDeleteResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -17,6 +18,7 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 def handle(node: Node, context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     """Delete the offsets of each partition."""
     node.authorize(context, Operation.DELETE, ResourceType.GROUP, request.group_id)
+    node.check_coordinator(GROUPS_TOPIC, request.group_id)
     if not request.group_id:
         raise refusal(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
     subscribes = subscription(node.groups.offsets.check_delete(request.group_id))

@@ -16,6 +16,7 @@ from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
+from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages import OffsetFetchRequest, OffsetFetchResponse
 from kwire.messages.base import ZERO_UUID
 from kwire.messages.offset_fetch_request import OffsetFetchRequestGroup, OffsetFetchRequestTopics
@@ -64,6 +65,7 @@ def fetch_group(
     response = OffsetFetchResponseGroup(group_id=group.group_id)
     try:
         node.authorize(context, Operation.DESCRIBE, ResourceType.GROUP, group.group_id)
+        node.check_coordinator(GROUPS_TOPIC, group.group_id)
         node.groups.offsets.check_fetch(group.group_id, group.member_id, group.member_epoch)
     except BrokerError as error:
         response.error_code = error.code

@@ -7,7 +7,6 @@ Source: kafka.server.KafkaApis.handleOffsetForLeaderEpochRequest, Partition.last
 
 from __future__ import annotations
 
-from kwire.broker.apis.steps.partition_fetch import check_leader_epoch
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
@@ -39,8 +38,8 @@ def look_up(node: Node, context: RequestContext, topic: str, requested: OffsetFo
     if partition is None:
         return EpochEndOffset(partition=requested.partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     try:
-        check_leader_epoch(partition, requested.current_leader_epoch)
-        epoch, end_offset = partition.opened.end_offset_for(requested.leader_epoch)
+        log = partition.at(node.node_id, requested.current_leader_epoch)
+        epoch, end_offset = log.end_offset_for(requested.leader_epoch)
     except BrokerError as error:
         return EpochEndOffset(partition=requested.partition, error_code=error.code)
     return EpochEndOffset(partition=requested.partition, leader_epoch=epoch, end_offset=end_offset)

@@ -8,8 +8,9 @@ A batch that was appended before (same producer id, epoch and sequence) gets the
 that are slow to validate, because they are large when decompressed or have to be recompressed, are validated in a
 worker thread; records of other requests may be appended before them.
 
-acks=0 has no response, so an error closes the connection. acks=1 and acks=all are equivalent, because there is one
-replica; acks=all fails if min.insync.replicas is greater than 1.
+acks=0 has no response, so an error closes the connection. acks=1 and acks=all are equivalent, because all replicas
+share one log; acks=all fails if the ISR is smaller than min.insync.replicas. A node that does not lead the partition
+responds with NOT_LEADER_OR_FOLLOWER and, from version 10 on, the leader (KIP-951).
 
 Source: kafka.server.KafkaApis.handleProduceRequest, ReplicaManager.appendToLocalLog 3.9.1.
 """
@@ -18,13 +19,15 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from typing import TYPE_CHECKING
 
+from kwire.broker.apis.steps.current_leaders import current_leader, endpoints_of
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.network.throttling import QuotaType
 from kwire.broker.node import Node
+from kwire.broker.replication.members import Member
 from kwire.broker.topics import Partition, Topic
 from kwire.broker.transactions.admission import ClientSupport, admit, produce_error
 from kwire.broker.transactions.metadata import ProducerIdAndEpoch
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 
     Work = Callable[[], Prepared]
 
+LEADER_VERSION = 10
 TOPIC_ID_VERSION = 13
 ACKS_ALL, VALID_ACKS = -1, (-1, 0, 1)
 WITHOUT_LOG_START = frozenset(
@@ -116,7 +120,30 @@ def append_all(
         )
     context.throttle_ms = node.throttling.record(QuotaType.PRODUCE, context, context.request_bytes - LENGTH_BYTES)
     context.peer.must_close |= failed and request.acks == 0
-    return ProduceResponse(responses=responses)
+    result = ProduceResponse(responses=responses)
+    if failed and context.api_version >= LEADER_VERSION:
+        result.node_endpoints = [
+            ProduceResponse.NodeEndpoint(node_id=each.node_id, host=host, port=port, rack=each.rack)
+            for each, host, port in leaders_of(node, context, result)
+        ]
+    return result
+
+
+def leaders_of(node: Node, context: RequestContext, response: ProduceResponse) -> Iterator[tuple[Member, str, int]]:
+    """Yield the leaders in a response, each once, with their endpoints."""
+    leaders = {each.current_leader.leader_id for topic in response.responses for each in topic.partition_responses}
+    return endpoints_of(node, context, leaders)
+
+
+def check_isr(node: Node, partition: Partition, needed: int) -> None:
+    """Raise BrokerError if too few replicas are in sync for acks=all."""
+    isr = node.members.replicas_of(partition.state).isr
+    if len(isr) < needed:
+        raise refusal(
+            ErrorCode.NOT_ENOUGH_REPLICAS,
+            f"The size of the current ISR Set({', '.join(map(str, isr))}) is insufficient to satisfy the min.isr "
+            f"requirement of {needed} for partition {partition.name}",
+        )
 
 
 def check_request(node: Node, context: RequestContext, request: ProduceRequest) -> BrokerError | None:
@@ -163,29 +190,35 @@ def append(
         if records is None:
             raise RejectedRecords("records are null", ErrorCode.INVALID_RECORD)
         version = context.api_version
-        if request.acks == ACKS_ALL and partition.opened.config.min_insync_replicas > 1:
-            raise refusal(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"The size of the current ISR Set({node.node_id}) is insufficient to satisfy the min.isr requirement "
-                f"of {partition.opened.config.min_insync_replicas} for partition {partition.name}",
-            )
+        log, leader_epoch = partition.at(node.node_id), partition.leader_epoch
+        if request.acks == ACKS_ALL and log.config.min_insync_replicas > 1:
+            check_isr(node, partition, log.config.min_insync_replicas)
         check_transaction(node, partition, records, request.transactional_id, version)
         prepare = functools.partial(
-            partition.opened.prepare,
+            log.prepare,
             records,
             now_ms=now_ms,
-            leader_epoch=partition.leader_epoch,
+            leader_epoch=leader_epoch,
             produce_version=version,
         )
         try:
             prepared = prepare(quick=True)
         except TooMuchWork:
             prepared = yield prepare
-            # The transaction may have ended in the meantime.
+            # The transaction may have ended in the meantime, and the leader changed.
+            partition.at(node.node_id)
+            if partition.leader_epoch != leader_epoch:
+                raise refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"the leader of {partition.name} has changed") from None
             check_transaction(node, partition, records, request.transactional_id, version)
         done = partition.opened.append_prepared(prepared)
     except KwireError as error:
-        return failure(each.index, error, partition)
+        response = failure(each.index, error, partition)
+        is_elsewhere = partition is not None and response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if is_elsewhere and context.api_version >= LEADER_VERSION:
+            assert partition is not None
+            leader_id, leader_epoch = current_leader(partition)
+            response.current_leader = ProduceResponse.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
+        return response
     if partition.watchers:
         partition.notify()
     return PartitionProduceResponse(

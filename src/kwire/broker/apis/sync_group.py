@@ -15,6 +15,7 @@ from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.responses import PendingResponse
 from kwire.broker.node import Node
+from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages import SyncGroupRequest, SyncGroupResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -28,6 +29,7 @@ def handle(
     if context.api_version >= NAMES_VERSION and (request.protocol_type is None or request.protocol_name is None):
         raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "protocol type and name are required")
     node.authorize(context, Operation.READ, ResourceType.GROUP, request.group_id)
+    node.check_coordinator(GROUPS_TOPIC, request.group_id)
     pending: PendingResponse[SyncGroupResponse] = PendingResponse()
     node.groups.sync(request, pending)
     return pending.response()

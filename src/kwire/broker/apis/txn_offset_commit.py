@@ -38,6 +38,7 @@ def handle(node: Node, context: RequestContext, request: TxnOffsetCommitRequest)
     node.authorize(context, Operation.READ, ResourceType.GROUP, request.group_id)
     if not request.group_id:
         raise refusal(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+    node.check_coordinator(GROUPS_TOPIC, request.group_id)
     now_ms = node.clock.now_ms()
     outcome = commit_each(
         node,

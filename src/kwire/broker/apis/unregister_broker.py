@@ -21,8 +21,8 @@ def handle(node: Node, context: RequestContext, request: UnregisterBrokerRequest
     if request.broker_id not in node.cluster.brokers:
         what = f"Broker ID {request.broker_id} is not currently registered"
         raise refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, what)
-    if request.broker_id == node.node_id:
-        what = f"Broker ID {request.broker_id} is this broker, the only one that is running; stop it instead"
+    if request.broker_id in node.members.all:
+        what = f"Broker ID {request.broker_id} is a node of this process; stop it instead"
         raise refusal(ErrorCode.INVALID_REQUEST, what)
     node.controller.unregister_broker(request.broker_id)
     return UnregisterBrokerResponse(error_message="")

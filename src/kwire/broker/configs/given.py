@@ -58,6 +58,16 @@ ONLY_OF_MECHANISMS = (JAAS_CONFIG, "sasl.server.callback.handler.class")
 OF_MECHANISMS = (*ONLY_OF_MECHANISMS, "sasl.login.", "sasl.oauthbearer.")
 """Names, or beginnings of names, of configs that Kafka reads with the prefix of a mechanism, besides REAUTH."""
 CLIENT_AUTH = "ssl.client.auth"
+OF_SEVERAL_NODES = frozenset(
+    {
+        "default.replication.factor",
+        "offsets.topic.replication.factor",
+        "replica.selector.class",
+        "transaction.state.log.min.isr",
+        "transaction.state.log.replication.factor",
+    }
+)
+"""Configs in Settings that have no effect on a single node."""
 HAVE_EFFECT = frozenset({BROKER_ID, CONTROLLER_NAMES, *UNITS})
 """Configs that are not in Settings and have an effect nevertheless."""
 
@@ -90,8 +100,10 @@ def check_misspelled(name: str) -> None:
         )
 
 
-def parse_settings(given: Mapping[str, object], host: str = "127.0.0.1", port: int = 0) -> Settings:
-    """Parse the configs of a broker. host, port: of its listener unless `listeners` is given.
+def parse_settings(given: Mapping[str, object], host: str = "127.0.0.1", port: int = 0, nodes: int = 1) -> Settings:
+    """Parse the configs of a broker, or of all nodes of a cluster.
+
+    host, port: of its listener unless `listeners` is given. nodes: of the cluster.
 
     Raises OptionError for an unknown name, an invalid value, and a config that protects the broker and would be lost.
     """
@@ -112,6 +124,8 @@ def parse_settings(given: Mapping[str, object], host: str = "127.0.0.1", port: i
         add_kerberos(values, jaas)
     convert(values, others)
     idle = [name for name, text in others.items() if name not in HAVE_EFFECT and not is_default(name, text)]
+    if nodes == 1:
+        idle += [name for name in sorted(OF_SEVERAL_NODES & configs.keys()) if not is_default(name, str(configs[name]))]
     if idle:
         log.warning("configs without an effect on this broker: %s", ", ".join(idle))
     settings = Settings(**values, others=others)

@@ -47,6 +47,8 @@ class Settings:
     # topics
     auto_create_topics_enable: bool = True
     num_partitions: int = 1
+    default_replication_factor: int = 1
+    replica_selector_class: str = ""
     delete_topic_enable: bool = True
     # fetching
     fetch_max_bytes: int = 55 * 1024 * 1024
@@ -100,6 +102,7 @@ class Settings:
     controller_quota_window_size_seconds: int = 1
     # groups
     offsets_topic_num_partitions: int = 50
+    offsets_topic_replication_factor: int = 3
     offsets_topic_segment_bytes: int = 100 << 20
     offsets_topic_compression_codec: int = 0
     offsets_retention_minutes: int = 10_080
@@ -149,6 +152,8 @@ class Settings:
     allow_everyone_if_no_acl_found: bool = False
     # transactions
     transaction_state_log_num_partitions: int = 50
+    transaction_state_log_replication_factor: int = 3
+    transaction_state_log_min_isr: int = 2
     transaction_state_log_segment_bytes: int = 100 << 20
     transaction_max_timeout_ms: int = 900_000
     transactional_id_expiration_ms: int = 7 * DAY_MS

@@ -59,26 +59,45 @@ class GroupCoordinator:
     def start(self) -> None:
         """Read the log and start every member's session. Raises LogError."""
         self.store.load()
+        self._start_sessions(self.store.groups())
+        self._expire_later()
+
+    def elect(self, partition: int) -> None:
+        """Read the groups of a partition of `__consumer_offsets` whose leader has changed. Raises LogError."""
+        self.store.load(partition)
+        groups = self.store.groups()
+        self._start_sessions([group for group in groups if self.store.partition_of(group.group_id) == partition])
+
+    def _start_sessions(self, groups: Iterable[ClassicGroup | ConsumerGroup]) -> None:
+        """Start every member's session."""
         settings = self.store.settings
-        for classic in list(self.store.classic.values()):
+        for classic in [group for group in groups if isinstance(group, ClassicGroup)]:
             for member in classic.members.values():
                 self.classic.rebalance.restart_session(classic, member)
             if len(classic.members) > settings.group_max_size:
                 self.classic.rebalance.prepare(classic, "it has more members than group.max.size")
-        for group in self.store.consumer_groups():
+        for group in [group for group in groups if not isinstance(group, ClassicGroup)]:
             default_ms = self.store.session_timeout_ms(group.group_id)
             for one in group.members.values():
                 timeout_ms = one.session_timeout_ms if one.uses_classic_protocol else default_ms
                 self.consumers.start_session(group.group_id, one.member_id, timeout_ms)
                 if one.state is MemberState.UNREVOKED_PARTITIONS:
                     self.consumers.watch_rebalance(group.group_id, one)
-        self._expire_later()
 
     def stop(self) -> None:
         """Cancel all timers, and fail waiting requests with NOT_COORDINATOR."""
         self.store.timers.cancel_all()
+        self._dismiss(self.store.groups())
+
+    def resign(self, partition: int) -> None:
+        """Forget the groups of a partition of `__consumer_offsets`, as `stop` does."""
+        self._dismiss(self.store.unload(partition))
+
+    def _dismiss(self, groups: Iterable[ClassicGroup | ConsumerGroup]) -> None:
         code = int(ErrorCode.NOT_COORDINATOR)
-        for group in self.store.classic.values():
+        for group in groups:
+            if not isinstance(group, ClassicGroup):
+                continue
             for member in group.members.values():
                 group.complete_join(member, JoinGroupResponse(member_id=member.member_id, error_code=code))
                 group.complete_sync(member, SyncGroupResponse(error_code=code))

@@ -57,6 +57,6 @@ class OffsetsTopic:
         appended = topic.partitions[partition].append(builder.build(), now_ms=now_ms)
         return appended.first_offset
 
-    def replay(self) -> Iterator[TypedRecord]:
+    def replay(self, partition: int | None = None) -> Iterator[TypedRecord]:
         """See OffsetsLog."""
-        return read_topic(self._topics.get(GROUPS_TOPIC), decode_group)
+        return read_topic(self._topics.get(GROUPS_TOPIC), decode_group, partition)

@@ -78,8 +78,8 @@ class OffsetsLog(Protocol):
         Raises BrokerError (MESSAGE_TOO_LARGE and others), LogError.
         """
 
-    def replay(self) -> Iterator[TypedRecord]:
-        """Yield every record of the log, each partition in order, transaction markers too. Raises LogError."""
+    def replay(self, partition: int | None = None) -> Iterator[TypedRecord]:
+        """Yield every record of the log, or of one partition, in order, transaction markers too. Raises LogError."""
 
 
 class GroupStore:
@@ -198,9 +198,24 @@ class GroupStore:
 
     # --- reading ---
 
-    def load(self) -> None:
-        """Apply the whole log. Records that cannot be read are skipped, with a warning. Raises LogError."""
-        for record in usable(self._log.replay(), self.state.problems):
+    def unload(self, partition: int) -> list[Group]:
+        """Forget the groups of a partition of `__consumer_offsets`, and return them."""
+        ids = {*self.classic, *self.state.groups}
+        gone = [group_id for group_id in ids if self.partition_of(group_id) == partition]
+        groups = [group for group in map(self.find, gone) if group is not None]
+        self.state.forget(partition, gone)
+        self.timers.cancel_those(lambda name: isinstance(name, tuple) and len(name) > 1 and name[1] in gone)
+        for group_id in gone:
+            self.classic.pop(group_id, None)
+            self.checked.discard(group_id)
+        return groups
+
+    def load(self, partition: int | None = None) -> None:
+        """Apply the whole log, or one partition. Raises LogError.
+
+        Records that cannot be read are skipped, with a warning.
+        """
+        for record in usable(self._log.replay(partition), self.state.problems):
             self._apply(record)
             group_id = group_of(record)
             if group_id is not None and record.kind == "GroupMetadata" and record.value is not None:

@@ -42,6 +42,11 @@ class NamedTimers:
         if handle is not None:
             handle.cancel()
 
+    def cancel_those(self, chosen: Callable[[Hashable], bool]) -> None:
+        """Cancel the timers whose name is chosen."""
+        for name in [each for each in self._running if chosen(each)]:
+            self.cancel(name)
+
     def cancel_all(self) -> None:
         """Cancel all timers."""
         for handle in self._running.values():

@@ -12,7 +12,7 @@ Source: kafka.coordinator.transaction.TransactionCoordinator, TransactionStateMa
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from kwire.broker.clock import Clock, TimerHandle, Timers
@@ -74,8 +74,8 @@ class TransactionLog(Protocol):
     def remove(self, transactional_id: str) -> None:
         """Write the tombstone of a transactional id. Raises BrokerError or LogError; nothing is written then."""
 
-    def replay(self) -> Iterator[Transaction]:
-        """Yield the last state of every transactional id."""
+    def replay(self, partition: int | None = None) -> Iterator[Transaction]:
+        """Yield the last state of every transactional id, or of those in one partition."""
 
     def coordinator_epoch(self, transactional_id: str) -> int:
         """Return the leader epoch of the partition that holds a transactional id."""
@@ -114,14 +114,29 @@ class TransactionCoordinator:
 
     def start(self) -> None:
         """Replay the log, carry out decided transactions, and start the periodic checks."""
-        for transaction in self._log.replay():
-            self._transactions[transaction.transactional_id] = transaction
-        for transaction in list(self._transactions.values()):
-            if transaction.is_prepared:
-                self._carry_out(transaction.transactional_id)
+        self._load(self._log.replay())
         settings = self._settings
         self._repeat(settings.transaction_abort_timed_out_transaction_cleanup_interval_ms, self.abort_timed_out)
         self._repeat(settings.transaction_remove_expired_transaction_cleanup_interval_ms, self.remove_expired)
+
+    def elect(self, partition: int) -> None:
+        """Replay a partition of the log whose leader has changed, and carry out its decided transactions."""
+        self._load(self._log.replay(partition))
+
+    def _load(self, transactions: Iterable[Transaction]) -> None:
+        loaded = list(transactions)
+        self._transactions.update((each.transactional_id, each) for each in loaded)
+        for transaction in loaded:
+            if transaction.is_prepared:
+                self._carry_out(transaction.transactional_id)
+
+    def resign(self, chosen: Callable[[str], bool]) -> None:
+        """Forget transactional ids, such as those of a partition whose leader has changed."""
+        for name in [each for each in self._transactions if chosen(each)]:
+            del self._transactions[name]
+            retry = self._retries.pop(name, None)
+            if retry is not None:
+                retry.cancel()
 
     def stop(self) -> None:
         """Cancel all timers."""

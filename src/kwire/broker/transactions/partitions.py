@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kwire.broker.coordinator_log import read_topic, warn_of_problems
 from kwire.broker.transactions.log_records import write_key, write_value
 from kwire.identifiers import TopicPartition
+from kwire.internal_topics.cluster_values import NO_LEADER
 from kwire.internal_topics.coordinator_records import decode_transaction
 from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kwire.internal_topics.placement import partition_for
@@ -53,10 +54,11 @@ class TransactionStateLog:
         """See TransactionLog."""
         return self._partition(transactional_id).leader_epoch
 
-    def replay(self) -> Iterator[Transaction]:
+    def replay(self, partition: int | None = None) -> Iterator[Transaction]:
         """See TransactionLog. Records that cannot be read are skipped, with a warning."""
         state = TransactionsState()
-        for record in usable(read_topic(self._topics.get(TRANSACTIONS_TOPIC), decode_transaction), state.problems):
+        stored = read_topic(self._topics.get(TRANSACTIONS_TOPIC), decode_transaction, partition)
+        for record in usable(stored, state.problems):
             state.apply(record)
         warn_of_problems(state.problems)
         for transaction in state.transactions.values():
@@ -93,6 +95,8 @@ class PartitionMarkers:
                 ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
                 f"record format of {target.name} does not support transactions",
             )
+        if target.state.leader == NO_LEADER:
+            raise refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{target.name} has no leader")
         target.opened.append_marker(*marker, now_ms=self._clock.now_ms(), leader_epoch=target.leader_epoch)
         target.notify()
         if target.topic.name == GROUPS_TOPIC:

@@ -70,7 +70,7 @@ class Stage:
         """Return a name of this scenario's own, for a group or a transactional id."""
         return f"{self._prefix}-{suffix}"
 
-    def topic(self, suffix: str = "topic", *, partitions: int = 1, **configs: object) -> str:
+    def topic(self, suffix: str = "topic", *, partitions: int = 1, **configs: Any) -> str:
         """Create a topic. configs: with underscores for dots."""
         name = self.name(suffix)
         self._broker.create_topic(name, partitions, **configs)

@@ -25,9 +25,10 @@ from kwire.records.convert.fetch_conversion import FetchConversion
 if TYPE_CHECKING:
     from kwire.broker.responses import Piece
     from kwire.log.writing.log_reads import Fetched
+    from kwire.log.writing.partition_writer import PartitionWriter
     from kwire.messages.fetch_request import FetchPartition
 
-__all__ = ["READ_COMMITTED", "FetchedPartition", "check_leader_epoch", "error_code", "failure", "fetch_partition"]
+__all__ = ["READ_COMMITTED", "FetchedPartition", "error_code", "failure", "fetch_partition"]
 
 READ_COMMITTED = 1
 ZSTD_VERSION = 10
@@ -49,6 +50,7 @@ class FetchedPartition:
 
 def fetch_partition(
     partition: Partition,
+    log: PartitionWriter,
     request: FetchPartition,
     version: int,
     isolation_level: int,
@@ -56,12 +58,10 @@ def fetch_partition(
     *,
     at_least_one: bool,
 ) -> FetchedPartition:
-    """Fetch from one partition. max_bytes: remaining size of the response.
+    """Fetch from one partition, whose open log is given. max_bytes: remaining size of the response.
 
     at_least_one: return the first batch even if it exceeds the limits. Raises BrokerError, LogError, CorruptBatch.
     """
-    check_leader_epoch(partition, request.current_leader_epoch)
-    log = partition.opened
     high_watermark, last_stable_offset = log.high_watermark, log.last_stable_offset
     data = PartitionData(
         partition_index=request.partition,
@@ -112,16 +112,6 @@ def error_code(error: KwireError) -> ErrorCode:
 def failure(index: int, code: ErrorCode) -> FetchedPartition:
     """Build the result of a partition with an error."""
     return FetchedPartition(data=PartitionData(partition_index=index, error_code=code, high_watermark=-1, records=b""))
-
-
-def check_leader_epoch(partition: Partition, current_epoch: int) -> None:
-    """Raise BrokerError if a client's leader epoch is older or newer than the partition's; -1 is not checked."""
-    if current_epoch >= 0 and current_epoch != partition.leader_epoch:
-        older = current_epoch < partition.leader_epoch
-        raise refusal(
-            ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH,
-            f"{partition.name} has leader epoch {partition.leader_epoch}, not {current_epoch}",
-        )
 
 
 def start_conversion(
