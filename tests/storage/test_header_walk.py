@@ -8,7 +8,7 @@ import pytest
 
 from kwire.records import write_batch
 from kwire.storage.header_walk import HeaderWalk
-from kwire.storage.store import LocalFile
+from kwire.storage.store import REMOTE_WINDOW_BYTES, LocalFile
 from tests.log.writing import NOW, batch, record
 
 
@@ -62,3 +62,32 @@ def test_batches_at_the_end_of_a_window_are_found(window_bytes: int, tmp_path: P
         file.window_bytes = window_bytes
         assert [header.position for header in HeaderWalk(file)] == expected
     assert len(expected) == 61
+
+
+class RemoteFile(LocalFile):
+    """A file of a store; keeps the sizes of its requests."""
+
+    window_bytes = REMOTE_WINDOW_BYTES
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path))
+        self.requests: list[int] = []
+
+    def pread(self, position: int, n: int) -> bytes:
+        self.requests.append(n >> 20)
+        return super().pread(position, n)
+
+
+@pytest.mark.parametrize(
+    ("batch_bytes", "batches", "requests"),
+    [(30_000, 1000, [1, 2, 4, 8, 8, 8]), (1_040_000, 8, [1, 2, 4]), (2_500_000, 5, [1, 1, 1, 1, 1])],
+)
+def test_a_long_walk_over_a_store_makes_few_requests(
+    batch_bytes: int, batches: int, requests: list[int], tmp_path: Path
+) -> None:
+    path = tmp_path / "x.log"
+    data = [write_batch([record(b"x" * batch_bytes, NOW)], base_offset=offset) for offset in range(batches)]
+    path.write_bytes(b"".join(data))
+    with RemoteFile(path) as file:
+        assert [header.stored_offset for header in HeaderWalk(file)] == list(range(batches))
+        assert file.requests == requests

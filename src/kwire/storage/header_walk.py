@@ -1,7 +1,8 @@
 """Batch headers straight from a file, without the batches: for seeking, planning and finding the end of a log.
 
-Reading is sparse: one small pread per batch where batches are large, one for many where they are small. Nothing is
-decompressed or checksummed. The layouts are in `kwire.records.format.batch_header`; rules R-01 to R-04.
+Reading is sparse: one small pread per batch where batches are large, one for many where they are small. Where each is a
+request to a store, it doubles in size while batches are small. Nothing is decompressed or checksummed. The layouts are
+in `kwire.records.format.batch_header`; rules R-01 to R-04.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from collections.abc import Iterator
 
 from kwire.errors import CorruptBatch
 from kwire.records.format.batch_header import DEFAULT_HEADER_BYTES, PREFIX_BYTES, BatchHeader, parse_header
-from kwire.storage.store import StoredFile
+from kwire.storage.store import REMOTE_WINDOW_BYTES, StoredFile
 
 __all__ = ["HeaderWalk", "header_at", "is_zero_tail"]
+
+MOST_WINDOW_BYTES = 8 << 20  # of a store's file
 
 
 class HeaderWalk:
@@ -32,7 +35,7 @@ class HeaderWalk:
 
     def __iter__(self) -> Iterator[BatchHeader]:
         file, size, stop = self._file, self._size, self._stop
-        window, start = b"", 0
+        window, start, n = b"", 0, max(file.window_bytes, DEFAULT_HEADER_BYTES)
         while self.position < stop:
             position = self.position
             try:
@@ -40,7 +43,9 @@ class HeaderWalk:
                 if start <= position <= start + len(window) - PREFIX_BYTES:
                     header = parse_header(window, position - start, position, file.url)
                 if header is None:
-                    window, start = file.pread(position, max(file.window_bytes, DEFAULT_HEADER_BYTES)), position
+                    if window and n >= REMOTE_WINDOW_BYTES:
+                        n = min(2 * n, MOST_WINDOW_BYTES) if position <= start + 2 * len(window) else file.window_bytes
+                    window, start = file.pread(position, n), position
                     header = parse_header(window, 0, position, file.url)
             except CorruptBatch as error:
                 self.damage = error
