@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,9 +16,11 @@ from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, OutgoingB
 from kwire.client.admin.cluster import describe_cluster
 from kwire.client.admin.groups import describe_groups
 from kwire.client.admin.transactions import describe_transactions
+from kwire.client.broker_connection import BrokerConnection
 from kwire.client.fetch_requests import Position, whole_batches
 from kwire.client.group_offsets import commit_offsets, fetch_offsets
 from kwire.client.partition_state import common_end, fetch_leader_epochs
+from kwire.client.settings import ClientSettings
 from kwire.errors import BrokerError, ConnectionFailed, CorruptBatch, OptionError
 from kwire.messages import ListGroupsRequest, ListGroupsResponse, registry
 from kwire.protocol.error_codes import ErrorCode
@@ -428,3 +431,18 @@ def test_logs_agree_up_to_the_end_of_their_newest_common_epoch(
 ) -> None:
     logs = [[LeaderEpoch(leader_epoch=epoch, start_offset=start) for epoch, start in log] for log in (ours, theirs)]
     assert common_end(logs[0], 100, logs[1], 90) == expected
+
+
+@pytest.mark.parametrize(("throttle_ms", "expected_s"), [(0, 0), (50_000, 50), (2**31 - 1, 300)])
+def test_a_throttled_client_waits_longer_for_the_next_response(
+    throttle_ms: int, expected_s: int, proxy: RewritingProxy
+) -> None:
+    """KIP-219: the broker reads the next request when the throttle time has passed."""
+    proxy.rewrite = {"MetadataResponse": lambda response: setattr(response, "throttle_time_ms", throttle_ms)}
+    host, port = proxy.address.rsplit(":", 1)
+    connection = BrokerConnection(host, int(port), ClientSettings.parse({"bootstrap.servers": proxy.address}))
+    before = time.monotonic()
+    connection.request(registry.get("MetadataRequest")())
+    waits = connection.deadline_after(2000)
+    assert before + expected_s + 2 <= waits <= time.monotonic() + expected_s + 2
+    connection.close()

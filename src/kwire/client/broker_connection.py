@@ -34,6 +34,8 @@ __all__ = ["BrokerConnection"]
 
 MAX_PIECES = 512  # of one sendmsg call; operating systems accept 1024
 
+MOST_THROTTLED_S = 300.0  # of the throttle time in a response, so that no broker can ask for a day
+
 R = TypeVar("R", bound=Message)
 
 
@@ -47,6 +49,7 @@ class BrokerConnection:
         self.address = f"{host}:{port}"
         self._host = host
         self._settings = settings
+        self._throttled_until = 0.0
         self._connection = Connection(Role.CLIENT, client_id=settings.client_id, views=True, lenient=True)
         timeout = settings.socket_connection_setup_timeout_ms / 1000
         self._socket: socket.socket | None = None
@@ -140,12 +143,22 @@ class BrokerConnection:
         timeout_ms: request.timeout.ms by default. Raises ConnectionFailed.
         """
         timeout = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
-        return self._next_response(response, time.monotonic() + timeout / 1000)
+        return self._next_response(response, self.deadline_after(timeout))
+
+    def deadline_after(self, timeout_ms: int) -> float:
+        """Return the time until which to wait for the response to a request that is sent now.
+
+        A broker that throttled this client does not read its requests before the throttle time has passed (KIP-219).
+        """
+        return max(time.monotonic(), self._throttled_until) + timeout_ms / 1000
+
+    def _limit_sending(self, opened: socket.socket) -> None:
+        opened.settimeout(self.deadline_after(self._settings.request_timeout_ms) - time.monotonic())
 
     def _write(self, data: bytes) -> None:
         opened = self._opened()
         try:
-            opened.settimeout(self._settings.request_timeout_ms / 1000)
+            self._limit_sending(opened)
             opened.sendall(data)
         except OSError as error:
             self._failed(error)
@@ -157,7 +170,7 @@ class BrokerConnection:
             return
         unsent = deque(memoryview(piece) for piece in pieces if len(piece))
         try:
-            opened.settimeout(self._settings.request_timeout_ms / 1000)
+            self._limit_sending(opened)
             while unsent:
                 n = opened.sendmsg(itertools.islice(unsent, MAX_PIECES))
                 while unsent and n >= len(unsent[0]):
@@ -174,6 +187,9 @@ class BrokerConnection:
                 response = self._connection.next_response()
                 if not isinstance(response, NeedData):
                     assert isinstance(response.body, cls)
+                    throttled_s = getattr(response.body, "throttle_time_ms", 0) / 1000
+                    if throttled_s > 0:
+                        self._throttled_until = time.monotonic() + min(throttled_s, MOST_THROTTLED_S)
                     return response.body
                 remaining = deadline - time.monotonic()
                 if remaining <= 0:

@@ -269,7 +269,7 @@ class Fetcher:
                 )
                 source.connection.send(request, version=version)
                 timeout_ms = self._client.settings.request_timeout_ms + FETCH_WAIT_MS
-                source.deadline = time.monotonic() + timeout_ms / 1000
+                source.deadline = source.connection.deadline_after(timeout_ms)
             return results
         except ConnectionFailed as error:
             self._lose(node_id, error)
