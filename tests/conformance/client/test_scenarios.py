@@ -12,6 +12,7 @@ from kwire.conformance import Report, Verdict
 from kwire.conformance.broker import all_checks
 from kwire.conformance.check import select
 from kwire.conformance.client import all_scenarios, run_scenarios
+from kwire.conformance.client.script import Script
 from kwire.errors import OptionError
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "conformance" / "client"
@@ -47,6 +48,26 @@ def test_a_client_that_keeps_running() -> None:
 
 def test_a_client_that_is_started_for_each_task() -> None:
     assert run(AIOKAFKA, "CONSUME-001").totals[Verdict.PASS] == 1
+
+
+@pytest.mark.parametrize(
+    ("scenario", "verdict", "reason"),
+    [
+        ("PRODUCER-011", Verdict.NOT_APPLICABLE, "one batch of a partition in flight"),
+        ("CONSUME-035", Verdict.UNSUPPORTED, "does not use Fetch sessions"),
+    ],
+)
+def test_a_scenario_without_what_it_is_about_is_not_passed(scenario: str, verdict: Verdict, reason: str) -> None:
+    (result,) = run(AIOKAFKA, scenario).results
+    assert result.verdict is verdict
+    assert reason in result.reason
+
+
+def test_rules_that_no_request_has_matched_are_known() -> None:
+    script = Script()
+    script.fail("Produce", "NOT_ENOUGH_REPLICAS")
+    script.close("EndTxn", optional=True)
+    assert [rule.api_key for rule in script.idle()] == [0]
 
 
 LIAR = """

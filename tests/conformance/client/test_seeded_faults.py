@@ -14,7 +14,7 @@ from kwire.conformance.client import all_scenarios, run_scenarios
 PROGRAM = Path(__file__).with_name("faulty_client.py")
 FAULTS = {
     "new_sequence": "PRODUCER-003",
-    "same_sequence": "PRODUCER-011",
+    "same_sequence": "PRODUCER-002",
     "no_retry": "PRODUCER-005",
     "no_backoff": "PRODUCER-025",
     "early_acknowledgement": "REPORT-PRODUCE-10",
@@ -59,4 +59,4 @@ def test_a_fault_is_found(fault: str) -> None:
 @pytest.mark.slow
 def test_nothing_is_found_without_a_fault() -> None:
     report = run("", *sorted(set(FAULTS.values())))
-    assert {each.check.id: each.reason for each in report.findings(strict=True)} == {}
+    assert {each.check.id: each.reason for each in report.results if each.verdict is not Verdict.PASS} == {}

@@ -40,10 +40,15 @@ class Exchange:
     @property
     def api(self) -> str:
         """The name of the API; its key if nobody knows it."""
+        return self.name(self.api_key)
+
+    @staticmethod
+    def name(api_key: int) -> str:
+        """Return the name of an API; its key if nobody knows it."""
         try:
-            return registry.request(self.api_key).__name__.removesuffix("Request")
+            return registry.request(api_key).__name__.removesuffix("Request")
         except Exception:
-            return f"API {self.api_key}"
+            return f"API {api_key}"
 
     @property
     def body(self) -> Any:

@@ -15,6 +15,7 @@ from kwire.conformance.client.stage import Stage
 
 __all__ = [
     "acknowledged",
+    "batches_sent",
     "consumed",
     "obeyed_throttle",
     "records",
@@ -122,6 +123,13 @@ def obeyed_throttle(s: Stage, api: str, ms: int) -> None:
     """Expect that nothing was sent on a connection for the time that a response of the API has asked for (KIP-219)."""
     asked = [each for each in s.exchanges(api) if each.answered_at and getattr(each.response, "throttle_time_ms", 0)]
     expect(asked, f"the client uses no version of {api} with a throttle time of KIP-219", Verdict.UNSUPPORTED)
+    later = [
+        other
+        for each in asked
+        for other in s.front.exchanges
+        if other.connection == each.connection and other.at > (each.answered_at or 0)
+    ]
+    expect(later, "nothing was sent on the connection after the throttle time", Verdict.NOT_APPLICABLE)
     for each in asked:
         assert each.answered_at is not None
         early = [
@@ -133,6 +141,13 @@ def obeyed_throttle(s: Stage, api: str, ms: int) -> None:
         if early:
             after = (early[0].at - each.answered_at) * 1000
             raise Finding(f"{early[0].api} was sent {after:.0f} ms after a response with throttle time {ms} ms")
+
+
+def batches_sent(s: Stage, at_least: int) -> None:
+    """Expect several Produce requests; with fewer there is nothing to judge."""
+    count = len(s.exchanges("Produce"))
+    what = f"{count} Produce request{'s' * (count != 1)}, and the scenario is about {at_least} or more"
+    expect(count >= at_least, f"the client sent {what}", Verdict.NOT_APPLICABLE)
 
 
 def _said(out: Outcome) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from kwire.broker import Broker
 from kwire.conformance.check import Verdict
 from kwire.conformance.client.cluster import Loop
+from kwire.conformance.client.exchange import Exchange
 from kwire.conformance.client.program import Outcome, Program
 from kwire.conformance.client.scenario import Finding, Scenario, expect
 from kwire.conformance.client.stage import PASSWORD, USER, Stage
@@ -103,6 +104,7 @@ def _play(loop: Loop, broker: Broker, program: Program, scenario: Scenario) -> R
         try:
             _steps(stage, program, scenario, outcomes)
             check_wire(stage.front)
+            _was_played(stage)
         except Finding as finding:
             verdict, reason = finding.verdict, finding.reason
             problem = next((each.problem for each in stage.front.exchanges if each.problem), "")
@@ -127,9 +129,18 @@ def _steps(stage: Stage, program: Program, scenario: Scenario, outcomes: list[Ou
             outcome = program.run(task, f"{scenario.id}.{number}", stage.front.bootstrap)
             outcomes.append(outcome)
             expect(outcome.unsupported is None, f"the program says: {outcome.unsupported}", Verdict.UNSUPPORTED)
+            expect(outcome.told or not outcome.complaint, outcome.complaint)
             task = steps.send(outcome)
     except StopIteration:
         return
+
+
+def _was_played(stage: Stage) -> None:
+    """Raise Finding if the client never sent the requests that the script is about: such a pass would be empty."""
+    idle = stage.script.idle()
+    if idle:
+        what = "request" if idle[0].api_key is None else f"{Exchange.name(idle[0].api_key)} request"
+        raise Finding(f"the client sent no {what} that the script is about", Verdict.NOT_APPLICABLE)
 
 
 def _evidence(stage: Stage, most: int) -> tuple[Evidence, ...]:

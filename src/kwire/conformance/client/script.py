@@ -50,6 +50,7 @@ class Rule:
     """A rule. reply: makes the response without the broker; change: gets that or the broker's; encoded: its bytes.
 
     then: called when a request has matched, before it is handled. unhandled: the broker never sees the request.
+    optional: the scenario is about something even if no request matches.
     """
 
     api_key: int | None
@@ -64,6 +65,7 @@ class Rule:
     delivery: Delivery | None = None
     unhandled: bool = False
     header_tags: tuple[tuple[int, bytes], ...] = ()
+    optional: bool = False
     count: int = 0
 
     def takes(self, exchange: Exchange) -> bool:
@@ -125,12 +127,18 @@ class Script:
         with self._lock:
             return [rule for rule in self._rules if rule.takes(exchange)]
 
+    def idle(self) -> list[Rule]:
+        """Return the rules that no request has matched, though the scenario is about them."""
+        with self._lock:
+            return [rule for rule in self._rules if not rule.count and not rule.optional]
+
     # What scenarios say
 
     def fail(self, api: str, error: str, *, times: int | None = 1, **fields: Any) -> Rule:
         """Respond with an error, and do nothing else."""
         code = parse_error(error)
         if api == "Metadata":  # which tells of errors topic by topic, beside brokers
+            fields.setdefault("when", _asks_for_topics)
             return self.add(api, times=times, change=lambda exchange, body: _fail_topics(body, code), **fields)
         return self.add(api, times=times, unhandled=True, reply=lambda exchange: failed(exchange, code), **fields)
 
@@ -165,6 +173,11 @@ class Script:
             body.throttle_time_ms = ms
 
         return self.add(api, times=times, change=change, **fields)
+
+
+def _asks_for_topics(exchange: Exchange) -> bool:
+    topics = exchange.body.topics
+    return topics is None or bool(topics) or exchange.version == 0
 
 
 def _fail_topics(body: Any, code: ErrorCode) -> None:

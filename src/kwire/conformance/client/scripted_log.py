@@ -49,8 +49,8 @@ class ScriptedLog:
     def play(self, script: Script) -> None:
         """Respond from now on."""
         script.add("Fetch", reply=self._fetch)
-        script.add("ListOffsets", reply=self._list_offsets)
-        script.add("OffsetForLeaderEpoch", reply=self._epoch_end)
+        script.add("ListOffsets", reply=self._list_offsets, optional=True)
+        script.add("OffsetForLeaderEpoch", reply=self._epoch_end, optional=True)
 
     async def _fetch(self, exchange: Exchange) -> Message:
         body = exchange.body

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwire.conformance.client.chapters.consumer import numbered, stored
+from kwire.conformance.check import Verdict
+from kwire.conformance.client.chapters.consumer import each_part, numbered, stored
 from kwire.conformance.client.exchange import Exchange
 from kwire.conformance.client.judging import consumed, obeyed_throttle, told_or
 from kwire.conformance.client.scenario import Chapter, Steps, expect
@@ -13,7 +14,7 @@ from kwire.conformance.client.stage import Stage
 from kwire.conformance.client.task import consume
 from kwire.conformance.client.wire import STORM
 
-__all__ = ["chapter"]
+__all__ = ["chapter", "first_batch_only"]
 
 chapter = Chapter("Consumer: connections and sessions")
 
@@ -122,6 +123,7 @@ def idle(s: Stage) -> Steps:
         for each in s.exchanges("Fetch")
         if each.body.topics and all(p.fetch_offset == 3 for t in each.body.topics for p in t.partitions)
     ]
+    expect(at_end, "the client sent no Fetch at the end of the log", Verdict.NOT_APPLICABLE)
     expect(len(at_end) < STORM // 2, f"{len(at_end)} Fetch requests at the end of the log in 300 ms")
 
 
@@ -138,6 +140,23 @@ def session(s: Stage) -> Steps:
     out = yield consume(topic, 10, partitions=range(10))
     for partition in range(10):
         consumed(out, [(0, f"p{partition}")], partition)
+    expect(s.exchanges("Fetch", _in_session), "the client does not use Fetch sessions", Verdict.UNSUPPORTED)
+
+
+def first_batch_only(s: Stage, times: int | None = None) -> None:
+    """Return a batch at a time, so that a consumer needs several requests."""
+
+    def one(exchange: Exchange, body: Any) -> None:
+        for part in each_part(body):
+            if part.records:
+                data = bytes(part.records)
+                part.records = data[: int.from_bytes(data[8:12], "big") + 12]
+
+    s.script.change("Fetch", one, times=times)
+
+
+def _in_session(exchange: Exchange) -> bool:
+    return exchange.version >= 7 and exchange.body.session_id > 0
 
 
 def _session_error(code: int) -> Any:
@@ -151,23 +170,27 @@ def _session_error(code: int) -> Any:
 def evicted(s: Stage) -> Steps:
     """A session that the broker has forgotten is begun again.
 
-    The second Fetch gets FETCH_SESSION_ID_NOT_FOUND.
+    The second Fetch of the session gets FETCH_SESSION_ID_NOT_FOUND.
     """
     s.front.sessions = True
-    topic = stored(s, 4)
-    s.script.change("Fetch", _session_error(70), times=1, when=lambda each: each.version >= 7)
+    topic = stored(s, 2, 2)
+    first_batch_only(s, times=1)
+    refusal = s.script.change("Fetch", _session_error(70), times=1, when=_in_session, optional=True)
     out = yield consume(topic, 4)
     consumed(out, numbered(4))
+    expect(refusal.count, "the client does not use Fetch sessions", Verdict.UNSUPPORTED)
 
 
 @chapter.scenario("CONSUME-036", "KIP-227: INVALID_FETCH_SESSION_EPOCH")
 def wrong_session_epoch(s: Stage) -> Steps:
     """A session epoch that the broker refuses begins a new session.
 
-    The first Fetch gets INVALID_FETCH_SESSION_EPOCH.
+    The second Fetch of the session gets INVALID_FETCH_SESSION_EPOCH.
     """
     s.front.sessions = True
-    topic = stored(s, 4)
-    s.script.change("Fetch", _session_error(71), times=1, when=lambda each: each.version >= 7)
+    topic = stored(s, 2, 2)
+    first_batch_only(s, times=1)
+    refusal = s.script.change("Fetch", _session_error(71), times=1, when=_in_session, optional=True)
     out = yield consume(topic, 4)
     consumed(out, numbered(4))
+    expect(refusal.count, "the client does not use Fetch sessions", Verdict.UNSUPPORTED)

@@ -85,9 +85,10 @@ def member_id_required(s: Stage) -> Steps:
     out = yield consume(topic, 3, group=group)
     consumed(out, numbered(3))
     joins = s.exchanges("JoinGroup", lambda each: each.version >= 4)
-    if len(joins) >= 2:
-        given = joins[0].response.member_id
-        expect(joins[1].body.member_id == given, "the second JoinGroup does not have the member id of the first")
+    expect(joins, "the client uses JoinGroup 3 or older", Verdict.UNSUPPORTED)
+    expect(len(joins) >= 2, "the client sent one JoinGroup request, though it got MEMBER_ID_REQUIRED")
+    given = joins[0].response.member_id
+    expect(joins[1].body.member_id == given, "the second JoinGroup does not have the member id of the first")
 
 
 @chapter.scenario("MEMBER-005", "ConsumerCoordinator")
@@ -126,7 +127,8 @@ def rebalance(s: Stage) -> Steps:
 
     def first_batch(exchange: Exchange, body: Any) -> None:
         for part in (part for topic in body.responses for part in topic.partitions):
-            if part.records and len(s.exchanges("JoinGroup")) < 3:
+            joined = s.exchanges("JoinGroup", lambda each: each.response is not None and not each.response.error_code)
+            if part.records and len(joined) < 2:
                 data = bytes(part.records)
                 whole = data[: int.from_bytes(data[8:12], "big") + 12]
                 at = exchange.body.topics[0].partitions[0].fetch_offset
@@ -222,13 +224,11 @@ def lost_membership(s: Stage) -> Steps:
     consumed(out, numbered(3))
     expect(out.committed, f"the offset was not committed: {out.complaints[:1]}")
     failures = [each for each in s.exchanges("Heartbeat") if getattr(each.response, "error_code", 0) == 25]
-    if failures:
-        lost = failures[0].body.member_id
-        after = [each for each in s.exchanges("JoinGroup") if each.at > failures[0].at]
-        expect(after, "the member did not join again")
-        expect(
-            after[0].body.member_id != lost, "the member joined again with the id that the coordinator has forgotten"
-        )
+    expect(failures, "the client sent no heartbeat while it waited for records")
+    lost = failures[0].body.member_id
+    after = [each for each in s.exchanges("JoinGroup") if each.at > failures[0].at]
+    expect(after, "the member did not join again")
+    expect(after[0].body.member_id != lost, "the member joined again with the id that the coordinator has forgotten")
 
 
 @chapter.scenario("MEMBER-014", "KIP-848", since="4.0")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from kwire.conformance.check import Verdict
 from kwire.conformance.client.exchange import Exchange
 from kwire.conformance.client.judging import (
     acknowledged,
+    batches_sent,
     obeyed_throttle,
     records,
     reported,
@@ -23,13 +25,17 @@ from kwire.conformance.client.task import produce
 __all__ = ["chapter"]
 
 chapter = Chapter("Producer")
+FIRST_PAUSE_MS = 1000
 IDEMPOTENT = {"enable_idempotence": "true", "max_in_flight_requests_per_connection": "5"}
 ORDERED = {"enable_idempotence": "false", "max_in_flight_requests_per_connection": "1"}
 
 
 def spread(count: int, wait_ms: int) -> list[dict[str, Any]]:
-    """Return records with a pause before each, so that they are in several batches."""
-    return [{**each, "wait_ms": wait_ms} for each in records(count)]
+    """Return records with a pause before each, so that they are in several batches.
+
+    The pause after the first is longer: by then, the client has the leader and its producer id.
+    """
+    return [{**each, "wait_ms": FIRST_PAUSE_MS if i == 1 else wait_ms} for i, each in enumerate(records(count))]
 
 
 @chapter.scenario("PRODUCER-001", "KIP-98")
@@ -48,13 +54,14 @@ def plain(s: Stage) -> Steps:
 def idempotent(s: Stage) -> Steps:
     """An idempotent producer numbers its batches.
 
-    Produce ten records with idempotence.
+    Produce ten records with idempotence, in several batches.
     Batches have a producer id, and sequences that follow each other from 0.
     """
     topic = s.topic()
-    out = yield produce(topic, records(10), **IDEMPOTENT)
+    out = yield produce(topic, spread(10, 20), **IDEMPOTENT)
     written_once(s, out, topic, 10)
     expect(s.exchanges("InitProducerId"), "no InitProducerId request, so the producer is not idempotent")
+    batches_sent(s, 2)
 
 
 @chapter.scenario("PRODUCER-003", "KIP-98")
@@ -185,6 +192,10 @@ def in_flight(s: Stage) -> Steps:
     s.script.fail("Produce", "NOT_ENOUGH_REPLICAS", after=1, delivery=Delivery(delay_s=0.2))
     out = yield produce(topic, spread(8, 20), **IDEMPOTENT)
     written_once(s, out, topic, 8)
+    batches_sent(s, 3)
+    _, failed, *later = s.exchanges("Produce")
+    crossed = [each for each in later if failed.answered_at is None or each.at < failed.answered_at]
+    expect(crossed, "the client has one batch of a partition in flight", Verdict.NOT_APPLICABLE)
 
 
 @chapter.scenario("PRODUCER-012", "KIP-360: UNKNOWN_PRODUCER_ID")
@@ -196,6 +207,7 @@ def unknown_producer(s: Stage) -> Steps:
     topic = s.topic()
     s.script.fail("Produce", "UNKNOWN_PRODUCER_ID", after=2)
     out = yield produce(topic, spread(5, 40), **IDEMPOTENT)
+    batches_sent(s, 3)
     told_or(out, lambda: written_once(s, out, topic, 5))
 
 
@@ -208,6 +220,7 @@ def fenced(s: Stage) -> Steps:
     topic = s.topic()
     s.script.fail("Produce", "INVALID_PRODUCER_EPOCH", after=1)
     out = yield produce(topic, spread(4, 40), **IDEMPOTENT)
+    batches_sent(s, 2)
     told_or(out, lambda: written_once(s, out, topic, 4))
 
 
@@ -221,6 +234,7 @@ def out_of_order(s: Stage) -> Steps:
     topic = s.topic()
     s.script.fail("Produce", "OUT_OF_ORDER_SEQUENCE_NUMBER", after=1)
     out = yield produce(topic, spread(4, 40), **IDEMPOTENT)
+    batches_sent(s, 2)
     told_or(out, lambda: written_once(s, out, topic, 4))
     log = s.log(topic)
     expect(len(log) == len(set(log)), f"records are doubled: {log}")

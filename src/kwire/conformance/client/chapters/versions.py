@@ -41,6 +41,8 @@ def fallback(s: Stage) -> Steps:
     task = produce_some(s)
     out = yield task
     written_once(s, out, task.topic, 3)
+    newer = s.exchanges("ApiVersions", lambda each: each.version > 2)
+    expect(newer, "the client asks in a version that the broker serves", Verdict.NOT_APPLICABLE)
 
 
 @chapter.scenario("VERSIONS-002", "KIP-511")
@@ -53,6 +55,8 @@ def fallback_to_zero(s: Stage) -> Steps:
     task = produce_some(s)
     out = yield task
     written_once(s, out, task.topic, 3)
+    newer = s.exchanges("ApiVersions", lambda each: each.version > 0)
+    expect(newer, "the client asks in a version that the broker serves", Verdict.NOT_APPLICABLE)
 
 
 @chapter.scenario("VERSIONS-003", "KIP-511: ApiVersionsRequest 3")
@@ -65,6 +69,7 @@ def software(s: Stage) -> Steps:
     out = yield task
     written_once(s, out, task.topic, 3)
     asked = s.exchanges("ApiVersions", lambda each: each.version >= 3 and each.body is not None)
+    expect(asked, "the client uses ApiVersions 2 or older", Verdict.UNSUPPORTED)
     for each in asked:
         code = each.response.error_code if each.response is not None else 0
         expect(not code, f"ApiVersions {each.version}: the name or version is refused with error {code}")
@@ -119,6 +124,17 @@ def _tag(value: Any) -> None:
             value.unknown_tagged_fields = [(TAG, TAG_VALUE)]
 
 
+def _is_flexible(exchange: Exchange) -> bool:
+    cls = registry.response(exchange.api_key)
+    return exchange.api != "ApiVersions" and exchange.version in cls.FLEXIBLE_VERSIONS
+
+
+def has_tags(s: Stage, *apis: str) -> None:
+    """Expect that responses of one of these APIs had tagged fields."""
+    used = any(s.exchanges(api, _is_flexible) for api in apis)
+    expect(used, f"the client uses no version of {' or '.join(apis)} with tagged fields", Verdict.UNSUPPORTED)
+
+
 def add_tags(exchange: Exchange, body: Any) -> None:
     """Add unknown tagged fields to a response of a flexible version."""
     version = 0 if exchange.request is None else exchange.request.response_version
@@ -136,6 +152,7 @@ def tags_producing(s: Stage) -> Steps:
     task = produce_some(s, enable_idempotence="true")
     out = yield task
     written_once(s, out, task.topic, 3)
+    has_tags(s, "Produce")
 
 
 @chapter.scenario("VERSIONS-007", "KIP-482")
@@ -148,6 +165,7 @@ def tags_consuming(s: Stage) -> Steps:
     s.script.change("*", add_tags)
     out = yield consume(topic, 3)
     consumed(out, numbered(3))
+    has_tags(s, "Fetch")
 
 
 @chapter.scenario("VERSIONS-008", "KIP-482")
@@ -161,6 +179,7 @@ def tags_in_groups(s: Stage) -> Steps:
     out = yield consume(topic, 3, group=s.name("group"), commit=True)
     consumed(out, numbered(3))
     expect(out.committed, f"the offset was not committed: {out.complaints[:1]}")
+    has_tags(s, "JoinGroup", "FindCoordinator", "OffsetFetch", "OffsetCommit")
 
 
 @chapter.scenario("VERSIONS-009", "KIP-482")
@@ -174,6 +193,7 @@ def tags_in_transactions(s: Stage) -> Steps:
     out = yield transact(topic, s.name("txn"), [transaction(records(3))])
     expect(out.ended == ["commit"], f"the transaction was not committed: {out.complaints[:1]}")
     written_once(s, out, topic, 3)
+    has_tags(s, "EndTxn", "AddPartitionsToTxn", "InitProducerId", "Produce")
 
 
 @chapter.scenario("VERSIONS-010", "KIP-482: response header 1")
@@ -183,14 +203,10 @@ def header_tags(s: Stage) -> Steps:
     The headers of all flexible responses but ApiVersions have a tagged field of 300 bytes.
     """
     topic = stored(s, 3)
-
-    def is_flexible(exchange: Exchange) -> bool:
-        cls = registry.response(exchange.api_key)
-        return exchange.api != "ApiVersions" and exchange.version in cls.FLEXIBLE_VERSIONS
-
-    s.script.add("*", header_tags=((TAG, b"x" * 300),), when=is_flexible)
+    s.script.add("*", header_tags=((TAG, b"x" * 300),), when=_is_flexible)
     out = yield consume(topic, 3)
     consumed(out, numbered(3))
+    has_tags(s, "Fetch")
 
 
 def _unused(s: Stage, out: Outcome, api: str, what: str) -> None:
