@@ -114,6 +114,7 @@ WITH_NODE = {
     "cluster_nodes",
     "dispatch",
     "housekeeping",
+    "injection",
     "network/connection",
     "network/server",
     "reset",

@@ -87,6 +87,7 @@ from kwire.errors import KwireError
 
 def test_requests_are_reported(kafka_broker):
     kafka_broker.faults.fail("Metadata", "TOPIC_AUTHORIZATION_FAILED")
+    kafka_broker.faults.drop("Heartbeat", group="misspelled")
     with Client(kafka_broker.bootstrap_servers) as client:
         try:
             client.metadata(["orders"])
@@ -178,6 +179,8 @@ def test_a_failing_test_shows_the_address_and_the_last_requests(tmp_path: Path) 
     output = run_project(tmp_path, {"test_failing.py": FAILING})
     assert re.search(r"kafka_broker = Broker\(127\.0\.0\.1:\d+\)", output), output
     assert re.search(r"-+ Broker\(127\.0\.0\.1:\d+\): last requests -+", output), output
+    assert "faults that matched no request" in output
+    assert "<drop api='Heartbeat', group='misspelled': 0 of 0 requests>" in output
     assert re.search(r"[\d:.]{12} Metadata v\d+ from kwire\S*: TOPIC_AUTHORIZATION_FAILED\n", output), output
 
 

@@ -217,6 +217,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     for broker in {id(each): each for each in values if isinstance(each, module.Broker)}.values():
         if broker.requests.limit:
             report.sections.append((f"{broker!r}: last requests", last_requests(broker)))
+        if unmatched := broker.faults.unmatched:
+            report.sections.append((f"{broker!r}: faults that matched no request", "\n".join(map(repr, unmatched))))
 
 
 def last_requests(broker: Broker) -> str:

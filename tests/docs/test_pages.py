@@ -43,8 +43,8 @@ RUN_ELSEWHERE = {
 
 
 PLAIN = (
-    "adopt.md", "avro.md", "broker.md", "capture.md", "compaction.md", "conversion.md", "convert.md", "internal.md",
-    "log.md", "messages.md", "records.md", "repair.md", "sql.md", "tiered.md", "writing-logs.md",
+    "adopt.md", "avro.md", "broker.md", "capture.md", "compaction.md", "conversion.md", "convert.md", "faults.md",
+    "internal.md",    "log.md", "messages.md", "records.md", "repair.md", "sql.md", "tiered.md", "writing-logs.md",
 )  # fmt: skip
 
 

@@ -14,21 +14,26 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
+from kwire.broker.apis import SERVED
 from kwire.broker.clock import Clock, LoopTimers
 from kwire.broker.compaction import Compaction
 from kwire.broker.configs.given import parse_settings
 from kwire.broker.configs.settings import Settings, render
 from kwire.broker.faults import Faults
+from kwire.broker.faults.conditions import Apis, Seen, When
+from kwire.broker.faults.fault import WAIT_S
 from kwire.broker.housekeeping import Housekeeping
+from kwire.broker.injection import NodeTopics
 from kwire.broker.network.server import Server, bind_listeners
 from kwire.broker.node import Instruments, Node
 from kwire.broker.replication.members import NO_PEERS, Peers
-from kwire.broker.request_log import RequestLog
+from kwire.broker.request_log import LoggedRequest, RequestLog
 from kwire.broker.reset import reset
 from kwire.broker.stored_records import records_of
 from kwire.broker.temporary_files import TemporaryDirectory, TemporaryFiles
+from kwire.broker.waiting import GroupState, group_state, wait_until_stable
 from kwire.broker.warm_up import WarmUp
 from kwire.errors import OptionError
 
@@ -63,8 +68,8 @@ class Broker:
     Raises OptionError for an invalid setting, LogError for a directory that cannot be used.
 
     is_warm: set once the code that usual requests need is loaded, shortly after the start.
-    For tests: faults (fault injection), requests (request log), create_topic, records, advance (time), reset; stop and
-    start for an outage, which keeps the port and the data.
+    For tests: faults (fault injection), requests (request log), wait_for, wait_until_stable, create_topic, records,
+    advance (time), reset; stop and start for an outage, which keeps the port and the data.
     """
 
     def __init__(
@@ -81,7 +86,7 @@ class Broker:
         if data_dir is None:
             has_heartbeat = any("consumer" in name and "heartbeat" in name for name in settings)
             settings = {**({} if has_heartbeat else HEARTBEAT), **TEMPORARY_SETTINGS, **settings}
-        self.faults = Faults()
+        self.faults = Faults(SERVED)
         self.requests = RequestLog(keep_requests)
         self.settings = self._parse(settings, host, port)
         self.data_dir = None if data_dir is None else Path(data_dir)
@@ -163,6 +168,42 @@ class Broker:
         partition: of all partitions by default. Raises OptionError for an unknown topic or partition.
         """
         return self.call(lambda node: records_of(node.topics, topic, partition))
+
+    def wait_for(self, api: Apis, *, timeout: float = WAIT_S, **when: Unpack[When]) -> LoggedRequest:
+        """Return the first request that meets conditions, once it has a response: of the request log, or to come.
+
+        when: conditions of faults on the request itself. Raises TimeoutError after timeout seconds.
+        """
+        conditions = self.faults.conditions(api, when)
+
+        def is_wanted(entry: LoggedRequest) -> bool:
+            message = entry.request
+            if message is None or (conditions.api_keys is not None and entry.api_key not in conditions.api_keys):
+                return False
+
+            def look(node: Node) -> bool:
+                seen = Seen(entry.api_key, entry.api_version, entry.client_id, message, NodeTopics(node))
+                return conditions.hold_for(seen)
+
+            return self.call(look)
+
+        found = self.requests.wait_for(is_wanted, timeout)
+        if found is None:
+            words = "".join(f", {name}={value!r}" for name, value in when.items())
+            raise TimeoutError(
+                f"no request to {api}{words} in {timeout:g} s, of {len(self.requests)} in the request log"
+            )
+        return found
+
+    def wait_until_stable(self, group: str, members: int | None = None, *, timeout: float = WAIT_S) -> GroupState:
+        """Wait until a group is stable, with a number of members if one is given; returns its state.
+
+        Stable: all members have their share of the partitions (classic groups, and those of KIP-848). Raises
+        TimeoutError after timeout seconds.
+        """
+        return wait_until_stable(
+            lambda name: self.call(lambda node: group_state(node.groups.store, name)), group, members, timeout
+        )
 
     def advance(self, ms: int) -> None:
         """Advance the broker's clock, until the next reset. Timers that become due fire in order."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import msgspec
 
 if TYPE_CHECKING:
     from kwire.broker.network.turns import Share
     from kwire.broker.security.sessions import SaslSession
+    from kwire.protocol.error_codes import ErrorCode
 
 __all__ = ["ANONYMOUS", "Peer", "RequestContext"]
 
@@ -44,7 +47,8 @@ class RequestContext(msgspec.Struct, kw_only=True):
     """A request's header fields, its sender and its use of resources.
 
     request_bytes: size of the frame. thread_ns: handling time. throttle_ms: throttle time set by the handler.
-    is_time_recorded: whether throttle_ms includes the request quota.
+    is_time_recorded: whether throttle_ms includes the request quota. fetch_error: the error that faults set for a
+    partition of a Fetch, by topic and index.
     """
 
     peer: Peer
@@ -56,6 +60,7 @@ class RequestContext(msgspec.Struct, kw_only=True):
     thread_ns: int = 0
     throttle_ms: int = 0
     is_time_recorded: bool = False
+    fetch_error: Callable[[str | UUID, int], ErrorCode | None] | None = None
 
     @property
     def principal(self) -> str:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from kwire.broker.apis import Handler, handler
 from kwire.broker.context import Peer, RequestContext
-from kwire.broker.faults import Fault, corrupt_records
 from kwire.broker.node import Node
 from kwire.broker.responses import Response, SplicedResponse
 from kwire.errors import BrokerError, KwireError
@@ -22,7 +21,10 @@ from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode
 from kwire.protocol.requests import Request
 
-__all__ = ["Call", "completed_response", "error_response", "make_call", "respond"]
+if TYPE_CHECKING:
+    from kwire.broker.faults.effects import Delivery
+
+__all__ = ["Call", "call_handler", "completed_response", "error_response", "make_call"]
 
 log = logging.getLogger("kwire.broker")
 
@@ -31,9 +33,12 @@ UNEXPECTED = "The server experienced an unexpected error when processing the req
 
 
 class Call:
-    """A decoded request with its handler and sender. request is None for ApiVersions in an unknown version."""
+    """A decoded request with its handler and sender.
 
-    __slots__ = ("context", "expects_reply", "handler", "request", "response_version")
+    request: None for ApiVersions in an unknown version. delivery: how the response is sent, if a fault changes that.
+    """
+
+    __slots__ = ("context", "delivery", "expects_reply", "handler", "request", "response_version")
 
     def __init__(
         self,
@@ -45,6 +50,7 @@ class Call:
     ) -> None:
         self.handler, self.context, self.request = handler, context, request
         self.expects_reply, self.response_version = expects_reply, response_version
+        self.delivery: Delivery | None = None
 
 
 def make_call(request: Request, peer: Peer) -> Call:
@@ -60,14 +66,6 @@ def make_call(request: Request, peer: Peer) -> Call:
     return Call(handler(request.api_key), context, request.body, request.expects_reply, request.response_version)
 
 
-def respond(node: Node, call: Call) -> Response | asyncio.Future[Response | None] | None:
-    """Handle a request; returns the response or a future of it. None: the connection closes without a response."""
-    if call.request is None:  # an unknown version of ApiVersions only gets the list of versions
-        return call_handler(node, call)
-    fault = node.faults.take(call.context.api_key, call.context.client_id)
-    return call_handler(node, call) if fault is None else inject_fault(node, call, fault)
-
-
 def call_handler(node: Node, call: Call) -> Response | asyncio.Future[Response | None]:
     """Call the handler; returns its response or a future of it."""
     try:
@@ -78,27 +76,6 @@ def call_handler(node: Node, call: Call) -> Response | asyncio.Future[Response |
         return response
     future: asyncio.Future[Response | None] = asyncio.ensure_future(response)
     return future
-
-
-def inject_fault(node: Node, call: Call, fault: Fault) -> Response | asyncio.Future[Response | None] | None:
-    """Handle a request with a fault that a test has set up (kwire.broker.faults)."""
-    if fault.error is not None:
-        return error_response(call, BrokerError("fault injected by a test", fault.error))
-    if fault.drops:
-        call.expects_reply, call.context.peer.must_close = False, True
-        if not fault.after:
-            return None
-
-    async def respond_later() -> Response | None:
-        if fault.delay_ms:
-            due = asyncio.Event()
-            node.timers.call_later(fault.delay_ms, due.set)
-            await due.wait()
-        response = call_handler(node, call)
-        body = await response if isinstance(response, asyncio.Future) else response
-        return corrupt_records(body) if fault.corrupts and body is not None else body
-
-    return asyncio.ensure_future(respond_later())
 
 
 def completed_response(call: Call, future: asyncio.Future[Response | None]) -> Response | None:

@@ -126,6 +126,11 @@ class FetchSessions:
             return View(requested, self._create(requested, version), None)
         return self._continue(request, session_id, epoch, requested, version)
 
+    def partitions(self, session_id: int) -> list[Key]:
+        """Return the partitions of a session, none for an unknown one."""
+        session = self._sessions.get(session_id)
+        return [] if session is None else list(session.partitions)
+
     def close(self, session_id: int) -> None:
         """Close a session."""
         self._sessions.pop(session_id, None)

@@ -97,7 +97,7 @@ class Node:
         self.clock, self.timers = clock, timers
         self.workers, self.long_requests = Workers(), LongRequests()
         self.files = files or FileSystem()
-        self.faults, self.requests = instruments or Instruments(Faults(), RequestLog(0))
+        self.faults, self.requests = instruments or Instruments(Faults({}), RequestLog(0))
         self.loggers = Loggers()
 
         # The cluster: topics, configs, brokers, ACLs and everything else in the metadata log

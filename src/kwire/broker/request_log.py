@@ -6,8 +6,9 @@ Secrets (passwords, keys and proofs of them) are masked before an entry is store
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -94,8 +95,8 @@ class RequestLog:
             raise OptionError(f"invalid keep_requests {limit}: must be 0 or more")
         self.limit = limit
         self._entries: deque[tuple[int, LoggedRequest]] = deque()
-        self._bytes = 0
-        self._lock = threading.Lock()
+        self._bytes = self._count = 0
+        self._changed = threading.Condition()
 
     def __iter__(self) -> Iterator[LoggedRequest]:
         return iter(self._kept())
@@ -106,7 +107,7 @@ class RequestLog:
     def _kept(self) -> list[LoggedRequest]:
         if not self.limit:
             raise OptionError("the broker keeps no requests: set keep_requests to 1 or more")
-        with self._lock:
+        with self._changed:
             return [entry for _, entry in self._entries]
 
     def of(self, api: str) -> list[LoggedRequest]:
@@ -114,9 +115,29 @@ class RequestLog:
         api_key = parse_api(api)
         return [each for each in self if api_key in (None, each.api_key)]
 
+    def wait_for(self, is_wanted: Callable[[LoggedRequest], bool], timeout: float) -> LoggedRequest | None:
+        """Return the first entry that is wanted, of those that are kept or are added within timeout seconds.
+
+        None if there is none in time. Raises OptionError with limit 0.
+        """
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            fresh, count = self._kept(), self._count
+        while True:
+            found = next(filter(is_wanted, fresh), None)
+            if found is not None:
+                return found
+            with self._changed:
+                while self._count == count:
+                    remaining = deadline - time.monotonic()
+                    if remaining <= 0 or not self._changed.wait(remaining):
+                        return None
+                fresh = [entry for _, entry in self._entries][count - self._count :]
+                count = self._count
+
     def clear(self) -> None:
         """Remove all entries."""
-        with self._lock:
+        with self._changed:
             self._entries.clear()
             self._bytes = 0
 
@@ -134,8 +155,10 @@ class RequestLog:
             request=hide_secrets(request),
             response=hide_secrets(body),
         )
-        with self._lock:
+        with self._changed:
             self._entries.append((context.request_bytes, entry))
             self._bytes += context.request_bytes
+            self._count += 1
+            self._changed.notify_all()
             while len(self._entries) > self.limit or (self._bytes > MAX_BYTES and len(self._entries) > 1):
                 self._bytes -= self._entries.popleft()[0]

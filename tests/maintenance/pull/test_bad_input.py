@@ -81,7 +81,7 @@ def test_records_that_are_no_batches_end_their_partition(
     write(client, "orders", 20)
     change, expected = LIES[lie]
     with monkeypatch.context() as patch:
-        patch.setattr("kwire.broker.faults.flip_last_byte", change)
+        patch.setattr("kwire.broker.faults.corruption.flip_last_byte", change)
         broker.faults.corrupt("Fetch", times=None)
         result = pull(client, str(tmp_path / "copy"))
         broker.faults.clear()
@@ -121,7 +121,7 @@ def test_batches_that_were_already_sent_are_not_appended_again(
         return first[0]
 
     with Client(broker.bootstrap_servers, **{"max.partition.fetch.bytes": 300}) as small:
-        monkeypatch.setattr("kwire.broker.faults.flip_last_byte", repeat)
+        monkeypatch.setattr("kwire.broker.faults.corruption.flip_last_byte", repeat)
         broker.faults.corrupt("Fetch", times=None)
         result = pull(small, str(tmp_path / "copy"))
         broker.faults.clear()

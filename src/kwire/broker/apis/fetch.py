@@ -101,6 +101,10 @@ class Fetch:
 
     def _resolve(self, each: SessionPartition) -> Partition | ErrorCode:
         """Return a partition of the request, or its error."""
+        if self.context.fetch_error is not None:
+            injected = self.context.fetch_error(each.topic, each.index)
+            if injected is not None:
+                return injected
         if self._may_follow is False:
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         topics = self.node.topics

@@ -28,8 +28,11 @@ import msgspec
 
 from kwire.broker.apis import SERVED
 from kwire.broker.context import ANONYMOUS, Peer
-from kwire.broker.dispatch import Call, completed_response, error_response, make_call, respond
+from kwire.broker.dispatch import Call, completed_response, error_response, make_call
+from kwire.broker.faults.effects import HALF
+from kwire.broker.injection import respond
 from kwire.broker.network.memory import RequestMemory
+from kwire.broker.network.pacing import SlowBytes
 from kwire.broker.network.poller import Poller
 from kwire.broker.network.throttling import set_throttle_time
 from kwire.broker.network.turns import TURN_REQUESTS, Turns
@@ -43,6 +46,7 @@ from kwire.protocol.requests import read_request, request_key, write_response
 
 if TYPE_CHECKING:
     from kwire.broker.clock import TimerHandle
+    from kwire.broker.faults.effects import Delivery
     from kwire.broker.responses import Piece
     from kwire.broker.security.sessions import SaslSession
     from kwire.log.writing.log_reads import FilePart
@@ -92,6 +96,7 @@ class ClientConnection:
         "_out",
         "_pending",
         "_poller",
+        "_rest",
         "_tls_wants_write",
         "_turns",
         "_watches_read",
@@ -118,6 +123,7 @@ class ClientConnection:
         self._frames = FrameBuffer(limit, scratch=shared.scratch, reserve=functools.partial(shared.memory.take, self))
         self._out: deque[Piece] = deque()
         self._held_files: list[OpenFile] = []
+        self._rest: SlowBytes | None = None
         self._is_handshake_complete = False
         self._muted: TimerHandle | None = None  # ends the time in which the client is not read from
         self._pending: asyncio.Future[Response | None] | None = None  # a response that is not ready
@@ -370,9 +376,41 @@ class ClientConnection:
             log.exception("api %s version %s: cannot encode the response", context.api_key, context.api_version)
             self.close("its response could not be encoded")
             return
+        if call.delivery is not None:
+            self._deliver(call.delivery)
         self._flush()
 
     # Sending
+
+    def _deliver(self, delivery: Delivery) -> None:
+        """Send only a part of the response, or send it slowly, as a fault demands."""
+        pieces = (each if isinstance(each, bytes | bytearray | memoryview) else each.read() for each in self._out)
+        data = memoryview(b"".join(pieces))
+        self._out.clear()
+        if delivery.sent_bytes is not None:
+            half = len(data) // 2
+            data = data[: half if delivery.sent_bytes == HALF else min(delivery.sent_bytes, len(data) - 1)]
+            self.peer.must_close = True
+        if delivery.bytes_per_second:
+            self._rest = SlowBytes(data, delivery.bytes_per_second)
+            self._send_slowly()
+        else:
+            self._out.append(data)
+
+    def _send_slowly(self) -> None:
+        """Send the next piece of a response that is sent slowly."""
+        rest = self._rest
+        if rest is None or not self.is_open:
+            return
+        self._out.append(rest.next_piece())
+        if rest.data:
+            self.node.timers.call_later(rest.pause_ms, self._send_slowly)
+        else:
+            self._rest = None
+        self._flush()
+        if not self.busy:
+            self._complete_request()
+            self._turns.add(self)
 
     def _flush(self) -> None:
         """Send as much as the socket takes, up to SEND_BYTES; continue when it is writable."""
@@ -400,8 +438,8 @@ class ClientConnection:
             return
         self._release_files()
         self.last_active = time.monotonic()
-        self.busy = False
-        if self.peer.must_close:
+        self.busy = self._rest is not None
+        if self.peer.must_close and not self.busy:
             self.close("its request was refused")
 
     def _send_bytes(self, limit: int) -> int:
@@ -503,7 +541,7 @@ class ClientConnection:
         self._frames.clear()
         self._memory.release(self)
         self._out.clear()
-        self._finished_call = None
+        self._rest = self._finished_call = None
         if self._muted is not None:
             self._muted.cancel()
         self._release_files()

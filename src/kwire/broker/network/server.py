@@ -13,6 +13,7 @@ import math
 import resource
 import socket
 import ssl
+import struct
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,8 @@ log = logging.getLogger("kwire.broker")
 
 EVERYWHERE = ("", "0.0.0.0", "::")
 BACKLOG = 1024
+RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+"""SO_LINGER: closing the socket sends a reset."""
 SCRATCH_BYTES = 256 * 1024
 ACCEPTS_AT_ONCE = 64
 ACCEPT_PAUSE_S = 1.0
@@ -194,6 +197,10 @@ class Server:
 
     def _add_connection(self, sock: socket.socket, host: str, port: int, listener: Listener) -> None:
         settings = self.node.settings
+        if self.node.faults.refuses_connection():
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
+            sock.close()
+            return
         if len(self.connections) >= settings.max_connections:
             log.warning("connection from %s refused: max.connections is %s", host, settings.max_connections)
             sock.close()

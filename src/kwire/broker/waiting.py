@@ -1,0 +1,59 @@
+"""Waiting in tests: for requests, and for groups."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
+from kwire.errors import OptionError, counted
+
+if TYPE_CHECKING:
+    from kwire.broker.groups.store import GroupStore
+
+__all__ = ["GroupState", "group_state", "wait_until_stable"]
+
+POLL_S = 0.005
+STABLE = ClassicState.STABLE.value
+MISSING = "missing"
+
+
+class GroupState(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a group. kind: "classic" or "consumer" (KIP-848). members: client ids by member id."""
+
+    group: str
+    kind: str
+    state: str
+    members: Mapping[str, str]
+
+    def __str__(self) -> str:
+        """Return the state and the number of members."""
+        return f"{self.state} with {counted(len(self.members), 'member')}" if self.kind else self.state
+
+
+def group_state(store: GroupStore, group_id: str) -> GroupState:
+    """Return the state of a group, on the broker's thread; a missing one has no kind."""
+    group = store.find(group_id)
+    if group is None:
+        return GroupState(group=group_id, kind="", state=MISSING, members={})
+    kind = "classic" if isinstance(group, ClassicGroup) else "consumer"
+    members = {member_id: member.client_id for member_id, member in group.members.items()}
+    return GroupState(group=group_id, kind=kind, state=str(group.state), members=members)
+
+
+def wait_until_stable(look: Callable[[str], GroupState], group: str, members: int | None, timeout: float) -> GroupState:
+    """Return the state of a group once it is stable; see Broker.wait_until_stable. look: reads the state."""
+    if not isinstance(group, str) or not group:
+        raise OptionError(f"invalid group {group!r}: must be a group id")
+    deadline = time.monotonic() + timeout
+    while True:
+        state = look(group)
+        if state.state == STABLE and members in (None, len(state.members)):
+            return state
+        if time.monotonic() >= deadline:
+            wanted = "stable" if members is None else f"stable with {counted(members, 'member')}"
+            raise TimeoutError(f"group {group!r} is {state}, not {wanted}, after {timeout:g} s")
+        time.sleep(POLL_S)
