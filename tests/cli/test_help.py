@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -14,7 +15,6 @@ from typing import Any
 import pytest
 import typer
 from tests.conformance.test_report import report
-from tests.golden import extract
 
 from kwire.broker import Broker
 from kwire.cli.main import build
@@ -96,8 +96,7 @@ def folder(tmp_path: Path, kafka_logs: dict[str, Path]) -> Path:
     (tmp_path / "definitions" / "OrderRequest.json").write_text(DEFINITION)
     for name in ("kafka-4.4.json", "mine.json"):
         (tmp_path / name).write_text(report().to_json())
-    capture = next(extract("wire", tmp_path).rglob("k391.clean.pcap"))
-    capture.rename(tmp_path / "kafka.pcap")
+    os.link(next(kafka_logs["wire"].rglob("k391.clean.pcap")), tmp_path / "kafka.pcap")
     return tmp_path
 
 

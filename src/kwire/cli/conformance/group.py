@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
         "broker",
         broker,
         "kwire conformance broker kafka://broker:9092 -o report --only RANGE-FETCH",
-        "kwire conformance broker kafka://broker:9092 --release 3.9 --skip FRAME --config-file client.properties",
+        "kwire conformance broker kafka://broker:9092 --release 3.9 --only FRAME --config-file client.properties",
     )
     add_command(
         group,
