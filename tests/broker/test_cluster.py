@@ -511,6 +511,27 @@ def test_consumers_read_from_the_replica_in_their_rack(cluster: Cluster) -> None
     assert fetched(fetch(cluster, 1, rack="b")).preferred_read_replica == -1
 
 
+# ---- faults and requests
+
+
+def test_a_fault_can_be_for_one_node(cluster: Cluster) -> None:
+    fault = cluster.faults.fail("Produce", "NOT_LEADER_OR_FOLLOWER", topic="t", partition=1, node=2, on_call=2)
+    codes = [produced(produce(cluster, node, partition)).error_code for node, partition in ((1, 0), (2, 1), (2, 1))]
+    assert codes == [0, 0, NOT_LEADER]
+    assert fault.hits == 1
+    assert [each.node_id for each in cluster.requests.of("Produce")] == [1, 2, 2]
+    assert cluster.wait_for("Produce", node=2).node_id == 2
+    with cluster.faults.refuse(node=[2, 3], times=None):
+        assert produced(produce(cluster, 1)).error_code == 0
+        with pytest.raises((ConnectionError, AssertionError)):
+            produce(cluster, 3)
+    for when in ({"node": 4}, {"node": [1, 4]}):
+        with pytest.raises(OptionError, match="node 4 can never match: the nodes are 1, 2, 3"):
+            cluster.faults.observe("Fetch", **when)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="invalid node 'two'"):
+        cluster.faults.refuse(node="two")  # type: ignore[typeddict-item]
+
+
 # ---- wrong use
 
 

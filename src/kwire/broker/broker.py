@@ -183,6 +183,7 @@ class Broker:
 
             def look(node: Node) -> bool:
                 seen = Seen(entry.api_key, entry.api_version, entry.client_id, message, NodeTopics(node))
+                seen.node_id = entry.node_id
                 return conditions.hold_for(seen)
 
             return self.call(look)

@@ -92,6 +92,7 @@ class Cluster(Broker):
         self._first_port = port
         settings: dict[str, Any] = {name: value for name, value in defaults.items() if name not in given}
         super().__init__(data_dir, host=host, keep_requests=keep_requests, **settings, **configs)
+        self.faults.nodes = range(1, nodes + 1)
         for listener in parse_listeners(self.settings, self.settings.listeners):
             if listener.port and nodes > 1:
                 raise OptionError(f"listener {listener.name} has port {listener.port}, which nodes cannot share: use 0")

@@ -66,7 +66,8 @@ def respond(node: Node, call: Call) -> Response | asyncio.Future[Response | None
         return call_handler(node, call)
     context = call.context
     topics = NodeTopics(node)
-    plan = node.faults.take(Seen(context.api_key, context.api_version, context.client_id, call.request, topics))
+    seen = Seen(context.api_key, context.api_version, context.client_id, call.request, topics, node_id=node.node_id)
+    plan = node.faults.take(seen)
     if plan is None:
         return call_handler(node, call)
     return asyncio.ensure_future(Injection(node, call, plan, topics).run())

@@ -34,7 +34,8 @@ MAX_BYTES = 64 << 20
 class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request with its response.
 
-    time_ms: time of the response, by the broker's clock. api: name of the API, such as `Produce`.
+    time_ms: time of the response, by the broker's clock. node_id: of the node that got it. api: name of the API, such
+    as `Produce`.
     request: None for ApiVersions in an unknown version. response: None if none was sent; without records sent from
     files.
     """
@@ -46,6 +47,7 @@ class LoggedRequest(msgspec.Struct, frozen=True, kw_only=True):
     client_id: str
     principal: str
     connection_id: str
+    node_id: int
     request: Message | None
     response: Message | None
 
@@ -141,7 +143,14 @@ class RequestLog:
             self._entries.clear()
             self._bytes = 0
 
-    def add(self, context: RequestContext, request: Message | None, response: Response | None, now_ms: int) -> None:
+    def add(
+        self,
+        context: RequestContext,
+        request: Message | None,
+        response: Response | None,
+        now_ms: int,
+        node_id: int,
+    ) -> None:
         """Add a request and its response, None if none is sent. request: None for an unknown version."""
         body = response.body if isinstance(response, SplicedResponse) else response
         entry = LoggedRequest(
@@ -152,6 +161,7 @@ class RequestLog:
             client_id=context.client_id,
             principal=context.principal,
             connection_id=context.connection_id,
+            node_id=node_id,
             request=hide_secrets(request),
             response=hide_secrets(body),
         )

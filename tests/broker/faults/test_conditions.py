@@ -212,7 +212,7 @@ def test_faults_that_matched_nothing_can_be_found(broker: Broker, raw: RawClient
         (lambda f: f.cut("Produce", 0), "invalid sent_bytes 0"),
         (lambda f: f.corrupt("Produce"), "only Fetch responses carry records"),
         (lambda f: f.corrupt("*"), "only Fetch responses carry records"),
-        (lambda f: f.refuse(client_id="a"), "refuse takes no 'client_id', only skip"),
+        (lambda f: f.refuse(client_id="a"), "refuse takes no 'client_id', only node, skip"),
         (lambda f: f.throttle("Produce", -1), "invalid throttle_ms -1"),
         (lambda f: f.throttle("Produce", 5, version=0), "versions 0 to 0 have no throttle_time_ms"),
         (lambda f: f.throttle("SaslHandshake", 5), "unknown field 'throttle_time_ms'"),

@@ -13,8 +13,9 @@ from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.clock import ManualClock
 from kwire.broker.configs.settings import Settings
 from kwire.broker.context import Peer, RequestContext
-from kwire.broker.dispatch import Call, respond
+from kwire.broker.dispatch import Call
 from kwire.broker.groups.offsets import group_tombstones
+from kwire.broker.injection import respond
 from kwire.broker.node import Node
 from kwire.messages import (
     ConsumerGroupDescribeRequest,

@@ -10,7 +10,8 @@ import pytest
 
 from kwire.broker.apis import handler
 from kwire.broker.context import Peer, RequestContext
-from kwire.broker.dispatch import Call, respond
+from kwire.broker.dispatch import Call
+from kwire.broker.injection import respond
 from kwire.broker.node import Node
 from kwire.broker.temporary_files import TemporaryFiles
 from kwire.broker.transactions import ProducerIdAndEpoch

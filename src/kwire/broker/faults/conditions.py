@@ -22,7 +22,18 @@ if TYPE_CHECKING:
     from kwire.broker.faults.entities import Entity, TopicNames
     from kwire.messages.base import Message
 
-__all__ = ["Apis", "Conditions", "Seen", "Served", "Trigger", "When", "parse_apis", "parse_conditions", "parse_trigger"]
+__all__ = [
+    "Apis",
+    "Conditions",
+    "Seen",
+    "Served",
+    "Trigger",
+    "When",
+    "parse_apis",
+    "parse_conditions",
+    "parse_nodes",
+    "parse_trigger",
+]
 
 Apis = str | Collection[str]
 """An API's name, several names, or "*" for every API."""
@@ -51,7 +62,8 @@ Served = Mapping[int, Range]
 class When(TypedDict, total=False):
     """The conditions of a fault, as keyword arguments. Which requests:
 
-    version: a version, or the lowest and the highest. client_id, topic, group, transactional_id: names or patterns.
+    version: a version, or the lowest and the highest. node: the id of a node of a cluster, or several.
+    client_id, topic, group, transactional_id: names or patterns.
     topic_id: a topic's id, also one that does not exist. partition: a number, or several. where: values by field name,
     such as {"acks": 0} or {"topics.name": "orders"}. when: a function of the decoded request, called on the broker's
     thread.
@@ -62,6 +74,7 @@ class When(TypedDict, total=False):
     """
 
     version: int | Collection[int]
+    node: int | Collection[int]
     client_id: str
     topic: str
     topic_id: UUID | str
@@ -82,7 +95,10 @@ NAMES = tuple(When.__annotations__)
 
 
 class Seen(msgspec.Struct):
-    """A request, as conditions see it. topics: to find names of topics by their ids, and the reverse."""
+    """A request, as conditions see it. topics: to find names of topics by their ids, and the reverse.
+
+    node_id: of the node that got it.
+    """
 
     api_key: int
     version: int
@@ -90,6 +106,7 @@ class Seen(msgspec.Struct):
     message: Message
     topics: TopicNames
     found: list[Entity] | None = None
+    node_id: int = 1
 
     @property
     def entities(self) -> list[Entity]:
@@ -106,6 +123,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
 
     api_keys: frozenset[int] | None
     versions: tuple[int, int] | None = None
+    nodes: frozenset[int] | None = None
     client_id: str | None = None
     topic: str | None = None
     topic_id: UUID | None = None
@@ -149,7 +167,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
             return False
         if self.versions is not None and not self.versions[0] <= seen.version <= self.versions[1]:
             return False
-        if not fits(self.client_id, seen.client_id):
+        if not fits(self.client_id, seen.client_id) or (self.nodes is not None and seen.node_id not in self.nodes):
             return False
         if self.kinds and not any(map(self.selects, seen.entities)):
             return False
@@ -239,6 +257,7 @@ def parse_conditions(apis: Apis, when: Mapping[str, Any], served: Served) -> Con
     conditions = Conditions(
         api_keys=keys,
         versions=_versions(keys, when.get("version"), served),
+        nodes=parse_nodes(when.get("node")),
         client_id=_text(when, "client_id"),
         topic=_text(when, "topic"),
         topic_id=_topic_id(when.get("topic_id")),
@@ -318,6 +337,16 @@ def _topic_id(value: object) -> UUID | None:
         return parse_uuid(text) if len(text) == KAFKA_ID_LENGTH else UUID(text)
     except ValueError:
         raise OptionError(f"invalid topic_id {text!r}: must be a UUID, or an id as Kafka prints it") from None
+
+
+def parse_nodes(value: object) -> frozenset[int] | None:
+    """Return ids of nodes, None for all. Raises OptionError."""
+    if value is None:
+        return None
+    numbers = _integers(value)
+    if not numbers:
+        raise OptionError(f"invalid node {value!r}: must be the id of a node, or several")
+    return frozenset(numbers)
 
 
 def _partitions(value: object) -> frozenset[int] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 from kwire.broker.faults.conditions import (
@@ -14,6 +14,7 @@ from kwire.broker.faults.conditions import (
     When,
     is_integer,
     parse_conditions,
+    parse_nodes,
     parse_trigger,
     served_versions,
 )
@@ -32,6 +33,7 @@ __all__ = ["Faults"]
 KEPT = 10_000
 THROTTLE = "throttle_time_ms"
 TURNS = ("skip", "on_call", "every", "probability", "seed", "times")
+OF_CONNECTIONS = ("node", *TURNS)
 
 
 class Faults:
@@ -42,11 +44,12 @@ class Faults:
     that match a request apply to it in their order, up to the first that answers it: only those count the request.
     Observers see every request. Methods raise OptionError for a fault that can never apply.
 
-    served: the versions that the broker serves, by API.
+    served: the versions that the broker serves, by API. nodes: ids of the nodes that there are, None if unknown.
     """
 
     def __init__(self, served: Served) -> None:
         self._served = served
+        self.nodes: Collection[int] | None = None
         self._all: dict[int, Fault] = {}
         self._active: list[Fault] = []
         self._changed = threading.Condition()
@@ -148,10 +151,12 @@ class Faults:
         return self._add(Effect(kind=Kind.CORRUPT, after=True), api, when)
 
     def refuse(self, **when: Unpack[When]) -> Fault:
-        """Reset new connections as soon as they are made. when: skip, on_call, every, probability, seed, times."""
+        """Reset new connections as soon as they are made. when: node, and conditions on their turn."""
         for name in when:
-            if name not in TURNS:
-                raise OptionError(f"refuse takes no {name!r}, only {', '.join(TURNS)}: it is about connections")
+            if name not in OF_CONNECTIONS:
+                raise OptionError(
+                    f"refuse takes no {name!r}, only {', '.join(OF_CONNECTIONS)}: it is about connections"
+                )
         return self._keep(Effect(kind=Kind.REFUSE), None, when, {})
 
     def observe(self, api: Apis, **when: Unpack[When]) -> Fault:
@@ -202,6 +207,7 @@ class Faults:
         for name in when:
             if name in TURNS:
                 raise OptionError(f"{name} is a condition of faults only: name what the request has")
+        self._check_nodes(when)
         return parse_conditions(api, when, self._served)
 
     def _add(self, effect: Effect, api: Apis, when: When, times: int | None = 1, **given: Any) -> Fault:
@@ -214,6 +220,7 @@ class Faults:
     def _keep(
         self, effect: Effect, conditions: Conditions | None, when: When, given: dict[str, Any], times: int | None = 1
     ) -> Fault:
+        self._check_nodes(when)
         trigger = parse_trigger(when, times)
         fault = Fault(
             effect=effect, conditions=conditions, trigger=trigger, changed=self._changed, given={**given, **when}
@@ -227,6 +234,12 @@ class Faults:
                 oldest = next((each for each in self._all.values() if not each.is_active), fault)
                 del self._all[oldest.number]
         return fault
+
+    def _check_nodes(self, when: When) -> None:
+        unknown = sorted((parse_nodes(when.get("node")) or frozenset()) - set(self.nodes or ()))
+        if unknown and self.nodes is not None:
+            known = ", ".join(map(str, sorted(self.nodes)))
+            raise OptionError(f"node {unknown[0]} can never match: the nodes are {known}")
 
     def _prune(self) -> None:
         """Forget which faults apply no more."""
@@ -271,13 +284,14 @@ class Faults:
         is_idle = rest is seen and not (plan.before or plan.after or plan.marked)
         return None if is_idle else plan
 
-    def refuses_connection(self) -> bool:
-        """Return whether a new connection is to be reset, and count it."""
+    def refuses_connection(self, node_id: int) -> bool:
+        """Return whether a new connection to a node is to be reset, and count it."""
         if self.is_empty:
             return False
         with self._changed:
             faults = (each for each in self._active if each.effect.kind is Kind.REFUSE and each.is_active)
-            is_refused = any(fault.fires() for fault in faults)
+            nodes = ((fault, parse_nodes(fault.given.get("node"))) for fault in faults)
+            is_refused = any(fault.fires() for fault, ids in nodes if ids is None or node_id in ids)
             self._prune()
         return is_refused
 

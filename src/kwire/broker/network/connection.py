@@ -352,7 +352,7 @@ class ClientConnection:
     def _send_reply(self, call: Call, body: Response | None) -> None:
         if self.node.requests.limit:
             response = body if call.expects_reply else None
-            self.node.requests.add(call.context, call.request, response, self.node.clock.now_ms())
+            self.node.requests.add(call.context, call.request, response, self.node.clock.now_ms(), self.node.node_id)
         if not call.expects_reply or body is None:
             if self.peer.must_close:  # an error with acks=0: closing is the only way to report it
                 self.close("a request without a response failed")

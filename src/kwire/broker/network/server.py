@@ -197,7 +197,7 @@ class Server:
 
     def _add_connection(self, sock: socket.socket, host: str, port: int, listener: Listener) -> None:
         settings = self.node.settings
-        if self.node.faults.refuses_connection():
+        if self.node.faults.refuses_connection(self.node.node_id):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
             sock.close()
             return
