@@ -116,42 +116,51 @@ class Prefixes:
 def read_prefixes(data: pa.Array, headers: pa.Array | None = None, header: str = "") -> Prefixes:
     """Return the schema ids of values. headers, header: as in schema_ids."""
     source, bounds = message_bounds(data)
-    kinds = _kinds(source, bounds)
-    numbers, guids = _raw_ids(source, bounds, kinds)
-    skip = np.where(kinds < 0, 0, np.where(kinds == ID, PREFIX_BYTES[ID], PREFIX_BYTES[GUID]))
-    made = Prefixes([], np.full(len(bounds), -1, np.int32), skip, source, bounds)
-    if headers is not None:
-        made.header_source, made.header_bounds = message_bounds(last_header(headers, header))
-        header_kinds = _kinds(made.header_source, made.header_bounds)
-        header_kinds[bounds[:, 0] < 0] = -1
-        header_numbers, header_guids = _raw_ids(made.header_source, made.header_bounds, header_kinds)
-        is_given = header_kinds >= 0
-        kinds = np.where(is_given, header_kinds, kinds)
-        numbers, guids = np.where(is_given, header_numbers, numbers), np.where(is_given, header_guids, guids)
-        skip[is_given] = 0
-    is_id, is_guid = kinds == ID, kinds == GUID
-    if is_id.any():
-        values, inverse = np.unique(numbers[is_id], return_inverse=True)
-        made.ids += values.tolist()
-        made.index[is_id] = inverse
-    if is_guid.any():
-        texts, inverse = np.unique(guids[is_guid], return_inverse=True)
-        made.index[is_guid] = inverse + len(made.ids)
-        made.ids += [str(UUID(bytes=each.tobytes())) for each in texts]
+    ids, index = _numbered_ids(data)
+    sizes = np.array([PREFIX_BYTES[ID if isinstance(each, int) else GUID] for each in ids] + [0])
+    made = Prefixes(ids, index, sizes[index], source, bounds)
+    if headers is not None and (given := _given_headers(headers, header)) is not None:
+        made.header_source, made.header_bounds = message_bounds(given)
+        header_ids, header_index = _numbered_ids(given)
+        is_given = (header_index >= 0) & (bounds[:, 0] >= 0)
+        made.skip[is_given] = 0
+        both = np.where(is_given, header_index + len(ids), index)
+        is_used = np.bincount(both + 1, minlength=len(ids) + len(header_ids) + 1)[1:] > 0
+        used = [each if is_used[at] else None for at, each in enumerate([*ids, *header_ids])]
+        made.ids, numbers = _in_order(used)
+        made.index = numbers[both]
     return made
 
 
-def _raw_ids(source: Bytes, bounds: Int64Array, kinds: Int64Array) -> tuple[Int64Array, npt.NDArray[np.void]]:
-    """Return the numbers and the GUIDs of the values of each kind; others are 0."""
-    numbers, guids = np.zeros(len(bounds), np.int64), np.zeros(len(bounds), "V16")
-    starts = bounds[:, 0] + 1
-    is_id, is_guid = kinds == ID, kinds == GUID
-    if is_id.any():
-        raw = source[starts[is_id][:, None] + np.arange(4)]
-        numbers[is_id] = np.ascontiguousarray(raw).view(">i4").reshape(-1)
-    if is_guid.any():
-        guids[is_guid] = np.ascontiguousarray(source[starts[is_guid][:, None] + np.arange(16)]).view("V16").reshape(-1)
-    return numbers, guids
+def _given_headers(headers: pa.Array, name: str) -> pa.BinaryArray | None:
+    """Return last_header; None if no row has the header, as in most topics."""
+    names = pc.list_flatten(headers).field(0)
+    return last_header(headers, name) if pc.any(pc.equal(names, name)).as_py() else None
+
+
+def _numbered_ids(values: pa.Array) -> tuple[list[int | str], npt.NDArray[np.int32]]:
+    """Return the distinct ids and GUIDs that values begin with, and the index of each value's, -1 without one."""
+    starts = pc.binary_slice(values, 0, PREFIX_BYTES[ID])
+    is_guid = pc.starts_with(starts, bytes([GUID]))
+    if pc.any(is_guid).as_py():
+        starts = pc.if_else(is_guid, pc.binary_slice(values, 0, PREFIX_BYTES[GUID]), starts)
+    found = starts.dictionary_encode()
+    ids, numbers = _in_order([_id_in(each) for each in found.dictionary.to_pylist()])
+    return ids, numbers[found.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+
+
+def _id_in(start: bytes | None) -> int | str | None:
+    """Return the id or GUID in the first bytes of a value, None without one."""
+    if not start or start[0] > GUID or len(start) < PREFIX_BYTES[start[0]]:
+        return None
+    return str(UUID(bytes=start[1:])) if start[0] == GUID else int.from_bytes(start[1:], "big", signed=True)
+
+
+def _in_order(given: list[int | str | None]) -> tuple[list[int | str], npt.NDArray[np.int32]]:
+    """Return distinct ids in order, before GUIDs, and the place there of each given one, -1 for None; -1 at the end."""
+    ids = sorted({each for each in given if each is not None}, key=lambda each: (isinstance(each, str), each))
+    places = {each: place for place, each in enumerate(ids)}
+    return ids, np.array([*(-1 if each is None else places[each] for each in given), -1], np.int32)
 
 
 def _number_paths(
