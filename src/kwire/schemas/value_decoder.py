@@ -80,10 +80,13 @@ def _with_error(kind: pa.DataType) -> pa.StructType:
 
 def _with_errors(decoded: Decoded) -> pa.StructArray:
     """Return struct<value, error>."""
-    texts: list[str | None] = [None] * len(decoded.array)
-    for row, position, what in decoded.errors:
-        texts[row] = texts[row] or f"{what}, at byte {position}"
-    children = [decoded.array, pa.array(texts, pa.string())]
+    errors = pa.nulls(len(decoded.array), pa.string())
+    if decoded.errors:
+        texts: list[str | None] = [None] * len(decoded.array)
+        for row, position, what in decoded.errors:
+            texts[row] = texts[row] or f"{what}, at byte {position}"
+        errors = pa.array(texts, pa.string())
+    children = [decoded.array, errors]
     return pa.StructArray.from_arrays(children, fields=list(_with_error(decoded.array.type)))
 
 

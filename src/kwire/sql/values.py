@@ -22,23 +22,25 @@ from kwire.schemas.value_decoder import ValueDecoder
 
 __all__ = ["ValueColumn", "ValueColumns", "infer_json_column", "json_column", "registry_columns", "text_column"]
 
-PLACE = ("topic", "partition", "offset")
 HEADERS = "headers"
 DECODABLE = ("key", "value")
 SAMPLE = 1000
 """Values that the type of JSON is inferred from."""
 
-Decode: TypeAlias = Callable[[pa.Array, "pa.Array | None", Sequence[pa.Array]], pa.Array]
-"""Decodes binary values, given the headers and the topics, partitions and offsets of their records, to an array of
-struct<value, error>."""
+Decode: TypeAlias = Callable[[pa.Array, "pa.Array | None"], pa.Array]
+"""Decodes binary values, given the headers of their records, to an array of struct<value, error>."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueColumn:
-    """How keys or values are decoded. type: of decoded values. decoder: returns a function for one thread."""
+    """How keys or values are decoded. type: of decoded values. decoder: returns a function for one thread.
+
+    with_headers: whether the headers of records may tell the schema.
+    """
 
     type: pa.DataType
     decoder: Callable[[], Decode]
+    with_headers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,8 @@ class ValueColumns:
         for name in wanted:
             column = name.removesuffix("_error")
             stored[column] = None
-            if column in self.columns:
-                stored |= dict.fromkeys((*PLACE, HEADERS))
+            if column in self.columns and self.columns[column].with_headers:
+                stored[HEADERS] = None
         return list(stored)
 
     def decode(self, batches: Iterable[pa.RecordBatch], wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -82,9 +84,8 @@ class ValueColumns:
             return
         for batch in batches:
             arrays = {name: batch.column(name) for name in batch.schema.names}
-            place = [arrays[name] for name in PLACE]
             for name, decode in decoders.items():
-                decoded = decode(arrays[name], arrays.get(HEADERS), place)
+                decoded = decode(arrays[name], arrays.get(HEADERS))
                 arrays[name], arrays[f"{name}_error"] = decoded.flatten()
             yield pa.RecordBatch.from_arrays([arrays[name] for name in wanted], names=list(wanted))
 
@@ -152,10 +153,10 @@ def _registry_column(choice: SchemaChoice) -> ValueColumn:
     chosen = choice.resolve()
     kind = ValueDecoder(chosen).type
     assert kind is not None  # the choice has a topic
-    return ValueColumn(type=kind, decoder=lambda: ValueDecoder(chosen).decode)
+    return ValueColumn(type=kind, decoder=lambda: ValueDecoder(chosen).decode, with_headers=True)
 
 
-def _decode_text(values: pa.Array, headers: pa.Array | None, place: Sequence[pa.Array]) -> pa.Array:
+def _decode_text(values: pa.Array, headers: pa.Array | None) -> pa.Array:
     errors = pa.nulls(len(values), pa.string())
     try:
         text = values.cast(pa.string())
