@@ -53,6 +53,17 @@ def test_changes_that_are_not_committed_are_named(checkout: Path) -> None:
     assert found.endswith("?? new.py")
 
 
+def test_sources_that_change_while_they_are_built_are_not_released(checkout: Path) -> None:
+    commit = release.git(checkout, "rev-parse", "HEAD")
+    assert release.moved_problems(checkout, commit) == []
+    (checkout / "new.py").touch()
+    (found,) = release.moved_problems(checkout, commit)
+    assert f"not {commit} as at the beginning any more" in found
+    (checkout / "new.py").unlink()
+    subprocess.run(["git", *IDENTITY, "commit", "-q", "--allow-empty", "-m", "More"], cwd=checkout, check=True)
+    assert len(release.moved_problems(checkout, commit)) == 1
+
+
 @pytest.mark.parametrize("words", [[], ["-a", "-m", "annotated"]])
 def test_a_version_is_released_once(checkout: Path, words: list[str]) -> None:
     subprocess.run(["git", *IDENTITY, "tag", *words, f"v{VERSION}"], cwd=checkout, check=True)

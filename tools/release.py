@@ -48,7 +48,9 @@ def main() -> None:
     if given.dry_run:
         say(f"{given.version} can be built: ./dev release {given.version}" if published else NO_ADDRESS)
         return
+    commit = git(ROOT, "rev-parse", "HEAD")
     folder = build(given.version)
+    stop(moved_problems(ROOT, commit))
     say(f"{folder.relative_to(ROOT)} is complete and checked")
     if not published:
         say(NO_ADDRESS)
@@ -95,6 +97,13 @@ def tree_problems(root: Path, version: str) -> Iterator[str]:
     tagged = git(root, "tag", "--list", "--format=%(*objectname) %(objectname)", f"v{version}").split()
     if tagged and git(root, "rev-parse", "HEAD") not in tagged:
         yield f"tag v{version} exists already, at another commit; a version is released once"
+
+
+def moved_problems(root: Path, commit: str) -> list[str]:
+    """Check after the build that the sources are those that were checked at its beginning: it takes a while."""
+    if git(root, "rev-parse", "HEAD") == commit and not git(root, "status", "--porcelain"):
+        return []
+    return [f"{root}: not {commit} as at the beginning any more, so what was built is of no commit; run this again"]
 
 
 def git(root: Path, *words: str) -> str:

@@ -76,10 +76,13 @@ def check_files(paths: StrPath | Iterable[StrPath], *, dialect: Dialect = "stric
 
 
 def definition_files(paths: Iterable[StrPath]) -> list[Path]:
-    """List the files, and the .json files in the directories, sorted within each directory."""
+    """List the files, and the .json files in the directories, sorted within each directory. Raises SchemaError."""
     files: list[Path] = []
     for path in map(Path, paths):
-        files += sorted(path.rglob("*.json")) if path.is_dir() else [path]
+        try:
+            files += sorted(path.rglob("*.json")) if path.is_dir() else [path]
+        except OSError as error:  # another program removes directories
+            raise SchemaError(f"cannot be listed: {error.filename}: {error.strerror}", "E-01", str(path)) from error
     return files
 
 

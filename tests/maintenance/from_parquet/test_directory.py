@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from kwire.errors import KwireError, LogError, OptionError
+from kwire.errors import KwireError, LogError, MissingExtra, OptionError
 from kwire.log import LogDirectory
 from kwire.log.writing.log_manager import LogManager
 from kwire.maintenance.export import ExportOptions, export_logs
@@ -162,6 +163,18 @@ def test_the_name_of_an_input_may_look_like_a_pattern(rows: list[Row], tmp_path:
     assert restore([tmp_path / "e[0-9]/*"], tmp_path / "other")["t", 0].log_end_offset == rows[2].offset + 1
     with pytest.raises(OptionError, match=r"kafka://h:1: a running cluster has no files; copy it with kwire log pull"):
         restore(["kafka://h:1"], tmp_path / "third")
+
+
+def test_local_files_are_read_without_fsspec(rows: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # kwire[cli,arrow] exported Parquet files and asked for kwire[s3] to read them.
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    write(tmp_path / "in/topic=t/partition=0/a.parquet", table(rows[:2]).drop_columns(["topic", "partition"]))
+    write(tmp_path / "in/_temporary/b.parquet", table(rows[2:3]))
+    for number, given in enumerate([tmp_path / "in", f"file://{tmp_path}/in", tmp_path / "in/**/*.parquet"]):
+        new = restore([given], tmp_path / f"new{number}")
+        assert read_objects(new["t", 0]) == rows[: 3 if number == 2 else 2]  # as in Spark: patterns name hidden files
+    with pytest.raises(MissingExtra, match=r"s3://bucket/in: needs fsspec, which is not installed; pip install"):
+        restore(["s3://bucket/in"], tmp_path / "remote")
 
 
 def test_rows_without_offsets_are_numbered_in_file_order(rows: list[Row], tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ are read first, without keys and values, to find unsorted and duplicate ones bef
 
 from __future__ import annotations
 
+import glob
 import io
 import os
 import re
@@ -22,12 +23,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kwire.errors import LogError, OptionError
+from kwire.extras import needing
 from kwire.identifiers import TopicPartition
 from kwire.log.files.file_names import check_topic
 from kwire.maintenance.row_batches import TAKEN
 from kwire.storage.driver_calls import LISTING_S, call
 from kwire.storage.driver_errors import cause
-from kwire.storage.store import FsspecFile, StoredFile
+from kwire.storage.store import FsspecFile, LocalFile, StoredFile
 
 __all__ = ["Input", "Piece", "find_files", "open_input"]
 
@@ -61,19 +63,17 @@ class InputFile:
 
 
 def find_files(inputs: Sequence[str], storage_options: Mapping[str, Any]) -> tuple[Any, list[str]]:
-    """Return (fsspec file system, sorted paths) of files, directories and globs, local or on one URL.
+    """Return (LocalFiles or fsspec's driver, sorted paths) of files, directories and globs, local or on one URL.
 
     Names in directories that start with `_` or `.` are ignored, as in Spark. Raises LogError, OptionError.
     """
-    import fsspec
-
     files: list[str] = []
     first = None
     for text in inputs:
         if text.startswith("kafka://"):
             raise OptionError(f"{text}: a running cluster has no files; copy it with kwire log pull")
         try:
-            fs, path = fsspec.core.url_to_fs(text, **storage_options)
+            fs, path = _driver(text, storage_options)
             if first is not None and type(fs) is not type(first):
                 raise OptionError(f"{text}: not in the same file system as the other inputs")
             first = first or fs
@@ -84,7 +84,7 @@ def find_files(inputs: Sequence[str], storage_options: Mapping[str, Any]) -> tup
                 names = [name for name in listed(fs, "find", path) if not is_hidden(name[len(root) :])]
             else:
                 names = [path] if call(fs, "exists", path) else []
-        except OptionError:
+        except OptionError:  # MissingExtra is one
             raise
         except Exception as error:  # drivers raise any exception
             raise LogError(f"cannot be listed: {cause(error)}", text) from error
@@ -94,13 +94,45 @@ def find_files(inputs: Sequence[str], storage_options: Mapping[str, Any]) -> tup
     return first, list(dict.fromkeys(files))
 
 
+class LocalFiles:
+    """What is needed of fsspec's drivers, for local files where fsspec is not installed."""
+
+    isfile, isdir, exists = map(staticmethod, (os.path.isfile, os.path.isdir, os.path.exists))
+
+    def glob(self, path: str) -> list[str]:
+        """Return the files and directories that match a pattern."""
+        return glob.glob(path, recursive=True)
+
+    def find(self, path: str) -> list[str]:
+        """Return the files in a directory and below it."""
+        return [os.path.join(folder, name) for folder, _, names in os.walk(path, onerror=_refuse) for name in names]
+
+    def info(self, path: str) -> dict[str, int]:
+        """Return the size of a file."""
+        return {"size": os.path.getsize(path)}
+
+
+def _refuse(error: OSError) -> NoReturn:
+    raise error
+
+
+def _driver(text: str, storage_options: Mapping[str, Any]) -> tuple[Any, str]:
+    """Return what reads a path or URL, and the path as it takes it. Raises MissingExtra, any exception of drivers."""
+    if "::" not in text and ("://" not in text or text.startswith("file://")):
+        return LocalFiles(), os.path.abspath(os.path.expanduser(text.removeprefix("file://")))
+    with needing(text):
+        import fsspec
+    fs, path = fsspec.core.url_to_fs(text, **storage_options)
+    return fs, str(path)
+
+
 def listed(fs: Any, name: str, path: str) -> list[str]:
     """Return the paths that a listing of a driver has."""
     return [str(each) for each in call(fs, name, path, limit_s=LISTING_S)]
 
 
 def _open(fs: Any, path: str) -> _Stream:
-    return _Stream(FsspecFile(fs, path, path))
+    return _Stream(LocalFile(path) if isinstance(fs, LocalFiles) else FsspecFile(fs, path, path))
 
 
 class _Stream(io.RawIOBase):
