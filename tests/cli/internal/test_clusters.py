@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.broker.still import StillBroker
 
+from kwire.broker import Broker
 from kwire.client import Client
 from kwire.internal_topics.enums import Operation, PatternType, Permission, ResourceType
 from kwire.log import LogDirectory
@@ -117,6 +118,22 @@ def test_groups_come_from_admin_apis_otherwise(
     expected = rows(kwire("group", served[1], "g-classic", "--format", "json").out)
     unknown = ("commit_timestamp", "record_offset", "expire_timestamp")
     assert [{**row, **dict.fromkeys(unknown)} for row in expected] == offsets
+
+
+@pytest.mark.parametrize(
+    ("command", "topic", "apis"),
+    [("group", "__consumer_offsets", "ListGroups"), ("txn", "__transaction_state", "ListTransactions")],
+)
+def test_a_new_cluster_has_no_topic_yet(kwire: Kwire, command: str, topic: str, apis: str) -> None:
+    # It said that the account may not read it.
+    with Broker() as broker:
+        result = kwire(command, f"kafka://{broker.bootstrap_servers}")
+        assert (result.code, result.err) == (0, f"kwire: from {apis}: the cluster has no {topic} yet\n")
+        past = kwire(command, f"kafka://{broker.bootstrap_servers}", "--at-time", "2100-01-01")
+        assert past.code == 2
+        assert past.err.endswith(f"requires READ on the topic '{topic}': the cluster has no {topic} yet\n")
+        with Client(broker.bootstrap_servers) as client:
+            assert client.metadata().topics == {}  # asking did not create it
 
 
 def test_a_past_state_needs_the_topic(as_user: Kwire) -> None:

@@ -11,6 +11,7 @@ from kwire.cli.internal.moment import Moment, require_topic
 from kwire.cli.log.directories import open_cluster, open_directory
 from kwire.errors import BrokerError, OptionError
 from kwire.pages.escaping import printable
+from kwire.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kwire.client import Client
@@ -69,12 +70,20 @@ class InternalSource:
             else:
                 terminal.warn(f"from {self.topic}")
                 return state
+        why = f"the account may not read {self.topic}"
+        if refused is None and self._is_missing(self.cluster):
+            why = f"the cluster has no {self.topic} yet"
         if moment.is_past:
             what = f"a past state requires READ on the topic '{self.topic}'"
-            raise OptionError(what if refused is None else f"{what}: {refused}")
+            raise OptionError(f"{what}: {refused or why}")
         described, requests = describe(self.cluster.client)
-        report_requests(requests, f"the account may not read {self.topic}")
+        report_requests(requests, why)
         return described
+
+    def _is_missing(self, cluster: ClusterLogs) -> bool:
+        """Whether a cluster has not created the topic: by name, it is not hidden from the account."""
+        found = cluster.client.metadata([self.topic]).topics.get(self.topic)
+        return found is not None and found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def open_source(path: str, config: Sequence[str] | None, config_file: str | None) -> tuple[ClusterLogs | None, object]:
