@@ -262,9 +262,13 @@ def import_library(scratch: Path) -> str:
 
 
 def run(words: list[str], scratch: Path) -> None:
-    """Run zig in a folder, which holds its cache too. Raises CalledProcessError."""
-    cache = str(scratch / "zig")
-    environment = {**os.environ, "ZIG_LOCAL_CACHE_DIR": cache, "ZIG_GLOBAL_CACHE_DIR": cache}
+    """Run zig in a folder. Raises CalledProcessError.
+
+    A checkout keeps what zig compiles of each platform's C library, which takes longer than the kernels.
+    """
+    cache, checkout = str(scratch / "zig"), PACKAGE.parents[1]
+    libraries = str(checkout / "build" / "zig") if (checkout / "pyproject.toml").exists() else cache
+    environment = {**os.environ, "ZIG_LOCAL_CACHE_DIR": cache, "ZIG_GLOBAL_CACHE_DIR": libraries}
     subprocess.run(words, check=True, cwd=scratch, env=environment)
 
 
