@@ -50,6 +50,17 @@ def test_a_directory_that_cannot_be_created_is_a_one_line_error(
     assert capsys.readouterr().err == told
 
 
+def test_a_url_is_not_a_data_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The data went to a folder "s3:" of the current directory.
+    monkeypatch.chdir(tmp_path)
+    assert run(["serve", "--port", "0", "--data-dir", "s3://bucket/data"]) == 2
+    told = "kwire: data_dir 's3://bucket/data': a broker writes to a local file system, not to a URL\n"
+    assert capsys.readouterr().err == told
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_serve_runs_until_stopped_and_keeps_the_directory(tmp_path: Path, number: signal.Signals) -> None:
     properties = tmp_path / "server.properties"

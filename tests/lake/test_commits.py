@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kwire.errors import TableError
+from kwire.errors import OptionError, TableError
 from kwire.lake import Change, Layout, Mark, open_iceberg, open_table, write_files
 from kwire.lake.delta.table import DeltaLakeTable
 from kwire.lake.iceberg.table import ATTEMPTS
@@ -395,3 +395,9 @@ def test_the_age_of_orphans_is_exact(tables: Tables) -> None:
     os.utime(path, (half_an_hour_ago, half_an_hour_ago))
     assert table.find_orphans(1900) == []
     assert [each.path for each in table.find_orphans(1700)] == [orphan.path]
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_the_empty_name_of_an_unset_variable_is_not_the_current_directory(name: str) -> None:
+    with pytest.raises(OptionError, match="the name of the table is empty"):
+        open_table(name)

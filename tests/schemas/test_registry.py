@@ -348,6 +348,8 @@ def test_unusable_files_are_named(tmp_path: Path, name: str, content: str | byte
 def test_faults_of_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(RegistryError, match="missing: no such folder"):
         Registry(tmp_path / "missing")
+    with pytest.raises(RegistryError, match="x: no such folder"):
+        Registry(tmp_path / ("x" * 256))  # Path.is_dir raises OSError up to Python 3.13
     (tmp_path / "1.avsc").write_text('"int"')
     with pytest.raises(OptionError, match="retries: only for the URL of a registry"):
         Registry(tmp_path, retries=1)

@@ -83,6 +83,8 @@ class Broker:
     ) -> None:
         if (port or host != LOCALHOST) and "listeners" in settings:
             raise OptionError("listeners and port or host are mutually exclusive: use one of them")
+        if data_dir is not None and "://" in str(data_dir):
+            raise OptionError(f"data_dir {str(data_dir)!r}: a broker writes to a local file system, not to a URL")
         if data_dir is None:
             has_heartbeat = any("consumer" in name and "heartbeat" in name for name in settings)
             settings = {**({} if has_heartbeat else HEARTBEAT), **TEMPORARY_SETTINGS, **settings}

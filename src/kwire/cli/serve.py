@@ -188,6 +188,7 @@ def run_broker(
     """Run a broker, or a cluster if there are nodes, until a signal, or what else is asked for."""
     from kwire.storage.staged_directory import check_writable
 
+    served = new_broker({"data_dir": data_dir, "keep_requests": 0, **settings})
     if data_dir is not None:
         check_writable(data_dir)
     stop = threading.Event()
@@ -196,7 +197,7 @@ def run_broker(
             signal.signal(number, lambda *_: stop.set())
     if until is not None:
         threading.Thread(target=WAITS[until], args=(stop,), name=f"until {until}", daemon=True).start()
-    with new_broker({"data_dir": data_dir, "keep_requests": 0, **settings}) as broker:
+    with served as broker:
         for name, partitions in topics:
             broker.call(functools.partial(ensure_topic, name, partitions))
         print(f"BROKERS={broker.bootstrap_servers}", flush=True)

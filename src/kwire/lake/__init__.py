@@ -102,6 +102,8 @@ def open_table(
     database.
     Raises OptionError, TableError.
     """
+    if not name.strip():
+        raise OptionError("the name of the table is empty; for the current directory: ./")
     if "/" in name or "." not in name:
         if catalog:
             raise OptionError(f"catalog: requires an Iceberg table NAMESPACE.NAME, got '{name}'")

@@ -15,6 +15,7 @@ when another one imports it.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -115,9 +116,12 @@ def _text(schema: RegisteredSchema) -> str:
 
 def read_folder(folder: Path) -> EntrySource:
     """Read all schemas of a folder. Raises RegistryError with the file at fault."""
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise RegistryError("no such folder", str(folder))
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    try:
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+    except OSError as error:
+        raise RegistryError(f"cannot be listed: {error.filename}: {error.strerror}", str(folder)) from error
     if len(files) > MAX_FILES:
         raise RegistryError(f"has {len(files)} files, the limit is {MAX_FILES}", str(folder))
     entries = [entry for path in files for entry in _read_file(folder, path)]
