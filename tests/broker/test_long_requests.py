@@ -86,7 +86,7 @@ def test_partitions_have_no_leader_until_their_log_is_open(broker: Broker) -> No
     """Kafka's broker answers NOT_LEADER_OR_FOLLOWER until it has applied the metadata."""
 
     def begin(node: Node) -> Generator[None, None, object]:
-        steps = node.controller.creating_topic("begun", 2, {})
+        steps = node.controller.creating_topic("begun", 2, {}, 1)
         next(steps)
         return steps
 
@@ -104,7 +104,7 @@ def test_partitions_have_no_leader_until_their_log_is_open(broker: Broker) -> No
 
 def test_a_topic_deleted_during_its_creation_leaves_no_logs(broker: Broker) -> None:
     def delete_and_finish(node: Node) -> set[str]:
-        steps = node.controller.creating_topic("gone", 5, {})
+        steps = node.controller.creating_topic("gone", 5, {}, 1)
         next(steps)
         topic = node.topics.get("gone")
         assert topic is not None

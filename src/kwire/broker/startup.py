@@ -155,7 +155,8 @@ def topic_id_of(manager: LogManager, name: str, indexes: list[int]) -> UUID | No
 def first_leaders(controller: Controller) -> Records:
     """Return records that elect the leader of every partition: its first replica of this cluster, else this node.
 
-    All nodes have the same log, so all of their replicas are in sync. The only node of a cluster leads every partition.
+    All nodes have the same log, so all of their replicas are in sync. The only node of a cluster leads every partition;
+    it may be in no ISR, but eligible, after a controlled shutdown of Kafka 4 (KIP-966).
     """
     records: Records = []
     members = controller.members
@@ -163,11 +164,16 @@ def first_leaders(controller: Controller) -> Records:
         for index in sorted(topic.partitions):
             state = topic.partitions[index].state
             record = PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=controller.node_id)
-            if not members.is_single:
+            version = 1
+            if members.is_single:
+                record.isr = None if controller.node_id in state.isr else [controller.node_id]
+            else:
                 isr = [each for each in state.replicas if each in members.all]
                 record.leader = isr[0] if isr else controller.node_id
                 record.isr = isr if isr and isr != list(state.isr) else None
-            records.append((record, 1))
+            if state.elr or state.last_known_elr:
+                record.eligible_leader_replicas, record.last_known_elr, version = [], [], 2
+            records.append((record, version))
     return records
 
 

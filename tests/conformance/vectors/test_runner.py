@@ -51,7 +51,10 @@ def test_requests_and_responses_alternate(tmp_path: Path) -> None:
         ("if op == 'bad': sys.stdout.buffer.write(b'Starting up, please wait'); sys.stdout.flush()", "other output"),
         ("if op == 'bad': sys.stdout.buffer.write(b'\\0\\0'); sys.exit(0)", "ended with exit code 0"),
         ("if op == 'bad': sys.stdout.close(); sys.stdin.close(); time.sleep(60)", "closed its output|no response"),
-        ("if op == 'bad': sys.stdout.buffer.write(bytes([0, 0, 0, 2]) + b'{}!'); continue", "1 bytes after"),
+        (
+            "if op == 'bad': sys.stdout.buffer.write(bytes([0, 0, 0, 2]) + b'{}!'); sys.stdout.flush(); continue",
+            "1 bytes after",
+        ),
     ],
 )
 def test_a_failing_child_fails_its_request_and_is_started_again(tmp_path: Path, body: str, reason: str) -> None:
