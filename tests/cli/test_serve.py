@@ -94,6 +94,33 @@ def test_topics_are_created_before_the_address_is_printed(tmp_path: Path) -> Non
     assert LogDirectory(tmp_path / "data").is_clean_shutdown
 
 
+def test_a_cluster_prints_the_addresses_of_its_nodes() -> None:
+    process, servers = serve("--nodes", "2", "--rack", "a", "--rack", "b", "--topic", "t:2", "--until", "stdin")
+    try:
+        assert len(set(servers.split(","))) == 2
+        with Client(servers.split(",")[1]) as client:
+            found = client.metadata(["t"])
+            assert {f"{host}:{port}" for host, port in found.brokers.values()} == set(servers.split(","))
+    finally:
+        process.communicate()
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--nodes", "2", "--rack", "a"], "invalid racks: expected one for each of 2 nodes, got 1"),
+        (["--nodes", "2", "-c", "broker.id=4"], "broker.id cannot be a config of all nodes"),
+        (["--nodes", "2", "-c", "listeners=PLAINTEXT://127.0.0.1:9092"], "which nodes cannot share"),
+    ],
+)
+def test_invalid_options_of_a_cluster_are_one_line(
+    arguments: list[str], error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["serve", *arguments]) == 2
+    assert error in capsys.readouterr().err
+
+
 def test_serve_ends_with_standard_input_if_asked(tmp_path: Path) -> None:
     process, servers = serve("--until", "stdin", TMPDIR=str(tmp_path))
     assert process.stdin is not None

@@ -22,7 +22,9 @@ def handle(node: Node, context: RequestContext, request: UnregisterBrokerRequest
         what = f"Broker ID {request.broker_id} is not currently registered"
         raise refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, what)
     if request.broker_id in node.members.all:
-        what = f"Broker ID {request.broker_id} is a node of this process; stop it instead"
+        single = node.members.is_single
+        which = "this broker, the only one that is running" if single else "a node of this cluster"
+        what = f"Broker ID {request.broker_id} is {which}; stop it instead"
         raise refusal(ErrorCode.INVALID_REQUEST, what)
     node.controller.unregister_broker(request.broker_id)
     return UnregisterBrokerResponse(error_message="")
