@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import urllib.request
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +19,9 @@ from confluent_kafka.admin import AdminClient
 from tests.waiting import HANG_S, until
 
 from kwire.cli.main import run
+from kwire.cli.serve import parse_control
 from kwire.client import Client
+from kwire.errors import KwireError, OptionError
 from kwire.log import LogDirectory
 from kwire.messages import registry
 
@@ -119,6 +123,35 @@ def test_invalid_options_of_a_cluster_are_one_line(
 ) -> None:
     assert run(["serve", *arguments]) == 2
     assert error in capsys.readouterr().err
+
+
+def test_the_address_of_control_is_the_second_line() -> None:
+    process, servers = serve("--control", "0")
+    assert process.stdout is not None
+    url = process.stdout.readline().strip().removeprefix("CONTROL=")
+    body = json.dumps({"effect": "fail", "api": "Metadata", "error": "TOPIC_AUTHORIZATION_FAILED", "times": None})
+    headers = {"Content-Type": "application/json"}
+    with urllib.request.urlopen(urllib.request.Request(f"{url}/faults", body.encode(), headers)) as added:
+        assert json.load(added)["id"] == 1
+    with Client(servers) as client, pytest.raises(KwireError, match=r"TOPIC_AUTHORIZATION_FAILED|authorization"):
+        client.list_offsets({("orders", 0): -1})
+    with urllib.request.urlopen(f"{url}/requests?api=Metadata") as listed:
+        assert json.load(listed)["requests"]
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=HANG_S)
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("text", ["", "x", "70000", "1:", "localhost:x", "-1", "9" * 5000])
+def test_an_invalid_address_of_control_is_refused(text: str) -> None:
+    with pytest.raises(OptionError, match="expected PORT or ADDRESS:PORT"):
+        parse_control(text)
+
+
+def test_addresses_of_control() -> None:
+    assert parse_control("9099") == ("127.0.0.1", 9099)
+    assert parse_control("0.0.0.0:0") == ("0.0.0.0", 0)
+    assert parse_control("[::1]:5") == ("::1", 5)
 
 
 def test_serve_ends_with_standard_input_if_asked(tmp_path: Path) -> None:

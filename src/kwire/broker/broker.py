@@ -204,9 +204,11 @@ class Broker:
         Stable: all members have their share of the partitions (classic groups, and those of KIP-848). Raises
         TimeoutError after timeout seconds.
         """
-        return wait_until_stable(
-            lambda name: self.call(lambda node: group_state(node.groups.store, name)), group, members, timeout
-        )
+        return wait_until_stable(self.group_state, group, members, timeout)
+
+    def group_state(self, group: str) -> GroupState:
+        """Return the state and the members of a group; the state of a group that does not exist is "missing"."""
+        return self.call(lambda node: group_state(node.groups.store, group))
 
     def advance(self, ms: int) -> None:
         """Advance the broker's clock, until the next reset. Timers that become due fire in order."""

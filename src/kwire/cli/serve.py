@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 9092
+KEPT_REQUESTS = 1000
 ADVERTISED = "advertised.listeners"
 
 
@@ -51,6 +52,7 @@ def register(app: typer.Typer) -> None:
         "kwire serve --data-dir /var/lib/kwire/data -c num.partitions=3",
         "kwire serve --port 0 --topic orders:3 --until stdin",
         "kwire serve --nodes 3 --port 9092",
+        "kwire serve --port 0 --control 0 --until stdin",
         "kwire serve --host 0.0.0.0 --user alice --password-file alice.password",
         section="Broker",
     )
@@ -64,6 +66,17 @@ def without_collections() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+UNTIL = typer.Option(
+    help="Also stop when standard input ends, or when the parent process has ended: a broker that tests start does not "
+    "outlive them if they are killed."
+)
+CONTROL = typer.Option(
+    help="Also listen for HTTP requests that add faults, wait, and change topics and time; on 127.0.0.1 unless an "
+    "address is given. 0 is a free port.",
+    metavar="[ADDRESS:]PORT",
+)
 
 
 @without_collections()
@@ -124,21 +137,17 @@ def serve(
         list[str] | None,
         typer.Option("--rack", help="Rack of a node. Repeatable: one per node, in order.", metavar="NAME"),
     ] = None,
-    until: Annotated[
-        Until | None,
-        typer.Option(
-            help="Also stop when standard input ends, or when the parent process has ended: a broker that tests start "
-            "does not outlive them if they are killed."
-        ),
-    ] = None,
+    until: Annotated[Until | None, UNTIL] = None,
+    control: Annotated[str | None, CONTROL] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Connections and logins on standard error.")] = False,
 ) -> int:
     """Run a Kafka broker, or a cluster of several nodes, until Ctrl-C or SIGTERM.
 
     The first line on standard output is BROKERS=host:port; with --nodes it has the address of each node, separated by
-    commas. Unless listeners is set, the listener has the security protocol that users and configs ask for: SASL with
-    users or sasl configs, SSL with ssl configs. --host and --port replace the address in listeners of the config file.
-    Configs that would protect the broker and are not supported are refused.
+    commas. With --control, the second line is CONTROL= with a URL. Unless listeners is set, the listener has the
+    security protocol that users and configs ask for: SASL with users or sasl configs, SSL with ssl configs. --host and
+    --port replace the address in listeners of the config file. Configs that would protect the broker and are not
+    supported are refused.
     """
     log_to_stderr(verbose)
     settings = settings_of(host, port, config or [], config_file)
@@ -146,7 +155,8 @@ def serve(
         settings["users"] = users
     if nodes > 1 or rack:
         settings |= {"nodes": nodes, "racks": rack}
-    return run_broker(data_dir, settings, [parse_topic(text) for text in topic or []], until)
+    topics = [parse_topic(text) for text in topic or []]
+    return run_broker(data_dir, settings, topics, until, None if control is None else parse_control(control))
 
 
 def log_to_stderr(verbose: bool) -> None:
@@ -183,12 +193,20 @@ def listener_address(
 
 
 def run_broker(
-    data_dir: str | None, settings: dict[str, Any], topics: list[tuple[str, int | None]], until: Until | None
+    data_dir: str | None,
+    settings: dict[str, Any],
+    topics: list[tuple[str, int | None]],
+    until: Until | None,
+    control: tuple[str, int] | None = None,
 ) -> int:
-    """Run a broker, or a cluster if there are nodes, until a signal, or what else is asked for."""
+    """Run a broker, or a cluster if there are nodes, until a signal, or what else is asked for.
+
+    control: address and port of the control server, None for none.
+    """
     from kwire.storage.staged_directory import check_writable
 
-    served = new_broker({"data_dir": data_dir, "keep_requests": 0, **settings})
+    kept = 0 if control is None else KEPT_REQUESTS
+    served = new_broker({"data_dir": data_dir, "keep_requests": kept, **settings})
     if data_dir is not None:
         check_writable(data_dir)
     stop = threading.Event()
@@ -197,10 +215,10 @@ def run_broker(
             signal.signal(number, lambda *_: stop.set())
     if until is not None:
         threading.Thread(target=WAITS[until], args=(stop,), name=f"until {until}", daemon=True).start()
-    with served as broker:
+    with served as broker, controlled(broker, control) as url:
         for name, partitions in topics:
             broker.call(functools.partial(ensure_topic, name, partitions))
-        print(f"BROKERS={broker.bootstrap_servers}", flush=True)
+        print(f"BROKERS={broker.bootstrap_servers}", *url, sep="\n", flush=True)
         if data_dir is None:
             terminal.warn("the data is in a temporary directory and is deleted at exit; keep it with --data-dir")
         gc.freeze()  # else a full collection, which visits all loaded code, stops every client for milliseconds
@@ -209,6 +227,26 @@ def run_broker(
         gc.enable()
         stop.wait()
     return FINE
+
+
+@contextlib.contextmanager
+def controlled(broker: Broker, address: tuple[str, int] | None) -> Iterator[list[str]]:
+    """Run the control server, if one is asked for; the value is the line to print."""
+    if address is None:
+        yield []
+        return
+    from kwire.broker.control import ControlServer
+
+    with ControlServer(broker, *address) as server:
+        yield [f"CONTROL={server.address}"]
+
+
+def parse_control(text: str) -> tuple[str, int]:
+    """Parse PORT or ADDRESS:PORT. Raises OptionError."""
+    host, _, port = text.rpartition(":")
+    if not (port.isascii() and port.isdigit() and len(port) <= 5 and int(port) < 2**16):
+        raise OptionError(f"--control {text!r}: expected PORT or ADDRESS:PORT, such as 9099")
+    return host.removeprefix("[").removesuffix("]") or DEFAULT_HOST, int(port)
 
 
 def new_broker(settings: dict[str, Any]) -> Broker:

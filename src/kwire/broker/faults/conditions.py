@@ -232,7 +232,7 @@ def _values(part: object, path: tuple[str, ...]) -> Iterator[object]:
 
 def parse_apis(apis: Apis, served: Served) -> frozenset[int] | None:
     """Return the keys of APIs by name, None for "*". Raises OptionError for APIs that the broker does not serve."""
-    names = [apis] if isinstance(apis, str) else list(apis)
+    names = [apis] if isinstance(apis, str) or not isinstance(apis, Collection) else list(apis)
     if not names:
         raise OptionError('no API: name one, or use "*" for all')
     keys = set()

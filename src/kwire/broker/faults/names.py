@@ -36,10 +36,12 @@ def parse_error(error: str | int) -> ErrorCode:
 
     Raises OptionError for an unknown name, with a suggestion, and for NONE.
     """
-    if isinstance(error, int):
+    if isinstance(error, int) and not isinstance(error, bool):
         if not -1 <= error < 2**15:
             raise OptionError(f"invalid error {error}: must be from -1 to 32767")
         code = ErrorCode(error)
+    elif not isinstance(error, str):
+        raise OptionError(f"invalid error {error!r}: must be a name, such as 'NOT_LEADER_OR_FOLLOWER', or a number")
     else:
         try:
             code = ErrorCode[error.upper()]

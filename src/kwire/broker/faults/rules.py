@@ -211,6 +211,9 @@ class Faults:
         return parse_conditions(api, when, self._served)
 
     def _add(self, effect: Effect, api: Apis, when: When, times: int | None = 1, **given: Any) -> Fault:
+        for name in ("after", "whole"):
+            if not isinstance(given.get(name) or False, bool):
+                raise OptionError(f"invalid {name} {given[name]!r}: must be true or false")
         conditions = parse_conditions(api, when, self._served)
         if effect.kind is Kind.FAIL and conditions.api_keys is not None:
             self._check_errors(conditions, effect.whole)
