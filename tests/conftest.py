@@ -19,6 +19,7 @@ from tools.kafka import Unavailable
 
 from tests import golden
 from tests.object_store import ObjectStore, serve_object_store
+from tests.sampling import mark_sampled
 
 # CI draws the same examples every time; local runs and `./dev fuzz` draw new ones. There is no deadline for examples:
 # their duration depends on the machine.
@@ -70,6 +71,12 @@ sys.meta_path.append(MissingClient())
 FREED_BYTES = 64 << 20
 malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
 resident_bytes = 0
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m looks at the markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark cases of sampled tests."""
+    mark_sampled(items)
 
 
 @pytest.hookimpl(trylast=True)

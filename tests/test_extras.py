@@ -150,6 +150,7 @@ def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
     return Environment(tmp_path_factory.mktemp("base"), wheel, "pytest")
 
 
+@pytest.mark.slow
 def test_without_an_extra_the_codec_records_logs_and_the_broker_work(base: Environment, tmp_path: Path) -> None:
     found = base.results(f"HEAVY = {HEAVY}\nTRIED = {list(REFUSED)}\n{BASE}")
     assert found["refused"] == {tried: f"MissingExtra: {text}" for tried, text in REFUSED.items()}
@@ -299,6 +300,7 @@ def test_each_extra_alone_is_enough_for_what_it_is_for(extra: str, wheel: Path, 
     assert environment.results(ALONE[extra]) == PRINTED[extra]
 
 
+@pytest.mark.slow
 def test_the_extra_cli_has_the_commands_and_names_those_of_others(wheel: Path, tmp_path: Path) -> None:
     environment = Environment(tmp_path, wheel, extras=("cli",))
     (tmp_path / "logs" / "orders-0").mkdir(parents=True)

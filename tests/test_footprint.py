@@ -18,6 +18,7 @@ def sizes() -> dict[str, float]:
     return {extra: size / footprint.MEGABYTE for extra, size in footprint.sizes(footprint.wheel_size()).items()}
 
 
+@pytest.mark.slow
 def test_a_base_install_is_small(sizes: dict[str, float]) -> None:
     assert 5 < sizes[""] < BASE_LIMIT_MB
 
@@ -36,6 +37,7 @@ def test_sizes_are_about_those_of_the_page(sizes: dict[str, float]) -> None:
     assert not wrong, "(page, measured) in MB; python tools/footprint.py writes the page"
 
 
+@pytest.mark.slow
 def test_imports_load_the_libraries_of_the_page() -> None:
     page = footprint.table("imports")
     measured = footprint.imports(timed=False)

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 NEEDS_KCAT = "tests/interop/test_broker_kcat.py::test_headers_timestamps_and_transactions_of_today"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("variables", "code"), [({}, 0), ({"KWIRE_NO_SKIPS": "1"}, 1)], ids=["test", "interop"])
 def test_a_run_lists_tests_skipped_for_missing_programs(variables: dict[str, str], code: int) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "KWIRE_NO_SKIPS"))}
@@ -32,6 +33,7 @@ def test_a_run_lists_tests_skipped_for_missing_programs(variables: dict[str, str
     assert "   1 of tests/interop/test_broker_kcat.py\n" in done.stdout
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("value", "code"), [("", 0), ("1", 0), ("all", 1)])
 def test_a_skip_for_another_reason_fails_the_gate_alone(value: str, code: int, tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_sessionfinish\n")

@@ -51,6 +51,7 @@ def test_every_boundary_of_a_function_is_a_mutant() -> None:
     ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("package", mutate.PACKAGES)
 def test_mutants_are_other_programs_with_names_of_their_own(package: str) -> None:
     found = mutate.sample_of(package, [*mutate.BOUNDARIES, "equality", "boolean", "constant", "return"], 20)

@@ -63,6 +63,7 @@ def test_produced_records_are_consumed(broker: Broker, codec: str) -> None:
     assert consume(broker, f"codec-{codec}", 500) == values
 
 
+@pytest.mark.slow
 def test_data_survives_in_its_directory(tmp_path: Path) -> None:
     for run in range(2):
         with Broker(tmp_path / "data") as broker:

@@ -202,6 +202,7 @@ def test_a_truncated_file_is_read_to_its_end(recorded: Recorded, tmp_path: Path)
         assert not found(list(read_capture(tmp_path / "cut.pcap"))) - whole
 
 
+@pytest.mark.sampled
 def test_any_changed_byte_returns_exchanges_or_raises_a_kwire_error(recorded: Recorded, tmp_path: Path) -> None:
     data = bytearray(recorded.pcap("snap120").read_bytes())
     path = tmp_path / "changed.pcap"
@@ -284,6 +285,7 @@ def test_the_connection_that_is_idle_for_longest_is_ended_where_too_many_are_ope
     assert counts.connections == 50 + others + (problem is not None)
 
 
+@pytest.mark.slow
 def test_a_scan_of_many_ports_needs_little_memory_and_time(tmp_path: Path) -> None:
     path = tmp_path / "scan.pcap"
     count = 20_000
@@ -299,6 +301,7 @@ def test_a_scan_of_many_ports_needs_little_memory_and_time(tmp_path: Path) -> No
     assert time.process_time() - began < 20  # tracemalloc multiplies it
 
 
+@pytest.mark.slow
 def test_many_small_packets_before_a_request_are_looked_at_once(tmp_path: Path) -> None:
     path = tmp_path / "drops.pcap"
     drops = (packet(n + 1, 0, b"x", sequence=n + 1, is_response=True) for n in range(60_000))

@@ -134,6 +134,7 @@ def test_logs_end_where_kafka_says(wire: Path, tmp_path: Path, release: str) -> 
     assert not [each for each in written.warnings() if each.startswith("left out")]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("form", ["disordered", "tcpdump"])
 def test_the_same_traffic_gives_the_same_logs(wire: Path, form: str) -> None:
     clean, other = (kwire.open(wire / f"k391.{each}.pcap") for each in ("clean", form))

@@ -152,6 +152,7 @@ WRITING = (
 )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("line", "unneeded"),
     [
@@ -234,6 +235,7 @@ def test_damage_has_exit_code_1_with_file_position_and_offsets(kwire: Callable, 
     assert "INVALID" in result.out
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("number", "word"),
     [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated"), (signal.SIGHUP, "hung up")],

@@ -90,6 +90,7 @@ NEW = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("command", NEW)
 def test_new_output(
@@ -135,6 +136,7 @@ IN_PLACE = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("left_bytes", [0, 4096, 12288])
 @pytest.mark.parametrize("command", IN_PLACE)
 def test_in_place(command: str, left_bytes: int, source: Path, disk: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,6 +200,7 @@ OUTPUTS = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("words", OUTPUTS)
 def test_standard_output(words: str, source: Path) -> None:
     for unbuffered in ("", "1"):

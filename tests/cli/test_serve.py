@@ -65,6 +65,7 @@ def test_a_url_is_not_a_data_directory(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_serve_runs_until_stopped_and_keeps_the_directory(tmp_path: Path, number: signal.Signals) -> None:
     properties = tmp_path / "server.properties"
@@ -253,6 +254,7 @@ def pem(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(root)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("text", "arguments"),
     [
@@ -386,6 +388,7 @@ def topics_of(servers: str, user: str, password: str, mechanism: str) -> set[str
     return set(admin.list_topics(timeout=HANG_S).topics)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 def test_users_authenticate_with_a_password_from_a_file(tmp_path: Path, mechanism: str) -> None:
     for name in ("alice", "bob"):

@@ -327,6 +327,7 @@ def test_each_retry_asks_where_a_broker_is(proxy: RewritingProxy) -> None:
     assert next(moves, None) is None
 
 
+@pytest.mark.slow
 def test_admin_requests_go_on_without_a_dead_broker(proxy: RewritingProxy) -> None:
     proxy.brokers = {7: closed_port()}
     with Client(proxy.address) as client:

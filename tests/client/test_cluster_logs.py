@@ -79,6 +79,7 @@ def test_batches_of_a_cluster_are_the_stored_bytes(served: tuple[str, LogDirecto
         assert [bytes(b.buffer) for _, b in log.batches()] == [bytes(b.buffer) for b in kept]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 def test_records_of_a_cluster_are_those_of_its_directory(served: tuple[str, LogDirectory], isolation: Any) -> None:
     for log, stored in pairs(served, **SMALL):
@@ -248,6 +249,7 @@ def test_an_offset_after_the_end_is_not_taken_for_retention_when_the_log_begins_
         assert logs.ignored == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("again", [False, True], ids=["deleted", "created again"])
 def test_a_topic_deleted_during_a_read_is_an_error(broker: Broker, again: bool) -> None:
     cluster, log = opened(broker, "dies")

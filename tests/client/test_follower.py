@@ -89,6 +89,7 @@ def test_what_retention_deletes_is_skipped_and_noted(client: Client) -> None:
         assert follower.lost == [(("short", 0), 3, 55)]
 
 
+@pytest.mark.slow
 def test_a_deleted_topic_is_no_longer_followed(client: Client) -> None:
     for topic in ("gone", "kept"):
         create(client, topic)

@@ -171,6 +171,7 @@ SHORT = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("whole", "slow"),
     [
@@ -259,6 +260,7 @@ class Redirecting(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("path", ["other", "same"])
 def test_the_secret_does_not_follow_a_redirect(endpoint: str, code: int, path: str) -> None:

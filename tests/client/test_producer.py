@@ -79,6 +79,7 @@ BROKEN: dict[str, Any] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("after", [0, 3])
 @pytest.mark.parametrize("kind", BROKEN)
 @pytest.mark.parametrize("transactional", [False, True])

@@ -164,6 +164,7 @@ def test_the_leader_is_asked_again_when_the_replica_expires(world: World, read: 
     assert world.sources.startswith("LRLRLRLRLR"), "each replica that is named is read from at least once"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "code",
     [
@@ -210,6 +211,7 @@ def test_a_whole_response_with_an_error_leads_back_to_the_leader(
     assert world.sources.startswith("LRllll")
 
 
+@pytest.mark.sampled
 @READERS
 @pytest.mark.parametrize("how", ["closed", "unknown", "breaks", "silent"])
 def test_a_replica_that_cannot_be_reached_leads_back_to_the_leader(

@@ -216,6 +216,7 @@ def stores(request: pytest.FixtureRequest, files: dict[str, str], tmp_path_facto
     return root
 
 
+@pytest.mark.sampled
 @needs_keytool
 def test_java_stores_are_read(broker: Broker, files: dict[str, str], stores: Path) -> None:
     settings = {
@@ -239,6 +240,7 @@ def test_java_stores_are_read(broker: Broker, files: dict[str, str], stores: Pat
         Client(broker.bootstrap_servers, **{**settings, "ssl.keystore.location": str(stores / "trust")}).metadata([])
 
 
+@pytest.mark.sampled
 @needs_keytool
 def test_damaged_stores_give_an_error(stores: Path, tmp_path: Path) -> None:
     undamaged = 0

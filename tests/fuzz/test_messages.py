@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from tests.fuzz import encodings, messages
 from tests.waiting import HANG_S
 
@@ -17,6 +18,7 @@ def test_random_definitions_and_encodings_match_the_specification() -> None:
     encodings.run(3_000, seed=625)
 
 
+@pytest.mark.slow
 def test_kernels_stay_within_their_buffers() -> None:
     """In a separate process, since an access past the end of a buffer kills it."""
     command = [sys.executable, "-m", "tests.fuzz.guarded_messages", "1500", "1"]

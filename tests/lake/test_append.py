@@ -126,6 +126,7 @@ def test_two_runs_at_a_time_append_no_row_twice(tables: Tables, logs: list[Any])
     assert places(tables.read()) == expected(logs)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("commits", [0, 1, 9])
 def test_a_table_that_is_removed_between_two_commits_gets_no_part_of_a_log(
     tables: Tables, logs: list[Any], commits: int
@@ -401,6 +402,7 @@ def test_a_missing_segment_is_an_error_or_skipped(
     assert run(["lake", "offsets", *arguments(tables)]) == 0
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("commit_bytes", [1, 1 << 30])
 def test_skipped_offsets_are_holes_in_each_commit(tables: Tables, tmp_path: Path, commit_bytes: int) -> None:
     """Also if partitions share a commit."""

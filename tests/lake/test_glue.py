@@ -52,6 +52,7 @@ def settings(endpoint: str) -> dict[str, str]:
     return plain_settings(endpoint) | keys
 
 
+@pytest.mark.slow
 def test_a_table_is_made_written_and_merged(settings: dict[str, str]) -> None:
     catalog_cases.written_and_merged(settings)
 

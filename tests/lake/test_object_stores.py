@@ -21,6 +21,7 @@ def endpoint() -> Iterator[str]:
         yield url
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_table_in_s3(endpoint: str, tmp_path: Path, format: str) -> None:
     storage = {

@@ -168,6 +168,7 @@ def test_a_damaged_log_is_an_error(directory: ParquetDirectory, change: Callable
         committed_files(directory.path)
 
 
+@pytest.mark.sampled
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_process_killed_at_any_call_of_the_system_commits_once(tmp_path: Path, after: bool) -> None:

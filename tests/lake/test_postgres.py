@@ -42,6 +42,7 @@ def offsets_of(settings: dict[str, str]) -> list[int]:
     return sorted(catalog_cases.rows_of(open_iceberg("sales.orders", settings)).column("offset").to_pylist())
 
 
+@pytest.mark.slow
 def test_a_table_is_made_written_and_merged(settings: dict[str, str]) -> None:
     catalog_cases.written_and_merged(settings)
 

@@ -212,6 +212,7 @@ def rows(log: ReadableLog, tmp_path_factory: pytest.TempPathFactory) -> pa.Table
     return tables.read().sort_by("offset")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("format", ["iceberg", "delta"])
 @pytest.mark.parametrize("seed", range(SCHEDULES))
 def test_each_record_is_in_the_table_once(

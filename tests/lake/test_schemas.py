@@ -38,6 +38,7 @@ TIMES = [YEAR_10000_US - 1001, YEAR_10000_US - 1000, YEAR_10000_US - 999, YEAR_1
 NO_DATES = [YEAR_10000_US, -62_135_596_800_000_001, 1_700_000_000_000_000_000]  # the last in ns, taken for us
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("zone", ["UTC", None])
 @pytest.mark.parametrize("time", [*TIMES, *NO_DATES, -62_135_596_800_000_000])
 def test_the_last_times_of_the_calendar_and_others_outside_of_it(tables: Tables, time: int, zone: str | None) -> None:
@@ -317,6 +318,7 @@ SIZED_VALUES = {  # without the least ints: Java's and the compiled arithmetic w
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", [1, 2, 10])
 @pytest.mark.parametrize(
     ("name", "kind"),

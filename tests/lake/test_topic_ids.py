@@ -48,6 +48,7 @@ def log_of(folder: Path, count: int, topic_id: uuid.UUID | None, partition: int 
     return write_values(folder, [b"value"] * count, topic_id=topic_id, partition=partition)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("count", [9, 10, 11, 30])
 @pytest.mark.parametrize("commit_bytes", [1, 1 << 30])
 def test_a_topic_that_was_created_again_is_refused(

@@ -39,6 +39,7 @@ def differences(compared: Any) -> dict[str, Any]:
     return {name: (kind.rows, kind.ranges) for name, kind in kinds.items() if kind.rows}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("window", WINDOWS)
 def test_missing_doubled_different_and_extra_rows_are_found_by_offset(
     tables: Tables, tmp_path: Path, window: int
@@ -70,6 +71,7 @@ def test_missing_doubled_different_and_extra_rows_are_found_by_offset(
     }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("window", [1, 5000, 1 << 20])
 def test_a_whole_table_is_the_same(tables: Tables, kafka_logs: dict[str, Path], window: int) -> None:
     """Logs of a broker with several batches, compaction, headers and empty partitions."""

@@ -96,6 +96,7 @@ def emptied(log: PartitionLog) -> tuple[Path, bytes]:
     return path, whole
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-14")
 def test_every_size_of_a_growing_segment_gives_its_whole_batches(copied: Copied) -> None:
     """The segment grows in arbitrary pieces, or batch by batch in preallocated space."""

@@ -238,6 +238,7 @@ WRITER = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("G-07", "G-08")
 def test_a_killed_writer_leaves_every_acknowledged_record(tmp_path: Path) -> None:
     for run in range(3):

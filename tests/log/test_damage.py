@@ -154,6 +154,7 @@ def test_a_batch_above_the_size_limit_is_rejected_with_the_option(kafka_logs: di
     assert "max_decompressed_bytes=100000" in str(damage)
 
 
+@pytest.mark.sampled
 @WAYS
 @pytest.mark.parametrize(("archive", "partition"), [("modern", "ids-0"), ("legacy", "v1-1"), ("modern", "compacted-0")])
 def test_an_out_of_order_offset_is_damage(copied: Copied, how: str, archive: str, partition: str) -> None:
@@ -301,6 +302,7 @@ def small(kafka_logs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
     return data, found
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_corrupted_bytes_give_valid_rows_or_a_kwire_error(

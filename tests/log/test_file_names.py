@@ -106,6 +106,7 @@ def test_a_number_beyond_int64_is_not_an_offset() -> None:
     assert files.ignored[0].reason == "the number in its name is not an offset"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("G-02", "G-03", "G-04", "X-35")
 def test_the_log_reads_the_same_at_every_step_of_a_compaction(copied: Copied) -> None:
     """The cleaner merges segments 0 and 1 into one; a crash may leave any of these states."""

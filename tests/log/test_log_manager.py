@@ -253,6 +253,7 @@ def test_truncation_is_checkpointed_immediately(tmp_path: Path) -> None:
         assert manager.cleaner_checkpoints.get(("a", 0)) == 5
 
 
+@pytest.mark.slow
 def test_many_partitions_share_few_file_descriptors(tmp_path: Path) -> None:
     """40 partitions of three files each, more than this process may open."""
     program = """

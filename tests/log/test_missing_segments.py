@@ -59,6 +59,7 @@ READERS = [offsets_of_read, offsets_of_arrow]
 Read = Callable[..., None]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize(
     ("start", "end", "missing"),

@@ -16,6 +16,7 @@ from tests.sampling import mostly_slow
 Copied = Callable[[str, str], Path]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("archive", ARCHIVES)
 @pytest.mark.requirement(
     "D-01", "D-02", "D-03", "D-04", "D-05", "D-06", "R-23", "R-24", "R-27", "R-30", "X-27", "X-31", "X-32",
@@ -69,6 +70,7 @@ def test_an_open_transaction_bounds_read_committed(kafka_logs: dict[str, Path]) 
     assert not list(log.read(log.last_stable_offset, isolation="read_committed"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("archive", ARCHIVES)
 @pytest.mark.parametrize("isolation", ISOLATIONS)
 def test_any_offset_range_is_a_slice_of_the_whole(kafka_logs: dict[str, Path], archive: str, isolation: str) -> None:

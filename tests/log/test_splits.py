@@ -21,6 +21,7 @@ from tests.log.expected import ARCHIVES, ISOLATIONS, read_objects, rows_of
 Copied = Callable[[str, str], Path]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("archive", ARCHIVES)
 @pytest.mark.parametrize("split_bytes", [1, 5000, 1 << 27])
 @pytest.mark.requirement("D-03", "D-04", "F-12")

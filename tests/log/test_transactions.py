@@ -65,6 +65,7 @@ def test_aborted_transactions_of_the_log_equal_those_of_the_index(
     assert {tuple(each) for each in found} == expected
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("start", range(0, 700, 23))
 @pytest.mark.requirement("F-32", "D-04")
 def test_read_committed_from_the_middle_is_a_slice_of_the_whole(copied: Copied, start: int) -> None:

@@ -46,6 +46,7 @@ def url(broker: Broker, tmp_path: Path) -> str:
     return f"kafka://{broker.bootstrap_servers}"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("archive", ["modern", "legacy"])
 def test_copies_of_every_format_are_equal(archive: str, kafka_logs: dict[str, Path], tmp_path: Path) -> None:
     shutil.copytree(kafka_logs[archive] / "data", tmp_path / "data")

@@ -23,6 +23,7 @@ from tests.log.expected import ISOLATIONS, consumed, read_objects, rows_of
 from tests.log.writing import NOW, with_times
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("isolation", ISOLATIONS)
 @pytest.mark.parametrize("shape", ["parquet", "arrow"])
 def test_files_contain_the_records_of_the_consumer(

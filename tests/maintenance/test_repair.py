@@ -144,6 +144,7 @@ def test_in_place_gives_the_same_result_and_quarantines_the_originals(damaged: P
     assert not list(damaged.parent.glob("*.part"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("in_place", [False, True])
 def test_an_interruption_at_any_step_loses_nothing_and_another_run_completes(
     in_place: bool, kafka_logs: dict[str, Path], tmp_path: Path
@@ -369,6 +370,7 @@ def test_index_does_not_change_damaged_logs(damaged: Path) -> None:
     assert all(each.file.endswith(".log") for each in plan.left)
 
 
+@pytest.mark.slow
 @QUICK
 @given(st.sampled_from(LOGS), st.integers(0, 2**32), st.booleans())
 def test_random_damage_is_repaired_and_intact_records_are_kept(

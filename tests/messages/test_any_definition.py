@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 from uuid import UUID
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -154,6 +155,7 @@ def generated(spec: Message, name: str) -> Any:
     return module.Drawn
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 2**32))
 def test_source_classes_json_and_bytes_agree(seed: int) -> None:

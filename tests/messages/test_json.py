@@ -20,6 +20,7 @@ ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
 PLAIN: dict[str, Any] = {"a": 0, "s": "", "ls": [], "by": "", "r": None, "u": ZERO, "l": 0, "iSR": []}
 
 
+@pytest.mark.sampled
 @pytest.mark.requirement("J-01", "J-02", "J-04", "J-05", "J-06", "J-10", "W-02")
 @pytest.mark.parametrize("kafka", ["3.9.1", "4.4.0"])
 def test_kafkas_json_and_bytes_decode_to_the_same_message(kafka: str) -> None:

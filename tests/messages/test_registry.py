@@ -47,6 +47,7 @@ def test_a_release_has_its_own_versions_and_fields() -> None:
     assert old is registry.get("FetchRequest", kafka="2.8.2")
 
 
+@pytest.mark.slow
 def test_a_release_equals_its_definitions() -> None:
     definitions = Path(__file__).parents[2] / "definitions"
     for kafka in registry.RELEASES:

@@ -96,6 +96,7 @@ def described() -> MetadataResponse:
     return MetadataResponse.decode(MetadataResponse(topics=[topic]).encode(version=9), version=9)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "kernels", [pytest.param(True, marks=needs_compiled_code, id="compiled"), pytest.param(False, id="plain")]
 )

@@ -126,6 +126,7 @@ def test_arrays_that_cannot_be_written_are_no_output() -> None:
     assert found[3].startswith("argument 3 of hash_keys(): expected 1 dimension(s) of 4 bytes")
 
 
+@pytest.mark.slow
 @needs_compiled_code
 def test_calls_that_fail_keep_no_references() -> None:
     from kwire.records.format.record import Record, decode_header_key
@@ -154,6 +155,7 @@ def test_calls_that_fail_keep_no_references() -> None:
     assert references() == before
 
 
+@pytest.mark.slow
 @needs_compiled_code
 def test_plain_python_reads_what_compiled_code_reads() -> None:
     """The kernels' own source, run by Python, gives the same columns on the bytes that Kafka wrote."""

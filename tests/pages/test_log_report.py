@@ -44,6 +44,7 @@ def report(kwire: Callable, tmp_path: Path) -> Callable[..., str]:
     return write
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("archive", ["modern", "modern44", "legacy"])
 def test_the_page_is_well_formed_and_self_contained(
     archive: str, kafka_logs: dict[str, Path], report: Callable

@@ -102,6 +102,7 @@ def index_of(site: Site) -> dict[str, Any]:
     return index
 
 
+@pytest.mark.slow
 def test_every_message_has_a_page(site: Site) -> None:
     assert {f"message/{name}.html" for name in registry.names()} <= site.keys()
     others = {path for path in site if not path.startswith("message/")}
@@ -149,6 +150,7 @@ def test_every_page_is_well_formed_html(pages: dict[str, ElementTree.Element], s
     assert closed <= VOID | SVG, closed
 
 
+@pytest.mark.slow
 def test_the_same_definitions_give_the_same_bytes(protocol: Protocol, site: Site) -> None:
     again = kafka()
     assert [entry.page for entry in again.entries] == [entry.page for entry in protocol.entries]
@@ -355,6 +357,7 @@ def found(page: str, title: str) -> list[str]:
     return [re.sub(r"<.*?>", "", item) for item in items]
 
 
+@pytest.mark.slow
 def test_search_works_on_pages_opened_from_files(opened: Callable[[str], str]) -> None:
     page = opened("index.html#q=leader_epoch")
     assert found(page, "Messages")[:1] == ["OffsetForLeaderEpochRequest"]
@@ -430,6 +433,7 @@ def test_a_message_with_too_many_fields_has_a_note_instead_of_a_diagram() -> Non
     assert "<rect" not in files["message/Order.html"]
 
 
+@pytest.mark.slow
 def test_docs_writes_kafkas_protocol_without_a_path(kwire: Call, tmp_path: Path, site: Site) -> None:
     result = kwire("schema", "docs", "-o", tmp_path / "site")
     assert (result.code, result.err) == (0, f"kwire: {len(site)} files written\n")

@@ -45,6 +45,7 @@ def test_lists_markers_unknown_fields_and_uuids() -> None:
     assert found[("unknown_tagged_fields", 0), "unknown tagged field"] == b"\xab"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("release", ["3.9.1", "4.4.0"])
 def test_notes_cover_every_byte_once_and_in_order(release: str) -> None:
     seen: set[tuple[str, int, str]] = set()

@@ -273,6 +273,7 @@ def nested(levels: int, inner: dict[str, Any]) -> Any:
     return compiled(field("A", f"[]S{levels - 1}"), commonStructs=structs)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("inner", NESTING.values(), ids=NESTING)
 def test_definitions_as_deep_as_the_language_allows_are_compiled(inner: dict[str, Any]) -> None:
     """From 16 levels on, messages were read and written by the walker, 10 to 40 times slower."""

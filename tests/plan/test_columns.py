@@ -296,6 +296,7 @@ def test_text_that_is_no_utf_8_is_an_error() -> None:
         ColumnReader(Tagged.SPEC, 1, ["es[].s"]).read_all([good, good.replace(b"abc", b"a\xffc")])
 
 
+@pytest.mark.slow
 def test_mutated_messages_are_read_as_the_codec_reads_them_or_refused() -> None:
     draw = random.Random(1)
     codec = plan.codec(Tagged.SPEC, 1, Tagged, kernels=True)
@@ -317,6 +318,7 @@ def test_mutated_messages_are_read_as_the_codec_reads_them_or_refused() -> None:
             assert repr(made) == repr(expected)
 
 
+@pytest.mark.slow
 def test_golden_messages_of_every_version() -> None:
     """All fields that can be columns of their own, of every message that Kafka wrote."""
     tried = 0

@@ -34,6 +34,7 @@ def from_line(cls: Any, line: golden.Line) -> Any:
     return obj
 
 
+@pytest.mark.sampled
 @pytest.mark.requirement("S482-03")
 @pytest.mark.requirement("W-05", "W-12", "W-20", "W-23", "W-26", "S482-02", "S482-05", "S482-20", "S482-62", "S482-66")
 @pytest.mark.parametrize("release", RELEASES)
@@ -59,6 +60,7 @@ def test_every_message_is_read_and_written_as_kafka_has_it(codec_of: CodecOf, re
     assert count == {"3.9.1": 2593, "4.4.0": 625}[release]
 
 
+@pytest.mark.sampled
 @pytest.mark.requirement("W-40", "W-43")
 @pytest.mark.parametrize("release", RELEASES)
 def test_every_cut_of_a_message_is_an_error_with_a_place(codec_of: CodecOf, release: str) -> None:

@@ -48,6 +48,7 @@ def with_elements(cls: Any, path: tuple[Field, ...], version: int) -> Any:
     return message
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(native.LEVEL is None, reason="no compiled code on this platform")
 def test_a_message_takes_at_most_80_times_the_memory_of_its_bytes() -> None:
     largest = 0.0

@@ -70,6 +70,7 @@ def check(cls: Any, version: int, wires: list[bytes]) -> pa.StructArray:
     return array
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("release", ["3.9.1", "4.4.0"])
 def test_every_message_of_kafka_in_every_version(release: str) -> None:
     wires: dict[tuple[str, int], list[bytes]] = defaultdict(list)
@@ -393,6 +394,7 @@ def test_the_type_of_all_versions_has_all_fields() -> None:
         NestedReader(Metadata.SPEC, 99)
 
 
+@pytest.mark.slow
 @needs_compiled_code
 def test_nothing_outside_a_message_is_touched() -> None:
     """In a process of its own: a step over the end kills it."""

@@ -82,6 +82,7 @@ def test_need_data_is_false_and_has_a_repr() -> None:
     assert repr(NEED_DATA) == "NEED_DATA"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-80", "W-81", "W-82", "W-86", "W-87", "S482-24", "S482-26", "S482-28", "S482-29")
 def test_every_api_and_version_has_kafkas_headers() -> None:
     """The length of the header shows its version; the two exceptions are among the lines."""
@@ -163,6 +164,7 @@ class Stream:
         return len(piece)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("most", [1, 7, 1000, 1 << 20])
 def test_buffers_that_share_a_scratch_receive_the_same_frames(most: int) -> None:
     """Small frames are copied from the scratch buffer, large ones received into their own memory."""

@@ -38,6 +38,7 @@ def without_records(value: Any) -> Any:
     return [without_records(v) for v in value] if isinstance(value, list) else value
 
 
+@pytest.mark.sampled
 @pytest.mark.requirement("W-80", "W-81", "W-82", "W-84", "W-85", "W-87")
 @pytest.mark.parametrize("kernels", [False, True])
 def test_every_frame_is_read_as_kafka_does_and_written_as_it_was(

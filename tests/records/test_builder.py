@@ -145,6 +145,7 @@ def batches_by_kafka() -> list[tuple[str, Batch]]:
     return found
 
 
+@pytest.mark.sampled(120)
 @pytest.mark.parametrize(("name", "source"), [pytest.param(n, b, id=n) for n, b in batches_by_kafka()])
 @pytest.mark.requirement(
     "R-12", "R-13", "R-20", "R-21", "R-22", "R-30", "R-31", "R-33", "R-35", "R-37", "R-38", "X-27", "S31-01",

@@ -85,6 +85,7 @@ def record_set(source: random.Random, magics: tuple[int, ...]) -> bytes:
     return bytes(out)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_record_sets_are_converted_alike(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     source = random.Random(seed)

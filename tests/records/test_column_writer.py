@@ -62,12 +62,14 @@ def timestamps(data: bytes) -> list[int]:
     return [r.timestamp for b in read_batches(data) for r in b.records()]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(4))
 def test_random_rows_give_the_bytes_of_the_object_path_and_round_trip(seed: int) -> None:
     for number in range(60):
         record_writing.write_both(random.Random(f"{seed} {number}"))
 
 
+@pytest.mark.slow
 def test_kernels_stay_inside_their_buffers() -> None:
     """In a separate process, since an access past the end of a buffer kills it."""
     done = subprocess.run(

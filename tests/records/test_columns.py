@@ -78,6 +78,7 @@ def test_to_arrow_concatenates_batches_and_returns_an_empty_one_for_none() -> No
     assert (nothing.num_rows, nothing.schema) == (0, arrow_schema())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_single_column_equals_that_of_all_columns(name: str) -> None:
     for line in golden.record_sets():

@@ -18,6 +18,7 @@ SMALL = {
 SMALL = {name: data for name, data in SMALL.items() if len(data) < 400}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.requirement("R-02", "R-32")
 @pytest.mark.parametrize("data", SMALL.values(), ids=SMALL.keys())
 def test_any_truncation_returns_the_whole_batches(data: bytes) -> None:
@@ -26,6 +27,7 @@ def test_any_truncation_returns_the_whole_batches(data: bytes) -> None:
         assert through_both(data + data[:cut]) == whole
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.requirement("D-05", "R-32")
 @pytest.mark.parametrize("data", SMALL.values(), ids=SMALL.keys())
 def test_any_changed_byte_is_detected_or_outside_the_checksum(data: bytes) -> None:
@@ -42,6 +44,7 @@ def test_any_changed_byte_is_detected_or_outside_the_checksum(data: bytes) -> No
             assert [row[3:5] for row in found.rows] == [row[3:5] for row in whole.rows]  # only the offset has moved
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.requirement("R-32", "R-25")
 @pytest.mark.parametrize("data", SMALL.values(), ids=SMALL.keys())
 def test_changed_bytes_with_a_valid_checksum_read_alike(data: bytes) -> None:
@@ -52,6 +55,7 @@ def test_changed_bytes_with_a_valid_checksum_read_alike(data: bytes) -> None:
             through_both(with_right_checksums(bytes(changed)), max_decompressed_bytes=1 << 16)
 
 
+@pytest.mark.slow
 def test_mutated_record_sets_read_alike_in_objects_and_columns() -> None:
     assert fuzz.run(4000, seed=20) == 4000
 
@@ -82,6 +86,7 @@ def test_random_bytes_read_alike(data: bytes) -> None:
 optional = st.none() | st.binary(max_size=40)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

@@ -40,6 +40,7 @@ def batch_fields(batch: Batch) -> dict[str, Any]:
     return fields
 
 
+@pytest.mark.sampled(35)
 @pytest.mark.parametrize("line", golden.record_sets(), ids=golden.case_name)
 @pytest.mark.requirement(
     "R-01", "R-02", "R-05", "R-10", "R-11", "R-20", "R-21", "R-22", "R-23", "R-24", "R-27", "R-28", "R-30", "R-31",
@@ -52,6 +53,7 @@ def test_record_sets_read_as_in_kafka(line: golden.Line) -> None:
     check_against(line, buf)
 
 
+@pytest.mark.sampled(44)
 @pytest.mark.parametrize("line", golden.reads_of_invalid_bytes(), ids=golden.case_name)
 @pytest.mark.requirement(
     "R-02", "R-03", "R-23", "R-25", "R-26", "R-32", "C-01", "C-02", "C-04", "C-05", "C-06", "S31-33"

@@ -53,6 +53,7 @@ def test_crc32c_equals_googles(length: int) -> None:
     assert native.sum_bytes(data) == google_crc32c.value(data.tobytes())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("kernel", "inputs"), [("1", "2000"), ("0", "40")])
 def test_kernels_stay_within_their_memory(kernel: str, inputs: str) -> None:
     """Mutated inputs with guard pages after every buffer; the second run, by Python, also checks array indexes."""

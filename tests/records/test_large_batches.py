@@ -54,6 +54,7 @@ def test_a_batch_corrupt_at_its_end_returns_no_part() -> None:
     assert outcome.errors[0].startswith("record 100: ")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("max_rows", "max_bytes"), [(1, 1 << 20), (3, 64), (1000, 1), (2, 100)])
 def test_the_parts_of_a_batch_contain_all_its_records(max_rows: int, max_bytes: int) -> None:
     for line in (*golden.record_sets(), *golden.reads_of_invalid_bytes()):

@@ -32,6 +32,7 @@ def outcome(data: bytes, threads: int, **options: Any) -> tuple[Any, ...]:
     return found, reader.consumed, str(reader.stopped)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("threads", [2, 3, 8])
 def test_rows_and_errors_are_those_of_one_thread(seed: int, threads: int) -> None:

@@ -79,6 +79,7 @@ def test_the_headers_of_a_record_are_its_own() -> None:
     assert [each.headers for each in records_of(data)] == [[], [], [("a", b"1")]]
 
 
+@pytest.mark.slow
 def test_records_survive_collections_and_leave_no_memory() -> None:
     def read() -> None:
         for each in records_of(DATA * 10):

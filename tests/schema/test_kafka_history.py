@@ -48,6 +48,7 @@ def test_every_definition_in_kafkas_history_is_accepted(history: tuple[list[str]
         assert schema.parse(schema.render(message)).name == message.name  # facts are in the strict language
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("V-21", "V-23", "V-25", "V-47", "V-51")
 def test_changes_in_kafkas_history_have_exactly_the_known_violations(
     history: tuple[list[str], list[tuple[int, int]]], messages: list[Message]

@@ -150,6 +150,7 @@ def test_values_are_decoded_and_a_function_changes_rows(
     assert all(row["note"] == f"n{row['id']}" and row["partition"] == row["id"] % 2 for row in rows)
 
 
+@pytest.mark.slow
 def test_a_topic_is_copied_to_a_topic_in_transactions(spark: SparkSession, servers: str, tmp_path: Path) -> None:
     for _ in range(2):
         query = kwire.spark.copy_stream(
@@ -276,6 +277,7 @@ def test_a_copy_to_a_topic_that_is_killed_in_micro_batches_has_each_record_once(
         assert found == [(b"k%d" % number, b"v%d" % number) for number in range(partition, 4000, 2)]
 
 
+@pytest.mark.slow
 def test_a_log_directory_is_copied(spark: SparkSession, modern: Path, tmp_path: Path) -> None:
     tables = Tables("delta", tmp_path)
     query = kwire.spark.copy_stream(
@@ -395,6 +397,7 @@ def test_bad_values_go_to_a_table_of_dead_letters_once(
     assert set(rows["value"].to_pylist()[0]) == {"id", "note"}
 
 
+@pytest.mark.slow
 def test_bad_values_go_to_a_topic_of_dead_letters_at_least_once(
     spark: SparkSession, servers: str, tmp_path: Path
 ) -> None:

@@ -70,6 +70,7 @@ def places_by_spark(spark: SparkSession, path: Path) -> list[tuple[int, int]]:
     return sorted(map(tuple, spark.read.parquet(str(path)).select("partition", "offset").collect()))
 
 
+@pytest.mark.slow
 def test_a_driver_that_dies_after_a_commit_writes_each_row_once(
     spark: SparkSession,
     servers: str,
@@ -131,6 +132,7 @@ def test_a_column_that_spark_does_not_read_is_refused(
         copy(spark, read_options(servers), tmp_path, unsigned)
 
 
+@pytest.mark.slow
 def test_another_query_is_refused(spark: SparkSession, servers: str, tmp_path: Path) -> None:
     copy(spark, read_options(servers), tmp_path)
     (tmp_path / "checkpoint").rename(tmp_path / "lost")

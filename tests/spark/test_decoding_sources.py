@@ -253,6 +253,7 @@ def test_names_of_fields_can_be_any_text(spark: SparkSession, topics: Topics) ->
     assert row.value.asDict() == dict.fromkeys(names, "v")
 
 
+@pytest.mark.slow
 def test_a_new_version_is_read_by_the_next_query(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
     topics.create("moving")
     first = topics.server.add("moving-value", json.dumps(ORDER))["id"]

@@ -59,6 +59,7 @@ def test_spark_has_the_types_of_the_reader() -> None:
             assert to_arrow_type(kind, timezone="UTC") == version_type(spec, version), f"{name} {version}"
 
 
+@pytest.mark.slow
 def test_messages_round_trip_as_structs(spark: SparkSession) -> None:
     from pyspark.sql.functions import col
 
@@ -238,6 +239,7 @@ def _camel(name: str) -> str:
     return first + "".join(part.title() for part in rest)
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page_run(spark: SparkSession) -> None:
     text = (Path(__file__).parents[2] / "docs" / "functions.md").read_text("utf-8")
     names: dict[str, Any] = {"spark": spark}

@@ -114,6 +114,7 @@ def load(spark: SparkSession, topics: Topics, topic: str, **options: str) -> Dat
     return spark.read.format("kafka-live").options(**given).load()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", ["permissive", "failfast"])
 def test_values_are_those_of_from_json(spark: SparkSession, topics: Topics, mode: str) -> None:
     from pyspark.sql.functions import from_json
@@ -179,6 +180,7 @@ def test_keys_and_log_directories(spark: SparkSession, topics: Topics) -> None:
     assert [(row.key.k, row.value and row.value.id) for row in rows] == [(7, "1"), (7, None), (7, "one"), (7, "2")]
 
 
+@pytest.mark.slow
 def test_a_stream(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
     rows: list[Any] = []
 

@@ -59,6 +59,7 @@ def test_a_stream_answers_and_continues_from_its_checkpoint(kafka_spark: SparkTe
     stream.check_answer(expected)
 
 
+@pytest.mark.slow
 def test_state_survives_a_restart(kafka_spark: SparkTest) -> None:
     kafka_spark.create_topic("orders", 2)
     counts = values(kafka_spark.read("orders")).groupBy("key").count()
@@ -72,6 +73,7 @@ def test_state_survives_a_restart(kafka_spark: SparkTest) -> None:
     stream.check_answer([("a", 3), ("b", 1)])
 
 
+@pytest.mark.slow
 def test_each_test_has_clean_topics_and_records_as_they_were_added(kafka_spark: SparkTest) -> None:
     kafka_spark.create_topic("orders", 3)  # of the tests before it is gone
     read = kafka_spark.read("orders", includeHeaders=True)
@@ -97,6 +99,7 @@ def test_each_test_has_clean_topics_and_records_as_they_were_added(kafka_spark: 
     }
 
 
+@pytest.mark.slow
 def test_differences_are_shown_by_kind(kafka_spark: SparkTest) -> None:
     kafka_spark.create_topic("orders")
     stream = kafka_spark.start(kafka_spark.read("orders").selectExpr("CAST(value AS string) AS word"))
@@ -117,6 +120,7 @@ def test_differences_are_shown_by_kind(kafka_spark: SparkTest) -> None:
         stream.check_answer([("one", 1)])
 
 
+@pytest.mark.slow
 def test_a_query_with_its_own_sink(kafka_spark: SparkTest) -> None:
     kafka_spark.create_topic("in")
     kafka_spark.create_topic("out")

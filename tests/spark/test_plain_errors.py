@@ -34,6 +34,7 @@ def shown(call: Callable[[], object]) -> list[str]:
     return str(caught.value).splitlines()
 
 
+@pytest.mark.slow
 def test_the_sentence_that_helps_stands_at_the_top_of_sparks_exception(spark: SparkSession, tmp_path: Path) -> None:
     # It stood after 8 to 50 lines of traceback.
     def stream(**options: str) -> None:

@@ -100,6 +100,7 @@ def test_bad_values_are_null_or_kept_with_their_reason(spark: SparkSession, serv
     assert "unknown schema id 99" in rows[2].error
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("topic", "value", "columns"),
     [
@@ -175,6 +176,7 @@ def test_a_registry_that_is_down_fails_the_query_in_every_mode(spark: SparkSessi
         from_registry("value", Registry(server.url, retries=0), topic="orders")
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page_run(spark: SparkSession) -> None:
     text = (Path(__file__).parents[2] / "docs" / "schemas.md").read_text("utf-8")
     names: dict[str, Any] = {"spark": spark}

@@ -155,6 +155,7 @@ READS = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("source", "archive", "options"), READS)
 def test_rows_and_types_are_those_of_spark(
     spark: SparkSession,
@@ -171,6 +172,7 @@ def test_rows_and_types_are_those_of_spark(
     assert rows.num_rows or options.get("subscribe") == "empty"
 
 
+@pytest.mark.slow
 def test_functions_and_sql_return_what_they_do_on_spark(spark: SparkSession, sail: SailEngine, modern: Path) -> None:
     path = str(modern)
     assert sail(sum_up, path) == sum_up(spark, path)

@@ -99,6 +99,7 @@ def options(tables: Tables, name: str = "orders") -> dict[str, str]:
     return {"table": f"sales.{name}", **{f"catalog.{key}": value for key, value in catalog.items()}}
 
 
+@pytest.mark.sampled
 def test_a_log_becomes_a_table_once(sail: SailEngine, modern: Path, tables: Tables) -> None:
     sink, where = f"kwire-{tables.format}", options(tables)
     by = {"partitionBy": "topic", "sortBy": "key", "txnAppId": "copy", "txnVersion": "4"}

@@ -146,6 +146,7 @@ def tables(spark: SparkSession) -> Iterator[Callable[[str], object]]:
         spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
+@pytest.mark.slow
 def test_tables_over_a_log_directory_are_read_as_batches_and_streams(
     spark: SparkSession, kafka_logs: dict[str, Path], tables: Callable[[str], object], tmp_path: Path
 ) -> None:
@@ -162,6 +163,7 @@ def test_tables_over_a_log_directory_are_read_as_batches_and_streams(
     assert sum(each.numInputRows for each in run.recentProgress) == 626 + 639
 
 
+@pytest.mark.slow
 def test_tables_over_a_topic_are_read_and_written(
     spark: SparkSession, tables: Callable[[str], object], tmp_path: Path
 ) -> None:

@@ -31,6 +31,7 @@ def check(found: dict[str, Compared]) -> None:
     assert sum(each.rows for each in found.values()) > 0
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("archive", ["modern44", "legacy", "unclean"])
 def test_conditions_lose_no_row_of_a_directory(archive: str, kafka_logs: dict[str, Path]) -> None:
     folder = kafka_logs[archive]
@@ -42,6 +43,7 @@ def test_conditions_lose_no_row_of_a_directory(archive: str, kafka_logs: dict[st
 STORES = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("store", "tiered store")]
 
 
+@pytest.mark.sampled
 @pytest.mark.filterwarnings("ignore")  # of boto
 @pytest.mark.parametrize("kind", ["directory", "live", "tiered", *STORES])
 def test_conditions_lose_no_row_of_a_source(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

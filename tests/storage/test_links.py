@@ -72,6 +72,7 @@ def link_to_nothing(data: Path, outside: Path) -> Path:
     return link
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("make_link", [link_segment, link_metadata, link_temporary, link_to_nothing])
 def test_no_tool_changes_what_is_outside(
@@ -137,6 +138,7 @@ def files_below(folder: Path) -> dict[str, bytes]:
     return {str(each): each.read_bytes() for each in folder.rglob("*") if each.is_file() and each.name != ".lock"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("tool", "follow"), [*((each, "0") for each in [*TOOLS, *READERS]), ("serve", "1")])
 def test_no_tool_takes_the_directory_of_a_partition_for_two(
     tool: str, follow: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -246,6 +248,7 @@ def test_a_refused_directory_can_be_locked_afterwards(tmp_path: Path) -> None:
     DirectoryLock(str(tmp_path / "data")).release()
 
 
+@pytest.mark.slow
 def test_many_files_are_looked_at_quickly(tmp_path: Path) -> None:
     for partition in range(200):
         folder = tmp_path / f"t-{partition}"

@@ -50,18 +50,21 @@ def options_of(object_store: ObjectStore, server: DrippingServer) -> dict[str, A
     return options
 
 
+@pytest.mark.sampled
 @pytest.mark.filterwarnings("ignore")  # of boto, not of kwire
 @pytest.mark.parametrize("name", REQUESTS)
 def test_headers_of_every_response_have_a_deadline(name: str, object_store: ObjectStore) -> None:
     check(name, b"HTTP/1.1 200 OK\r\n", b"x-a: b\r\n", object_store)
 
 
+@pytest.mark.sampled
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["list", "list_all", "read_all", "pread", "find"])
 def test_bodies_of_responses_have_a_deadline(name: str, object_store: ObjectStore) -> None:
     check(name, b'HTTP/1.1 200 OK\r\nETag: "a"\r\nContent-Length: 1000000\r\n\r\n', b"a", object_store)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_parquet_files_are_found_and_read_with_a_deadline(object_store: ObjectStore, tmp_path: Path) -> None:
     import fsspec
@@ -94,6 +97,7 @@ def check(name: str, whole: bytes, slow: bytes, object_store: ObjectStore) -> No
         pytest.fail("no request reached the server")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_deadline_grows_with_the_size(object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that sends slowly, and fast enough, is read."""

@@ -89,6 +89,7 @@ def test_a_memory_store_reads_the_same(source: Path) -> None:
         fs.rm("/broker", recursive=True)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_an_archive_reads_the_same(source: Path, tmp_path: Path, compression: int) -> None:
     for below in ("", "backup/data/"):
@@ -132,6 +133,7 @@ def test_a_file_that_was_written_after_a_listing_is_found(object_store: ObjectSt
         store.read_all("a/12.log")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("url", "given", "expected"),
     [

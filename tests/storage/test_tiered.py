@@ -66,6 +66,7 @@ FOLDERS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_tiered_segments_read_as_on_their_broker(folder: str, objects: Path, kafka_logs: dict[str, Path]) -> None:
     directory = open_tiered(objects / folder, private_keys=keys(objects))
@@ -303,6 +304,7 @@ LIES: list[tuple[str, Any, str]] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("field", "value", "said"), LIES, ids=[f"{path}={value}" for path, value, _ in LIES])
 def test_an_inconsistent_manifest_is_rejected_and_reported(
     field: str, value: Any, said: str, copy: Callable[[str], Path]
@@ -315,6 +317,7 @@ def test_an_inconsistent_manifest_is_rejected_and_reported(
     assert str(path) in str(refused.value)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("folder", ["plain", "zstd/tiered", "encrypted"])
 @pytest.mark.parametrize(
     ("kind", "more", "is_refused"),

@@ -235,6 +235,7 @@ def test_a_connection_closed_with_its_token_is_reopened_with_a_new_one() -> None
         assert len(given) == 2
 
 
+@pytest.mark.slow
 def test_librdkafka_authenticates_with_a_token(servers: dict[str, str]) -> None:
     def producer(token: str) -> confluent_kafka.Producer:
         settings = {**SASL, "bootstrap.servers": servers["own"]}

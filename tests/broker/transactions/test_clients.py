@@ -232,6 +232,7 @@ with Broker(sys.argv[1], offsets_topic_num_partitions=1, transaction_state_log_n
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("markers_before", [1])
 def test_a_commit_interrupted_by_a_crash_completes_at_startup(tmp_path: Path, markers_before: int) -> None:
     done = subprocess.run(

@@ -14,6 +14,7 @@ from tests.waiting import until
 PROGRAM = "import pathlib, sys, time; pathlib.Path(sys.argv[1]).touch(); time.sleep(60)"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
     "run", [["client", "--only", "PRODUCER", "--timeout", "1", "--jobs", "1"], ["codec", "--only", "primitives"]]

@@ -28,6 +28,7 @@ def test_the_overview_summarizes_the_cluster(kafka_logs: dict[str, Path], kwire:
     assert facts["partitions without leader"] == 23  # the only broker was stopped
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("part", list(Part))
 @pytest.mark.parametrize("archive", ["modern", "modern44"])
 def test_every_part_prints_as_a_table_and_as_json(

@@ -137,6 +137,7 @@ def write(client: Client, topic: str, values: list[bytes]) -> None:
     producer.send(topic, 0, piece, len(values))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("form", ["table", "jsonl"])
 def test_follow_prints_new_records_until_it_is_interrupted(form: str) -> None:
     """`dump --follow` in a process of its own, which Ctrl-C ends with 130."""

@@ -28,6 +28,7 @@ DECODERS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.requirement("S482-02", "R-40", "R-41", "R-43")
 @pytest.mark.parametrize(
     ("dump", "topic", "count"),

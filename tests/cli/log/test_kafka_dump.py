@@ -37,6 +37,7 @@ def before_crash(expected: str) -> tuple[str, bool]:
     return text, bool(mark)
 
 
+@pytest.mark.sampled
 @pytest.mark.requirement("R-02", "R-10", "R-21", "R-38", "R-40", "F-30", "F-40")
 @pytest.mark.parametrize(
     ("dump", "kind"),

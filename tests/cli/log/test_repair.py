@@ -34,6 +34,7 @@ def test_without_apply_the_plan_is_printed_and_nothing_written(data: Path, kwire
     }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", ["salvage", "truncate"])
 def test_a_new_directory_is_clean(mode: str, data: Path, kwire: Callable, tmp_path: Path) -> None:
     before = tree(data)

@@ -62,6 +62,7 @@ STALLS = (never_responds, stops_within_a_response, sends_a_byte_a_second)
 stalls = pytest.mark.parametrize("stall", STALLS, ids=lambda each: each.__name__)
 
 
+@pytest.mark.sampled
 @stalls
 @pytest.mark.parametrize(
     "command", [("ls", "{url}"), ("dump", "{url}/t", "--follow"), ("pull", "{url}", "-o", "{copy}")], ids=itemgetter(0)
@@ -98,6 +99,7 @@ def copied(url: str, copy: Path) -> int:
     return result.copied_bytes if result.is_complete else 0
 
 
+@pytest.mark.sampled
 @stalls
 @pytest.mark.parametrize("reader", [read, follow, copied])
 def test_a_read_goes_on_when_the_broker_responds_again(

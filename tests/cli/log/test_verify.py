@@ -151,6 +151,7 @@ def readable_copy(data: Path) -> Iterator[Path]:
         yield copy
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("which", ["*/*.log", "*/*.index", "*/partition.metadata", "meta.properties", "*/*.snapshot"])
 def test_files_of_another_user_are_not_damage(kafka_logs: dict[str, Path], kwire: Callable, which: str) -> None:
     with readable_copy(kafka_logs["modern"] / "data") as data:

@@ -178,6 +178,7 @@ def read_terminal(main: int) -> str:
             return shown.decode()
 
 
+@pytest.mark.slow
 def test_a_long_query_shows_its_progress_on_a_terminal(kafka_logs: dict[str, Path]) -> None:
     main, side = pty.openpty()
     data = str(kafka_logs["modern"] / "data")
@@ -244,6 +245,7 @@ def test_a_broker_that_dies_leaves_no_file(kwire: Callable, tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_registry_that_is_down_is_an_error(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))

@@ -77,6 +77,7 @@ def run(address: tuple[str, int]) -> Report:
     return run_checks(Session([address], settings, exchange_s=0.3), CHECKS, read_baseline("4.4"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("serve", [hang, close, zeros, huge_frame, drip, empty_lists], ids=lambda serve: serve.__name__)
 def test_every_check_ends(serve: Serve) -> None:
     with server(serve) as address:

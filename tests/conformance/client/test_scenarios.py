@@ -38,6 +38,7 @@ def test_scenarios_are_described_and_have_ids_of_their_own() -> None:
         assert not each.title.endswith("."), each.id
 
 
+@pytest.mark.slow
 def test_a_client_that_keeps_running() -> None:
     chosen = ["PRODUCER-003", "CONSUME-003", "MOVE-002", "RETRY-PRODUCE-06"]
     report = run(AIOKAFKA, *chosen, keeps_running=True)

@@ -33,6 +33,7 @@ def counts(all_cases: list[Case]) -> dict[str, Counter[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_manifest_is_true(counts: dict[str, Counter[str]]) -> None:
     about = manifest()
     assert about["cases"] == sum(sum(each.values()) for each in counts.values())

@@ -40,6 +40,7 @@ def test_requests_and_responses_alternate(tmp_path: Path) -> None:
         assert runner.starts == 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

@@ -63,6 +63,7 @@ def newest(records: dict[int, tuple[bytes | None, bytes | None]], end_offset: in
     return {offset: each for offset, each in records.items() if offset >= end_offset or last[each[0]] == offset}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.requirement("X-10", "X-12", "X-20", "X-21", "X-22", "X-23", "X-24", "X-25", "X-26", "X-27", "X-30")
 @pytest.mark.requirement("X-31", "X-32", "X-33", "X-34", "X-36")
 @pytest.mark.parametrize(("archive", "name"), list(kafka_cleaned.partitions()))
@@ -137,6 +138,7 @@ def _batches(log: PartitionWriter, offset: int) -> Iterator[Any]:
     return read_batches(log.fetch(offset, 1 << 20).read())
 
 
+@pytest.mark.sampled
 @pytest.mark.requirement("X-11")
 def test_a_small_map_needs_more_passes_for_the_same_result(tmp_path: Path) -> None:
     for name, memory in (("large", 1 << 20), ("small", 4 * SLOT_BYTES)):
@@ -301,6 +303,7 @@ def test_unreadable_checkpoints_are_empty_and_deleted_partitions_dropped(tmp_pat
     assert (tmp_path / "cleaner-offset-checkpoint").read_text() == "0\n0\n"
 
 
+@pytest.mark.sampled
 @pytest.mark.requirement("X-36")
 @pytest.mark.parametrize("chunks", range(1, 4))
 def test_a_log_deleted_during_a_pass_leaves_no_checkpoint(tmp_path: Path, chunks: int) -> None:

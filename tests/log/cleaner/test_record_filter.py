@@ -281,6 +281,7 @@ def test_any_changed_byte_gives_batches_or_an_error(magic: int, codec: str) -> N
                 assert outcome(valid, {b"a": 102, b"b": 101}) == found
 
 
+@pytest.mark.sampled
 def test_mutated_logs_give_the_same_with_and_without_compiled_code() -> None:
     """In a separate process, since an access past the end of the log kills it."""
     command = [sys.executable, "-m", "tests.fuzz.cleaning", "guarded", "1000"]

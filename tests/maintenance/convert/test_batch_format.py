@@ -67,6 +67,7 @@ def columns_of(folder: Path, topic: str, partition: int, *, with_aborted: bool) 
     return to_arrow(b"".join(batch.buffer for batch in kept), COLUMNS)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.requirement("U-10", "U-14", "U-20", "R-25", "A-23")
 @pytest.mark.parametrize(("magic", "codec"), TARGETS)
 @pytest.mark.parametrize("archive", ARCHIVES)

@@ -56,6 +56,7 @@ def same_log(old: LogDirectory, new: LogDirectory, key: tuple[str, int]) -> None
         assert tables[0].equals(tables[1])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("archive", ["modern", "legacy"])
 def test_a_directory_with_another_codec_reads_the_same(
     archive: str, kafka_logs: dict[str, Path], tmp_path: Path
@@ -92,6 +93,7 @@ UNREACHABLE = "no batch has offsets"
 """Below magic 2 no empty batch can take the place of the transaction markers at the end of a log."""
 
 
+@pytest.mark.slow
 def test_the_output_verifies_without_findings(some: LogDirectory, tmp_path: Path) -> None:
     for number, target in enumerate((ZSTD, OLD, TargetFormat(magic=0, codec=Compression.NONE))):
         path = tmp_path / f"new{number}"
@@ -152,6 +154,7 @@ def test_an_existing_target_is_unchanged(some: LogDirectory, tmp_path: Path) -> 
     assert len(LogDirectory(target)) == len(SOME)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_resumes(some: LogDirectory, tmp_path: Path) -> None:
     convert_directory(some, str(tmp_path / "whole"), ZSTD, list(some), whole=True, now_ms=NOW)
     expected = tree(tmp_path / "whole")

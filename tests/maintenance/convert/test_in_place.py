@@ -93,6 +93,7 @@ def test_below_magic_2_producers_are_dropped_and_the_log_end_kept(source: LogDir
         assert not manager.logs["txn", 0].producers.entries
 
 
+@pytest.mark.slow
 def test_an_interruption_at_any_step_leaves_an_intact_log_and_the_next_run_completes(
     source: LogDirectory, tmp_path: Path
 ) -> None:

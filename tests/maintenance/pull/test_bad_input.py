@@ -73,6 +73,7 @@ LIES: dict[str, tuple[Lie, str]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("lie", LIES)
 def test_records_that_are_no_batches_end_their_partition(
     broker: Broker, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lie: str

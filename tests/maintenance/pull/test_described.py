@@ -110,6 +110,7 @@ def valid(copy: Path, result: PullResult) -> bool:
     return result.is_complete and not damages and not manifest_damages(str(copy), set(directory))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("grants", [[], [(ResourceType.TOPIC, *OFFSETS)]], ids=["hidden", "described"])
 def test_groups_and_transactions_come_from_admin_apis_where_their_topics_may_not_be_read(
     login: Login, tmp_path: Path, grants: list[tuple[ResourceType, str, Operation]]
@@ -134,6 +135,7 @@ def test_groups_and_transactions_come_from_admin_apis_where_their_topics_may_not
     assert "topic __consumer_offsets: TOPIC_AUTHORIZATION_FAILED" in result.manifest.hidden
 
 
+@pytest.mark.slow
 def test_a_broker_on_the_copy_knows_the_committed_offsets(login: Login, tmp_path: Path) -> None:
     pull(login("alice"), str(tmp_path / "copy"))
     theirs = fetch_offsets(login("root"), "g-classic")
@@ -143,6 +145,7 @@ def test_a_broker_on_the_copy_knows_the_committed_offsets(login: Login, tmp_path
     assert found == {key: each for key, each in theirs.items() if key[0] == "orders"}
 
 
+@pytest.mark.slow
 def test_a_later_run_writes_what_has_changed(login: Login, tmp_path: Path) -> None:
     copy, alice, root = tmp_path / "copy", login("alice"), login("root")
     pull(alice, str(copy))
@@ -186,6 +189,7 @@ def test_a_following_copy_has_groups_that_appear_later(tmp_path: Path, monkeypat
     assert len(result.manifest.topics["__consumer_offsets"].partitions) == 3
 
 
+@pytest.mark.slow
 def test_a_copy_in_an_object_store_has_groups_from_admin_apis_as_well(
     login: Login, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,6 +208,7 @@ def test_a_copy_in_an_object_store_has_groups_from_admin_apis_as_well(
     assert offsets(url) == offsets(tmp_path / "source")
 
 
+@pytest.mark.slow
 def test_offsets_that_are_gone_have_tombstones(login: Login, tmp_path: Path) -> None:
     copy, root = tmp_path / "copy", login("root")
     commit_offsets(root, "late", {("orders", 0): 7})
@@ -222,6 +227,7 @@ def unavailable(response: Any) -> None:
         each.error_code = ErrorCode.NOT_COORDINATOR
 
 
+@pytest.mark.slow
 def test_offsets_of_a_coordinator_that_does_not_respond_stay_in_the_copy(login: Login, tmp_path: Path) -> None:
     """Lists lack the groups and ids of a dead broker; only its successor can tell that one of them is gone."""
     copy, root = tmp_path / "copy", login("root")
@@ -247,6 +253,7 @@ def test_offsets_of_a_coordinator_that_does_not_respond_stay_in_the_copy(login: 
     assert valid(copy, result)
 
 
+@pytest.mark.slow
 def test_configs_of_a_broker_that_does_not_respond_stay_in_the_manifest(login: Login, tmp_path: Path) -> None:
     copy, root = tmp_path / "copy", login("root")
     set_up(root, broker="1")
@@ -268,6 +275,7 @@ def test_configs_of_a_broker_that_does_not_respond_stay_in_the_manifest(login: L
         assert pull(client, str(copy)).manifest.hidden == []
 
 
+@pytest.mark.slow
 def test_the_topic_itself_replaces_the_log_made_from_admin_apis(login: Login, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     pull(login("alice"), str(copy))
@@ -338,6 +346,7 @@ def test_users_acls_quotas_and_configs_are_in_the_manifest(login: Login, tmp_pat
     assert b"secret" not in data
 
 
+@pytest.mark.slow
 def test_what_the_account_may_not_see_is_listed(login: Login, tmp_path: Path) -> None:
     manifest = pull(login("alice"), str(tmp_path / "copy")).manifest
     cluster = manifest.cluster

@@ -89,6 +89,7 @@ def damages(directory: Path) -> list[Any]:
     return [each for each in verify_directory(LogDirectory(directory)).damages if not each.is_harmless]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("archive", ["modern", "modern44", "legacy"])
 def test_batches_of_every_format_are_copied_unchanged(
     archive: str, kafka_logs: dict[str, Path], tmp_path: Path
@@ -289,6 +290,7 @@ def test_a_copy_does_not_wait_for_admin_requests(
         assert pull(puller, str(tmp_path / "copy"), PullOptions(follow=True), stop=stop).is_complete
 
 
+@pytest.mark.slow
 def test_a_partition_whose_leader_comes_back_is_copied_on(
     broker: Broker, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

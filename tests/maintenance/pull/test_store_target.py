@@ -123,6 +123,7 @@ def damages(url: str, **options: Any) -> list[Any]:
     return [each for each in verify_directory(LogDirectory(url, **options)).damages if not each.is_harmless]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("archive", ["modern", "legacy"])
 def test_batches_of_every_format_are_copied_unchanged(
     archive: str, kafka_logs: dict[str, Path], tmp_path: Path, url: str
@@ -217,6 +218,7 @@ def test_an_empty_open_segment_after_a_closed_one_gets_its_indexes(
     assert stored_batches(url) == batches(tmp_path / "source")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_transactions_continue_over_runs(kafka_logs: dict[str, Path], tmp_path: Path, url: str) -> None:
     """The producer state of a later run comes from the snapshot and the open segment in the store."""
@@ -237,6 +239,7 @@ def test_transactions_continue_over_runs(kafka_logs: dict[str, Path], tmp_path: 
     assert damages(url) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("offset", [20, 2500, 4995])
 def test_a_shorter_log_of_the_leader_truncates_the_copy_at_any_stop(offset: int, tmp_path: Path, url: str) -> None:
@@ -402,6 +405,7 @@ def test_a_copy_in_s3_is_read_while_it_grows(
     assert damages(url, **options) == []
 
 
+@pytest.mark.slow
 def test_requests_of_a_copy_in_s3(
     broker: Broker, client: Client, tmp_path: Path, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ def consumed(directory: Path) -> tuple[list[int], int, int]:
 GAP = (0, 5, 0), (296, 5, 100)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("point", "end", "empty"),
     [

@@ -79,6 +79,7 @@ def middle(directory: Path) -> AtTime:
     return AtTime(time_ms=found[len(found) // 2])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", range(CUTS))
 def test_every_cut_has_whole_transactions_and_offsets_inside_of_the_logs(
     number: int, source: Path, copy: Path, tmp_path: Path
@@ -265,6 +266,7 @@ def test_damage_above_the_cut_does_not_matter(source: Path, tmp_path: Path) -> N
     check_cut(source, tmp_path / "new", result)
 
 
+@pytest.mark.slow
 def test_a_time_after_all_records_is_reported(source: Path, tmp_path: Path) -> None:
     late = cut(source, tmp_path / "late", AtTime(time_ms=NOW_MS + 1))
     assert "nothing was cut: no record is later than 2033-05-18T03:33:20.001Z" in late.warnings
@@ -306,6 +308,7 @@ class FullDisk(StoppingFileSystem):
             raise LogError("No space left on device", what) from None
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_or_stops_at_any_step_leaves_no_target(copy: Path, tmp_path: Path) -> None:
     counted = StoppingFileSystem()
     restore_directory(str(copy), str(tmp_path / "whole"), middle(copy), now_ms=NOW_MS, file_system=counted)
@@ -332,6 +335,7 @@ def test_space_is_checked_first(copy: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_command_reports_what_was_cut(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     offsets = tmp_path / "offsets.csv"
     offsets.write_text("plain,0,5\norders,0,9\n")

@@ -50,6 +50,7 @@ def check_repaired(data: Path, name: str, wanted: dict[tuple[int, int], bytes], 
         assert [each for each in found_in(where, name) if each.kind is not Kind.MISSING_RECORDS] == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("number", "with_indexes"), [(845, False), (843, True), (5000, False), (9000, True)])
 def test_a_duplicate_segment_is_one_finding_without_loss(
     number: int, with_indexes: bool, copied: Copied, tmp_path: Path
@@ -87,6 +88,7 @@ def test_the_longer_of_two_copies_keeps_the_right_name(copied: Copied, tmp_path:
     check_repaired(data, "orders-0", wanted, tmp_path / "new")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("number", "with_indexes"), [(900, True), (700, False), (1, True)])
 def test_a_misnamed_segment_is_renamed(number: int, with_indexes: bool, copied: Copied, tmp_path: Path) -> None:
     data = copied("modern", "orders-0")
@@ -99,6 +101,7 @@ def test_a_misnamed_segment_is_renamed(number: int, with_indexes: bool, copied: 
     check_repaired(data, "orders-0", wanted, tmp_path / "new")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("archive", "name"), [("legacy", "v1-2"), ("legacy", "v0-0"), ("modern", "orders-1")])
 def test_two_segments_with_swapped_names_are_renamed(archive: str, name: str, copied: Copied, tmp_path: Path) -> None:
     data = copied(archive, name)
@@ -111,6 +114,7 @@ def test_two_segments_with_swapped_names_are_renamed(archive: str, name: str, co
     check_repaired(data, name, wanted, tmp_path / "new")
 
 
+@pytest.mark.slow
 def test_renaming_segments_survives_an_interruption_at_any_step(copied: Copied, tmp_path: Path) -> None:
     data = copied("modern", "ids-0")
     wanted = batches_of(data, "ids-0")
@@ -243,6 +247,7 @@ def test_a_compacted_log_does_not_restore_old_files(kafka_logs: dict[str, Path],
     assert not [each for each in plan_for(data).touched if each.gone]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(6))
 def test_damage_in_duplicate_or_misnamed_files_is_found(seed: int, copied: Copied, tmp_path: Path) -> None:
     """Every batch that is intact in some file is in the repaired log."""

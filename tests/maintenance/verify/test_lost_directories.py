@@ -51,6 +51,7 @@ def lost(data: Path) -> list[Damage]:
     return [each for each in verify_logs(LogDirectory(data)).damages if each.kind is Kind.MISSING_RECORDS]
 
 
+@pytest.mark.sampled
 @pytest.mark.requirement("F-01", "F-02")
 @pytest.mark.parametrize("is_clean", [True, False])
 @pytest.mark.parametrize("checkpoint", CHECKPOINTS)
@@ -96,6 +97,7 @@ def test_a_marked_name_is_of_one_partition() -> None:
 # ---- restore
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("checkpoint", CHECKPOINTS)
 @pytest.mark.parametrize("point", [AtTime(time_ms=NOW + 150), AtOffsets(offsets={("t", 0): 100})])
 @pytest.mark.parametrize("offset", [0, 1])
@@ -184,6 +186,7 @@ def test_directories_of_an_earlier_run_are_removed_after_the_checkpoints(tmp_pat
     assert lost(data) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("command", ["compact", "repair", "index", "convert"])
 @pytest.mark.parametrize("is_damaged", [True, False])
 def test_the_copy_of_a_partition_has_checkpoints_of_that_one(command: str, is_damaged: bool, tmp_path: Path) -> None:

@@ -227,6 +227,7 @@ def test_a_wrong_offset_is_found_and_the_right_one_reported(copied: Copied) -> N
         )
 
 
+@pytest.mark.sampled
 @pytest.mark.requirement("R-05")
 @pytest.mark.parametrize("name", ["v1-2", "v0-2", "v1-3", "v0-3", "v1-0", "v0-0"])
 def test_a_wrong_offset_of_magic_0_and_1_is_found_at_its_position(name: str, copied: Copied, tmp_path: Path) -> None:

@@ -119,6 +119,7 @@ def test_few_items_without_bytes_are_accepted() -> None:
     assert found == [{"n": None}] * 2
 
 
+@pytest.mark.slow
 @needs_compiled_code
 def test_a_value_cut_at_every_place_and_with_any_byte_changed() -> None:
     source = Random(7)
@@ -133,11 +134,13 @@ def test_a_value_cut_at_every_place_and_with_any_byte_changed() -> None:
                 compare(of_all, data[:cut] + bytes([byte]) + data[cut + 1 :])
 
 
+@pytest.mark.slow
 @needs_compiled_code
 def test_mutated_values_through_both_paths() -> None:
     run(4000, seed=11)
 
 
+@pytest.mark.slow
 @needs_compiled_code
 def test_nothing_outside_of_buffers_is_touched() -> None:
     code = "from tests.fuzz.avro import run; run(1500, 12, True)"

@@ -80,6 +80,7 @@ def test_renamed_records_of_a_large_union_are_found_by_their_fields() -> None:
     assert decoded.array[0].as_py()["member3998"] == {"f3998": 5}
 
 
+@pytest.mark.slow
 def test_unions_that_only_a_search_of_all_pairs_resolves_are_refused() -> None:
     writer = [record(f"Old{i}", number("id")) for i in range(4_000)]
     reader = [record(f"New{i}", number("id"), number("missing")) for i in range(4_000)]
@@ -97,6 +98,7 @@ def test_planning_takes_as_many_steps_as_the_limit() -> None:
         steps.take(1)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("names", ["any", "strict"])
 def test_a_search_of_many_aliases_in_many_fields_is_refused(names: Names) -> None:
     def fields(name: str, *aliases: str) -> Schema:

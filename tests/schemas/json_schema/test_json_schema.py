@@ -196,6 +196,7 @@ def test_faults_of_schemas_are_named(schema: str, message: str) -> None:
         parse(schema)
 
 
+@pytest.mark.slow
 def test_types_that_grow_without_end_are_refused() -> None:
     definitions = {
         f"M{i}": {"properties": {name: {"$ref": f"#/definitions/M{i + 1}"} for name in "ab"}} for i in range(40)

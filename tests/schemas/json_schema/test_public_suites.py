@@ -71,6 +71,7 @@ def _is_read(decoder: Decoder, data: bytes) -> bool:
     return True
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("draft", DIALECTS)
 def test_schemas_are_checked_as_a_public_suite_expects(draft: str) -> None:
     """All values of the suite are accepted or refused as it says, except those of the differences, which exist."""

@@ -103,6 +103,7 @@ def check_with_google(seed: int, schemas: int) -> tuple[int, int]:
     return read, refused
 
 
+@pytest.mark.slow
 def test_values_of_random_schemas_are_those_of_google_protobuf() -> None:
     read, refused = check_with_google(5, 100)
     assert read > 1000
@@ -114,6 +115,7 @@ def test_values_of_many_random_schemas_are_those_of_google_protobuf() -> None:
     check_with_google(6, 5000)
 
 
+@pytest.mark.slow
 @needs_compiled_code
 def test_mutated_values_through_the_kernel_and_plain_python() -> None:
     run(5000, seed=11)
@@ -313,6 +315,7 @@ def test_times_out_of_range_are_faults() -> None:
     assert one(source, "0a00")["t"].timestamp() == 0
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("path")
 def test_large_field_numbers_and_wide_messages() -> None:
     numbers = [1, 255, 256, 300, 19999, 2**29 - 1]

@@ -305,6 +305,7 @@ def test_what_protoc_accepts_anywhere() -> None:
     assert [(each.name, each.number) for each in message.fields] == [("s", 2)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("piece", ["/*", '"', "'\\", "reserved a,", "0x"])
 def test_hostile_text_is_read_in_linear_time(piece: str) -> None:
     """Quadratic time would be hours."""

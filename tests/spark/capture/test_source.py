@@ -26,6 +26,7 @@ def load(spark: SparkSession, path: Path, **options: Any) -> DataFrame:
     return spark.read.format("kafka-capture").options(**options).load(str(path))
 
 
+@pytest.mark.slow
 def test_rows_are_the_exchanges_of_every_file(spark: SparkSession, folder: Path) -> None:
     frame = load(spark, folder / "k*.clean.pcap")
     rows = [row.asDict() for row in frame.collect()]
@@ -44,6 +45,7 @@ def test_rows_are_the_exchanges_of_every_file(spark: SparkSession, folder: Path)
     assert frame.rdd.getNumPartitions() == 2
 
 
+@pytest.mark.slow
 def test_apis_clients_and_columns_narrow_the_read(spark: SparkSession, folder: Path) -> None:
     frame = load(spark, folder / "k391.clean.pcap", apis="produce,*Txn*", columns="api,request_bytes")
     assert frame.columns == ["api", "request_bytes"]

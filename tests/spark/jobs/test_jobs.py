@@ -130,6 +130,7 @@ def test_job_errors_pickle() -> None:
 # ---- verify
 
 
+@pytest.mark.slow
 def test_verify_equals_a_single_process(spark: SparkSession, items_of_jobs: Any, kafka_logs: dict[str, Path]) -> None:
     for place in sorted(path.parent for path in kafka_logs["unclean"].rglob("meta.properties")):
         found = jobs.verify(spark, str(place))
@@ -219,6 +220,7 @@ def test_output_without_a_journal_entry_is_written_again(
 # ---- convert, compact
 
 
+@pytest.mark.slow
 def test_convert_equals_a_single_process(spark: SparkSession, items_of_jobs: Any, modern: Path, tmp_path: Path) -> None:
     source, target = LogDirectory(modern), TargetFormat(codec=Compression.LZ4)
     keys = [key for key in source if key[0] in ("txn", "trimmed", "ids", "empty")]
@@ -295,6 +297,7 @@ def test_compact_equals_a_single_process(spark: SparkSession, items_of_jobs: Any
 # ---- restore
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("new_offsets", [False, True])
 def test_restore_equals_a_single_process(
     new_offsets: bool, spark: SparkSession, items_of_jobs: Any, modern: Path, tmp_path: Path

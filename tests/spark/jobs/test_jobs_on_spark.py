@@ -62,6 +62,7 @@ def test_the_pages_examples_on_spark(
     assert (tmp_path / "advice.html").read_text().startswith("<!doctype html>")
 
 
+@pytest.mark.slow
 def test_committed_offsets_are_remapped_with_their_records(spark: SparkSession) -> None:
     runs = spark.createDataFrame(
         [("t", 0, 10, 0, 5), ("t", 0, 20, 5, 2), ("t", 1, 0, 0, 9)],

@@ -60,6 +60,7 @@ def source_of(broker: Broker) -> str:
     return f"kafka://{broker.bootstrap_servers}"
 
 
+@pytest.mark.slow
 def test_a_job_and_the_command_continue_each_others_copies(
     broker: Broker, client: Client, tmp_path: Path, spark: SparkSession, items_of_jobs: list[list[str]]
 ) -> None:
@@ -104,6 +105,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return ran
 
 
+@pytest.mark.slow
 def test_a_job_that_was_killed_continues_without_reading_what_its_tasks_have_copied(
     broker: Broker,
     client: Client,

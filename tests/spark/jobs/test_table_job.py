@@ -71,6 +71,7 @@ def expected(logs: Mapping[Any, Any], topics: list[str] = TOPICS) -> list[tuple[
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_a_killed_job_continues_where_the_tables_offsets_end(
     tables: Tables, modern: Path, spark: SparkSession, items_of_jobs: list[list[str]], monkeypatch: pytest.MonkeyPatch
@@ -210,6 +211,7 @@ def test_a_topic_that_changes_while_the_job_runs_fails(
     assert tables.read().num_rows == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_a_damaged_partition_ends_before_the_damage_and_the_others_are_complete(
     tables: Tables, own: Path, spark: SparkSession, items_of_jobs: list[list[str]]

@@ -234,6 +234,7 @@ def test_files_of_a_commit_whose_response_was_lost_stay(tmp_path: Path, format: 
     assert tables.open().find_orphans(0) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("format", FORMATS)
 def test_small_files_are_joined_after_some_batches(
     tmp_path: Path, format: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

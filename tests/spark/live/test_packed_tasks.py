@@ -71,6 +71,7 @@ def rows(tasks: list[LivePartition], options: Any) -> list[tuple[Any, ...]]:
     ]
 
 
+@pytest.mark.slow
 def test_many_partitions_share_tasks_and_requests(cluster: Cluster, requests: Counter[str]) -> None:
     one_each, options = plan(cluster, minPartitions=1)
     assert all(len(task.ranges) == 1 for task in one_each)
@@ -112,6 +113,7 @@ def test_a_start_timestamp_is_looked_up_for_all_partitions_at_once(cluster: Clus
     assert requests["ListOffsetsRequest"] == 4
 
 
+@pytest.mark.slow
 def test_deleted_records_are_data_loss_in_packed_tasks(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
     cluster.create("cut", PARTITIONS)
     for partition in range(PARTITIONS):

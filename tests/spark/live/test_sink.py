@@ -558,6 +558,7 @@ def stable_offset(client: Client) -> int:
     return sum(each.offset for each in found.values())
 
 
+@pytest.mark.slow
 def test_rows_of_a_repeated_update_batch_are_written_once(spark: SparkSession, servers: str, tmp_path: Path) -> None:
     # Spark refuses output mode update for Python sinks; foreachBatch takes it, but a batch write knew no micro-batch.
     create(servers, "updates.in")

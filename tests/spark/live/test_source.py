@@ -183,6 +183,7 @@ def test_a_stream_reads_every_record_once_across_restarts_and_new_partitions(
     }
 
 
+@pytest.mark.slow
 def test_lost_data_fails_a_stream_or_is_skipped(spark: SparkSession, cluster: Cluster, tmp_path: Path) -> None:
     cluster.create("gone")
     cluster.write("gone", 0, [f"{n}" for n in range(10)])
@@ -226,6 +227,7 @@ def test_a_stream_continues_after_a_topic_was_deleted(cluster: Cluster) -> None:
     lenient.stop()
 
 
+@pytest.mark.slow
 def test_a_recreated_topic_is_detected_by_its_id(spark: SparkSession, cluster: Cluster, tmp_path: Path) -> None:
     # It has more records than were read of the one before: the first ten would be skipped without a word.
     options = {"subscribe": "anew", "startingOffsets": "earliest"}
@@ -242,6 +244,7 @@ def test_a_recreated_topic_is_detected_by_its_id(spark: SparkSession, cluster: C
     assert sorted(row.value for row in rows if row.value.startswith("new")) == sorted(f"new {n}" for n in range(15))
 
 
+@pytest.mark.slow
 def test_a_task_reads_no_record_of_a_topic_recreated_after_planning(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:

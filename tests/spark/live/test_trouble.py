@@ -116,6 +116,7 @@ def test_a_broker_that_returns_in_time_loses_and_duplicates_no_row(tmp_path: Pat
             broker.stop()
 
 
+@pytest.mark.slow
 def test_a_write_without_a_broker_ends_at_its_timeout(broker: Broker) -> None:
     create(broker.bootstrap_servers, "w")
     short = {"kafka.delivery.timeout.ms": str(WAIT_MS)}

@@ -37,6 +37,7 @@ def consumed(folder: Path, isolation: str) -> dict[tuple[str, int], list[Row]]:
     return found
 
 
+@pytest.mark.sampled
 @pytest.mark.requirement("D-03", "D-04")
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 @pytest.mark.parametrize("directory", ["modern", "modern44", "legacy"])

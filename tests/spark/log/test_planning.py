@@ -304,6 +304,7 @@ def test_planning_requests_every_object_once(modern: Path, object_store: ObjectS
     assert read(planned) == read(tasks(modern / "ids-0"))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
 def test_planning_lists_many_partitions_of_an_object_store_at_once(
     modern: Path, object_store: ObjectStore, tmp_path: Path
@@ -448,6 +449,7 @@ def test_records_appended_after_planning_are_not_read(copied: Callable[[str, str
     assert read(planned) == rows
 
 
+@pytest.mark.slow
 def test_sizes_of_tasks_are_options(modern: Path) -> None:
     whole = read(tasks(modern))
     one_each = tasks(modern, subscribe="ids", maxPartitionBytes="1")

@@ -280,6 +280,7 @@ def test_invalid_options_are_rejected(given: dict[str, str], what: str) -> None:
     assert parse_write_options({"path": "file:///x/../y"}).path == "/y"
 
 
+@pytest.mark.slow
 def test_spark_writes_a_directory_and_reads_it_back(spark: SparkSession, tmp_path: Path) -> None:
     target = tmp_path / "data"
     frame = spark.range(0, 3000, 1, 3).selectExpr(

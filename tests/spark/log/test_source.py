@@ -68,6 +68,7 @@ def test_a_schema_or_columns_select_and_order_columns(spark: SparkSession, moder
         assert by_option.toArrow().equals(table.select(wanted))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("ddl", "message"),
     [
@@ -198,6 +199,7 @@ def test_dropmalformed_and_permissive_continue_after_damage(
     assert f"byte {batch.position}" in row._corrupt
 
 
+@pytest.mark.slow
 def test_real_damage_fails_the_query_or_is_reported(spark: SparkSession, kafka_logs: dict[str, Path]) -> None:
     """tests/data/logs/README.md (unclean) describes the damage."""
     from pyspark.errors import PythonException

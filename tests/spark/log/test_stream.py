@@ -505,6 +505,7 @@ def test_streams_resume_without_topic_ids(logs: LogManager, caplog: pytest.LogCa
     assert batch(reader(logs), {"t": {"0": 40}}) == ({"t": {"0": 50}, **MARK}, rows)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
 def test_a_stream_requests_only_objects_that_can_have_changed(
     logs: LogManager, object_store: ObjectStore, caplog: pytest.LogCaptureFixture
@@ -575,6 +576,7 @@ def test_options_of_a_stream_equal_those_of_sparks_source() -> None:
         parse_options({"path": "/logs", "maxoffsetspertrigger": "5"})
 
 
+@pytest.mark.slow
 def test_spark_reads_a_growing_directory_across_restarts(spark: SparkSession, logs: LogManager, tmp_path: Path) -> None:
     def run() -> list[int]:
         query = (

@@ -136,6 +136,7 @@ def test_importing_the_package_does_not_load_pyspark() -> None:
     assert run.stdout.split() == ["False", "False"]
 
 
+@pytest.mark.slow
 def test_the_lag_of_a_running_query_is_reported_to_driver_and_cluster(
     spark: SparkSession, cluster: Cluster, tmp_path: Path
 ) -> None:
