@@ -55,6 +55,15 @@ def test_a_module_that_cannot_be_loaded_is_named(folder: Path, tmp_path: Path) -
     assert COMMAND in done.stderr
 
 
+def test_free_threaded_python_is_named_as_the_reason(folder: Path) -> None:
+    """It has no suffix for modules of the stable ABI, so it finds none; compiling one would not help."""
+    free_threaded = "import sysconfig; sysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1; "
+    done = run(folder, "-c", free_threaded + USE)
+    assert done.stdout == "None\n"
+    (line,) = (each for each in done.stderr.splitlines() if "Warning" in each)
+    assert "times slower: free-threaded Python does not load it; use a Python with the GIL; to accept it: " in line
+
+
 def test_a_module_of_another_version_is_not_used(tmp_path: Path) -> None:
     """A user's own module, which an upgrade leaves where it is."""
     shutil.copytree(Path(kwire.__file__).parent, tmp_path / "kwire", ignore=shutil.ignore_patterns("__pycache__"))
