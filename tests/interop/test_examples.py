@@ -50,15 +50,16 @@ def examples(tmp_path: Path) -> Path:
 
 def test_java(examples: Path) -> None:
     output = run(examples / "java", "mvn", "maven", ["--batch-mode", "test"])
-    assert "Tests run: 1, Failures: 0, Errors: 0, Skipped: 0" in output
+    assert "Tests run: 2, Failures: 0, Errors: 0, Skipped: 0" in output
 
 
 def test_go(examples: Path) -> None:
     output = run(examples / "go", "go", "golang-go", ["test", "-v", "-mod=readonly", "./..."])
     assert "--- PASS: TestAnOrderArrives" in output
+    assert "--- PASS: TestOnePartitionFailsAndTheOthersDoNot" in output
 
 
 def test_node(examples: Path) -> None:
     output = run(examples / "node", "npm", "npm", ["install", "--no-audit", "--no-fund"], ["test"])
-    assert "# pass 1" in output
+    assert "# pass 2" in output
     assert "# fail 0" in output

@@ -1,6 +1,10 @@
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -18,15 +22,20 @@ import org.junit.jupiter.api.Test;
 class OrdersTest {
     static Process broker;
     static String servers;
+    static String control;
 
     @BeforeAll
-    static void startBroker() throws IOException {
+    static void startBroker() throws Exception {
         // "--until stdin": the broker also ends if this process is killed
-        broker = new ProcessBuilder("kwire", "serve", "--port", "0", "--topic", "orders", "--until", "stdin")
+        broker = new ProcessBuilder(
+                        "kwire", "serve", "--port", "0", "--control", "0", "--topic", "orders", "--until", "stdin")
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
-        String line = broker.inputReader().readLine(); // null if it did not start: the reason is on standard error
+        var output = broker.inputReader();
+        String line = output.readLine(); // null if it did not start: the reason is on standard error
         servers = line.substring("BROKERS=".length());
+        control = output.readLine().substring("CONTROL=".length());
+        post("/topics", "{\"name\": \"payments\"}");
     }
 
     @AfterAll
@@ -48,5 +57,29 @@ class OrdersTest {
             ConsumerRecords<String, String> records = consumer.poll(Duration.ofSeconds(30));
             assertEquals("one book", records.iterator().next().value());
         }
+    }
+
+    @Test
+    void aLostResponseGivesNoDuplicate() throws Exception {
+        String fault = post("/faults", """
+                {"effect": "drop", "api": "Produce", "topic": "payments", "after": true}
+                """);
+        String id = fault.replaceAll(".*\"id\":(\\d+).*", "$1");
+        Map<String, Object> configs = Map.of("bootstrap.servers", servers, "enable.idempotence", true);
+        try (var producer = new KafkaProducer<>(configs, new StringSerializer(), new StringSerializer())) {
+            producer.send(new ProducerRecord<>("payments", "alice", "paid")).get();
+            assertEquals(1, producer.send(new ProducerRecord<>("payments", "alice", "paid again")).get().offset());
+        }
+        post("/faults/" + id + "/wait", "{\"hits\": 1}"); // fails unless a response was lost
+    }
+
+    static String post(String path, String json) throws IOException, InterruptedException {
+        var request = HttpRequest.newBuilder(URI.create(control + path))
+                .header("Content-Type", "application/json")
+                .POST(HttpRequest.BodyPublishers.ofString(json))
+                .build();
+        var response = HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
+        assertEquals(200, response.statusCode(), response.body());
+        return response.body();
     }
 }
