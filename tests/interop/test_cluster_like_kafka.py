@@ -53,7 +53,7 @@ class Real:
         self.nodes = {each: KafkaNode(directory / str(each), each, controllers) for each in NODES}
         with ThreadPoolExecutor(len(self.nodes)) as threads:  # none is ready before the others are
             for started in list(threads.map(KafkaNode.__enter__, self.nodes.values())):
-                cleanup.callback(started.stop)
+                cleanup.callback(started.stop, kill=True)  # without a quorum it would not end
         self.bootstrap_servers = ",".join(node.bootstrap_servers for node in self.nodes.values())
 
     def stop(self, node_id: int) -> None:
@@ -104,10 +104,11 @@ def observe(cluster: Any) -> list[tuple[str, Any]]:
                 seen.append((f"fetch {partition} on {node} at {epoch}", fetch(ask, node, partition, epoch=epoch)))
     owner = coordinator(ask)
     heartbeat = messages.HeartbeatRequest(group_id="g", member_id="m", generation_id=1)
-    until(lambda: ask(owner, heartbeat, 4).error_code not in (14, 15, 16))  # it loads its groups first
+    describe = messages.DescribeGroupsRequest(groups=["g"])
+    until(lambda: ask(owner, describe, 5).groups[0].error_code not in (14, 15, 16))  # it loads its groups first
     for name, node in (("coordinator", owner), ("another node", owner % 3 + 1)):
         seen.append((f"heartbeat to {name}", ask(node, heartbeat, 4).error_code))
-        described = ask(node, messages.DescribeGroupsRequest(groups=["g"]), 5).groups[0]
+        described = ask(node, describe, 5).groups[0]
         seen.append((f"describe group on {name}", (described.error_code, described.group_state)))
     cluster.stop(1)
     until(lambda: len(ask(2, messages.MetadataRequest(topics=[]), 12).brokers) == 2)

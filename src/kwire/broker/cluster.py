@@ -21,6 +21,7 @@ from kwire.broker.broker import KEPT_REQUESTS, LOCALHOST, Broker
 from kwire.broker.cluster_nodes import ClusterNodes
 from kwire.broker.configs.given import dotted, parse_settings
 from kwire.broker.configs.settings import Settings
+from kwire.broker.faults.conditions import is_integer
 from kwire.broker.network.listeners import parse_listeners
 from kwire.broker.network.server import BoundListeners, bind_listeners
 from kwire.broker.node import Node
@@ -31,7 +32,7 @@ from kwire.identifiers import new_uuid
 
 __all__ = ["Cluster", "ClusterNode"]
 
-MAX_NODES = 100
+MAX_NODES, MAX_PORT = 100, 65535
 Result = TypeVar("Result")
 OF_ONE_NODE = {
     "advertised.listeners": "each node has its own address",
@@ -72,8 +73,14 @@ class Cluster(Broker):
         keep_requests: int = KEPT_REQUESTS,
         **configs: Any,
     ) -> None:
-        if not 1 <= nodes <= MAX_NODES:
+        if not is_integer(nodes) or not 1 <= nodes <= MAX_NODES:
             raise OptionError(f"invalid nodes {nodes!r}: must be 1 to {MAX_NODES}")
+        if not is_integer(port) or not 0 <= port <= MAX_PORT - nodes + 1:
+            raise OptionError(f"invalid port {port!r}: must be 0, or 1 to {MAX_PORT - nodes + 1} for {nodes} nodes")
+        if seed is not None and not is_integer(seed):
+            raise OptionError(f"invalid seed {seed!r}: must be an integer")
+        if isinstance(racks, str):
+            raise OptionError(f"invalid racks {racks!r}: must be a list of names")
         if racks is not None and len(racks) != nodes:
             raise OptionError(f"invalid racks: expected one for each of {nodes} nodes, got {len(racks)}")
         for name in configs:

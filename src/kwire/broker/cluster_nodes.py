@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kwire.broker import startup
 from kwire.broker.network.server import Server
-from kwire.errors import OptionError, did_you_mean
+from kwire.errors import OptionError, counted, did_you_mean
 from kwire.internal_topics.cluster_values import NO_LEADER
 from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 
@@ -149,7 +149,7 @@ class ClusterNodes:
         log, state = partition.opened, partition.state
         available = log.log_end_offset - log.log_start_offset
         if not 1 <= count <= available:
-            raise OptionError(f"invalid count {count}: {partition.name} has {available} records, so 1 to {available}")
+            raise OptionError(f"{partition.name} cannot lose {count} of its {counted(available, 'record')}")
         running = [each for each in state.replicas if each in self.store.members.running]
         if to is not None:
             self.check_running(to)

@@ -44,7 +44,7 @@ def describe(node: Node, context: RequestContext, topic: str, index: int) -> Par
                 coordinator_epoch=each.coordinator_epoch,
                 current_txn_start_offset=-1 if each.transaction_first_offset is None else each.transaction_first_offset,
             )
-            for each in partition.at(node.node_id).producers.entries.values()
+            for each in partition.at(node.node_id, may_follow=True).producers.entries.values()
         ]
     except BrokerError as error:
         response.error_code, response.error_message = error.code, error.what

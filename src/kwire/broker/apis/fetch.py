@@ -5,8 +5,8 @@
     10  zstd    11  rack    12  flexible, last fetched epoch    13  topic ids    15  replica state    16  endpoints
     18  high watermark of followers
 
-A node that does not lead a partition responds with NOT_LEADER_OR_FOLLOWER and, from version 12 on, the leader; its
-endpoint is added from version 16 on (KIP-951). Consumers may fetch from followers from version 11 on. The leader sends
+A node that does not lead a partition responds with NOT_LEADER_OR_FOLLOWER and, from version 16 on, the leader with its
+endpoint (KIP-951). Consumers may fetch from followers from version 11 on. The leader sends
 those that tell their rack to a replica there, with replica.selector.class (KIP-392).
 
 The response is sent when min_bytes are available, a partition has an error, or max_wait_ms has passed; every append to
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 FIRST_BATCH_WHOLE_VERSION = 3
 RACK_VERSION = 11
-LEADER_VERSION, ENDPOINTS_VERSION = 12, 16
+LEADER_VERSION = 16
 LEADER_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 NO_REPLICA = -1
 REPLICA_STATE_VERSION = 15
@@ -227,7 +227,7 @@ class Fetch:
             if one.size_bytes:
                 payloads.append(one.payload)
         body = FetchResponse(session_id=view.session_id, responses=list(topics.values()))
-        if self.context.api_version >= ENDPOINTS_VERSION:
+        if self.context.api_version >= LEADER_VERSION:
             leaders = {data.current_leader.leader_id for _, data in sent if data.error_code}
             body.node_endpoints = [
                 FetchResponse.NodeEndpoint(node_id=each.node_id, host=host, port=port, rack=each.rack)
