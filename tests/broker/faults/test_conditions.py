@@ -134,6 +134,14 @@ def test_waiting_for_hits(broker: Broker, raw: RawClient) -> None:
         fault.wait(4, 0.01)
 
 
+def test_waiting_for_more_hits_than_can_come_ends_at_once(broker: Broker, raw: RawClient) -> None:
+    fault = broker.faults.fail("Heartbeat", "REBALANCE_IN_PROGRESS")
+    beat(raw)
+    assert fault.wait() == 1
+    with pytest.raises(TimeoutError, match="1 of 1 request> has not applied to 2 requests: it is used up"):
+        fault.wait(2, HANG_S)
+
+
 def test_a_removed_fault_does_not_apply_and_ends_waiting(broker: Broker, raw: RawClient) -> None:
     with broker.faults.fail("Heartbeat", "REBALANCE_IN_PROGRESS", times=None) as fault:
         assert beat(raw) == 27

@@ -41,6 +41,13 @@ def test_a_response_may_be_a_message_or_a_function_of_the_request(broker: Broker
     assert raw.ask(request, 4).throttle_time_ms == len("billing")
 
 
+def test_a_changed_response_of_ones_own_is_the_same_the_next_time(broker: Broker, raw: RawClient) -> None:
+    broker.faults.throttle("Heartbeat", 7)
+    broker.faults.respond("Heartbeat", {"error_code": "REBALANCE_IN_PROGRESS"}, times=None)
+    request = message("HeartbeatRequest", group_id="billing")
+    assert [raw.ask(request, 4).throttle_time_ms for _ in range(2)] == [7, 0]
+
+
 def test_fields_of_the_broker_s_response_can_be_changed(broker: Broker, raw: RawClient) -> None:
     broker.create_topic("orders", 2)
     broker.faults.change("Metadata", {"throttle_time_ms": 5, "topics.*.partitions.1.leader_id": -1, "cluster_id": None})

@@ -106,13 +106,16 @@ class Fault:
     def wait(self, n: int = 1, timeout: float = WAIT_S) -> int:
         """Wait until it has applied to n requests in total; returns hits. Raises TimeoutError.
 
-        A request counts when it arrives: one that is held, delayed or dropped has been counted.
+        A request counts when it arrives: one that is held, delayed or dropped has been counted. Waiting ends early if
+        the fault cannot apply to so many.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._trigger.hits >= n or self._problem or self._is_removed, timeout)
+            self._changed.wait_for(lambda: self._trigger.hits >= n or self._problem or not self.is_active, timeout)
             self._raise_problem()
             if self._trigger.hits < n:
-                ended = "it was removed" if self._is_removed else f"after {timeout:g} s"
+                ended = f"after {timeout:g} s"
+                if not self.is_active:
+                    ended = "it was removed" if self._is_removed else "it is used up"
                 raise TimeoutError(f"{self!r} has not applied to {counted(n, 'request')}: {ended}")
             return self._trigger.hits
 

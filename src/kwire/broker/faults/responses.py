@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ def parse_reply(api_key: int, versions: range, response: object) -> Reply:
         return call
     built = build(cls, response) if isinstance(response, Mapping) else _checked(cls, response)
     check_encodable(built, versions)
-    return lambda _request: built
+    return lambda _request: copy.deepcopy(built)  # other faults and quotas change what is sent
 
 
 def _checked(cls: type[Message], made: object) -> Message:
