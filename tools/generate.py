@@ -53,6 +53,7 @@ def main(arguments: list[str]) -> int:
     from tools import (  # these import the generated classes
         apis,
         conformance_page,
+        matrix,
         nightly,
         pairs,
         requirements,
@@ -63,11 +64,11 @@ def main(arguments: list[str]) -> int:
     fresh = requirements.main(check=check)
     if not fresh:
         print("docs/requirements.md: stale; run ./dev generate", file=sys.stderr)
-    matrix = apis.main(check=check)
-    if not matrix:
+    served = apis.main(check=check)
+    if not served:
         print("docs/apis.md: stale; run ./dev generate", file=sys.stderr)
     results = True
-    for module in (nightly, pairs, conformance_page, scenarios_page):
+    for module in (nightly, pairs, conformance_page, scenarios_page, matrix):
         text = module.page()
         if not check:
             module.PAGE.write_text(text, encoding="utf-8")
@@ -78,7 +79,7 @@ def main(arguments: list[str]) -> int:
     if check:
         for page in pages:
             print(f"docs/{page.name}: stale option table; run ./dev generate", file=sys.stderr)
-    return int(not (fresh and matrix and results) or (check and bool(stale or pages)))
+    return int(not (fresh and served and results) or (check and bool(stale or pages)))
 
 
 if __name__ == "__main__":

@@ -258,7 +258,11 @@ class Bench:
     def topic(self, suffix: str = "topic", *, partitions: int = 1, **configs: str) -> Topic:
         """Return a new topic whose leaders serve. configs: with underscores for dots. Raises ConnectionFailed."""
         if partitions == 1 and not configs:
-            return self.wait_for_topic(self._pooled())
+            try:
+                return self.wait_for_topic(self._pooled())
+            except ConnectionFailed:
+                self.session.pool.clear()  # a broker that died may have lost the other topics too
+                raise
         name = self.created(self.name(suffix))
         settings = [{"name": key.replace("_", "."), "value": value} for key, value in configs.items()]
         self._create([{"name": name, "num_partitions": partitions, "replication_factor": 1, "configs": settings}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from kwire.conformance.check import Verdict
@@ -398,3 +399,19 @@ def unreachable(s: Stage) -> Steps:
     out = yield produce(topic, records(1), **ORDERED, delivery_timeout_ms="3000", request_timeout_ms="1000")
     expect(not out.acked, "the record is acknowledged")
     reported(out, "the failure")
+
+
+@chapter.scenario("PRODUCER-027", "KIP-98")
+def slow_responses(s: Stage) -> Steps:
+    """Batches in flight have sequences of their own.
+
+    The broker takes 200 ms for each Produce request, while more records are sent.
+    All are written in order, each once.
+    """
+    topic = s.topic()
+    s.script.delay("Produce", 0.2, times=None)
+    out = yield produce(topic, spread(6, 30), **IDEMPOTENT)
+    written_once(s, out, topic, 6)
+    sent = s.exchanges("Produce")
+    crossed = any(later.at < (each.answered_at or later.at) for each, later in pairwise(sent))
+    expect(crossed, "the client has one batch of a partition in flight", Verdict.NOT_APPLICABLE)

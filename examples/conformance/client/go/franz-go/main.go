@@ -1,82 +1,26 @@
-// franz-go under `kwire conformance client --stdin`: go build -o client . && kwire conformance client --stdin -- ./client
+// franz-go under `kwire conformance client --stdin`: go build -o client ./franz-go && kwire conformance client --stdin -- ./client
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"kwire.example/client/task"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-type record struct {
-	Partition  int32
-	Key, Value *string
-	Headers    [][]*string
-	Repeat     int
-	WaitMs     int `json:"wait_ms"`
-}
-
-type task struct {
-	ID, Do, Bootstrap, Topic string
-	Settings                 map[string]string
-	Records                  []record
-	Partitions               []int32
-	Offset                   *int64
-	Group                    *string
-	Commit                   bool
-	Count                    int
-	TransactionalID          string `json:"transactional_id"`
-	Transactions             []struct {
-		Records []record
-		End     string
-		Offsets *struct{}
-	}
-}
-
-var mutex sync.Mutex
-
-func say(line map[string]any) {
-	mutex.Lock()
-	defer mutex.Unlock()
-	text, _ := json.Marshal(line)
-	fmt.Println(string(text))
-}
-
-func bytes(text *string) []byte {
-	if text == nil {
-		return nil
-	}
-	return []byte(*text)
-}
-
-func text(data []byte) any {
-	if data == nil {
-		return nil
-	}
-	return string(data)
-}
-
-func client(t task, more ...kgo.Opt) (*kgo.Client, error) {
+func client(t task.Task, more ...kgo.Opt) (*kgo.Client, error) {
 	s := t.Settings
-	ms := func(name string) time.Duration {
-		n, _ := strconv.Atoi(s[name])
-		return time.Duration(n) * time.Millisecond
-	}
 	options := []kgo.Opt{
-		kgo.SeedBrokers(t.Bootstrap), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RequestTimeoutOverhead(ms("request.timeout.ms")),
-		kgo.RetryBackoffFn(func(int) time.Duration { return ms("retry.backoff.ms") }), kgo.RecordDeliveryTimeout(ms("delivery.timeout.ms")),
-		kgo.FetchMaxWait(ms("fetch.max.wait.ms")), kgo.MetadataMinAge(50 * time.Millisecond), kgo.ProducerBatchMaxBytes(4 << 20),
-		kgo.SessionTimeout(ms("session.timeout.ms")), kgo.HeartbeatInterval(ms("heartbeat.interval.ms")),
+		kgo.SeedBrokers(t.Bootstrap), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RequestTimeoutOverhead(t.Ms("request.timeout.ms")),
+		kgo.RetryBackoffFn(func(int) time.Duration { return t.Ms("retry.backoff.ms") }), kgo.RecordDeliveryTimeout(t.Ms("delivery.timeout.ms")),
+		kgo.FetchMaxWait(t.Ms("fetch.max.wait.ms")), kgo.MetadataMinAge(50 * time.Millisecond), kgo.ProducerBatchMaxBytes(4 << 20),
+		kgo.SessionTimeout(t.Ms("session.timeout.ms")), kgo.HeartbeatInterval(t.Ms("heartbeat.interval.ms")),
 	}
 	if s["enable.idempotence"] != "true" && t.TransactionalID == "" {
 		options = append(options, kgo.DisableIdempotentWrite())
@@ -115,30 +59,26 @@ func client(t task, more ...kgo.Opt) (*kgo.Client, error) {
 	return kgo.NewClient(append(options, more...)...)
 }
 
-func send(c *kgo.Client, t task, records []record, first int) {
+func send(c *kgo.Client, t task.Task, records []task.Record, first int) {
 	for i, each := range records {
 		number := first + i
-		time.Sleep(time.Duration(each.WaitMs) * time.Millisecond)
-		value := bytes(each.Value)
-		if each.Repeat > 0 {
-			value = []byte(strings.Repeat(*each.Value, each.Repeat))
-		}
-		r := &kgo.Record{Topic: t.Topic, Partition: each.Partition, Key: bytes(each.Key), Value: value}
+		value := each.Content()
+		r := &kgo.Record{Topic: t.Topic, Partition: each.Partition, Key: task.Bytes(each.Key), Value: value}
 		for _, h := range each.Headers {
-			r.Headers = append(r.Headers, kgo.RecordHeader{Key: *h[0], Value: bytes(h[1])})
+			r.Headers = append(r.Headers, kgo.RecordHeader{Key: *h[0], Value: task.Bytes(h[1])})
 		}
 		c.Produce(context.Background(), r, func(r *kgo.Record, err error) {
 			if err != nil {
-				say(map[string]any{"failed": number, "error": err.Error()})
+				task.Say(task.Line{"failed": number, "error": err.Error()})
 			} else {
-				say(map[string]any{"acked": number, "offset": r.Offset})
+				task.Say(task.Line{"acked": number, "offset": r.Offset})
 			}
 		})
 	}
 	c.Flush(context.Background())
 }
 
-func run(t task) error {
+func run(t task.Task) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
 	var more []kgo.Opt
@@ -168,7 +108,7 @@ func run(t task) error {
 		number := 0
 		for _, each := range t.Transactions {
 			if each.Offsets != nil {
-				say(map[string]any{"unsupported": "offsets of a group that the client is not a member of"})
+				task.Say(task.Line{"unsupported": "offsets of a group that the client is not a member of"})
 				return nil
 			}
 			if err := c.BeginTransaction(); err != nil {
@@ -179,7 +119,7 @@ func run(t task) error {
 			if err := c.EndTransaction(ctx, kgo.TransactionEndTry(each.End == "commit")); err != nil {
 				return err
 			}
-			say(map[string]any{"ended": each.End})
+			task.Say(task.Line{"ended": each.End})
 		}
 	default:
 		left := t.Count
@@ -188,8 +128,8 @@ func run(t task) error {
 			fetches := c.PollFetches(pause)
 			stop()
 			for _, failed := range fetches.Errors() {
-				var lost *kgo.ErrGroupSession // the client joins again
-				if failed.Err != context.DeadlineExceeded && !errors.As(failed.Err, &lost) {
+				lost := strings.HasPrefix(failed.Err.Error(), "unable to join group session") // the client joins again
+				if failed.Err != context.DeadlineExceeded && !lost {
 					return failed.Err
 				}
 			}
@@ -199,9 +139,9 @@ func run(t task) error {
 			fetches.EachRecord(func(r *kgo.Record) {
 				headers := [][]any{}
 				for _, h := range r.Headers {
-					headers = append(headers, []any{h.Key, text(h.Value)})
+					headers = append(headers, []any{h.Key, task.Text(h.Value)})
 				}
-				say(map[string]any{"partition": r.Partition, "offset": r.Offset, "timestamp": r.Timestamp.UnixMilli(), "headers": headers, "key": text(r.Key), "value": text(r.Value)})
+				task.Say(task.Line{"partition": r.Partition, "offset": r.Offset, "timestamp": r.Timestamp.UnixMilli(), "headers": headers, "key": task.Text(r.Key), "value": task.Text(r.Value)})
 				left, quiet = left-1, time.Now()
 			})
 		}
@@ -209,29 +149,10 @@ func run(t task) error {
 			if err := c.CommitUncommittedOffsets(ctx); err != nil {
 				return err
 			}
-			say(map[string]any{"committed": true})
+			task.Say(task.Line{"committed": true})
 		}
 	}
 	return nil
 }
 
-func main() {
-	lines := bufio.NewReader(os.Stdin)
-	if given := os.Getenv("KWIRE_TASK"); given != "" {
-		lines = bufio.NewReader(strings.NewReader(given + "\n"))
-	}
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			return
-		}
-		var t task
-		if err := json.Unmarshal([]byte(line), &t); err != nil {
-			panic(err)
-		}
-		if err := run(t); err != nil {
-			say(map[string]any{"error": err.Error()})
-		}
-		say(map[string]any{"done": t.ID})
-	}
-}
+func main() { task.Run(run) }
