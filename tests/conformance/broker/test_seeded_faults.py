@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kwire.broker import Broker, dispatch
+from kwire.broker import Broker, dispatch, injection
 from kwire.broker.responses import SplicedResponse
 from kwire.conformance import Verdict
 from kwire.conformance.broker import all_checks, read_baseline, run_checks
@@ -200,7 +200,7 @@ def test_the_check_finds_the_fault(fault: Fault, broker: Broker, monkeypatch: py
         response = call_handler(node, call)
         return asyncio.ensure_future(later(response)) if isinstance(response, asyncio.Future) else edited(response)
 
-    monkeypatch.setattr(dispatch, "call_handler", faulty)
+    monkeypatch.setattr(injection, "call_handler", faulty)
     checks = [check for check in all_checks() if check.id == fault.check]
     (result,) = run_checks(session_of(broker, exchange_s=6), checks, read_baseline("4.4")).results
     assert result.verdict is Verdict.FAIL, result

@@ -11,7 +11,6 @@ from kwire.cli.internal.moment import Moment, require_topic
 from kwire.cli.log.directories import open_cluster, open_directory
 from kwire.errors import BrokerError, OptionError
 from kwire.pages.escaping import printable
-from kwire.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kwire.client import Client
@@ -83,6 +82,8 @@ class InternalSource:
     def _is_missing(self, cluster: ClusterLogs) -> bool:
         """Whether a cluster has not created the topic: by name, it is not hidden from the account."""
         found = cluster.client.metadata([self.topic]).topics.get(self.topic)
+        from kwire.protocol.error_codes import ErrorCode
+
         return found is not None and found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 

@@ -31,7 +31,7 @@ from kwire.storage.driver_calls import LISTING_S, call
 from kwire.storage.driver_errors import cause
 from kwire.storage.store import FsspecFile, LocalFile, StoredFile
 
-__all__ = ["Input", "Piece", "find_files", "open_input"]
+__all__ = ["Input", "LocalFiles", "Piece", "find_files", "open_input"]
 
 ROWS_AT_ONCE = 1 << 16
 HIVE = re.compile(r"(topic|partition)=([^/]*)")

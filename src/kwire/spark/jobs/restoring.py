@@ -197,11 +197,11 @@ def _journal_config(options: FromParquetOptions) -> Row:
 
 def _file_sizes(inputs: Sequence[str], storage: StorageOptions) -> dict[str, int]:
     """Return the sizes in bytes of the input files, by path or URL."""
-    from kwire.maintenance.from_parquet.parquet_input import find_files
+    from kwire.maintenance.from_parquet.parquet_input import LocalFiles, find_files
 
     fs, paths = find_files(inputs, storage)
-    is_local = "file" in ((fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol)
-    return {path if is_local else fs.unstrip_protocol(path): int(fs.size(path) or 0) for path in paths}
+    is_local = isinstance(fs, LocalFiles)
+    return {path if is_local else fs.unstrip_protocol(path): int(fs.info(path)["size"] or 0) for path in paths}
 
 
 def _list_partitions(
