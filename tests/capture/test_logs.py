@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import gzip
+import io
 import json
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,15 @@ from kwire.cli.main import run
 from kwire.errors import LogError, OptionError
 from kwire.identifiers import TopicPartition, render_uuid
 from kwire.log import LogDirectory
-from kwire.messages import FetchResponse, MetadataResponse, ProduceRequest, ProduceResponse
-from kwire.records import Record, TimestampType, validate_and_assign_offsets, write_batch
+from kwire.messages import DeleteTopicsResponse, FetchResponse, MetadataResponse, ProduceRequest, ProduceResponse
+from kwire.records import (
+    ControlRecordType,
+    Record,
+    TimestampType,
+    validate_and_assign_offsets,
+    write_batch,
+    write_transaction_marker,
+)
 
 from .test_conversation import BROKER, CLIENT, Pcap, request, response
 
@@ -64,8 +73,18 @@ class Session(Pcap):
             self.packet(BROKER, data[: len(data) - missing])
             self.sequence[BROKER] += missing  # bytes that were sent and not captured
 
-    def fetched(self, data: bytes, topic: str | uuid.UUID = "orders", partition: int = 0, missing: int = 0) -> None:
-        part = FetchResponse.PartitionData(partition_index=partition, records=data)
+    def fetched(
+        self,
+        data: bytes,
+        topic: str | uuid.UUID = "orders",
+        partition: int = 0,
+        missing: int = 0,
+        aborted: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        transactions = [FetchResponse.AbortedTransaction(producer_id=pid, first_offset=first) for pid, first in aborted]
+        part = FetchResponse.PartitionData(
+            partition_index=partition, records=data, aborted_transactions=transactions or None
+        )
         named = {"topic_id": topic} if isinstance(topic, uuid.UUID) else {"topic": topic}
         each = FetchResponse.FetchableTopicResponse(partitions=[part], **named)
         version = FETCH_BY_ID if isinstance(topic, uuid.UUID) else FETCH_BY_NAME
@@ -87,6 +106,10 @@ class Session(Pcap):
         topic = MetadataResponse.MetadataResponseTopic(name=name, topic_id=topic_id)
         self.exchange("Metadata", METADATA, {}, {"topics": [topic]})
 
+    def deleted(self, name: str) -> None:
+        topic = DeleteTopicsResponse.DeletableTopicResult(name=name)
+        self.exchange("DeleteTopics", 4, {"topic_names": [name]}, {"responses": [topic]})
+
     def saved(self) -> str:
         self.path.write_bytes(self.data)
         return str(self.path)
@@ -101,6 +124,12 @@ def rows(
     logs: Mapping[TopicPartition, Any], topic: str = "orders", partition: int = 0
 ) -> list[tuple[int, bytes | None]]:
     return [(each.offset, each.value) for each in logs[topic, partition].read(isolation="read_uncommitted")]
+
+
+def opened(session: Session) -> CapturedLogs:
+    logs = kwire.open(session.saved())
+    assert isinstance(logs, CapturedLogs)
+    return logs
 
 
 def kafka_decoded(path: Path) -> Iterator[dict[str, Any]]:
@@ -149,9 +178,9 @@ def test_messages_that_were_cut_are_counted(wire: Path, session: Session, tmp_pa
     assert not (tmp_path / "none").exists()
     session.fetched(batch(0, "a"), missing=10)
     session.fetched(batch(1, "b"))
-    logs = kwire.open(session.saved())
+    logs = opened(session)
     assert rows(logs) == [(1, b"b")]
-    assert [each.reason for each in logs.ignored] == ["left out: 1 message with records, not captured completely"]
+    assert [*logs.captured.warnings()] == ["left out: 1 message with records, not captured completely"]
 
 
 def test_each_offset_is_written_once(session: Session) -> None:
@@ -160,9 +189,9 @@ def test_each_offset_is_written_once(session: Session) -> None:
     session.fetched(first + second + batch(3, "d")[:-1])  # cut off at the end of the response
     session.produced(batch(0, "a", "b"), 0)
     session.produced(batch(0, "d"), 3)
-    logs = kwire.open(session.saved())
+    logs = opened(session)
     assert rows(logs) == [(0, b"a"), (1, b"b"), (2, b"c"), (3, b"d")]
-    assert not logs.ignored
+    assert not [*logs.captured.warnings()]
 
 
 def test_gaps_and_what_is_left_out_are_named(session: Session) -> None:
@@ -181,12 +210,12 @@ def test_gaps_and_what_is_left_out_are_named(session: Session) -> None:
     found = logs.captured
     assert found.gaps == {("orders", 0): [(7, 9)]}
     assert (found.overlapping, found.differing, found.corrupt, found.without_offset, found.invalid) == (1, 1, 1, 1, 2)
-    assert [each.reason for each in logs.ignored] == [
+    assert [*logs.captured.warnings()] == [
         "left out: 1 produced batch whose offsets are not in the capture",
         "left out: 1 corrupt batch",
         "left out: 1 batch overlapping another one",
         "left out: 1 batch with other records at the same offsets",
-        "left out: 2 batches of topics with invalid names",
+        "left out: 2 batches of topics or partitions that no broker has",
         "2 offsets not in the capture, within orders-0",
     ]
 
@@ -194,7 +223,7 @@ def test_gaps_and_what_is_left_out_are_named(session: Session) -> None:
 def test_produced_records_are_as_the_broker_stores_them(session: Session) -> None:
     session.produced(batch(0, "a", compression="gzip"), 7, log_append_time_ms=NOW + 5)
     session.produced(batch(0, "b", magic=1), 8)
-    logs = kwire.open(session.saved())
+    logs = opened(session)
     first, second = logs["orders", 0].read()
     assert (first.offset, first.timestamp, first.timestamp_type) == (7, NOW + 5, TimestampType.LOG_APPEND_TIME)
     assert (second.offset, second.timestamp, second.value) == (8, NOW, b"b")
@@ -207,7 +236,7 @@ def test_topics_are_named_by_metadata_whenever_it_comes(session: Session) -> Non
     session.produced(batch(0, "b"), 1)
     session.fetched(batch(0, "x"), other)
     session.named("orders", ORDERS_ID)
-    logs = kwire.open(session.saved())
+    logs = opened(session)
     assert set(logs) == {("orders", 0), (render_uuid(other), 0)}
     assert rows(logs) == [(0, b"a"), (1, b"b")]
     assert logs["orders", 0].topic_id == ORDERS_ID
@@ -219,7 +248,7 @@ def test_the_directory_is_removed_with_the_last_log(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     session.fetched(batch(0, "a"))
-    log = kwire.open(session.saved()).topic("orders")
+    log = opened(session).topic("orders")
     gc.collect()
     assert log.reopened().count_rows() == 1
     assert len(list((tmp_path / "tmp").iterdir())) == 1
@@ -262,3 +291,108 @@ def test_other_readers_say_how(session: Session) -> None:
         LogDirectory(session.saved())
     with pytest.raises(OptionError, match="no such directory"):
         write_logs([session.saved()], "/nowhere/logs", now_ms=NOW)
+
+
+def transaction(base_offset: int, *values: str, sequence: int = 0) -> bytes:
+    return batch(base_offset, *values, is_transactional=True, producer_id=5, producer_epoch=0, base_sequence=sequence)
+
+
+def marker(offset: int, *, commit: bool) -> bytes:
+    kind = ControlRecordType.COMMIT if commit else ControlRecordType.ABORT
+    return write_transaction_marker(
+        kind, base_offset=offset, timestamp=NOW, producer_id=5, producer_epoch=0, coordinator_epoch=0
+    )
+
+
+@pytest.mark.parametrize("has_marker", [True, False])
+def test_an_aborted_transaction_is_not_shown_as_committed(session: Session, has_marker: bool) -> None:
+    """What a response calls aborted stays so, also if another response has the same batch without saying it."""
+    session.fetched(batch(0, "u") + transaction(1, "ABORTED"))
+    end = marker(2, commit=False) if has_marker else b""
+    session.fetched(batch(0, "u") + transaction(1, "ABORTED") + end, aborted=[(5, 1)])
+    session.fetched(transaction(3, "COMMITTED", sequence=1) + marker(4, commit=True) + batch(5, "z"))
+    with opened(session) as logs:
+        assert [each.value for each in logs["orders", 0].read(isolation="read_committed")] == [b"u", b"COMMITTED", b"z"]
+        warnings = [*logs.captured.warnings()]
+    assert warnings == (
+        []
+        if has_marker
+        else [
+            "left out: 1 batch of aborted transactions without their markers",
+            "2 offsets not in the capture, within orders-0",
+        ]
+    )
+
+
+@pytest.mark.parametrize("knows_ids", [True, False])
+def test_a_topic_that_was_created_again_is_two(session: Session, knows_ids: bool) -> None:
+    first, second = uuid.uuid4(), uuid.uuid4()
+    if knows_ids:
+        session.named("orders", first)
+    session.fetched(batch(0, "a", "b", "c"))
+    session.deleted("orders")
+    if knows_ids:
+        session.named("orders", second)
+    session.fetched(batch(0, "x", "y"))
+    logs = opened(session)
+    earlier = f"orders.{render_uuid(first) if knows_ids else 0}"
+    assert rows(logs) == [(0, b"x"), (1, b"y")]
+    assert rows(logs, earlier) == [(0, b"a"), (1, b"b"), (2, b"c")]
+    (warning,) = logs.captured.warnings()
+    assert warning == f"topic 'orders' was deleted and created again: its earlier records are in {earlier}"
+    if knows_ids:
+        assert (logs["orders", 0].topic_id, logs[earlier, 0].topic_id) == (second, first)
+
+
+def test_offsets_far_apart_are_in_segments_of_their_own(session: Session) -> None:
+    far = (1 << 31) + 5
+    session.fetched(batch(0, "a") + batch(1 << 30, "b") + batch(far, "c") + batch((1 << 63) - 3, "d"))
+    logs = opened(session)
+    assert rows(logs) == [(0, b"a"), (1 << 30, b"b"), (far, b"c"), ((1 << 63) - 3, b"d")]
+    assert logs["orders", 0].segment_count == 3
+
+
+def test_records_before_the_damage_of_a_capture_are_written(session: Session) -> None:
+    session.fetched(batch(0, "a"))
+    session.data += b"\xff" * 16
+    logs = opened(session)
+    assert rows(logs) == [(0, b"a")]
+    (warning,) = logs.captured.warnings()
+    assert "a.pcap" in warning
+    assert "byte" in warning
+
+
+def test_batches_after_a_wrong_checksum_are_kept(session: Session) -> None:
+    session.fetched(batch(0, "a", "b")[:-1] + b"\1" + batch(2, "c") + batch(0, "a", "b"))
+    logs = CapturedLogs(session.saved(), now_ms=NOW)
+    assert rows(logs) == [(0, b"a"), (1, b"b"), (2, b"c")]
+    assert logs.captured.corrupt == 1
+
+
+@pytest.mark.parametrize(("inside", "differing"), [("b", 0), ("B", 1)])
+def test_batches_inside_of_others_are_compared(session: Session, inside: str, differing: int) -> None:
+    session.fetched(batch(0, "a", "b", "c"))
+    session.fetched(batch(1, inside))
+    logs = CapturedLogs(session.saved(), now_ms=NOW)
+    assert rows(logs) == [(0, b"a"), (1, b"b"), (2, b"c")]
+    assert logs.captured.differing == differing
+
+
+def test_closed_logs_leave_nothing(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    session.fetched(batch(0, "a"))
+    with opened(session) as logs:
+        assert rows(logs) == [(0, b"a")]
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_a_full_disk_is_named(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.BytesIO):
+        def write(self, data: object) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Full())
+    session.fetched(batch(0, "a"))
+    with pytest.raises(LogError, match="logs: cannot be written: No space left on device"):
+        write_logs([session.saved()], tmp_path / "logs", now_ms=NOW)

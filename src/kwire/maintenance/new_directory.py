@@ -121,10 +121,16 @@ class NewDirectory:
             )
         )
 
-    def publish(self, *, node_id: int = 1, cluster_id: str | None = None) -> list[WrittenPartition]:
-        """Write checkpoints and meta.properties, and rename the directory; return its partitions."""
+    def publish(
+        self, *, node_id: int = 1, cluster_id: str | None = None, cleaned: Collection[TopicPartition] = ()
+    ) -> list[WrittenPartition]:
+        """Write checkpoints and meta.properties, and rename the directory; return its partitions.
+
+        cleaned: partitions with gaps in their offsets, as compaction leaves them.
+        """
         MetaProperties.new(node_id, cluster_id).write(self._files, self._staged.part, self._now_ms)
-        finish_directory(self._staged, {(each.topic, each.partition): each.offsets for each in self._done})
+        partitions = {(each.topic, each.partition): each.offsets for each in self._done}
+        finish_directory(self._staged, partitions, {key: partitions[key][1] for key in cleaned})
         return self._done
 
     def discard(self) -> None:

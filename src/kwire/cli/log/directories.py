@@ -54,7 +54,10 @@ def open_logs(
     from kwire.log.files.file_names import is_capture
 
     if is_capture(path) and not os.path.isdir(path):
-        return kwire.open(path)
+        captured = kwire.open(path)
+        for each in captured.captured.warnings():  # type: ignore[attr-defined]  # of CapturedLogs
+            terminal.warn(printable(f"{path}: {each}"))
+        return captured
     return cast("LogSource[ReadableLog]", open_directory(path, may_share=may_share))
 
 
