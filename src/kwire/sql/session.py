@@ -169,6 +169,13 @@ class Session:
                         raise
                     logger.warning("the table %s is missing: %s", attached.qualified(table), error)
 
+    def close(self) -> None:
+        """Close the connection, and drop what errors refer to: DuckDB lists at exit what is still there."""
+        for dataset in self.datasets:
+            dataset.error = None
+        self.datasets.clear()
+        self.connection.close()
+
     def interrupt(self) -> None:
         """End the statement that another thread runs."""
         for dataset in self.datasets:

@@ -146,6 +146,16 @@ def test_a_signal_ends_a_long_query(kafka_logs: dict[str, Path]) -> None:
     assert errors.endswith(" records had been read\n"), errors
 
 
+def test_an_error_of_a_process_is_one_line(tmp_path: Path) -> None:
+    """DuckDB would list at exit what an error in the middle of a scan still refers to."""
+    segment(tmp_path / "t-0", batch(record(0, 0, None, b"v"), count=1)[:-1] + b"\1")
+    command = [sys.executable, "-m", "kwire.cli", "sql", str(tmp_path), "SELECT * FROM t"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "stored CRC" in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -121,6 +121,7 @@ def sql(
             return run_prompt(session, format)
         return _run(session, query, format, output)
     finally:
+        session.close()
         for logs in opened:
             logs.close()
 
