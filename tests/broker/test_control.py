@@ -157,7 +157,7 @@ def test_topics_groups_and_time(control: Control) -> None:
     assert control("GET", "/topics")[1]["topics"] == [made]
     assert control("GET", "/topics/order") == (404, {"error": "no topic 'order' (did you mean 'orders'?)"})
     assert control("DELETE", "/topics/orders") == (200, made)
-    assert control("GET", "/groups/billing")[1]["state"] == "missing"
+    assert control("GET", "/groups/billing") == (404, {"error": "no group 'billing'"})
     status, shown = control("POST", "/groups/billing/wait", {"members": 2, "timeout_ms": 1})
     assert (status, "not stable with 2 members" in shown["error"]) == (408, True)
     before = control("GET", "/")[1]["now_ms"]
@@ -282,7 +282,9 @@ def exchange(control: Control, data: bytes) -> bytes:
         (b"10", b"{}", b"400"),
         (b"1", b"{", b"400"),
         (b"20000", b"[" * 20000, b"400"),
-        (b"13", b'{"a": "\xff\xfe"}', b"400"),
+        (b"11", b'{"a": "\xff\xfe"}', b"400"),
+        (b"2\r\nContent-Length: 0", b"{}", b"400"),
+        (b"2\r\nHost: localhost", b"{}", b"400"),
         (b"0\r\nTransfer-Encoding: chunked", b"", b"411"),
     ],
 )
@@ -343,8 +345,25 @@ def test_the_number_of_connections_is_limited(broker: Broker, monkeypatch: pytes
         control = Control(listening)
         held = [socket.create_connection(("127.0.0.1", control.port)) for _ in range(2)]
         with socket.create_connection(("127.0.0.1", control.port), timeout=HANG_S) as third:
-            assert third.recv(100).startswith(b"HTTP/1.1 503")
+            third.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            received = b""
+            while part := third.recv(1 << 16):
+                received += part
         for sock in held:
+            sock.close()
+        head, _, body = received.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 503"), received
+        assert json.loads(body) == {"error": "there are 2 connections, the most that can be: try again"}
+
+
+def test_many_connections_at_once_are_accepted(broker: Broker) -> None:
+    """They wait in the queue until they are accepted: none is reset."""
+    with ControlServer(broker) as listening:
+        assert listening._server is not None
+        port = Control(listening).port
+        listening._server.shutdown()  # nothing is accepted any more
+        sockets = [socket.create_connection(("127.0.0.1", port), timeout=HANG_S) for _ in range(100)]
+        for sock in sockets:
             sock.close()
 
 

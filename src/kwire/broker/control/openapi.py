@@ -42,9 +42,13 @@ RESPONSES = {
     "200": "done",
     "400": "the request cannot be met; `error` says why",
     "403": "sent by a web page, or for another host",
-    "404": "no such path, fault or topic",
+    "404": "no such path, fault, topic or group",
     "408": "the timeout has passed",
     "409": "refused as Kafka does; `code` is the error",
+    "411": "Transfer-Encoding is not supported: send a Content-Length",
+    "413": "the body is too large",
+    "415": "the body is not application/json",
+    "503": "too many connections, or the broker is not running",
 }
 
 

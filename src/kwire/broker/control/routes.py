@@ -265,8 +265,11 @@ def shown_group(state: GroupState) -> Values:
 
 
 def show_group(broker: Broker, values: Values) -> object:
-    """Return the state of a group."""
-    return shown_group(broker.group_state(values["group"]))
+    """Return the state of a group. Raises Missing."""
+    state = broker.group_state(values["group"])
+    if not state.kind:
+        raise Missing(f"no group {values['group']!r}")
+    return shown_group(state)
 
 
 def wait_for_group(broker: Broker, values: Values) -> object:

@@ -15,6 +15,7 @@ import ipaddress
 import logging
 import socket
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -35,9 +36,13 @@ log = logging.getLogger("kwire.broker")
 
 LOCALHOST = "127.0.0.1"
 MAX_CONNECTIONS = 64
+BACKLOG = 256
+"""Connections that wait to be accepted. A full queue resets them, or delays them by seconds."""
 MAX_BODY_BYTES = 1 << 20
 REQUEST_S = 10.0
 """Seconds in which a client has to send its next bytes."""
+REFUSAL_S = 1.0
+"""Seconds for the rest of a request that one connection too many sends."""
 JSON = "application/json"
 
 
@@ -87,12 +92,14 @@ class ControlServer:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = BACKLOG
     block_on_close = False  # a client may be waiting for a fault
 
     def __init__(self, broker: Broker, host: str, port: int) -> None:
         self.broker = broker
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._refusing = threading.BoundedSemaphore(MAX_CONNECTIONS)
         super().__init__((host, port), _Handler)
         bound = str(self.server_address[0])
         self.is_local = ipaddress.ip_address(bound).is_loopback
@@ -108,12 +115,26 @@ class _Server(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Handle a connection in a thread, unless there are too many."""
-        if not self._free.acquire(blocking=False):
-            with contextlib.suppress(OSError):
-                request.sendall(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        elif self._refusing.acquire(blocking=False):
+            threading.Thread(target=self._refuse, args=(request,), name="kwire control", daemon=True).start()
+        else:
             self.shutdown_request(request)
-            return
-        super().process_request(request, client_address)
+
+    def _refuse(self, request: socket.socket) -> None:
+        """Say that there are too many connections. Reads what is sent: a reset would take the response away."""
+        try:
+            with contextlib.suppress(OSError):
+                request.settimeout(REFUSAL_S)
+                request.sendall(too_many())
+                request.shutdown(socket.SHUT_WR)
+                deadline = time.monotonic() + REFUSAL_S
+                while request.recv(1 << 16) and time.monotonic() < deadline:
+                    pass
+        finally:
+            self.shutdown_request(request)
+            self._refusing.release()
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Handle a connection until it ends."""
@@ -125,6 +146,13 @@ class _Server(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Log what ended a connection; clients may leave at any time."""
         log.debug("control connection from %s failed", client_address, exc_info=True)
+
+
+def too_many() -> bytes:
+    """Return the response to a connection beyond the limit."""
+    body = msgspec.json.encode({"error": f"there are {MAX_CONNECTIONS} connections, the most that can be: try again"})
+    head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}\r\n"
+    return head.encode() + b"Connection: close\r\n\r\n" + body
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -217,9 +245,12 @@ class _Handler(BaseHTTPRequestHandler):
         return address.is_loopback or not self.server.is_local
 
     def _read(self) -> bytes:
-        """Read the body. Raises Refused if it is too large or incomplete."""
+        """Read the body. Raises Refused if its length is unclear, or it is too large or incomplete."""
         if "Transfer-Encoding" in self.headers:
-            raise Refused(411, "send a Content-Length")
+            raise Refused(411, "Transfer-Encoding is not supported: send a Content-Length")
+        for name in ("Host", "Content-Length"):
+            if len(self.headers.get_all(name, [])) > 1:
+                raise Refused(400, f"there is more than one {name}")
         text = self.headers.get("Content-Length", "0")
         if not (text.isascii() and text.isdigit()):
             raise Refused(400, f"invalid Content-Length {text!r}")
@@ -239,7 +270,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(415, f"invalid Content-Type: must be {JSON}")
         try:
             body = msgspec.json.decode(data)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise OptionError(f"the body is not JSON: {error}") from None
         if not isinstance(body, dict):
             raise OptionError("the body must be a JSON object")
