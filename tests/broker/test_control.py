@@ -7,6 +7,7 @@ import json
 import random
 import socket
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from kwire.broker.faults.effects import Kind
 from kwire.errors import OptionError
 from tests.broker.faults.conftest import message, produce
 from tests.broker.wire import RawClient
-from tests.waiting import HANG_MS, HANG_S
+from tests.waiting import HANG_MS, HANG_S, until
 
 
 class Control:
@@ -135,6 +136,13 @@ def test_each_kind_of_fault_can_be_added(control: Control, values: dict[str, Any
     assert {name: value for name, value in shown.items() if name in expected} == expected
 
 
+def test_numbers_of_hits_and_requests_are_checked(control: Control) -> None:
+    path = control.fault(effect="hold", api="Heartbeat")
+    for action, body in (("wait", {"hits": -1}), ("release", {"count": -1})):
+        status, shown = control("POST", f"{path}/{action}", body)
+        assert (status, "-1: must be 0 or more" in shown["error"]) == (400, True)
+
+
 def test_requests_are_listed_and_waited_for(control: Control, raw: RawClient) -> None:
     for group in "ab":
         raw.ask(message("HeartbeatRequest", group_id=group, member_id="m"), 4)
@@ -211,6 +219,7 @@ def test_a_single_broker_has_no_nodes(control: Control) -> None:
         ("POST", "/topics", {"name": "a", "configs": {"no.such": 1}}, 409, "no.such"),
         ("POST", "/clock/advance", {"ms": -1}, 400, "invalid ms -1"),
         ("POST", "/groups/a/wait", {"timeout_ms": 10**9}, 400, "invalid timeout_ms 1000000000"),
+        ("POST", "/groups/a/wait", {"members": -1}, 400, "invalid members -1: must be 0 or more"),
         ("POST", "/requests/wait", {}, 400, "api is missing"),
         ("POST", "/requests/wait", {"api": "Fetch", "skip": 1}, 400, "skip is a condition of faults only"),
         ("GET", "/requests?limit=0", None, 400, "invalid limit '0'"),
@@ -354,6 +363,49 @@ def test_the_number_of_connections_is_limited(broker: Broker, monkeypatch: pytes
         head, _, body = received.partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 503"), received
         assert json.loads(body) == {"error": "there are 2 connections, the most that can be: try again"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/faults/{id}/wait", b'{"timeout_ms": 600000}'),
+        ("/requests/wait", b'{"api": "Heartbeat", "timeout_ms": 600000}'),
+        ("/groups/billing/wait", b'{"timeout_ms": 600000}'),
+    ],
+)
+def test_a_wait_ends_when_its_client_has_left(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, path: str, body: bytes
+) -> None:
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 1)
+    fault = broker.faults.observe("Heartbeat")
+    broker.requests.clear()
+    with ControlServer(broker) as listening:
+        control = Control(listening)
+        head = f"POST {path.format(id=fault.number)} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        with socket.create_connection(("127.0.0.1", control.port)) as sock:
+            sock.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            assert control("GET", "/")[0] == 503
+        until(lambda: control("GET", "/")[0] == 200, "the wait still has its connection")
+
+
+def test_a_request_has_a_deadline(control: Control, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that sends a byte now and then does not keep its connection."""
+    monkeypatch.setattr(server, "REQUEST_S", 0.5)
+    for head, status in ((b"", b""), (b"\r\nContent-Length: 1000000\r\n\r\n", b"HTTP/1.1 408")):
+        with socket.create_connection(("127.0.0.1", control.port), timeout=0.05) as sock:
+            sock.sendall(b"POST /faults HTTP/1.1\r\nHost: localhost" + head)
+            ended = time.monotonic() + HANG_S
+            received = None
+            while received is None and time.monotonic() < ended:
+                try:
+                    sock.sendall(b"a")
+                    received = sock.recv(100)
+                except TimeoutError:
+                    continue
+                except OSError:  # reset, as it has sent more
+                    received = status
+            assert received is not None, "the connection is still open"
+            assert received.startswith(status)
 
 
 def test_many_connections_at_once_are_accepted(broker: Broker) -> None:

@@ -28,6 +28,7 @@ from kwire.broker.housekeeping import Housekeeping
 from kwire.broker.injection import NodeTopics
 from kwire.broker.network.server import Server, bind_listeners
 from kwire.broker.node import Instruments, Node
+from kwire.broker.patience import Patience
 from kwire.broker.replication.members import NO_PEERS, Peers
 from kwire.broker.request_log import LoggedRequest, RequestLog
 from kwire.broker.reset import reset
@@ -176,6 +177,10 @@ class Broker:
 
         when: conditions of faults on the request itself. Raises TimeoutError after timeout seconds.
         """
+        return self.wait_for_with(Patience(timeout), api, **when)
+
+    def wait_for_with(self, patience: Patience, api: Apis, **when: Unpack[When]) -> LoggedRequest:
+        """See wait_for."""
         conditions = self.faults.conditions(api, when)
 
         def is_wanted(entry: LoggedRequest) -> bool:
@@ -190,11 +195,11 @@ class Broker:
 
             return self.call(look)
 
-        found = self.requests.wait_for(is_wanted, timeout)
+        found = self.requests.wait_for(is_wanted, patience)
         if found is None:
             words = "".join(f", {name}={value!r}" for name, value in when.items())
             raise TimeoutError(
-                f"no request to {api}{words} in {timeout:g} s, of {len(self.requests)} in the request log"
+                f"no request to {api}{words} in {patience.timeout:g} s, of {len(self.requests)} in the request log"
             )
         return found
 
@@ -204,7 +209,7 @@ class Broker:
         Stable: all members have their share of the partitions (classic groups, and those of KIP-848). Raises
         TimeoutError after timeout seconds.
         """
-        return wait_until_stable(self.group_state, group, members, timeout)
+        return wait_until_stable(self.group_state, group, members, Patience(timeout))
 
     def group_state(self, group: str) -> GroupState:
         """Return the state and the members of a group; the state of a group that does not exist is "missing"."""

@@ -6,7 +6,6 @@ Secrets (passwords, keys and proofs of them) are masked before an entry is store
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kwire.broker.faults import parse_api
+from kwire.broker.patience import Patience
 from kwire.broker.responses import Response, SplicedResponse
 from kwire.errors import OptionError
 from kwire.messages import registry
@@ -117,12 +117,11 @@ class RequestLog:
         api_key = parse_api(api)
         return [each for each in self if api_key in (None, each.api_key)]
 
-    def wait_for(self, is_wanted: Callable[[LoggedRequest], bool], timeout: float) -> LoggedRequest | None:
-        """Return the first entry that is wanted, of those that are kept or are added within timeout seconds.
+    def wait_for(self, is_wanted: Callable[[LoggedRequest], bool], patience: Patience) -> LoggedRequest | None:
+        """Return the first entry that is wanted, of those that are kept or are added until the timeout.
 
         None if there is none in time. Raises OptionError with limit 0.
         """
-        deadline = time.monotonic() + timeout
         with self._changed:
             fresh, count = self._kept(), self._count
         while True:
@@ -131,8 +130,7 @@ class RequestLog:
                 return found
             with self._changed:
                 while self._count == count:
-                    remaining = deadline - time.monotonic()
-                    if remaining <= 0 or not self._changed.wait(remaining):
+                    if not patience.wait(self._changed):
                         return None
                 fresh = [entry for _, entry in self._entries][count - self._count :]
                 count = self._count

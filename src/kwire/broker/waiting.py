@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
+from kwire.broker.patience import Patience, check_count
 from kwire.errors import OptionError, counted
 
 if TYPE_CHECKING:
@@ -44,16 +45,19 @@ def group_state(store: GroupStore, group_id: str) -> GroupState:
     return GroupState(group=group_id, kind=kind, state=str(group.state), members=members)
 
 
-def wait_until_stable(look: Callable[[str], GroupState], group: str, members: int | None, timeout: float) -> GroupState:
+def wait_until_stable(
+    look: Callable[[str], GroupState], group: str, members: int | None, patience: Patience
+) -> GroupState:
     """Return the state of a group once it is stable; see Broker.wait_until_stable. look: reads the state."""
     if not isinstance(group, str) or not group:
         raise OptionError(f"invalid group {group!r}: must be a group id")
-    deadline = time.monotonic() + timeout
+    if members is not None:
+        check_count("members", members)
     while True:
         state = look(group)
         if state.state == STABLE and members in (None, len(state.members)):
             return state
-        if time.monotonic() >= deadline:
+        if patience.left_s() <= 0:
             wanted = "stable" if members is None else f"stable with {counted(members, 'member')}"
-            raise TimeoutError(f"group {group!r} is {state}, not {wanted}, after {timeout:g} s")
+            raise TimeoutError(f"group {group!r} is {state}, not {wanted}, after {patience.timeout:g} s")
         time.sleep(POLL_S)

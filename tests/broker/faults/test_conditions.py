@@ -142,6 +142,26 @@ def test_waiting_for_more_hits_than_can_come_ends_at_once(broker: Broker, raw: R
         fault.wait(2, HANG_S)
 
 
+@pytest.mark.parametrize("timeout", ["x", None, True, -1, 10**12, float("inf"), float("nan")])
+def test_timeouts_are_checked(broker: Broker, timeout: Any) -> None:
+    fault = broker.faults.observe("Heartbeat")
+    for wait in (
+        lambda: fault.wait(timeout=timeout),
+        lambda: broker.wait_for("Heartbeat", timeout=timeout),
+        lambda: broker.wait_until_stable("billing", timeout=timeout),
+    ):
+        with pytest.raises(OptionError, match=r"invalid timeout .*: must be seconds, 0 to \d+"):
+            wait()
+
+
+@pytest.mark.parametrize("number", [-1, "1", 1.5, True])
+def test_numbers_are_checked(broker: Broker, number: Any) -> None:
+    fault = broker.faults.hold("Heartbeat")
+    for use in (fault.wait, fault.release, lambda n: broker.wait_until_stable("billing", n)):
+        with pytest.raises(OptionError, match=r"must be 0 or more"):
+            use(number)
+
+
 def test_a_removed_fault_does_not_apply_and_ends_waiting(broker: Broker, raw: RawClient) -> None:
     with broker.faults.fail("Heartbeat", "REBALANCE_IN_PROGRESS", times=None) as fault:
         assert beat(raw) == 27

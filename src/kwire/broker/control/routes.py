@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.broker.faults.conditions import NAMES
 from kwire.broker.faults.effects import Kind
+from kwire.broker.patience import Patience
+from kwire.broker.waiting import wait_until_stable
 from kwire.errors import EncodeError, OptionError, did_you_mean
 
 if TYPE_CHECKING:
@@ -38,15 +40,25 @@ class Route(NamedTuple):
     """A method and path, with {names} in it, and what it does.
 
     body: the members of the body by type; None for any. required: those that it must have. query: of the query string.
+    waits: whether it takes a Patience, too.
     """
 
     method: str
     path: str
-    act: Callable[[Broker, Values], object]
+    act: Callable[..., object]
     summary: str
     body: Mapping[str, str] | None = {}
     required: tuple[str, ...] = ()
     query: tuple[str, ...] = ()
+    waits: bool = False
+
+    def run(self, broker: Broker, values: Values, is_abandoned: Callable[[], bool]) -> object:
+        """Do it, and return the result. is_abandoned: whether nobody waits for it any more; Abandoned if so."""
+        if not self.waits:
+            return self.act(broker, values)
+        patience = Patience(timeout_s(values), is_abandoned)
+        values.pop("timeout_ms", None)
+        return self.act(broker, values, patience)
 
 
 TYPES: dict[str, type | tuple[type, ...]] = {
@@ -153,10 +165,10 @@ def remove_fault(broker: Broker, values: Values) -> object:
     return shown_fault(fault)
 
 
-def wait_for_fault(broker: Broker, values: Values) -> object:
+def wait_for_fault(broker: Broker, values: Values, patience: Patience) -> object:
     """Wait until a fault has applied."""
     fault = find_fault(broker, values)
-    fault.wait(values.get("hits", 1), timeout_s(values))
+    fault.wait_with(patience, values.get("hits", 1))
     return shown_fault(fault)
 
 
@@ -184,15 +196,13 @@ def clear_requests(broker: Broker, _values: Values) -> object:
     return {}
 
 
-def wait_for_request(broker: Broker, values: Values) -> object:
+def wait_for_request(broker: Broker, values: Values, patience: Patience) -> object:
     """Wait for a request."""
-    timeout = timeout_s(values)
-    values.pop("timeout_ms", None)
     if "api" not in values:
         raise OptionError("api is missing")
     if "when" in values:
         raise OptionError("when is a function of Python: use where for the values of fields")
-    return shown_request(broker.wait_for(values.pop("api"), timeout=timeout, **values))
+    return shown_request(broker.wait_for_with(patience, values.pop("api"), **values))
 
 
 def shown_request(entry: LoggedRequest) -> Values:
@@ -272,9 +282,9 @@ def show_group(broker: Broker, values: Values) -> object:
     return shown_group(state)
 
 
-def wait_for_group(broker: Broker, values: Values) -> object:
+def wait_for_group(broker: Broker, values: Values, patience: Patience) -> object:
     """Wait until a group is stable."""
-    return shown_group(broker.wait_until_stable(values["group"], values.get("members"), timeout=timeout_s(values)))
+    return shown_group(wait_until_stable(broker.group_state, values["group"], values.get("members"), patience))
 
 
 def show_broker(broker: Broker, _values: Values) -> object:
@@ -354,11 +364,17 @@ ROUTES = (
     Route("DELETE", "/faults", clear_faults, "Remove all faults, and release what they hold"),
     Route("GET", "/faults/{id}", show_fault, "A fault with its hits"),
     Route("DELETE", "/faults/{id}", remove_fault, "Remove a fault, and release what it holds"),
-    Route("POST", "/faults/{id}/wait", wait_for_fault, "Wait for hits of a fault", {"hits": "integer", **WAIT}),
+    Route(
+        "POST", "/faults/{id}/wait", wait_for_fault, "Wait for hits of a fault",
+        {"hits": "integer", **WAIT}, waits=True,
+    ),
     Route("POST", "/faults/{id}/release", release_fault, "Let held requests continue", {"count": "integer"}),
     Route("GET", "/requests", list_requests, "The last requests and responses", query=("api", "limit")),
     Route("DELETE", "/requests", clear_requests, "Forget the requests so far"),
-    Route("POST", "/requests/wait", wait_for_request, "Wait for a request that meets conditions", None, ("api",)),
+    Route(
+        "POST", "/requests/wait", wait_for_request, "Wait for a request that meets conditions",
+        None, ("api",), waits=True,
+    ),
     Route("GET", "/topics", list_topics, "All topics"),
     Route(
         "POST", "/topics", create_topic, "Create a topic",
@@ -367,7 +383,10 @@ ROUTES = (
     Route("GET", "/topics/{name}", find_topic, "A topic"),
     Route("DELETE", "/topics/{name}", delete_topic, "Delete a topic"),
     Route("GET", "/groups/{group}", show_group, "The state and the members of a group"),
-    Route("POST", "/groups/{group}/wait", wait_for_group, "Wait until it is stable", {"members": "integer", **WAIT}),
+    Route(
+        "POST", "/groups/{group}/wait", wait_for_group, "Wait until it is stable",
+        {"members": "integer", **WAIT}, waits=True,
+    ),
     Route("POST", "/clock/advance", advance, "Advance the clock of all nodes", {"ms": "integer"}, ("ms",)),
     Route("POST", "/reset", reset, "Remove topics, groups, users and faults; take the clock back"),
     Route("POST", "/nodes/{node}/stop", stop_node, "Stop a node of a cluster"),

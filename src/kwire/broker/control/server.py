@@ -11,6 +11,7 @@ takes one of the threads, never the broker's.
 from __future__ import annotations
 
 import contextlib
+import io
 import ipaddress
 import logging
 import socket
@@ -24,6 +25,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 
 from kwire.broker.control.routes import Missing, check_body, find_route
+from kwire.broker.patience import Abandoned
 from kwire.errors import BrokerError, KwireError, OptionError
 from kwire.protocol.error_codes import ErrorCode
 
@@ -40,7 +42,7 @@ BACKLOG = 256
 """Connections that wait to be accepted. A full queue resets them, or delays them by seconds."""
 MAX_BODY_BYTES = 1 << 20
 REQUEST_S = 10.0
-"""Seconds in which a client has to send its next bytes."""
+"""Seconds in which a client has to send the whole of its next request."""
 REFUSAL_S = 1.0
 """Seconds for the rest of a request that one connection too many sends."""
 JSON = "application/json"
@@ -155,13 +157,48 @@ def too_many() -> bytes:
     return head.encode() + b"Connection: close\r\n\r\n" + body
 
 
+class _Incoming(io.RawIOBase):
+    """What a client sends, until the deadline of its request. Raises TimeoutError then."""
+
+    def __init__(self, handler: _Handler) -> None:
+        self._handler = handler
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what there is."""
+        left = self._handler.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the request took too long")
+        connection = self._handler.connection
+        connection.settimeout(left)
+        try:
+            return int(connection.recv_into(buffer))
+        finally:
+            connection.settimeout(REQUEST_S)
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
     protocol_version = "HTTP/1.1"
     timeout = REQUEST_S
+    deadline = 0.0
     disable_nagle_algorithm = True
     error_content_type = JSON
     error_message_format = '{"error": "%(message)s"}'
+
+    def setup(self) -> None:
+        """Prepare the connection; what is read from it has a deadline."""
+        super().setup()
+        self.rfile.close()
+        self.rfile = io.BufferedReader(_Incoming(self))
+
+    def handle_one_request(self) -> None:
+        """Handle the next request, whose time begins."""
+        self.deadline = time.monotonic() + REQUEST_S
+        super().handle_one_request()
 
     def do_GET(self) -> None:
         """Handle a GET."""
@@ -190,6 +227,9 @@ class _Handler(BaseHTTPRequestHandler):
         except Refused as error:
             self.close_connection = True  # its body may not have been read
             status, result = error.status, {"error": str(error)}
+        except Abandoned:
+            self.close_connection = True
+            return
         except Missing as error:
             status, result = 404, {"error": str(error)}
         except TimeoutError as error:
@@ -221,7 +261,20 @@ class _Handler(BaseHTTPRequestHandler):
             if name not in route.query:
                 raise OptionError(f"unknown parameter {name!r}, {url.path} has {', '.join(route.query) or 'none'}")
         check_body(route, body)
-        return route.act(self.server.broker, {**body, **query, **{name: unquote(text) for name, text in names.items()}})
+        values = {**body, **query, **{name: unquote(text) for name, text in names.items()}}
+        return route.run(self.server.broker, values, self._has_left)
+
+    def _has_left(self) -> bool:
+        """Return whether the client has closed the connection, or its side of it."""
+        try:
+            self.connection.settimeout(0)
+            return not self.connection.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        finally:
+            self.connection.settimeout(REQUEST_S)
 
     def _check_sender(self) -> None:
         """Raise Refused for requests of web pages, and for those that a name of someone else has led here."""
@@ -257,7 +310,10 @@ class _Handler(BaseHTTPRequestHandler):
         size = int(text) if len(text) < 19 else MAX_BODY_BYTES + 1
         if size > MAX_BODY_BYTES:
             raise Refused(413, f"the body has more than {MAX_BODY_BYTES} bytes")
-        data = self.rfile.read(size)
+        try:
+            data = self.rfile.read(size)
+        except TimeoutError:
+            raise Refused(408, f"the request was not complete after {REQUEST_S:g} s") from None
         if len(data) < size:
             raise Refused(400, "the body ends early")
         return data

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from kwire.broker.faults.effects import Effect, Kind
+from kwire.broker.patience import Patience, check_count
 from kwire.errors import counted
 
 if TYPE_CHECKING:
@@ -107,13 +108,19 @@ class Fault:
         """Wait until it has applied to n requests in total; returns hits. Raises TimeoutError.
 
         A request counts when it arrives: one that is held, delayed or dropped has been counted. Waiting ends early if
-        the fault cannot apply to so many.
+        the fault cannot apply to so many. Raises OptionError for an invalid number or timeout.
         """
+        return self.wait_with(Patience(timeout), n)
+
+    def wait_with(self, patience: Patience, n: int = 1) -> int:
+        """See wait."""
+        check_count("number of hits", n)
         with self._changed:
-            self._changed.wait_for(lambda: self._trigger.hits >= n or self._problem or not self.is_active, timeout)
+            while self._trigger.hits < n and self._problem is None and self.is_active and patience.wait(self._changed):
+                pass
             self._raise_problem()
             if self._trigger.hits < n:
-                ended = f"after {timeout:g} s"
+                ended = f"after {patience.timeout:g} s"
                 if not self.is_active:
                     ended = "it was removed" if self._is_removed else "it is used up"
                 raise TimeoutError(f"{self!r} has not applied to {counted(n, 'request')}: {ended}")
@@ -122,8 +129,11 @@ class Fault:
     def release(self, n: int | None = None) -> int:
         """Let the requests continue that are held, the oldest n or all; returns how many.
 
-        Later ones are held as before. A silenced request has no way to continue: its connection is closed.
+        Later ones are held as before. A silenced request has no way to continue: its connection is closed. Raises
+        OptionError for an invalid number.
         """
+        if n is not None:
+            check_count("number of requests", n)
         with self._changed:
             gates = self._gates[:n]
             del self._gates[: len(gates)]
