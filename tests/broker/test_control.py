@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from kwire.broker import Broker, Cluster
+from kwire.broker.clock import MAX_MS
 from kwire.broker.control import ControlServer, server
 from kwire.broker.control.routes import CONDITIONS, ROUTES
 from kwire.broker.faults.effects import Kind
@@ -174,6 +175,19 @@ def test_topics_groups_and_time(control: Control) -> None:
     assert abs(control("GET", "/")[1]["now_ms"] - before) < HANG_MS
 
 
+def test_the_clock_ends_with_the_year_9999(control: Control, broker: Broker) -> None:
+    now_ms = control("GET", "/")[1]["now_ms"]
+    broker.advance(MAX_MS - now_ms - HANG_MS)
+    for ms in (HANG_MS + 1, 10**19):
+        status, shown = control("POST", "/clock/advance", {"ms": ms})
+        assert (status, "the clock ends with the year 9999" in shown["error"]) == (400, True)
+        with pytest.raises(OptionError, match=f"invalid ms {ms}: the clock ends with the year 9999, in"):
+            broker.advance(ms)
+    assert control("POST", "/topics", {"name": "orders"})[0] == 200
+    broker.reset()
+    assert abs(control("GET", "/")[1]["now_ms"] - now_ms) < HANG_MS
+
+
 def test_nodes_of_a_cluster() -> None:
     with Cluster(nodes=2) as cluster, ControlServer(cluster) as server:
         control = Control(server)
@@ -218,6 +232,7 @@ def test_a_single_broker_has_no_nodes(control: Control) -> None:
         ("POST", "/topics", {"name": "a/b"}, 409, ""),
         ("POST", "/topics", {"name": "a", "configs": {"no.such": 1}}, 409, "no.such"),
         ("POST", "/clock/advance", {"ms": -1}, 400, "invalid ms -1"),
+        ("POST", "/clock/advance", {"ms": 10**19}, 400, "invalid ms 10000000000000000000"),
         ("POST", "/groups/a/wait", {"timeout_ms": 10**9}, 400, "invalid timeout_ms 1000000000"),
         ("POST", "/groups/a/wait", {"members": -1}, 400, "invalid members -1: must be 0 or more"),
         ("POST", "/requests/wait", {}, 400, "api is missing"),

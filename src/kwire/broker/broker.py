@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from kwire.broker.apis import SERVED
-from kwire.broker.clock import Clock, LoopTimers
+from kwire.broker.clock import MAX_MS, Clock, LoopTimers
 from kwire.broker.compaction import Compaction
 from kwire.broker.configs.given import parse_settings
 from kwire.broker.configs.settings import Settings, render
@@ -28,7 +28,7 @@ from kwire.broker.housekeeping import Housekeeping
 from kwire.broker.injection import NodeTopics
 from kwire.broker.network.server import Server, bind_listeners
 from kwire.broker.node import Instruments, Node
-from kwire.broker.patience import Patience
+from kwire.broker.patience import Patience, check_count
 from kwire.broker.replication.members import NO_PEERS, Peers
 from kwire.broker.request_log import LoggedRequest, RequestLog
 from kwire.broker.reset import reset
@@ -216,11 +216,16 @@ class Broker:
         return self.call(lambda node: group_state(node.groups.store, group))
 
     def advance(self, ms: int) -> None:
-        """Advance the broker's clock, until the next reset. Timers that become due fire in order."""
-        if ms < 0:
-            raise OptionError(f"invalid ms {ms}: must be 0 or more")
+        """Advance the broker's clock, until the next reset. Timers that become due fire in order.
+
+        Raises OptionError for a time after the year 9999.
+        """
+        check_count("ms", ms)
 
         def jump(node: Node) -> None:
+            left = MAX_MS - node.clock.now_ms()
+            if ms > left:
+                raise OptionError(f"invalid ms {ms}: the clock ends with the year 9999, in {max(0, left)} ms")
             node.clock.jump(ms)
             node.timers.jump(ms)
 

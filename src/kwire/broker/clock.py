@@ -14,7 +14,10 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["Clock", "LoopTimers", "ManualClock", "ManualTimers", "TimerHandle", "Timers"]
+__all__ = ["MAX_MS", "Clock", "LoopTimers", "ManualClock", "ManualTimers", "TimerHandle", "Timers"]
+
+MAX_MS = 253_402_300_799_999
+"""The end of the year 9999, in milliseconds since the epoch: the last one that dates can have."""
 
 
 class TimerHandle(Protocol):
