@@ -92,6 +92,7 @@ class Broker:
         self.faults = Faults(SERVED)
         self.requests = RequestLog(keep_requests)
         self.settings = self._parse(settings, host, port)
+        self.faults.nodes = (self.settings.node_id,)
         self.data_dir = None if data_dir is None else Path(data_dir)
         self._temporary: TemporaryDirectory | None = None
         self._ports: dict[str, int] = {}

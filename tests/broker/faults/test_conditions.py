@@ -191,6 +191,15 @@ def test_faults_that_matched_nothing_can_be_found(broker: Broker, raw: RawClient
 # Faults that can never apply
 
 
+def test_a_node_that_a_single_broker_is_not_is_refused(broker: Broker) -> None:
+    """Its only node is the one of its setting node.id."""
+    for single, number in ((broker, 1), (Broker(node_id=5), 5)):
+        assert not single.faults.fail("Produce", 1, node=number).hits
+        for add in (lambda faults: faults.fail("Produce", 1, node=7), lambda faults: faults.refuse(node=[7])):
+            with pytest.raises(OptionError, match=f"node 7 can never match: the nodes are {number}$"):
+                add(single.faults)
+
+
 @pytest.mark.parametrize(
     ("add", "error"),
     [
@@ -200,7 +209,8 @@ def test_faults_that_matched_nothing_can_be_found(broker: Broker, raw: RawClient
         (lambda f: f.fail([3], 1), "invalid API 3"),
         (lambda f: f.fail("Produce", "NOT_LEADER"), r"unknown error 'NOT_LEADER' \(did you mean"),
         (lambda f: f.fail("Produce", "NONE"), "NONE is not an error: use `observe`"),
-        (lambda f: f.fail("Produce", 99999), "invalid error 99999"),
+        (lambda f: f.fail("Produce", 99999), "unknown error 99999: Kafka has -1 to "),
+        (lambda f: f.fail("Produce", 9999), "unknown error 9999"),
         (lambda f: f.fail("Produce", 1, version=14), "version 14 can never match.*Produce in versions 0 to 13"),
         (lambda f: f.fail(["Fetch", "Heartbeat"], 1, version=9), "the broker serves Heartbeat in versions 0 to 4"),
         (lambda f: f.fail("*", 1, version=99), "version 99 can never match"),

@@ -32,13 +32,13 @@ def api_name(api_key: int) -> str:
 
 
 def parse_error(error: str | int) -> ErrorCode:
-    """Return the error of Kafka's name or number; the number may be that of a newer release.
+    """Return the error of Kafka's name or number.
 
-    Raises OptionError for an unknown name, with a suggestion, and for NONE.
+    Raises OptionError for an unknown name, with a suggestion, or number, and for NONE.
     """
     if isinstance(error, int) and not isinstance(error, bool):
-        if not -1 <= error < 2**15:
-            raise OptionError(f"invalid error {error}: must be from -1 to 32767")
+        if error not in ErrorCode.__members__.values():
+            raise OptionError(f"unknown error {error}: Kafka has {min(ErrorCode)} to {max(ErrorCode)}")
         code = ErrorCode(error)
     elif not isinstance(error, str):
         raise OptionError(f"invalid error {error!r}: must be a name, such as 'NOT_LEADER_OR_FOLLOWER', or a number")
