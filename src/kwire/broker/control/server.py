@@ -38,6 +38,8 @@ log = logging.getLogger("kwire.broker")
 
 LOCALHOST = "127.0.0.1"
 MAX_CONNECTIONS = 64
+MAX_REFUSALS = 64
+"""Connections beyond the limit that are told so at once."""
 BACKLOG = 256
 """Connections that wait to be accepted. A full queue resets them, or delays them by seconds."""
 MAX_BODY_BYTES = 1 << 20
@@ -101,7 +103,7 @@ class _Server(ThreadingHTTPServer):
         self.broker = broker
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
-        self._refusing = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._refusing = threading.BoundedSemaphore(MAX_REFUSALS)
         super().__init__((host, port), _Handler)
         bound = str(self.server_address[0])
         self.is_local = ipaddress.ip_address(bound).is_loopback
@@ -121,7 +123,9 @@ class _Server(ThreadingHTTPServer):
             super().process_request(request, client_address)
         elif self._refusing.acquire(blocking=False):
             threading.Thread(target=self._refuse, args=(request,), name="kwire control", daemon=True).start()
-        else:
+        else:  # without a thread to read the request, the response may be lost
+            with contextlib.suppress(OSError):
+                request.sendall(too_many())
             self.shutdown_request(request)
 
     def _refuse(self, request: socket.socket) -> None:
