@@ -324,6 +324,17 @@ def test_an_aborted_transaction_is_not_shown_as_committed(session: Session, has_
     )
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_partition_of_aborted_records_is_not_written(session: Session, count: int, tmp_path: Path) -> None:
+    data = b"".join(transaction(offset, "ABORTED", sequence=offset) for offset in range(count))
+    session.fetched(data, aborted=[(5, 0)])
+    with pytest.raises(LogError, match=rf"left out: {count} batch(es)? of aborted transactions"):
+        write_logs([session.saved()], tmp_path / "none", now_ms=NOW)
+    assert not (tmp_path / "none").exists()
+    session.fetched(batch(0, "a"), partition=1)
+    assert set(opened(session)) == {("orders", 1)}
+
+
 @pytest.mark.parametrize("knows_ids", [True, False])
 def test_a_topic_that_was_created_again_is_two(session: Session, knows_ids: bool) -> None:
     first, second = uuid.uuid4(), uuid.uuid4()

@@ -158,8 +158,7 @@ def write_logs(
                     batches.result.damage.append(str(error))
             partitions = batches.by_name()
             if not partitions:
-                missing = "; ".join(batches.result.warnings()) or "no Fetch responses or acknowledged Produce requests"
-                raise LogError(f"no records in this capture: {missing}", ", ".join(paths))
+                raise batches.no_records(paths)
             new = NewDirectory(
                 files, target, now_ms=now_ms, segment_bytes=LARGEST_SEGMENT_BYTES, topic_ids=batches.topic_ids
             )
@@ -167,6 +166,8 @@ def write_logs(
             try:
                 for key in sorted(partitions):
                     batches.write(new, key, partitions[key])
+                if new.is_empty:
+                    raise batches.no_records(paths)
                 batches.result.partitions = new.publish(cleaned=batches.result.gaps)
             except BaseException:  # Ctrl-C too: the same call can be repeated
                 new.discard()
@@ -263,6 +264,11 @@ class _Batches:
             case "Metadata" | "CreateTopics" | "DescribeTopicPartitions" | "DeleteTopics":
                 self._learn_topics(exchange)
 
+    def no_records(self, paths: Iterable[str]) -> LogError:
+        """Return the error for captures without records that can be written."""
+        missing = "; ".join(self.result.warnings()) or "no Fetch responses or acknowledged Produce requests"
+        return LogError(f"no records in this capture: {missing}", ", ".join(paths))
+
     def by_name(self) -> dict[TopicPartition, _Spooled]:
         """Return the batches of each partition that a broker can have."""
         names = self._names()
@@ -304,8 +310,10 @@ class _Batches:
         }
 
     def write(self, new: NewDirectory, key: TopicPartition, batches: _Spooled) -> None:
-        """Write a partition."""
+        """Write a partition, unless all its records are left out."""
         chosen, overlapping = self._choose(batches)
+        if not chosen:
+            return
         first_offset = base = end = chosen[0].first
         log, records, waiting = new.open(key, first_offset), 0, bytearray()
         for each in chosen:
@@ -345,7 +353,7 @@ class _Batches:
         after: dict[int, int] = {}  # producer id -> what its next batch is
         kept = list[_Batch]()
         for each in reversed(chosen):
-            if each.first in aborted and after.get(each.producer_id) != ABORT and len(chosen) > 1:
+            if each.first in aborted and after.get(each.producer_id) != ABORT:
                 self.result.aborted += 1
                 continue
             if each.kind != PLAIN and each.first not in aborted:

@@ -121,6 +121,11 @@ class NewDirectory:
             )
         )
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no partition has been finished."""
+        return not self._done
+
     def publish(
         self, *, node_id: int = 1, cluster_id: str | None = None, cleaned: Collection[TopicPartition] = ()
     ) -> list[WrittenPartition]:
