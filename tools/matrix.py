@@ -4,7 +4,7 @@
     ./dev matrix --list             the parties
 
 Results are kept by party in tools/matrix.json, so that a run of some leaves the others'. Failures are judged by hand in
-tools/matrix_judgements.json: the page is not written while one has no judgement.
+tools/matrix_judgements.json, with the reports in build/matrix: the page is not written while one has no judgement.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,7 @@ JUDGEMENTS = ROOT / "tools" / "matrix_judgements.json"
 DEFECTS = ROOT / "tools" / "known_defects.json"
 PAGE = ROOT / "docs" / "conformance-matrix.md"
 VERDICTS = ("pass", "fail", "allowed deviation", "not supported", "not applicable")
+REPORTS = ROOT / "build" / "matrix"
 RUN_S = 1800
 Results = dict[str, dict[str, Any]]
 """Results of a report, by the check's id."""
@@ -180,7 +182,7 @@ def run(party: str) -> Kept:
     """
     if party in BROKERS:
         version, release, kind = BROKERS[party].version(), BROKERS[party].release, "broker"
-        results = _broker(BROKERS[party])
+        results = _broker(party, BROKERS[party])
     else:
         client = party.removeprefix("client-")
         version, release, kind = CLIENTS[client].version, "4.4", "client"
@@ -198,12 +200,14 @@ def run(party: str) -> Kept:
     )
 
 
-def _broker(party: BrokerParty) -> Results:
+def _broker(name: str, party: BrokerParty) -> Results:
     def once(only: list[str]) -> Results:
         with party.start() as address:
             words = [f"kafka://{address}", "--release", party.release]
             return _conformance(
-                "broker", [*words, *only, *(word for check in party.ends for word in ("--skip", check))]
+                "broker",
+                name,
+                [*words, *only, *(word for check in party.ends for word in ("--skip", check))],
             )
 
     results = _twice(once)
@@ -215,7 +219,7 @@ def _broker(party: BrokerParty) -> Results:
 
 def _client(name: str) -> Results:
     command = program(name)
-    return _twice(lambda only: _conformance("client", ["--stdin", "--jobs", "3", *only, "--", *command]))
+    return _twice(lambda only: _conformance("client", name, ["--stdin", "--jobs", "3", *only, "--", *command]))
 
 
 def _twice(once: Callable[[list[str]], Results]) -> Results:
@@ -224,19 +228,21 @@ def _twice(once: Callable[[list[str]], Results]) -> Results:
     return {**results, **(once(again) if again else {})}
 
 
-def _conformance(kind: str, words: list[str]) -> Results:
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [sys.executable, "-m", "kwire.cli", "conformance", kind, "-o", folder, *words],
-            capture_output=True,
-            text=True,
-            timeout=RUN_S,
-            check=False,
-        )
-        path = Path(folder) / "report.json"
-        if not path.exists():
-            raise Unavailable(f"no report: {done.stderr.strip()[-400:]}")
-        return {each["id"]: each for each in json.loads(path.read_text("utf-8"))["results"]}
+def _conformance(kind: str, name: str, words: list[str]) -> Results:
+    """Run it, and keep the report as `all`, or `again` for a run of some checks."""
+    folder = REPORTS / f"{kind}-{name}" / ("again" if "--only" in words else "all")
+    shutil.rmtree(folder, ignore_errors=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "kwire.cli", "conformance", kind, "-o", str(folder), *words],
+        capture_output=True,
+        text=True,
+        timeout=RUN_S,
+        check=False,
+    )
+    path = folder / "report.json"
+    if not path.exists():
+        raise Unavailable(f"no report: {done.stderr.strip()[-400:]}")
+    return {each["id"]: each for each in json.loads(path.read_text("utf-8"))["results"]}
 
 
 def read() -> dict[str, Kept]:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from kwire.broker import Broker
 from kwire.conformance import Report, Verdict
 from kwire.conformance.broker import all_checks
 from kwire.conformance.check import select
 from kwire.conformance.client import all_scenarios, run_scenarios
+from kwire.conformance.client.cluster import Loop
+from kwire.conformance.client.runner import BROKER_SETTINGS
 from kwire.conformance.client.script import Script
+from kwire.conformance.client.stage import Stage
 from kwire.errors import OptionError
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "conformance" / "client"
+BY_CHAPTER = Counter(each.chapter for each in all_scenarios())
 AIOKAFKA = [sys.executable, str(EXAMPLES / "aiokafka_client.py")]
 
 
@@ -36,6 +42,18 @@ def test_scenarios_are_described_and_have_ids_of_their_own() -> None:
     for each in scenarios:
         assert all((each.title, each.steps, each.source)), each.id
         assert not each.title.endswith("."), each.id
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("chapter", [chapter for chapter, _ in reversed(BY_CHAPTER.most_common())])
+def test_each_scenario_can_be_set_up(chapter: str) -> None:
+    with Loop() as loop, Broker(keep_requests=0, **BROKER_SETTINGS) as broker:
+        for scenario in all_scenarios():
+            if scenario.chapter == chapter:
+                with Stage(loop, broker, scenario.id, nodes=scenario.nodes) as stage:
+                    steps = scenario.play(stage)
+                    assert next(steps).topic, scenario.id
+                    steps.close()
 
 
 @pytest.mark.slow

@@ -19,9 +19,10 @@ from kwire.conformance.client.judging import (
     written_once,
 )
 from kwire.conformance.client.scenario import Chapter, Steps, expect
-from kwire.conformance.client.script import Delivery
+from kwire.conformance.client.script import Delivery, failed
 from kwire.conformance.client.stage import Stage, text
 from kwire.conformance.client.task import produce
+from kwire.protocol.error_codes import ErrorCode
 
 __all__ = ["chapter"]
 
@@ -321,7 +322,13 @@ def wrong_correlation(s: Stage) -> Steps:
     The first Produce request is not handled, and gets a response with another correlation id.
     """
     topic = s.topic()
-    s.script.fail("Produce", "NONE", encoded=lambda data: data[:4] + b"\x7f\x00\x00\x01" + data[8:])
+    s.script.add(
+        "Produce",
+        times=1,
+        unhandled=True,
+        reply=lambda exchange: failed(exchange, ErrorCode.NONE),
+        encoded=lambda data: data[:4] + b"\x7f\x00\x00\x01" + data[8:],
+    )
     out = yield produce(topic, records(3), **IDEMPOTENT)
     told_or(out, lambda: written_once(s, out, topic, 3))
 
