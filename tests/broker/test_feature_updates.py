@@ -159,6 +159,7 @@ def test_levels_change_as_in_kafka(tmp_path: Path) -> None:
     assert levels_in_log(tmp_path) == [(METADATA, 21), *written]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("by_snapshot", [False, True])
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_a_level_is_that_of_the_next_start(tmp_path: Path, level: int, by_snapshot: bool) -> None:

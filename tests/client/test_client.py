@@ -227,6 +227,7 @@ def test_a_broker_that_refuses_or_never_responds_is_an_error() -> None:
             client.metadata()
 
 
+@pytest.mark.slow
 def test_a_broker_that_hangs_ends_a_read_after_the_timeout() -> None:
     """Not after another default.api.timeout.ms, nor after request.timeout.ms for each address of that broker."""
     hangs, connections = threading.Event(), []

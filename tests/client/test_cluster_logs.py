@@ -249,6 +249,7 @@ def test_an_offset_after_the_end_is_not_taken_for_retention_when_the_log_begins_
         assert logs.ignored == []
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("again", [False, True], ids=["deleted", "created again"])
 def test_a_topic_deleted_during_a_read_is_an_error(broker: Broker, again: bool) -> None:

@@ -100,6 +100,7 @@ def subjects(pem: str) -> list[str]:
     return [str(each.subject.get_attributes_for_oid(x509.NameOID.ORGANIZATIONAL_UNIT_NAME)[0].value) for each in found]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", TRUSTED)
 def test_the_chain_of_a_key_is_not_trusted(made: tuple[Path, dict[str, trustme.LeafCert]], name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import shlex
 from pathlib import Path
@@ -72,9 +73,15 @@ MESSAGE_MODULES = {"kwire.messages", "kwire.messages.metadata_response"}
 # ---- commands
 
 
+@functools.cache
+def command_line() -> Any:
+    """Return the command `kwire`, as click has it."""
+    return typer.main.get_command(build())
+
+
 def find_command(words: list[str]) -> tuple[Any, list[str]]:
     """Return the command of a command line and the remaining words."""
-    command: Any = typer.main.get_command(build())
+    command = command_line()
     while words and hasattr(command, "commands"):
         assert words[0] in command.commands, f"kwire has no command {words[0]!r}"
         command, words = command.commands[words[0]], words[1:]
@@ -106,8 +113,7 @@ def test_commands_exist_with_their_options(page: str) -> None:
 
 def test_the_page_of_the_command_line_names_every_command() -> None:
     text = PAGES["cli.md"].read_text("utf-8")
-    app: Any = typer.main.get_command(build())
-    assert [name for name in app.commands if f"`kwire {name}" not in text] == []
+    assert [name for name in command_line().commands if f"`kwire {name}" not in text] == []
 
 
 # ---- links

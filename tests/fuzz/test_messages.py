@@ -14,6 +14,7 @@ def test_kernel_and_walker_agree_on_mutated_messages() -> None:
     messages.run(6_000, seed=20_260_102)
 
 
+@pytest.mark.slow
 def test_random_definitions_and_encodings_match_the_specification() -> None:
     encodings.run(3_000, seed=625)
 

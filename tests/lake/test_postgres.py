@@ -47,6 +47,7 @@ def test_a_table_is_made_written_and_merged(settings: dict[str, str]) -> None:
     catalog_cases.written_and_merged(settings)
 
 
+@pytest.mark.slow
 def test_writers_at_once_create_the_catalog_and_a_table(settings: dict[str, str]) -> None:
     catalog_cases.appended_at_once(settings)
 

@@ -59,6 +59,7 @@ def entries(*pairs: tuple[int, int]) -> bytes:
     return b"".join(struct.pack(">ii", offset, position) for offset, position in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize(("archive", "topic", "partition"), CASES)
 @pytest.mark.requirement("F-13", "F-14", "F-15", "G-05")

@@ -260,6 +260,7 @@ def test_the_topic_id_is_read_from_the_metadata_log(
     assert file.read_bytes() == wanted
 
 
+@pytest.mark.slow
 def test_an_archive_is_repaired_into_a_directory(damaged: Path, kafka_logs: dict[str, Path], tmp_path: Path) -> None:
     """The records are those that Kafka's consumer got after the broker's own recovery."""
     shutil.make_archive(str(tmp_path / "data"), "zip", damaged)

@@ -216,6 +216,7 @@ def test_attributes_are_set_and_deleted_as_others() -> None:
         del first.offline_replicas
 
 
+@pytest.mark.slow
 def test_classes_compiled_at_run_time_are_freed() -> None:
     def use() -> weakref.ref[type]:
         cls: Any = schema.compile(

@@ -75,6 +75,7 @@ def test_a_module_of_another_version_is_not_used(tmp_path: Path) -> None:
     assert COMMAND in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("seconds", [-1, 0, 1])
 def test_in_a_checkout_a_module_is_newer_than_its_sources(tmp_path: Path, seconds: int) -> None:

@@ -369,6 +369,7 @@ def test_search_works_on_pages_opened_from_files(opened: Callable[[str], str]) -
     assert "No results." in opened("index.html#q=%3Cb%3Enothing")
 
 
+@pytest.mark.slow
 def test_a_url_fragment_opens_its_version(opened: Callable[[str], str]) -> None:
     page = opened("message/MetadataResponse.html#v6")  # 5 and 6 are the same bytes
     runs = re.findall(r'<details class="run"( open="[^"]*")?><summary><b>Versions? (\S+)</b>', page)

@@ -252,6 +252,7 @@ def test_notes_name_the_encoding_of_each_element() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.requirement("I-46")
 def test_large_lists_grow_the_room_of_both_kernels(codec_of: CodecOf) -> None:

@@ -70,6 +70,7 @@ def check(cls: Any, version: int, wires: list[bytes]) -> pa.StructArray:
     return array
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("release", ["3.9.1", "4.4.0"])
 def test_every_message_of_kafka_in_every_version(release: str) -> None:

@@ -37,6 +37,7 @@ def outcome(text: str) -> None:
         assert schema.render(schema.parse(schema.render(message))) == schema.render(message)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(WORDS, VALUES), max_size=3), st.randoms(use_true_random=False))
 def test_random_json_values_give_a_message_or_a_schema_error(

@@ -294,6 +294,7 @@ def test_a_log_directory_is_copied(spark: SparkSession, modern: Path, tmp_path: 
     assert places(tables.read()) == sorted(map(tuple, expected.select("partition", "offset").collect()))
 
 
+@pytest.mark.slow
 def test_a_function_that_changes_its_columns_fails_the_query(spark: SparkSession, servers: str, tmp_path: Path) -> None:
     def unstable(rows: pa.RecordBatch) -> pa.RecordBatch:
         return rows.select(["value"] if len(rows) else ["value", "offset"])

@@ -385,6 +385,7 @@ def read_on_sail(spark: SparkSession, options: dict[str, str]) -> tuple[str, pa.
     return frame.schema.simpleString(), frame.orderBy("offset").toArrow()
 
 
+@pytest.mark.slow
 def test_sail_gets_the_same_values(spark: SparkSession, sail: SailEngine, topics: Topics) -> None:
     options = {**topics.options, "subscribe": "faults", "value.registry": topics.server.url, "columns": "value,offset"}
     options |= {"value.subject": "orders-value", "value.mode": "deadletter"}

@@ -145,6 +145,7 @@ def test_a_query_with_its_own_sink(kafka_spark: SparkTest) -> None:
         stream.check_answer([])
 
 
+@pytest.mark.slow
 def test_a_failing_query_fails_process_all(kafka_spark: SparkTest) -> None:
     from pyspark.errors import StreamingQueryException
 

@@ -255,6 +255,7 @@ def test_a_corrupt_batch_and_a_wrong_message_fail_the_query(
     assert sail(count_where, str(modern), "topic = 'orders'") > 0  # the server is still well
 
 
+@pytest.mark.slow
 def test_jobs(sail: SailEngine, modern: Path, tmp_path: Path) -> None:
     ran = sail(run_jobs, str(modern), str(tmp_path))
     orders = {n: [(r.offset, r.key, r.value) for r in LogDirectory(modern)["orders", n].read()] for n in range(3)}

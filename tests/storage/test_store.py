@@ -113,6 +113,7 @@ def test_an_object_store_reads_the_same(source: Path, object_store: ObjectStore)
     assert "hunter2" not in repr(plan_splits(LogDirectory("s3://backups/broker-1", **options))[0])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
 def test_a_file_that_was_written_after_a_listing_is_found(object_store: ObjectStore) -> None:
     """s3fs said "no such file" from the listing that it had cached, without asking the store."""

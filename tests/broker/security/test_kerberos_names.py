@@ -80,6 +80,7 @@ def test_invalid_rules_are_refused(rules: str) -> None:
         parse_rules(rules)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.jvm
 @pytest.mark.parametrize("version", ["3.9.1", "4.4.0"])

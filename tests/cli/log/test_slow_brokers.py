@@ -99,6 +99,7 @@ def copied(url: str, copy: Path) -> int:
     return result.copied_bytes if result.is_complete else 0
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @stalls
 @pytest.mark.parametrize("reader", [read, follow, copied])

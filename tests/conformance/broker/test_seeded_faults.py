@@ -174,6 +174,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         yield broker
 
 
+@pytest.mark.sampled
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.api} {fault.what} {fault.check}")
 @pytest.mark.filterwarnings("ignore")

@@ -69,6 +69,7 @@ def test_a_client_that_is_started_for_each_task() -> None:
     assert run(AIOKAFKA, "CONSUME-001").totals[Verdict.PASS] == 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("scenario", "verdict", "reason"),
     [

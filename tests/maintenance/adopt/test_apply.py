@@ -161,6 +161,7 @@ def stored(path: Path) -> tuple[int, ClusterState]:
     return found.snapshot_offset, cluster
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("has_metadata", [False, True])
 def test_a_kill_at_any_step_leaves_the_old_or_the_new_metadata(has_metadata: bool, tmp_path: Path) -> None:

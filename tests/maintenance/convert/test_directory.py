@@ -56,6 +56,7 @@ def same_log(old: LogDirectory, new: LogDirectory, key: tuple[str, int]) -> None
         assert tables[0].equals(tables[1])
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("archive", ["modern", "legacy"])
 def test_a_directory_with_another_codec_reads_the_same(

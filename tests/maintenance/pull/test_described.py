@@ -110,6 +110,7 @@ def valid(copy: Path, result: PullResult) -> bool:
     return result.is_complete and not damages and not manifest_damages(str(copy), set(directory))
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("grants", [[], [(ResourceType.TOPIC, *OFFSETS)]], ids=["hidden", "described"])
 def test_groups_and_transactions_come_from_admin_apis_where_their_topics_may_not_be_read(

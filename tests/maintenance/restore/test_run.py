@@ -121,6 +121,7 @@ def _place(key: tuple[str, int]) -> Place:
     return Place(*key)
 
 
+@pytest.mark.slow
 def test_replicas_are_spread_over_nodes(copy: Path, tmp_path: Path) -> None:
     target = tmp_path / "new"
     result = cut(copy, target, middle(copy), nodes=4)

@@ -367,6 +367,7 @@ def test_imports_share_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
         parse(HEAD + "".join(f'import "{name}";' for name in texts), texts)
 
 
+@pytest.mark.slow
 def test_a_field_that_is_there_twice_among_many_is_found_at_once() -> None:
     file = descriptor_pb2.FileDescriptorProto(name="a.proto", syntax="proto3")
     message = file.message_type.add(name="M")

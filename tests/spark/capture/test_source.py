@@ -55,6 +55,7 @@ def test_apis_clients_and_columns_narrow_the_read(spark: SparkSession, folder: P
     assert {row.api: row["count"] for row in counted}["Produce"] == 51
 
 
+@pytest.mark.slow
 def test_bodies_are_json_bytes_or_omitted(spark: SparkSession, folder: Path) -> None:
     path = folder / "k391.clean.pcap"
     assert "request" not in load(spark, path, bodies="none").columns
@@ -63,6 +64,7 @@ def test_bodies_are_json_bytes_or_omitted(spark: SparkSession, folder: Path) -> 
     assert {bytes(row.request) for row in rows} == frames
 
 
+@pytest.mark.slow
 def test_one_message_becomes_a_column_of_structs(spark: SparkSession, folder: Path) -> None:
     path = folder / "k391.clean.pcap"
     frame = load(spark, path, message="FetchRequest", bodies="none")

@@ -43,6 +43,7 @@ def read(path: Path, **options: Any) -> list[dict[str, Any]]:
 # ---- through Spark
 
 
+@pytest.mark.slow
 def test_groups_members_and_offsets_are_found_by_name(spark: SparkSession, kafka_logs: dict[str, Path]) -> None:
     data = kafka_logs["modern"] / "data"
     groups = load(spark, data, kind="groups")

@@ -139,6 +139,7 @@ def test_verify_equals_a_single_process(spark: SparkSession, items_of_jobs: Any,
         assert found.total("damages") + found.total("notes") == sum(len(each.damages) for each in expected.partitions)
 
 
+@pytest.mark.slow
 def test_verify_reads_only_changed_partitions_again(
     spark: SparkSession, items_of_jobs: list[list[str]], own: Path, tmp_path: Path
 ) -> None:

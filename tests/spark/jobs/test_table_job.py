@@ -237,6 +237,7 @@ def test_a_damaged_partition_ends_before_the_damage_and_the_others_are_complete(
     assert places(tables) == complete
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_a_compacted_topic_becomes_a_table_of_its_latest_values(
     tables: Tables, modern: Path, spark: SparkSession, items_of_jobs: list[list[str]], monkeypatch: pytest.MonkeyPatch

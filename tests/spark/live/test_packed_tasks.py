@@ -95,6 +95,7 @@ def test_many_partitions_share_tasks_and_requests(cluster: Cluster, requests: Co
     assert sum(map(len, offsets.values())) == len(apart)
 
 
+@pytest.mark.slow
 def test_small_responses_reach_every_partition(cluster: Cluster) -> None:
     # The large records of the first partition fill each response.
     tasks, options = plan(cluster, **{"kafka.max.partition.fetch.bytes": 150_000, "openCostInBytes": 0})
@@ -108,6 +109,7 @@ def test_up_to_64_partitions_are_a_task_each(cluster: Cluster, topics: str) -> N
     assert {len(task.ranges) for task in plan_batch(parse_options(given, "batch"))} == {1}
 
 
+@pytest.mark.slow
 def test_a_start_timestamp_is_looked_up_for_all_partitions_at_once(cluster: Cluster, requests: Counter[str]) -> None:
     plan(cluster, startingTimestamp=1, endingTimestamp=1 << 50, startingOffsetsByTimestampStrategy="latest")
     assert requests["ListOffsetsRequest"] == 4

@@ -274,6 +274,7 @@ def test_urls_and_archives_are_read(modern: Path, tmp_path: Path) -> None:
         tasks("nosuchprotocol://bucket/logs")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
 def test_storage_options_reach_the_driver_of_an_object_store(modern: Path, object_store: ObjectStore) -> None:
     object_store.fs.mkdir("spark-backups")

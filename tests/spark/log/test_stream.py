@@ -619,6 +619,7 @@ def test_a_checkpoint_of_kafka_live_is_rejected(logs: LogManager) -> None:
     assert rows_between(stream, Position({("t", 0): 48}).render(), stream.latestOffset()) == [(0, 48), (0, 49)]
 
 
+@pytest.mark.slow
 def test_invalid_options_of_a_stream_fail_the_query(logs: LogManager, spark: SparkSession, tmp_path: Path) -> None:
     write(logs, 0, 5)
     given = spark.readStream.format("kafka-log").option("endingOffsets", "latest").load(str(logs.path))
