@@ -407,3 +407,24 @@ def test_a_full_disk_is_named(session: Session, tmp_path: Path, monkeypatch: pyt
     session.fetched(batch(0, "a"))
     with pytest.raises(LogError, match="logs: cannot be written: No space left on device"):
         write_logs([session.saved()], tmp_path / "logs", now_ms=NOW)
+
+
+def test_many_small_partitions_cost_two_files_each(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced = list[int]()
+    monkeypatch.setattr("os.fsync", synced.append)
+    session.named("topic-1", ORDERS_ID)
+    for number in range(3):
+        session.fetched(batch(10 * number, "a", "b"), f"topic-{number}")
+    session.fetched(batch(50, "c"), "topic-2")
+    logs = opened(session)
+    assert [rows(logs, f"topic-{number}") for number in range(3)] == [
+        [(0, b"a"), (1, b"b")],
+        [(10, b"a"), (11, b"b")],
+        [(20, b"a"), (21, b"b"), (50, b"c")],
+    ]
+    assert (logs["topic-2", 0].log_start_offset, logs["topic-2", 0].log_end_offset) == (20, 51)
+    assert logs["topic-1", 0].topic_id == ORDERS_ID
+    assert logs["topic-2", 0].offset_for_time(NOW + 1) is not None
+    files = sorted(each.name for each in Path(logs.url).glob("topic-1-0/*"))
+    assert files == [f"{10:020}.log", "partition.metadata"]
+    assert not synced  # nobody needs the directory after a crash

@@ -33,10 +33,11 @@ from kwire.broker.replication.members import NO_PEERS, Peers
 from kwire.broker.request_log import LoggedRequest, RequestLog
 from kwire.broker.reset import reset
 from kwire.broker.stored_records import records_of
-from kwire.broker.temporary_files import TemporaryDirectory, TemporaryFiles
+from kwire.broker.temporary_files import TemporaryDirectory
 from kwire.broker.waiting import GroupState, group_state, wait_until_stable
 from kwire.broker.warm_up import WarmUp
 from kwire.errors import OptionError
+from kwire.storage.unsynced_files import UnsyncedFileSystem
 
 if TYPE_CHECKING:
     from kwire.records.format.record import Record
@@ -374,7 +375,7 @@ class Broker:
             endpoints,
             self._clock,
             LoopTimers(loop),
-            files=TemporaryFiles() if self.data_dir is None else None,
+            files=UnsyncedFileSystem() if self.data_dir is None else None,
             instruments=Instruments(self.faults, self.requests),
             peers=peers,
         )

@@ -17,9 +17,7 @@ import tempfile
 import weakref
 from pathlib import Path
 
-from kwire.storage.file_system import FileSystem, OpenFile
-
-__all__ = ["TemporaryDirectory", "TemporaryFiles"]
+__all__ = ["TemporaryDirectory"]
 
 PREFIX = "kwire-broker-"
 MARKER = "kwire-temporary"
@@ -59,19 +57,3 @@ def remove_abandoned() -> None:
                     shutil.rmtree(top, ignore_errors=True)
             finally:
                 os.close(lock)
-
-
-class TemporaryFile(OpenFile):
-    """A file without fsync."""
-
-    def sync(self) -> None:
-        """Do nothing."""
-
-
-class TemporaryFiles(FileSystem):
-    """A file system without fsync."""
-
-    open_file_class = TemporaryFile
-
-    def sync_directory(self, path: str) -> None:
-        """Do nothing."""

@@ -28,6 +28,7 @@ from kwire.identifiers import MAX_OFFSET, TopicPartition, render_uuid
 from kwire.log.files.file_names import LARGEST_SEGMENT_BYTES, check_topic
 from kwire.log.reading.log_directory import LogDirectory
 from kwire.maintenance.new_directory import NewDirectory, WrittenPartition
+from kwire.maintenance.new_log import NewLog
 from kwire.messages import (
     CreateTopicsResponse,
     DeleteTopicsResponse,
@@ -50,6 +51,7 @@ from kwire.records import (
 from kwire.records.format.batch_header import FRAME_BYTES, batch_bytes
 from kwire.storage.file_system import FileSystem
 from kwire.storage.staged_directory import check_target
+from kwire.storage.unsynced_files import UnsyncedFileSystem
 
 __all__ = ["CapturedLogs", "CapturedRecords", "write_logs"]
 
@@ -128,6 +130,7 @@ def write_logs(
     counts: CaptureCounts | None = None,
     storage_options: Mapping[str, object] | None = None,
     file_system: FileSystem | None = None,
+    only_to_read: bool = False,
 ) -> CapturedRecords:
     """Write the records in captures as a log directory.
 
@@ -135,7 +138,8 @@ def write_logs(
     directory: missing or empty.
     now_ms: the time, in milliseconds.
     ports, counts, storage_options: as for read_capture.
-    file_system: by default the local one.
+    file_system: by default the local one. only_to_read: leave out what no reader needs, such as indexes of a small
+    partition, which is most of the time where there are many.
     Offsets are those of the topics; what no capture has is a gap, as after compaction. A topic of which only the id was
     captured is named by its id. Of a damaged capture, the records before the damage are written.
     Memory: 50 bytes a batch.
@@ -165,7 +169,7 @@ def write_logs(
             new.create(batches.size_bytes)
             try:
                 for key in sorted(partitions):
-                    batches.write(new, key, partitions[key])
+                    batches.write(new, key, partitions[key], only_to_read=only_to_read)
                 if new.is_empty:
                     raise batches.no_records(paths)
                 batches.result.partitions = new.publish(cleaned=batches.result.gaps)
@@ -187,7 +191,14 @@ class CapturedLogs(LogDirectory):
         """path: a pcap or pcapng file: local path or URL. Raises LogError and Malformed as write_logs does."""
         self.capture, folder = os.fspath(path), tempfile.mkdtemp(prefix="kwire-capture-")
         try:
-            self.captured = write_logs([path], f"{folder}/logs", now_ms=now_ms, storage_options=storage_options)
+            self.captured = write_logs(
+                [path],
+                f"{folder}/logs",
+                now_ms=now_ms,
+                storage_options=storage_options,
+                file_system=UnsyncedFileSystem(),
+                only_to_read=True,
+            )
             super().__init__(f"{folder}/logs")
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
@@ -309,17 +320,19 @@ class _Batches:
             for topic, life in same.items()
         }
 
-    def write(self, new: NewDirectory, key: TopicPartition, batches: _Spooled) -> None:
+    def write(self, new: NewDirectory, key: TopicPartition, batches: _Spooled, *, only_to_read: bool) -> None:
         """Write a partition, unless all its records are left out."""
         chosen, overlapping = self._choose(batches)
         if not chosen:
             return
         first_offset = base = end = chosen[0].first
-        log, records, waiting = new.open(key, first_offset), 0, bytearray()
+        log: NewLog | None = None
+        records, waiting = 0, bytearray()
         for each in chosen:
             if each.first > end:
                 self.result.gaps.setdefault(key, []).append((end, each.first))
             if each.last - base > MAX_RELATIVE_OFFSET:
+                log = log or new.open(key, first_offset)
                 log.append(waiting)
                 waiting, base = bytearray(), each.first
                 log.begin_segment(base)
@@ -328,10 +341,15 @@ class _Batches:
             records += sum(1 for _ in batch.records(check_crc=False)) if batch.count is None else batch.count
             end = each.last + 1
             if len(waiting) >= APPENDED_BYTES:
+                log = log or new.open(key, first_offset)
                 log.append(waiting)
                 waiting = bytearray()
-        log.append(waiting)
-        new.finish(key, records)
+        if only_to_read and log is None:
+            new.write_segment(key, (first_offset, end), waiting, records)
+        else:
+            log = log or new.open(key, first_offset)
+            log.append(waiting)
+            new.finish(key, records)
         missing = [*self.result.gaps.get(key, ()), (end, MAX_OFFSET)]
         for first, last in overlapping:  # the rest of most of them is in later batches
             self.result.overlapping += any(first < stop and start <= last for start, stop in missing)

@@ -18,10 +18,12 @@ from kwire.storage.checkpoints import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
+    PARTITION_METADATA,
     RECOVERY_POINTS,
     parse_offset_checkpoint,
     render_clean_shutdown,
     render_offset_checkpoint,
+    render_partition_metadata,
 )
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space
@@ -109,15 +111,36 @@ class NewDirectory:
         size, end = log.size_bytes, log.next_offset
         log.finish(log_start_offset=first_offset, log_end_offset=end)
         del self._open[key]
+        self._add(key, (first_offset, end), size, records)
+
+    def write_segment(
+        self, key: TopicPartition, offsets: tuple[int, int], data: bytes | bytearray, records: int
+    ) -> None:
+        """Write a partition as one segment, without the files beside it that a broker needs and readers do not.
+
+        offsets: log start and log end offset. data: its batches. records: their number.
+        """
+        topic_id = self._ids.setdefault(key[0], new_uuid())
+        folder = path_inside(self._staged.part, name_of(key))
+        self._files.make_directory(folder)
+        for name, content in (
+            (f"{offsets[0]:020}.log", data),
+            (PARTITION_METADATA, render_partition_metadata(topic_id)),
+        ):
+            with self._files.open(f"{folder}/{name}", create=True) as file:
+                file.append(content)
+        self._add(key, offsets, len(data), records)
+
+    def _add(self, key: TopicPartition, offsets: tuple[int, int], size_bytes: int, records: int) -> None:
         self._done.append(
             WrittenPartition(
                 topic=key[0],
                 partition=key[1],
                 topic_id=self._ids[key[0]],
                 records=records,
-                size_bytes=size,
-                log_start_offset=first_offset,
-                log_end_offset=end,
+                size_bytes=size_bytes,
+                log_start_offset=offsets[0],
+                log_end_offset=offsets[1],
             )
         )
 

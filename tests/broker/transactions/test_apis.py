@@ -13,7 +13,6 @@ from kwire.broker.context import Peer, RequestContext
 from kwire.broker.dispatch import Call
 from kwire.broker.injection import respond
 from kwire.broker.node import Node
-from kwire.broker.temporary_files import TemporaryFiles
 from kwire.broker.transactions import ProducerIdAndEpoch
 from kwire.messages import (
     AddPartitionsToTxnRequest,
@@ -24,6 +23,7 @@ from kwire.messages import (
     registry,
 )
 from kwire.protocol.error_codes import ErrorCode
+from kwire.storage.unsynced_files import UnsyncedFileSystem
 from tests.broker.transactions.harness import World
 
 A0, A1 = ("a", 0), ("a", 1)
@@ -39,7 +39,7 @@ def node(world: World, tmp_path: Path) -> Iterator[Node]:
     """A node with the topic a of two partitions, and a coordinator in memory."""
     endpoints = {"PLAINTEXT": ("localhost", 9092)}
     timers = world.clock.timers
-    node = Node(world.settings, tmp_path / "data", endpoints, world.clock, timers, files=TemporaryFiles())
+    node = Node(world.settings, tmp_path / "data", endpoints, world.clock, timers, files=UnsyncedFileSystem())
     node.controller.create_topic("a", 2)
     own, node.coordinators.transactions = node.transactions, world.coordinator
     yield node

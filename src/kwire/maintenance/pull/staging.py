@@ -13,26 +13,10 @@ import tempfile
 from kwire.errors import DirectoryInUse, LogError
 from kwire.storage.directory_lock import DirectoryLock
 from kwire.storage.driver_errors import cause
-from kwire.storage.file_system import FileSystem, OpenFile
 from kwire.storage.staged_directory import remove_tree
+from kwire.storage.unsynced_files import UnsyncedFileSystem
 
 __all__ = ["Staging"]
-
-
-class UnsyncedFile(OpenFile):
-    """A file whose bytes need not be durable."""
-
-    def sync(self) -> None:
-        """Do nothing."""
-
-
-class UnsyncedFileSystem(FileSystem):
-    """A file system whose files need not be durable."""
-
-    open_file_class = UnsyncedFile
-
-    def sync_directory(self, path: str) -> None:
-        """Do nothing."""
 
 
 class Staging:
