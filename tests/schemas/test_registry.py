@@ -73,6 +73,33 @@ def test_an_unknown_id_is_requested_once(server: RegistryServer) -> None:
     assert server.requests == ["/schemas/ids/9"]
 
 
+def test_many_unknown_ids_are_an_error_instead_of_requests(
+    server: RegistryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values that only look like those of a registry may have 100,000 ids."""
+    monkeypatch.setattr("kwire.schemas.registry.MAX_UNKNOWN", 3)
+    server.add("orders-value", ORDER)
+    registry = opened(server)
+    for schema_id in (7, 8, 9):
+        with pytest.raises(UnknownSchema):
+            registry.schema(schema_id)
+    assert len(server.requests) == 3
+    for schema_id in (10, 1):  # it cannot be told whether they are known
+        with pytest.raises(
+            RegistryError, match="3 schema ids of the last 30 seconds are unknown, such as 9: "
+        ) as caught:
+            registry.schema(schema_id)
+        assert not isinstance(caught.value, UnknownSchema)  # which would be a bad value
+    with pytest.raises(UnknownSchema):
+        registry.schema(7)
+    assert len(server.requests) == 3
+    now = time.monotonic()
+    monkeypatch.setattr("kwire.schemas.registry.time.monotonic", lambda: now + 31)
+    assert registry.schema(1).text == ORDER
+    with pytest.raises(UnknownSchema):
+        registry.schema(10)
+
+
 @pytest.mark.parametrize(
     ("request_", "message"),
     [

@@ -32,7 +32,8 @@ __all__ = ["Registry"]
 
 UNKNOWN_S = 30.0
 """How long an unknown id is not asked for again."""
-MAX_UNKNOWN = 10_000
+MAX_UNKNOWN = 1_000
+"""Unknown ids that a registry behind HTTP is asked for in that time, one request each."""
 MAX_REFERENCES = 1_000
 MAX_REFERENCE_DEPTH = 100
 
@@ -111,16 +112,34 @@ class Registry:
                 raise UnknownSchema(*error.args)
             schema = self._read_cached(key)
             if schema is None:
+                self._limit_unknown()
                 try:
                     schema = self._source.by_id(key)
                 except UnknownSchema as failure:
-                    if len(self._unknown) >= MAX_UNKNOWN:
-                        self._unknown.clear()
                     self._unknown[key] = time.monotonic(), failure
                     raise
                 self._write_cached(f"id-{key}", schema)
             self._by_id[key] = schema
             return schema
+
+    def _limit_unknown(self) -> None:
+        """Forget old unknown ids where there are many. Raises RegistryError if many have been requested recently."""
+        if len(self._unknown) < MAX_UNKNOWN:
+            return
+        now = time.monotonic()
+        self._unknown = {key: (when, e) for key, (when, e) in self._unknown.items() if now - when < UNKNOWN_S}
+        if len(self._unknown) < MAX_UNKNOWN:
+            return
+        if not isinstance(self._source, HttpSource):
+            self._unknown.clear()  # it costs no requests
+            return
+        last = next(reversed(self._unknown))
+        raise RegistryError(
+            f"{MAX_UNKNOWN} schema ids of the last {UNKNOWN_S:.0f} seconds are unknown, such as {last}: values are not "
+            "in a wire format of schema registries, or their schemas are in another registry; read them without one, "
+            "or name the other",
+            self.location,
+        )
 
     def latest(self, subject: str) -> RegisteredSchema:
         """Return the latest version of a subject; asks the registry every time. Raises RegistryError."""
