@@ -13,6 +13,7 @@ from kwire.protocol import request_codec, response_codec
 
 CLIENT, BROKER = 40000, 9092
 ACK = 0x10
+LARGEST_PAYLOAD = 60_000  # of a packet; its size has 16 bits
 
 
 class Pcap:
@@ -26,6 +27,10 @@ class Pcap:
         self.packet(BROKER, b"", SYN | ACK)
 
     def packet(self, source: int, payload: bytes, flags: int = ACK) -> None:
+        if len(payload) > LARGEST_PAYLOAD:
+            for start in range(0, len(payload), LARGEST_PAYLOAD):
+                self.packet(source, payload[start : start + LARGEST_PAYLOAD], flags)
+            return
         target = BROKER if source == CLIENT else CLIENT
         acknowledged = self.sequence[target] if flags & ACK else 0
         tcp = struct.pack(">HHIIBBHHH", source, target, self.sequence[source], acknowledged, 0x50, flags, 1000, 0, 0)

@@ -2,7 +2,8 @@
 
     python -m tests.sql.differences --count 20000 --seed 1
 
-prints the number of queries, of rows that matched, and of differences. DataFusion is left out where it is missing.
+prints the number of queries, of rows that matched, and of differences. DataFusion and Ibis are left out where they are
+missing.
 """
 
 from __future__ import annotations
@@ -21,20 +22,32 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 import kwire
+from kwire.client import Client
 from kwire.errors import KwireError
 from kwire.log.reading.readable_log import LogSource
+from kwire.maintenance.pull.run import PullOptions, pull
 from kwire.sql import TopicDataset
 from tests import golden
 from tests.broker.still import StillBroker
+from tests.capture.test_logs import Session
 from tests.object_store import aws_process
-from tests.sql.predicates import Condition, draw_condition, to_polars, to_sql
+from tests.sql.predicates import (
+    ArrowExpressions,
+    Condition,
+    Expressions,
+    IbisExpressions,
+    draw_condition,
+    to_expression,
+    to_sql,
+)
 
 ORDER = [("partition", "ascending"), ("offset", "ascending")]
 COLUMNS = (["partition", "offset"], ["partition", "offset", "timestamp", "key"], ["partition", "offset", "value"])
-SOURCES = ("directory", "live", "store", "tiered", "tiered store")
-ENGINES = ("duckdb", "polars", *(["datafusion"] if importlib.util.find_spec("datafusion") else []))
+SOURCES = ("directory", "live", "copy", "capture", "store", "tiered", "tiered store")
+ENGINES = ("duckdb", "polars", "arrow", *filter(importlib.util.find_spec, ("datafusion", "ibis")))
 SMALL = ("txn", "trimmed", "logappend", "compacted-txn")
 
 Query = Callable[[Condition, list[str]], pa.Table]
@@ -48,11 +61,14 @@ def open_source(kind: str, folder: Path) -> Iterator[tuple[str, dict[str, Any], 
     if kind == "directory":
         yield str(data), {}, topics
     elif kind == "live":
-        served = shutil.copytree(data, folder / "served")
-        with StillBroker(
-            served, port=0
-        ) as broker:  # the records are old: a broker would delete them after five minutes
+        with served(data, folder) as broker:
             yield f"kafka://{broker.bootstrap_servers}", {}, topics
+    elif kind == "copy":
+        with served(data, folder) as broker, Client(broker.bootstrap_servers) as client:
+            assert pull(client, str(folder / "copy"), PullOptions(topics=topics)).is_complete
+        yield str(folder / "copy"), {}, topics
+    elif kind == "capture":
+        yield capture(data, folder, topics), {}, topics
     elif kind == "tiered":
         yield f"tiered+{golden.extract_tiered(folder) / 'plain'}", {}, ("txn", "trimmed")
     else:
@@ -65,6 +81,20 @@ def open_source(kind: str, folder: Path) -> Iterator[tuple[str, dict[str, Any], 
                 url = "tiered+s3://bucket/copy"
             upload(source, "bucket/copy", options, None if kind == "tiered store" else topics)
             yield url, options, topics
+
+
+def served(data: Path, folder: Path) -> StillBroker:
+    """Return a broker with a copy of a log directory. A usual one would delete such old records after minutes."""
+    return StillBroker(shutil.copytree(data, folder / "served"), port=0)
+
+
+def capture(data: Path, folder: Path, topics: Iterable[str]) -> str:
+    """Write a packet capture in which the segments of topics are fetched; return its path."""
+    session = Session(folder / "fetched.pcap")
+    for topic in topics:
+        for path in sorted(data.glob(f"{topic}-[0-9]*/*.log")):
+            session.fetched(path.read_bytes(), topic, int(path.parent.name.rpartition("-")[2]))
+    return session.saved()
 
 
 def upload(folder: Path, target: str, options: dict[str, Any], topics: tuple[str, ...] | None) -> None:
@@ -82,15 +112,16 @@ def upload(folder: Path, target: str, options: dict[str, Any], topics: tuple[str
 
 def engine_query(engine: str, data: TopicDataset | pa.Table) -> Query:
     """Return how an engine queries a dataset, or a table in memory that it has as its own."""
+    is_own = isinstance(data, pa.Table)
     if engine == "duckdb":
         import duckdb
 
         connection = duckdb.connect()
         connection.sql("SET timezone = 'UTC'")
         connection.register("given", data)
-        if isinstance(data, pa.Table):
+        if is_own:
             connection.sql("CREATE TABLE own AS FROM given")
-        name = "own" if isinstance(data, pa.Table) else "given"
+        name = "own" if is_own else "given"
 
         def of_duckdb(condition: Condition, columns: list[str]) -> pa.Table:
             chosen = ", ".join(f'"{column}"' for column in columns)
@@ -100,12 +131,25 @@ def engine_query(engine: str, data: TopicDataset | pa.Table) -> Query:
     if engine == "polars":
         import polars as pl
 
-        frame = pl.from_arrow(data).lazy() if isinstance(data, pa.Table) else pl.scan_pyarrow_dataset(data)
-        return lambda condition, columns: frame.filter(to_polars(condition)).select(columns).collect().to_arrow()
+        frame, of_polars = pl.from_arrow(data).lazy() if is_own else pl.scan_pyarrow_dataset(data), Expressions()
+        return lambda condition, columns: (
+            frame.filter(to_expression(condition, of_polars)).select(columns).collect().to_arrow()
+        )
+    if engine == "arrow":
+        of_arrow, dataset = ArrowExpressions(), ds.dataset(data) if is_own else data
+        return lambda condition, columns: dataset.to_table(columns=columns, filter=to_expression(condition, of_arrow))
+    if engine == "ibis":
+        import ibis
+
+        backend, memtable, of_ibis = ibis.duckdb.connect(), ibis.memtable(data), IbisExpressions()
+        backend.raw_sql("SET timezone = 'UTC'")
+        return lambda condition, columns: backend.to_pyarrow(
+            memtable.filter(to_expression(condition, of_ibis)).select(columns)
+        )
     import datafusion
 
     context = datafusion.SessionContext()
-    if isinstance(data, pa.Table):
+    if is_own:
         context.from_arrow(data, name="given")
     else:
         context.register_dataset("given", data)

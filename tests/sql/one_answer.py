@@ -1,10 +1,10 @@
 """The same random queries over one partition of real Kafka, from every kind of source and engine.
 
-    python -m tests.sql.one_answer --count 500 --seed 1 [--spark]
+    python -m tests.sql.one_answer --count 500 --seed 1 [--spark] [--sail]
 
-Each query counts the records that a condition matches, and sums what tells them apart. Answers over a directory are
-compared with those over a broker, a copy in S3, tiered storage and tiered storage in S3, and with Spark's over the same
-directory, tiered storage and broker, which get 50 conditions in one statement: they push none of them down.
+Each query counts the records that a condition matches, and sums what tells them apart. Answers of DuckDB over a
+directory are compared with those over each other kind of source, and with Spark's and Sail's over the same directory,
+tiered storage and broker, which get 50 conditions in one statement: they push none of them down.
 """
 
 from __future__ import annotations
@@ -13,8 +13,12 @@ import argparse
 import random
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tools.sail import SailEngine
 
 import kwire
 from tests.sql.differences import SOURCES, open_source, rows_of, whole
@@ -25,7 +29,9 @@ if TYPE_CHECKING:
 
 TOPIC, END = "txn", 600  # tiered storage has no active segment
 IN_ONE = 50
+OF_SESSIONS = ("directory", "tiered", "live")
 Answer = tuple[Any, ...]
+Engine = Callable[..., Any]
 SUMS = {
     "duckdb": ("count(*)", 'sum("offset")', "max(epoch_us(timestamp))", "sum(octet_length(value))", "count(key)"),
     "spark": ("count(*)", "sum(`offset`)", "max(unix_micros(timestamp))", "sum(octet_length(value))", "count(key)"),
@@ -58,23 +64,34 @@ def ask_duckdb(kind: str, conditions: list[Condition], folder: Path) -> list[Ans
         ]
 
 
-def ask_spark(spark: SparkSession, kind: str, conditions: list[Condition], folder: Path) -> list[Answer]:
-    """Return the answers of Spark over a directory, tiered storage or a broker."""
+def ask_session(spark: SparkSession, path: str, conditions: list[Condition]) -> list[Answer]:
+    """Return the answers of a session, of Spark or Sail, over a directory, tiered storage or a broker."""
+    reader = spark.read.options(**{"subscribe": TOPIC, "kafka.isolation.level": "read_committed"})
+    if path.startswith("kafka://"):
+        servers = path.removeprefix("kafka://")
+        frame = reader.format("kafka-live").option("kafka.bootstrap.servers", servers).load()
+    else:
+        frame = reader.format("kafka-log").load(path)
+    frame.createOrReplaceTempView("topic")
+    answers: list[Answer] = []
+    sums = SUMS["spark"]
+    for start in range(0, len(conditions), IN_ONE):
+        chosen = conditions[start : start + IN_ONE]
+        columns = [
+            f"{each} FILTER (WHERE {to_sql(condition, 'spark')}) AS c{n}_{i}"
+            for n, condition in enumerate(chosen)
+            for i, each in enumerate(sums)
+        ]
+        row = spark.sql(f"SELECT {', '.join(columns)} FROM topic WHERE {OF_PARTITION['spark']}").collect()[0]
+        values, width = tuple(row), len(sums)
+        answers += [values[i * width : (i + 1) * width] for i in range(len(chosen))]
+    return answers
+
+
+def ask_engine(engine: Engine, kind: str, conditions: list[Condition], folder: Path) -> list[Answer]:
+    """Return the answers of Spark or Sail over a kind of source. engine: calls a function with its session."""
     with open_source(kind, folder) as (path, _, _):
-        format, where = ("kafka-live", f"`kafka.bootstrap.servers` '{path.removeprefix('kafka://')}'")
-        if kind != "live":
-            format, where = "kafka-log", f"path '{path}'"
-        options = f"{where}, subscribe '{TOPIC}', `kafka.isolation.level` 'read_committed'"
-        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW topic USING `{format}` OPTIONS ({options})")
-        answers: list[Answer] = []
-        sums = SUMS["spark"]
-        for start in range(0, len(conditions), IN_ONE):
-            chosen = conditions[start : start + IN_ONE]
-            columns = [f"{each} FILTER (WHERE {to_sql(condition, 'spark')})" for condition in chosen for each in sums]
-            row = spark.sql(f"SELECT {', '.join(columns)} FROM topic WHERE {OF_PARTITION['spark']}").collect()[0]
-            values = tuple(row)
-            width = len(sums)
-            answers += [values[i * width : (i + 1) * width] for i in range(len(chosen))]
+        answers: list[Answer] = engine(ask_session, path, conditions)
         return answers
 
 
@@ -95,12 +112,18 @@ def spark_session(folder: Path) -> SparkSession:
     )
 
 
+def call(spark: SparkSession, function: Callable[..., Any], *arguments: object) -> Any:
+    """Return function(spark, *arguments): a session of this process as an engine."""
+    return function(spark, *arguments)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--source", choices=SOURCES[1:], action="append", help="all by default")
     parser.add_argument("--spark", action="store_true", help="also ask Spark")
+    parser.add_argument("--sail", action="store_true", help="also ask Sail, of ./dev test")
     arguments = parser.parse_args()
     differing = 0
     with tempfile.TemporaryDirectory() as top:
@@ -128,9 +151,15 @@ def main() -> int:
             import kwire.spark  # noqa: F401
 
             spark = spark_session(Path(top))
-            for kind in ("directory", "tiered", "live"):
-                compare(f"Spark, {kind}", ask_spark(spark, kind, conditions, folder(f"spark {kind}")))
+            for kind in OF_SESSIONS:
+                found = ask_engine(partial(call, spark), kind, conditions, folder(f"spark {kind}"))
+                compare(f"Spark, {kind}", found)
             spark.stop()
+        if arguments.sail:
+            sail = SailEngine()
+            for kind in OF_SESSIONS:
+                compare(f"Sail, {kind}", ask_engine(sail, kind, conditions, folder(f"sail {kind}")))
+            sail.close()
     return differing > 0
 
 

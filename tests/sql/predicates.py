@@ -1,78 +1,91 @@
 """Random conditions on the columns of a topic, near the values of rows: borders, gaps, nulls, nonsense.
 
-A condition is a tree of tuples, which becomes SQL of DuckDB or DataFusion, or an expression of Polars.
+A condition is a tree of tuples, which becomes SQL of DuckDB, DataFusion or Spark, or an expression of Polars, Arrow or
+Ibis.
 """
 
 from __future__ import annotations
 
+import importlib
+import operator
 import random
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
-if TYPE_CHECKING:
-    import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 
 Condition = tuple[Any, ...]
-OPERATORS = ("=", "<", "<=", ">", ">=", "<>")
+SYMBOLS = {
+    "=": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<>": operator.ne,
+}
+OPERATORS = tuple(SYMBOLS)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def draw_condition(rnd: random.Random, rows: list[dict[str, Any]], depth: int = 0) -> Condition:
     """Return a condition. rows: with `partition`, `offset`, `us` (microseconds, or None), `key` and `topic`."""
     kind = rnd.random()
     if depth < 2 and kind < 0.45:
-        operator = rnd.choice(["AND", "OR"])
-        return operator, draw_condition(rnd, rows, depth + 1), draw_condition(rnd, rows, depth + 1)
+        joint = rnd.choice(["AND", "OR"])
+        return joint, draw_condition(rnd, rows, depth + 1), draw_condition(rnd, rows, depth + 1)
     if depth < 2 and kind < 0.52:
         return "NOT", draw_condition(rnd, rows, depth + 1)
-    row, operator = rnd.choice(rows), rnd.choice(OPERATORS)
-    return rnd.choice([_of_partition, _of_offset, _of_offset, _of_time, _of_time, _of_others])(rnd, row, rows, operator)
+    row, symbol = rnd.choice(rows), rnd.choice(OPERATORS)
+    return rnd.choice([_of_partition, _of_offset, _of_offset, _of_time, _of_time, _of_others])(rnd, row, rows, symbol)
 
 
-def _of_partition(rnd: random.Random, row: dict[str, Any], rows: list[dict[str, Any]], operator: str) -> Condition:
+def _of_partition(rnd: random.Random, row: dict[str, Any], rows: list[dict[str, Any]], symbol: str) -> Condition:
     partition = row["partition"]
     return rnd.choice(
         [
-            ("compare", "partition", operator, partition + rnd.choice([-1, 0, 0, 1])),
+            ("compare", "partition", symbol, partition + rnd.choice([-1, 0, 0, 1])),
             ("in", "partition", [partition, rnd.randrange(9)]),
         ]
     )
 
 
-def _of_offset(rnd: random.Random, row: dict[str, Any], rows: list[dict[str, Any]], operator: str) -> Condition:
+def _of_offset(rnd: random.Random, row: dict[str, Any], rows: list[dict[str, Any]], symbol: str) -> Condition:
     offset, others = row["offset"] + rnd.choice([-1, 0, 0, 1, 1000]), [rnd.choice(rows)["offset"] for _ in range(2)]
     return rnd.choice(
         [
-            ("compare", "offset", operator, offset),
+            ("compare", "offset", symbol, offset),
             ("between", "offset", offset, offset + rnd.randrange(20)),
             ("in", "offset", [offset, *others]),
             ("remainder", "offset", rnd.randrange(3)),
-            ("plus one", "offset", operator, offset),
+            ("plus one", "offset", symbol, offset),
         ]
     )
 
 
-def _of_time(rnd: random.Random, row: dict[str, Any], rows: list[dict[str, Any]], operator: str) -> Condition:
+def _of_time(rnd: random.Random, row: dict[str, Any], rows: list[dict[str, Any]], symbol: str) -> Condition:
     if row["us"] is None:
         return "null", "timestamp"
     us = row["us"] + rnd.choice([-1000, -1, 0, 0, 1, 1000, 10**9])
     return rnd.choice(
         [
-            ("compare", "timestamp", operator, us),
+            ("compare", "timestamp", symbol, us),
             ("between", "timestamp", us, us + rnd.randrange(10**7)),
-            ("epoch", "timestamp", operator, us),
+            ("epoch", "timestamp", symbol, us),
             ("not null", "timestamp"),
             ("null", "timestamp"),
         ]
     )
 
 
-def _of_others(rnd: random.Random, row: dict[str, Any], rows: list[dict[str, Any]], operator: str) -> Condition:
+def _of_others(rnd: random.Random, row: dict[str, Any], rows: list[dict[str, Any]], symbol: str) -> Condition:
     return rnd.choice(
         [
             ("null", "key"),
             ("not null", "key"),
-            ("compare", "key", operator, row["key"] or b"k"),
-            ("compare", "timestampType", operator, rnd.randrange(2)),
-            ("compare", "topic", operator, row["topic"]),
+            ("compare", "key", symbol, row["key"] or b"k"),
+            ("compare", "timestampType", symbol, rnd.randrange(2)),
+            ("compare", "topic", symbol, row["topic"]),
             ("constant", rnd.choice([True, False, None])),
         ]
     )
@@ -129,47 +142,126 @@ def _literal(column: str, value: Any, dialect: str) -> str:
     return f"'{value}'" if isinstance(value, str) else str(value)
 
 
-def to_polars(condition: Condition) -> pl.Expr:
-    """Return a condition as an expression of Polars."""
-    import operator as of
+class Expressions:
+    """How a library of data frames says what a condition says. Polars' names, which others override."""
 
-    import polars as pl
+    def column(self, name: str) -> Any:
+        """Return a column."""
+        return polars().col(name)
 
-    operators = dict(zip(OPERATORS, (of.eq, of.lt, of.le, of.gt, of.ge, of.ne), strict=True))
-
-    def literal(column: str, value: Any) -> Any:
+    def literal(self, column: str, value: Any) -> Any:
+        """Return a value that a column is compared with."""
+        pl = polars()
         return pl.lit(value, pl.Int64).cast(pl.Datetime("us", "UTC")) if column == "timestamp" else pl.lit(value)
 
+    def constant(self, value: bool | None) -> Any:
+        """Return TRUE, FALSE or NULL."""
+        pl = polars()  # hands over a NULL of no type, of which Arrow has no NOT
+        return pl.lit(value) if value is not None else pl.col("partition") > pl.lit(None, pl.Int32)
+
+    def is_in(self, column: Any, values: list[int]) -> Any:
+        """Return whether a column has one of these values."""
+        return column.is_in(values)
+
+    def remainder(self, column: Any, divisor: int) -> Any:
+        """Return the remainder of a division."""
+        return column % divisor
+
+    def epoch(self, column: Any) -> Any:
+        """Return a time as a number of microseconds."""
+        return column.cast(polars().Int64)
+
+    def is_null(self, column: Any) -> Any:
+        """Return whether a column is null."""
+        return column.is_null()
+
+
+class ArrowExpressions(Expressions):
+    """Those of pyarrow.compute."""
+
+    def column(self, name: str) -> Any:
+        return pc.field(name)
+
+    def literal(self, column: str, value: Any) -> Any:
+        return pa.scalar(value, pa.timestamp("us", "UTC") if column == "timestamp" else None)
+
+    def constant(self, value: bool | None) -> Any:
+        return pc.scalar(pa.scalar(value, pa.bool_()))
+
+    def is_in(self, column: Any, values: list[int]) -> Any:
+        return column.isin(values)
+
+    def remainder(self, column: Any, divisor: int) -> Any:
+        return column - pc.divide(column, divisor) * divisor
+
+    def epoch(self, column: Any) -> Any:
+        return column.cast(pa.int64())
+
+
+class IbisExpressions(Expressions):
+    """Those of Ibis, which DuckDB runs."""
+
+    def column(self, name: str) -> Any:
+        return ibis()._[name]
+
+    def literal(self, column: str, value: Any) -> Any:
+        if column == "timestamp":
+            return ibis().literal(EPOCH + timedelta(microseconds=value), "timestamp('UTC', 6)")
+        return ibis().literal(value)
+
+    def constant(self, value: bool | None) -> Any:
+        return ibis().literal(value, "boolean")
+
+    def is_in(self, column: Any, values: list[int]) -> Any:
+        return column.isin(values)
+
+    def epoch(self, column: Any) -> Any:
+        return column.epoch_seconds() * 10**6
+
+    def is_null(self, column: Any) -> Any:
+        return column.isnull()
+
+
+def polars() -> Any:
+    """Return the module, which is imported where it is used."""
+    return importlib.import_module("polars")
+
+
+def ibis() -> Any:
+    """Return the module, which is imported where it is used."""
+    return importlib.import_module("ibis")
+
+
+def to_expression(condition: Condition, of: Expressions) -> Any:
+    """Return a condition as an expression of a library."""
     kind, *parts = condition
     match kind:
         case "AND":
-            return to_polars(parts[0]) & to_polars(parts[1])
+            return to_expression(parts[0], of) & to_expression(parts[1], of)
         case "OR":
-            return to_polars(parts[0]) | to_polars(parts[1])
+            return to_expression(parts[0], of) | to_expression(parts[1], of)
         case "NOT":
-            return ~to_polars(parts[0])
+            return ~to_expression(parts[0], of)
         case "constant":
-            # Polars hands over a NULL of no type, of which Arrow has no NOT
-            return pl.lit(parts[0]) if parts[0] is not None else pl.col("partition") > pl.lit(None, pl.Int32)
+            return of.constant(parts[0])
     name, *values = parts
-    column = pl.col(name)
+    column = of.column(name)
     match kind:
         case "compare":
-            result = operators[values[0]](column, literal(name, values[1]))
+            return SYMBOLS[values[0]](column, of.literal(name, values[1]))
         case "in":
-            result = column.is_in(values[0])
+            return of.is_in(column, values[0])
         case "between":
-            result = column.is_between(literal(name, values[0]), literal(name, values[1]))
+            low, high = (of.literal(name, value) for value in values)
+            return (column >= low) & (column <= high)
         case "remainder":
-            result = column % 3 == values[0]
+            return of.remainder(column, 3) == values[0]
         case "plus one":
-            result = operators[values[0]](column + 1, values[1])
+            return SYMBOLS[values[0]](column + 1, values[1])
         case "epoch":
-            result = operators[values[0]](column.cast(pl.Int64), values[1])
+            return SYMBOLS[values[0]](of.epoch(column), values[1])
         case "null":
-            result = column.is_null()
+            return of.is_null(column)
         case "not null":
-            result = column.is_not_null()
-        case _:
-            raise AssertionError(kind)
-    return result
+            return ~of.is_null(column)
+    raise AssertionError(kind)
