@@ -201,6 +201,28 @@ def test_an_endless_response_ends(server: RegistryServer, monkeypatch: pytest.Mo
         opened(server).schema(1)
 
 
+@pytest.mark.parametrize("size", [4095, 4096, 4097])
+def test_a_response_may_have_as_many_bytes_as_the_limit(
+    size: int, server: RegistryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kwire.schemas.http.MAX_RESPONSE_BYTES", 4096)
+    body = json.dumps({"schema": '"string"'}).encode()
+    server.answer_first = [(200, body + b" " * (size - len(body)))]
+    if size > 4096:
+        with pytest.raises(RegistryError, match="response larger than 4096 bytes"):
+            opened(server).schema(1)
+    else:
+        assert opened(server).schema(1).text == '"string"'
+
+
+def test_a_status_that_is_no_success_is_an_error(server: RegistryServer) -> None:
+    body = json.dumps({"schema": '"string"'}).encode()
+    server.answer_first = [(299, body), (300, body)]
+    assert opened(server).schema(1).text == '"string"'
+    with pytest.raises(RegistryError, match="status 300"):
+        opened(server).schema(1)
+
+
 def test_a_silent_registry_is_an_error_after_the_timeout(server: RegistryServer) -> None:
     done = threading.Event()
     server.answer_first = [lambda handler: (done.wait(30), setattr(handler, "close_connection", True))[1]]

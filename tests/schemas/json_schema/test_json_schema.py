@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from kwire.errors import EncodeError, InvalidSchema
 from kwire.schemas.json_schema import Decoder, Encoder, parse
+from kwire.schemas.json_schema.parsing import MAX_DEPTH, MAX_TEXT_CHARACTERS
 
 ORDER = {
     "$schema": "http://json-schema.org/draft-07/schema#",
@@ -194,6 +196,40 @@ def test_a_faulty_place_that_only_a_reference_leads_to_has_no_type() -> None:
 def test_faults_of_schemas_are_named(schema: str, message: str) -> None:
     with pytest.raises(InvalidSchema, match=message):
         parse(schema)
+
+
+def test_a_schema_of_the_longest_text_is_read() -> None:
+    schema = json.dumps({"type": "string", "title": "x"})
+    longest = schema + " " * (MAX_TEXT_CHARACTERS - len(schema))
+    assert parse(longest).root.kind == "string"
+    with pytest.raises(InvalidSchema, match=f"{MAX_TEXT_CHARACTERS + 1} characters, the limit is"):
+        parse(longest + " ")
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda inner: {"type": "object", "properties": {"a": inner}},
+        lambda inner: {"type": "object", "additionalProperties": inner},
+        lambda inner: {"type": "array", "items": inner},
+    ],
+    ids=["properties", "additionalProperties", "items"],
+)
+def test_schemas_are_nested_up_to_the_limit(around: Callable[[Any], Any]) -> None:
+    schema: Any = {"type": "string"}
+    for _ in range(MAX_DEPTH):
+        schema = around(schema)
+    parse(json.dumps(schema))
+    with pytest.raises(InvalidSchema, match=f"nested more than {MAX_DEPTH} deep"):
+        parse(json.dumps(around(schema)))
+
+
+@pytest.mark.parametrize("word", ["oneOf", "anyOf"])
+def test_null_is_allowed_where_a_branch_is_null(word: str) -> None:
+    alone = parse(json.dumps({word: [{"type": "string"}]}))
+    with_null = parse(json.dumps({word: [{"type": "string"}, {"type": "null"}]}))
+    assert (alone.root.kind, alone.root.takes_null) == ("string", False)
+    assert (with_null.root.kind, with_null.root.takes_null) == ("string", True)
 
 
 @pytest.mark.slow
