@@ -8,11 +8,12 @@ import ssl
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
 
-from kwire.broker import Broker
+from kwire.broker import Broker, Cluster
 from kwire.broker.configs.definitions import Resource, definitions
 from kwire.broker.configs.given import is_known, parse_settings
 from kwire.broker.configs.protection import is_protective, is_secret, resembles_protective
@@ -333,7 +334,7 @@ def test_other_names_of_a_config_count() -> None:
     )
     assert (found.node_id, found.log_roll_ms, found.log_roll_jitter_ms) == (7, 7_200_000, 3_600_000)
     assert found.topic_defaults()["flush.ms"] == "50"
-    assert parse_settings({"broker.id": "7", "node.id": "8"}).node_id == 8
+    assert parse_settings({"broker.id": "7", "node.id": "7"}).node_id == 7
 
 
 def test_configs_without_an_effect_are_stored_checked_and_named_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -419,7 +420,7 @@ def test_a_listener_that_is_advertised_exists(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"group_consumer_min_session_timeout_ms": 0}, "min.session.timeout.ms: must be at least 1, got 0"),
+        ({"group_consumer_min_session_timeout_ms": 0}, "min.session.timeout.ms: Value must be at least 1"),
         ({"group_consumer_session_timeout_ms": 1}, r"session.timeout.ms: must be at least .*min.* \(45000\), got 1"),
         ({"group_consumer_session_timeout_ms": 44_999}, "got 44999"),
         ({"group_consumer_session_timeout_ms": 60_001}, r"session.timeout.ms: must be at most .*max.* \(60000\)"),
@@ -484,3 +485,53 @@ def test_a_program_patched_by_gevent_gets_a_sentence(tmp_path: Path) -> None:
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=HANG_S
     )
     assert "the broker needs real threads, which gevent has patched; run `kwire serve`" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "refused", "accepted"),
+    [
+        ("num.partitions", (-1, 0, 2**31), (1, 2)),
+        ("fetch.max.bytes", (1023,), (1024, 1025)),
+        ("max.connections", (-1,), (0, 1)),
+        ("log.cleaner.min.cleanable.ratio", (-0.1, 1.1), (0, 1)),
+        ("node.id", (-1, 2**31), (0, 1, 2**31 - 1)),
+    ],
+)
+def test_numbers_that_kafka_does_not_start_with_are_refused(
+    name: str, refused: tuple[float, ...], accepted: tuple[float, ...]
+) -> None:
+    for value in refused:
+        with pytest.raises(OptionError, match=f"Invalid value .* for configuration {name}"):
+            parse_settings({name: value})
+    for value in accepted:
+        parse_settings({name.replace(".", "_"): value})
+
+
+def test_a_config_in_two_spellings_and_two_ids_of_a_node_are_refused() -> None:
+    with pytest.raises(OptionError, match=r"num\.partitions is given twice; remove num\.partitions"):
+        parse_settings({"num_partitions": 3, "num.partitions": 5})
+    with pytest.raises(OptionError, match=r"node\.id: must be that of broker\.id \(3\), got 4"):
+        parse_settings({"broker.id": 3, "node.id": 4})
+    assert parse_settings({"broker.id": 3, "node.id": 3}).node_id == 3
+
+
+def test_defaults_of_a_broker_without_a_directory_give_way_in_both_spellings() -> None:
+    for name in ("offsets_topic_num_partitions", "offsets.topic.num.partitions"):
+        given: dict[str, Any] = {name: 7}
+        assert Broker(**given).settings.offsets_topic_num_partitions == 7
+        assert Cluster(nodes=2, **given).settings.offsets_topic_num_partitions == 7
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"keep_requests": "many"}, "invalid keep_requests 'many': must be 0 or more"),
+        ({"keep_requests": 1.5}, "invalid keep_requests 1.5"),
+        ({"host": None}, "invalid host None"),
+        ({"data_dir": ""}, "invalid data_dir ''"),  # Path("") is the current directory
+        ({"data_dir": 5}, "invalid data_dir 5"),
+    ],
+)
+def test_other_arguments_of_a_wrong_type_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        Broker(**given)

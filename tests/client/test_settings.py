@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kwire.client import ClientSettings
+from kwire.client import settings as settings_module
 from kwire.client.settings import KNOWN
 from kwire.client.unused_configs import REFUSED, WITHOUT_EFFECT
 from kwire.errors import OptionError
@@ -103,6 +104,32 @@ def test_no_timeout_is_longer_than_the_overall_timeout() -> None:
         ({**SERVERS, "compression.gzip.level": "0"}, "'compression.gzip.level': expected a number from 1 to 9"),
         ({**SERVERS, "compression.lz4.level": "18"}, "expected a number from 1 to 17"),
         ({**SERVERS, "compression.zstd.level": "23"}, "expected a number from -131072 to 22"),
+        ({**SERVERS, "ssl.ca.location": "a", "ssl.truststore.location": "b"}, "to different values; remove one"),
+        ({**SERVERS, "client_rack": "a", "client.rack": "b"}, "'client_rack' and 'client.rack' set the same"),
+        (
+            {**SERVERS, "ssl.ca.location": "a", "ssl.truststore.certificates": "b"},
+            "has the trusted certificates already",
+        ),
+        ({**SERVERS, "ssl.keystore.location": "a", "ssl.keystore.key": "b"}, "a file has the client's key already"),
+        ({**SERVERS, "ssl.keystore.key": "a"}, "without 'ssl.keystore.certificate.chain' the client would present no"),
+        ({**SERVERS, "ssl.keystore.certificate.chain": "a"}, "without 'ssl.keystore.key'"),
+        ({**SERVERS, "ssl.key.location": "a"}, "without 'ssl.certificate.location'"),
+        (
+            {**SERVERS, "ssl.truststore.certificates": " "},
+            "'ssl.truststore.certificates': expected a value, as in Java",
+        ),
+        ({**SERVERS, "ssl.endpoint.identification.algorithm": "none"}, "expected https, or nothing to skip"),
+        ({**SERVERS, "ssl.endpoint.identification.algorithm": " "}, "expected https, or nothing to skip"),
+        (
+            {
+                **SERVERS,
+                **SASL,
+                "sasl.mechanism": "SCRAM-SHA-256",
+                "sasl.jaas.config": f"{SCRAM};",
+                "sasl.username": "v",
+            },
+            "'sasl.username': sasl.jaas.config has another one",
+        ),
         ({**SERVERS, "transactional.id": "t", "enable.idempotence": False}, "a transactional producer requires true"),
     ],
 )
@@ -257,3 +284,25 @@ def test_all_versions_of_tls_may_be_named() -> None:
         assert ClientSettings.parse({**SERVERS, "ssl.enabled.protocols": versions})
     with pytest.raises(OptionError, match=r"TLSv1\.2 and TLSv1\.3"):
         ClientSettings.parse({**SERVERS, "ssl.enabled.protocols": "TLSv1.2,TLSv1.1"})
+
+
+def test_logins_and_certificates_that_the_protocol_leaves_without_effect_are_named(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings_module, "_warned", set())
+    given = {"sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "p", "ssl.ca.location": "ca.pem"}
+    ClientSettings.parse({**SERVERS, **given, "security.protocol": "SASL_SSL"})
+    assert caplog.messages == []
+    ClientSettings.parse({**SERVERS, **given})
+    assert caplog.messages == [
+        "security.protocol is PLAINTEXT, so connections do not log in; configs without effect: sasl.mechanism, "
+        "sasl.password, sasl.username",
+        "security.protocol is PLAINTEXT, so connections are not encrypted; configs without effect: ssl.ca.location",
+    ]
+    ClientSettings.parse({**SERVERS, **given})
+    assert len(caplog.messages) == 2
+
+
+def test_the_same_value_under_two_names_is_accepted() -> None:
+    settings = ClientSettings.parse({**SERVERS, "ssl.ca.location": "a", "ssl.truststore.location": "a"})
+    assert settings.ssl_ca_location == "a"

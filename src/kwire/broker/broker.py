@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 from kwire.broker.apis import SERVED
 from kwire.broker.clock import MAX_MS, Clock, LoopTimers
 from kwire.broker.compaction import Compaction
-from kwire.broker.configs.given import parse_settings
+from kwire.broker.configs.given import parse_settings, unless_given
 from kwire.broker.configs.settings import Settings, render
 from kwire.broker.faults import Faults
 from kwire.broker.faults.conditions import Apis, Seen, When
@@ -85,11 +86,16 @@ class Broker:
     ) -> None:
         if (port or host != LOCALHOST) and "listeners" in settings:
             raise OptionError("listeners and port or host are mutually exclusive: use one of them")
+        if not isinstance(host, str):
+            raise OptionError(f"invalid host {host!r}: must be an address or a name")
+        if data_dir is not None and (not isinstance(data_dir, str | os.PathLike) or not str(data_dir)):
+            raise OptionError(f"invalid data_dir {data_dir!r}: must be a path, or None for a temporary directory")
         if data_dir is not None and "://" in str(data_dir):
             raise OptionError(f"data_dir {str(data_dir)!r}: a broker writes to a local file system, not to a URL")
         if data_dir is None:
             has_heartbeat = any("consumer" in name and "heartbeat" in name for name in settings)
-            settings = {**({} if has_heartbeat else HEARTBEAT), **TEMPORARY_SETTINGS, **settings}
+            defaults = {**({} if has_heartbeat else HEARTBEAT), **TEMPORARY_SETTINGS}
+            settings = {**unless_given(defaults, settings), **settings}
         self.faults = Faults(SERVED)
         self.requests = RequestLog(keep_requests)
         self.settings = self._parse(settings, host, port)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from kwire.broker.broker import KEPT_REQUESTS, LOCALHOST, Broker
 from kwire.broker.cluster_nodes import ClusterNodes
-from kwire.broker.configs.given import dotted, parse_settings
+from kwire.broker.configs.given import dotted, parse_settings, unless_given
 from kwire.broker.configs.settings import Settings
 from kwire.broker.faults.conditions import is_integer
 from kwire.broker.network.listeners import parse_listeners
@@ -91,14 +91,13 @@ class Cluster(Broker):
             defaults["replica_selector_class"] = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
         if data_dir is None:
             defaults |= {"offsets_topic_num_partitions": nodes, "transaction_state_log_num_partitions": nodes}
-        given = {dotted(name).replace(".", "_") for name in configs}
         self._racks: Sequence[str | None] = racks if racks is not None else [None] * nodes
         self._seed = seed
         self._nodes: ClusterNodes | None = None
         self._node_ports: dict[int, dict[str, int]] = {}
         self._first_port = port
-        settings: dict[str, Any] = {name: value for name, value in defaults.items() if name not in given}
-        super().__init__(data_dir, host=host, keep_requests=keep_requests, **settings, **configs)
+        settings: dict[str, Any] = {**unless_given(defaults, configs), **configs}
+        super().__init__(data_dir, host=host, keep_requests=keep_requests, **settings)
         self.faults.nodes = range(1, nodes + 1)
         for listener in parse_listeners(self.settings, self.settings.listeners):
             if listener.port and nodes > 1:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kwire.broker.faults import parse_api
-from kwire.broker.patience import Patience
+from kwire.broker.patience import Patience, check_count
 from kwire.broker.responses import Response, SplicedResponse
 from kwire.errors import OptionError
 from kwire.messages import registry
@@ -93,8 +93,7 @@ class RequestLog:
     """
 
     def __init__(self, limit: int) -> None:
-        if limit < 0:
-            raise OptionError(f"invalid keep_requests {limit}: must be 0 or more")
+        check_count("keep_requests", limit)
         self.limit = limit
         self._entries: deque[tuple[int, LoggedRequest]] = deque()
         self._bytes = self._count = 0

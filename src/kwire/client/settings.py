@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,6 +122,19 @@ def _protocols(value: str) -> tuple[str, ...]:
     return protocols
 
 
+def _endpoint_algorithm(value: str) -> str:
+    if value.lower() not in ("https", ""):  # another one would make Java's handshakes fail
+        raise ValueError("https, or nothing to skip the verification of the broker's name")
+    return value.lower()
+
+
+def _given(value: str) -> str:
+    """Parse a config that Java does not accept empty: without it, a client would trust or present something else."""
+    if not value.strip():
+        raise ValueError("a value, as in Java; remove the config if it is not needed")
+    return value
+
+
 def _names(value: str) -> tuple[str, ...]:
     return tuple(filter(None, (each.strip() for each in value.split(","))))
 
@@ -175,21 +188,21 @@ KNOWN: dict[str, tuple[str, Callable[[str], Any]]] = {
     "sasl.username": ("sasl_username", _text),
     "security.protocol": ("security_protocol", _one_of(*SECURITY_PROTOCOLS)),
     "socket.connection.setup.timeout.ms": ("socket_connection_setup_timeout_ms", _positive),
-    "ssl.ca.location": ("ssl_ca_location", _text),
-    "ssl.certificate.location": ("ssl_certificate_location", _text),
+    "ssl.ca.location": ("ssl_ca_location", _given),
+    "ssl.certificate.location": ("ssl_certificate_location", _given),
     "ssl.cipher.suites": ("ssl_cipher_suites", _names),
     "ssl.enabled.protocols": ("ssl_enabled_protocols", _protocols),
-    "ssl.endpoint.identification.algorithm": ("ssl_endpoint_identification_algorithm", _text),
-    "ssl.key.location": ("ssl_key_location", _text),
+    "ssl.endpoint.identification.algorithm": ("ssl_endpoint_identification_algorithm", _endpoint_algorithm),
+    "ssl.key.location": ("ssl_key_location", _given),
     "ssl.key.password": ("ssl_key_password", _text),
-    "ssl.keystore.certificate.chain": ("ssl_keystore_certificate_chain", _text),
-    "ssl.keystore.key": ("ssl_keystore_key", _text),
-    "ssl.keystore.location": ("ssl_certificate_location", _text),
+    "ssl.keystore.certificate.chain": ("ssl_keystore_certificate_chain", _given),
+    "ssl.keystore.key": ("ssl_keystore_key", _given),
+    "ssl.keystore.location": ("ssl_certificate_location", _given),
     "ssl.keystore.password": ("ssl_keystore_password", _text),
     "ssl.keystore.type": ("ssl_keystore_type", _one_of("PEM", "JKS", "PKCS12")),
     "ssl.protocol": ("ssl_protocol", _one_of("TLS", *TLS_VERSIONS)),
-    "ssl.truststore.certificates": ("ssl_truststore_certificates", _text),
-    "ssl.truststore.location": ("ssl_ca_location", _text),
+    "ssl.truststore.certificates": ("ssl_truststore_certificates", _given),
+    "ssl.truststore.location": ("ssl_ca_location", _given),
     "ssl.truststore.password": ("ssl_truststore_password", _text),
     "ssl.truststore.type": ("ssl_truststore_type", _one_of("PEM", "JKS", "PKCS12")),
     "transaction.two.phase.commit.enable": ("two_phase_commit", _off),
@@ -264,18 +277,23 @@ class ClientSettings:
         Raises OptionError with the config's name and the expected value, never with a secret.
         """
         fields: Fields = {}
+        names: dict[str, str] = {}
         ignored = []
         for name, value in settings.items():
             parsed = parse_config(name, value)
             if parsed is None:
                 ignored.append(_name_of(name))
-            else:
-                fields[parsed[0]] = parsed[1]
+                continue
+            key, parsed_value = parsed
+            if key in fields and fields[key] != parsed_value:
+                raise OptionError(f"configs '{names[key]}' and '{name}' set the same to different values; remove one")
+            fields[key], names[key] = parsed_value, name
         if "bootstrap_servers" not in fields:
             raise OptionError("config 'bootstrap.servers' is required: comma-separated host:port")
         if not fields.get("client_rack"):
             ignored += [name for name in map(_name_of, settings) if name in WITHOUT_RACK]
         warn_of(ignored)
+        warn_of_unprotected(names.values(), fields.get("security_protocol", "PLAINTEXT"))
         return cls(**check(fields), ignored=tuple(ignored))
 
     @property
@@ -328,11 +346,25 @@ def warn_of(ignored: Sequence[str]) -> None:
         LOGGER.warning("configs without effect: %s", what)
 
 
+def warn_of_unprotected(names: Iterable[str], protocol: str) -> None:
+    """Warn of configs of logins and TLS that security.protocol leaves without effect, of each once in a process."""
+    for prefix, is_used, lost in (
+        ("sasl.", protocol.startswith("SASL"), "do not log in"),
+        ("ssl.", protocol.endswith("SSL"), "are not encrypted"),
+    ):
+        unused = sorted({_name_of(name) for name in names if _name_of(name).startswith(prefix)} - _warned)
+        if unused and not is_used:
+            _warned.update(unused)
+            text = "security.protocol is %s, so connections %s; configs without effect: %s"
+            LOGGER.warning(text, protocol, lost, ", ".join(unused))
+
+
 def check(fields: Fields) -> Fields:
     """Check configs that depend on each other; remove those that only say how to read others. Raises OptionError."""
     for store in ("truststore", "keystore"):
         fields.pop(f"ssl_{store}_type", None)  # the file tells it
     check_tls(fields)
+    check_certificates(fields)
     levels = {name: fields.pop(f"{name}_level", None) for name in ("gzip", "lz4", "zstd")}
     fields["compression_level"] = levels.get(fields.get("compression_type", "none"))
     fields.pop("two_phase_commit", None)
@@ -357,6 +389,21 @@ def check_tls(fields: Fields) -> None:
     fields["ssl_enabled_protocols"] = protocols
     if suites := fields.get("ssl_cipher_suites"):
         check_suites(suites, protocols)
+
+
+def check_certificates(fields: Fields) -> None:
+    """Check that what is trusted, and the client's key, are given once and whole, as in Java. Raises OptionError."""
+    location, key, chain = "ssl_certificate_location", "ssl_keystore_key", "ssl_keystore_certificate_chain"
+    for given, other, what in (
+        ("ssl_truststore_certificates", "ssl_ca_location", "the trusted certificates"),
+        (key, location, "the client's key"),
+    ):
+        if fields.keys() >= {given, other}:
+            raise OptionError(f"config '{given.replace('_', '.')}': a file has {what} already; remove one of both")
+    for given, needed in ((key, chain), (chain, key), ("ssl_key_location", location)):
+        if given in fields and needed not in fields:
+            name, missing = (each.replace("_", ".") for each in (given, needed))
+            raise OptionError(f"config '{name}': without '{missing}' the client would present no certificate; set both")
 
 
 def check_sasl(fields: Fields) -> None:
@@ -392,6 +439,8 @@ def check_password(fields: Fields, module: str, options: dict[str, str]) -> None
     if module and not {"username", "password"} <= options.keys():
         raise OptionError(f"config 'sasl.jaas.config': {JAAS_FORM}")
     for name in ("username", "password"):
+        if options.keys() & {name} and fields.get(f"sasl_{name}", options[name]) != options[name]:
+            raise OptionError(f"config 'sasl.{name}': sasl.jaas.config has another one; remove one of both")
         if not fields.setdefault(f"sasl_{name}", options.get(name)):
             raise OptionError(f"config 'sasl.{name}' is required with sasl.mechanism {mechanism}")
     if options.get("tokenauth", "").lower() == "true":

@@ -79,6 +79,11 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
     scope: str
     is_internal: bool
 
+    @property
+    def is_number(self) -> bool:
+        """Whether values are numbers."""
+        return self.kind in BITS or self.kind == ConfigType.DOUBLE
+
     def parse(self, text: str) -> ConfigValue:
         """Parse and validate a value. Raises OptionError with Kafka's message."""
         value = self._typed(text)

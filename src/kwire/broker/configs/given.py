@@ -35,7 +35,7 @@ from kwire.broker.network.listeners import CONTROLLER_NAMES, listener_names, par
 from kwire.broker.security.jaas import Jaas, read_jaas
 from kwire.errors import OptionError, did_you_mean
 
-__all__ = ["check_misspelled", "dotted", "is_known", "parse_settings"]
+__all__ = ["check_misspelled", "dotted", "is_known", "parse_settings", "unless_given"]
 
 log = logging.getLogger("kwire.broker")
 
@@ -72,6 +72,10 @@ HAVE_EFFECT = frozenset({BROKER_ID, CONTROLLER_NAMES, *UNITS})
 """Configs that are not in Settings and have an effect nevertheless."""
 
 
+MAY_BE_SMALL = frozenset({"log.segment.bytes", "metadata.log.segment.bytes"})
+"""Configs whose least value is that of Kafka 3.9, checked where they are used: tests need small segments."""
+
+
 class Login(NamedTuple):
     """A login module. listener: "" for all."""
 
@@ -83,6 +87,12 @@ class Login(NamedTuple):
 def dotted(name: str) -> str:
     """Return Kafka's form of a config's name. Names of listeners may contain underscores."""
     return name if name.startswith(LISTENER) else name.replace("_", ".")
+
+
+def unless_given(defaults: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
+    """Return the defaults of configs that are not given, whichever way their names are spelled."""
+    names = {dotted(name) for name in given}
+    return {name: value for name, value in defaults.items() if dotted(name) not in names}
 
 
 def is_known(name: str) -> bool:
@@ -107,7 +117,10 @@ def parse_settings(given: Mapping[str, object], host: str = "127.0.0.1", port: i
 
     Raises OptionError for an unknown name, an invalid value, and a config that protects the broker and would be lost.
     """
-    typed = {dotted(name): name for name in given}
+    typed: dict[str, str] = {}
+    for spelling in given:
+        if typed.setdefault(dotted(spelling), spelling) != spelling:
+            raise OptionError(f"broker config {dotted(spelling)} is given twice; remove {spelling}")
     configs, logins = without_listener_names({dotted(name): value for name, value in given.items()})
     values: dict[str, Any] = {}
     others: dict[str, str] = {}
@@ -115,6 +128,7 @@ def parse_settings(given: Mapping[str, object], host: str = "127.0.0.1", port: i
         field = FIELDS.get(name)
         if field is not None:
             values[field.name] = parse_value(typed.get(name, name), type(field.default), value)
+            check_range(name, values[field.name])
         else:
             others[name] = parse_other(name, typed.get(name, name), value)
     jaas = jaas_of(logins)
@@ -287,6 +301,13 @@ def add_kerberos(values: dict[str, Any], jaas: Jaas) -> None:
             )
 
 
+def check_range(name: str, value: object) -> None:
+    """Raise OptionError, with Kafka's message, for a number that Kafka would not start with."""
+    definition = definitions(Resource.BROKER).get(name)
+    if definition is not None and definition.is_number and name not in MAY_BE_SMALL:
+        definition.parse(render(value))
+
+
 def parse_other(name: str, typed: str, value: object) -> str:
     """Return the text of a config that Settings do not have. Raises OptionError if it is refused or unknown."""
     text = render(value)
@@ -310,8 +331,6 @@ def check_consumer_groups(settings: Settings) -> None:
             (name, int(getattr(settings, name.replace(".", "_"))))
             for name in (f"group.consumer.min.{what}", f"group.consumer.{what}", f"group.consumer.max.{what}")
         )
-        if low[1] < 1:
-            raise OptionError(f"broker config {low[0]}: must be at least 1, got {low[1]}")
         for (name, number), (limit, most) in ((low, high), (value, high)):
             if number > most:
                 raise OptionError(f"broker config {name}: must be at most {limit} ({most}), got {number}")
@@ -341,5 +360,6 @@ def convert(values: dict[str, Any], others: Mapping[str, str]) -> None:
         values["log_retention_ms"] = -1
     if "log_flush_scheduler_interval_ms" in values:
         values.setdefault("log_flush_interval_ms", values["log_flush_scheduler_interval_ms"])
-    if int(others.get(BROKER_ID, -1)) >= 0:
-        values.setdefault("node_id", int(others[BROKER_ID]))
+    broker_id = int(others.get(BROKER_ID, -1))
+    if broker_id >= 0 and values.setdefault("node_id", broker_id) != broker_id:
+        raise OptionError(f"broker config node.id: must be that of broker.id ({broker_id}), got {values['node_id']}")
