@@ -58,6 +58,7 @@ MODULES = {
         "kwire.testing",
         "kwire.client",
         "kwire.client.admin.tokens",
+        "kwire.tap",
     ),
     "Messages and records": (
         "kwire.messages.base",

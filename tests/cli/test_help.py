@@ -38,6 +38,7 @@ NOT_RUN = (
     "kwire conformance client",
     "kwire conformance codec",
     "kwire serve",
+    "kwire tap",
     "kwire schema diff",
     "kwire schema import",
 )

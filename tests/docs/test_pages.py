@@ -45,7 +45,8 @@ RUN_ELSEWHERE = {
 
 PLAIN = (
     "adopt.md", "avro.md", "broker.md", "capture.md", "compaction.md", "conversion.md", "convert.md", "faults.md",
-    "internal.md",    "log.md", "messages.md", "records.md", "repair.md", "sql.md", "tiered.md", "writing-logs.md",
+    "internal.md", "log.md", "messages.md", "records.md", "repair.md", "sql.md", "tap.md", "tiered.md",
+    "writing-logs.md",
 )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from kwire.broker.compaction import Compaction
 from kwire.broker.configs.given import parse_settings, unless_given
 from kwire.broker.configs.settings import Settings, render
 from kwire.broker.faults import Faults
-from kwire.broker.faults.conditions import Apis, Seen, When
+from kwire.broker.faults.conditions import Apis, Conditions, Seen, When
 from kwire.broker.faults.fault import WAIT_S
 from kwire.broker.housekeeping import Housekeeping
 from kwire.broker.injection import NodeTopics
@@ -35,7 +35,7 @@ from kwire.broker.request_log import LoggedRequest, RequestLog
 from kwire.broker.reset import reset
 from kwire.broker.stored_records import records_of
 from kwire.broker.temporary_files import TemporaryDirectory
-from kwire.broker.waiting import GroupState, group_state, wait_until_stable
+from kwire.broker.waiting import GroupState, group_state, wait_for_request, wait_until_stable
 from kwire.broker.warm_up import WarmUp
 from kwire.errors import OptionError
 from kwire.storage.unsynced_files import UnsyncedFileSystem
@@ -189,27 +189,17 @@ class Broker:
 
     def wait_for_with(self, patience: Patience, api: Apis, **when: Unpack[When]) -> LoggedRequest:
         """See wait_for."""
-        conditions = self.faults.conditions(api, when)
 
-        def is_wanted(entry: LoggedRequest) -> bool:
-            message = entry.request
-            if message is None or (conditions.api_keys is not None and entry.api_key not in conditions.api_keys):
-                return False
-
+        def meets(entry: LoggedRequest, conditions: Conditions) -> bool:
             def look(node: Node) -> bool:
-                seen = Seen(entry.api_key, entry.api_version, entry.client_id, message, NodeTopics(node))
+                assert entry.request is not None
+                seen = Seen(entry.api_key, entry.api_version, entry.client_id, entry.request, NodeTopics(node))
                 seen.node_id = entry.node_id
                 return conditions.hold_for(seen)
 
             return self.call(look)
 
-        found = self.requests.wait_for(is_wanted, patience)
-        if found is None:
-            words = "".join(f", {name}={value!r}" for name, value in when.items())
-            raise TimeoutError(
-                f"no request to {api}{words} in {patience.timeout:g} s, of {len(self.requests)} in the request log"
-            )
-        return found
+        return wait_for_request(self.requests, self.faults, meets, api, when, patience)
 
     def wait_until_stable(self, group: str, members: int | None = None, *, timeout: float = WAIT_S) -> GroupState:
         """Wait until a group is stable, with a number of members if one is given; returns its state.

@@ -20,14 +20,15 @@ from kwire.broker.responses import Response, SplicedResponse
 from kwire.errors import BrokerError
 
 if TYPE_CHECKING:
+    from kwire.broker.clock import Timers
     from kwire.broker.faults.effects import Effect
-    from kwire.broker.faults.entities import Entity
+    from kwire.broker.faults.entities import Entity, TopicNames
     from kwire.broker.faults.plan import Plan, Step
     from kwire.broker.topics import TopicRegistry
     from kwire.messages.base import Message
     from kwire.protocol.error_codes import ErrorCode
 
-__all__ = ["NodeTopics", "respond"]
+__all__ = ["Injection", "NodeTopics", "respond"]
 
 log = logging.getLogger("kwire.broker")
 
@@ -70,14 +71,23 @@ def respond(node: Node, call: Call) -> Response | asyncio.Future[Response | None
     plan = node.faults.take(seen)
     if plan is None:
         return call_handler(node, call)
-    return asyncio.ensure_future(Injection(node, call, plan, topics).run())
+    injection = Injection(call, plan, topics, node.timers, lambda each: call_handler(node, each))
+    return asyncio.ensure_future(injection.run())
 
 
 class Injection:
-    """A request being handled with faults."""
+    """A request being handled with faults. handle: passes the request to what handles it, such as the broker."""
 
-    def __init__(self, node: Node, call: Call, plan: Plan, topics: NodeTopics) -> None:
-        self._node, self._call, self._plan, self._topics = node, call, plan, topics
+    def __init__(
+        self,
+        call: Call,
+        plan: Plan,
+        topics: TopicNames,
+        timers: Timers,
+        handle: Callable[[Call], Response | asyncio.Future[Response | None]],
+    ) -> None:
+        self._call, self._plan, self._topics, self._timers = call, plan, topics, timers
+        self._pass_on = handle
 
     async def run(self) -> Response | None:
         """Return the response; None if none is sent."""
@@ -102,7 +112,7 @@ class Injection:
             await step.gate.opened
         elif step.fault.effect.delay_ms:
             due = asyncio.Event()
-            self._node.timers.call_later(step.fault.effect.delay_ms, due.set)
+            self._timers.call_later(step.fault.effect.delay_ms, due.set)
             await due.wait()
 
     def _close(self) -> None:
@@ -180,7 +190,7 @@ class Injection:
         if plan.marked and call.context.api_key == FETCH:
             call.context.fetch_error = self._fetch_error
         whole, call.request = call.request, plan.message
-        response = call_handler(self._node, call)
+        response = self._pass_on(call)
         call.request = whole  # for the request log
         return await response if isinstance(response, asyncio.Future) else response
 

@@ -13,9 +13,12 @@ from kwire.broker.patience import Patience, check_count
 from kwire.errors import OptionError, counted
 
 if TYPE_CHECKING:
+    from kwire.broker.faults import Faults
+    from kwire.broker.faults.conditions import Apis, Conditions, When
     from kwire.broker.groups.store import GroupStore
+    from kwire.broker.request_log import LoggedRequest, RequestLog
 
-__all__ = ["GroupState", "group_state", "wait_until_stable"]
+__all__ = ["GroupState", "group_state", "wait_for_request", "wait_until_stable"]
 
 POLL_S = 0.005
 STABLE = ClassicState.STABLE.value
@@ -43,6 +46,34 @@ def group_state(store: GroupStore, group_id: str) -> GroupState:
     kind = "classic" if isinstance(group, ClassicGroup) else "consumer"
     members = {member_id: member.client_id for member_id, member in group.members.items()}
     return GroupState(group=group_id, kind=kind, state=str(group.state), members=members)
+
+
+def wait_for_request(
+    requests: RequestLog,
+    faults: Faults,
+    meets: Callable[[LoggedRequest, Conditions], bool],
+    api: Apis,
+    when: When,
+    patience: Patience,
+) -> LoggedRequest:
+    """Return the first request that meets conditions; see Broker.wait_for.
+
+    meets: called for a request of the API with a body, to look on the thread that owns the topics.
+    """
+    conditions = faults.conditions(api, when)
+
+    def is_wanted(entry: LoggedRequest) -> bool:
+        if entry.request is None or (conditions.api_keys is not None and entry.api_key not in conditions.api_keys):
+            return False
+        return meets(entry, conditions)
+
+    found = requests.wait_for(is_wanted, patience)
+    if found is None:
+        words = "".join(f", {name}={value!r}" for name, value in when.items())
+        raise TimeoutError(
+            f"no request to {api}{words} in {patience.timeout:g} s, of {len(requests)} in the request log"
+        )
+    return found
 
 
 def wait_until_stable(

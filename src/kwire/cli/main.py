@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "kwire.cli.capture": ("capture",),
     "kwire.cli.conformance.group": ("conformance",),
     "kwire.cli.serve": ("serve",),
+    "kwire.cli.tap": ("tap",),
 }
 """The commands that `register(app)` of each module adds, in the order of `kwire --help`."""
 

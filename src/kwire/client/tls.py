@@ -16,7 +16,7 @@ from kwire.client.key_stores import is_java_store, read_certificates, read_key
 from kwire.client.settings import ClientSettings
 from kwire.errors import OptionError
 
-__all__ = ["tls_context", "wrap"]
+__all__ = ["check_suite", "tls_context", "wrap"]
 
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
@@ -24,14 +24,21 @@ VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3
 def wrap(opened: socket.socket, settings: ClientSettings, host: str) -> ssl.SSLSocket:
     """Begin TLS on a connection. Raises OSError, OptionError for certificates that cannot be read."""
     wrapped = tls_context(settings).wrap_socket(opened, server_hostname=host)
-    chosen = wrapped.cipher()
-    if settings.ssl_cipher_suites and (chosen is None or chosen[0] not in openssl_names(settings.ssl_cipher_suites)):
+    try:
+        check_suite(wrapped.cipher(), settings)
+    except ssl.SSLError:
         wrapped.close()
+        raise
+    return wrapped
+
+
+def check_suite(chosen: tuple[str, str, int] | None, settings: ClientSettings) -> None:
+    """Raise SSLError unless the settings allow the cipher suite of a connection, as `cipher()` returns it."""
+    if settings.ssl_cipher_suites and (chosen is None or chosen[0] not in openssl_names(settings.ssl_cipher_suites)):
         raise ssl.SSLError(
             f"the broker chose cipher suite {chosen[0] if chosen else None}, which ssl.cipher.suites does not allow; "
             "add it, or set ssl.enabled.protocols=TLSv1.2"
         )
-    return wrapped
 
 
 def tls_context(settings: ClientSettings) -> ssl.SSLContext:

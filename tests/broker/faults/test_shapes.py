@@ -101,7 +101,7 @@ def test_an_error_for_the_whole_response_is_in_it(key: int, version: int) -> Non
         peer=peer, api_key=key, api_version=version, correlation_id=0, client_id="c", request_bytes=0
     )
     call = Call(handler(key), context, request, True, version)
-    response = Injection(None, call, plan, None)._fail(CODE)  # type: ignore[arg-type]
+    response = Injection(call, plan, None, None, None)._fail(CODE)  # type: ignore[arg-type]
     sent = registry.response(key).decode(response.encode(version=version), version=version)
     assert set(error_codes(sent)) == {CODE}
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
-from kwire.broker.control.routes import CONDITIONS, ROUTES, Route
+from kwire.broker.control.routes import CONDITIONS, Route
 from kwire.broker.faults.effects import Kind
 
 __all__ = ["description"]
@@ -52,14 +53,14 @@ RESPONSES = {
 }
 
 
-def description() -> dict[str, Any]:
-    """Return the description of all routes."""
+def description(routes: Sequence[Route]) -> dict[str, Any]:
+    """Return the description of routes."""
     paths: dict[str, dict[str, Any]] = {}
-    for route in ROUTES:
+    for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = operation(route)
     return {
         "openapi": OPENAPI,
-        "info": {"title": "kwire serve --control", "version": "1", "description": "See docs/faults.md of kwire."},
+        "info": {"title": "kwire --control", "version": "1", "description": "See docs/faults.md of kwire."},
         "paths": paths,
     }
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from kwire.broker.faults.conditions import NAMES
 from kwire.broker.faults.effects import Kind
@@ -23,13 +23,21 @@ if TYPE_CHECKING:
     from kwire.broker.waiting import GroupState
     from kwire.messages.base import Message
 
-__all__ = ["ROUTES", "Missing", "Route", "find_route"]
+__all__ = ["ROUTES", "Controlled", "Missing", "Route", "find_route"]
 
 WAIT_MS, MAX_WAIT_MS = 30_000, 600_000
 LISTED_REQUESTS, MAX_LISTED_REQUESTS = 100, 1000
 CONDITIONS = tuple(name for name in NAMES if name != "when")
 
 Values = dict[str, Any]
+
+
+class Controlled(Protocol):
+    """What is controlled: a broker, a cluster, or something else with routes of its own."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether clients can connect."""
 
 
 class Missing(Exception):
@@ -52,7 +60,7 @@ class Route(NamedTuple):
     query: tuple[str, ...] = ()
     waits: bool = False
 
-    def run(self, broker: Broker, values: Values, is_abandoned: Callable[[], bool]) -> object:
+    def run(self, broker: Controlled, values: Values, is_abandoned: Callable[[], bool]) -> object:
         """Do it, and return the result. is_abandoned: whether nobody waits for it any more; Abandoned if so."""
         if not self.waits:
             return self.act(broker, values)
@@ -69,10 +77,10 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def find_route(method: str, path: str) -> tuple[Route, Values]:
+def find_route(method: str, path: str, routes: Sequence[Route]) -> tuple[Route, Values]:
     """Return the route of a request, and the values of the names in its path. Raises Missing."""
     others = []
-    for route in ROUTES:
+    for route in routes:
         found = re.fullmatch(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", route.path), path)
         if found and route.method == method:
             return route, found.groupdict()
@@ -80,7 +88,7 @@ def find_route(method: str, path: str) -> tuple[Route, Values]:
             others.append(route.method)
     if others:
         raise Missing(f"{path} has no method {method}, only {', '.join(others)}")
-    raise Missing(f"no such path: {path}{did_you_mean(path, [each.path for each in ROUTES])}; see /openapi.json")
+    raise Missing(f"no such path: {path}{did_you_mean(path, [each.path for each in routes])}; see /openapi.json")
 
 
 def check_body(route: Route, body: Values) -> None:

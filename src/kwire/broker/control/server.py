@@ -24,13 +24,15 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
-from kwire.broker.control.routes import Missing, check_body, find_route
+from kwire.broker.control.routes import ROUTES, Controlled, Missing, check_body, find_route
 from kwire.broker.patience import Abandoned
 from kwire.errors import BrokerError, KwireError, OptionError
 from kwire.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from kwire.broker import Broker
+    from collections.abc import Sequence
+
+    from kwire.broker.control.routes import Route
 
 __all__ = ["ControlServer"]
 
@@ -61,11 +63,14 @@ class Refused(Exception):
 class ControlServer:
     """Control of a broker over HTTP, as a context manager. address: its URL.
 
-    host, port: where it listens, 0 for a free port. Raises OptionError if that is not available.
+    host, port: where it listens, 0 for a free port. routes: what can be asked for. Raises OptionError if the address is
+    not available.
     """
 
-    def __init__(self, broker: Broker, host: str = LOCALHOST, port: int = 0) -> None:
-        self._broker, self._host, self._port = broker, host, port
+    def __init__(
+        self, broker: Controlled, host: str = LOCALHOST, port: int = 0, routes: Sequence[Route] = ROUTES
+    ) -> None:
+        self._broker, self._host, self._port, self._routes = broker, host, port, routes
         self._server: _Server | None = None
 
     @property
@@ -79,7 +84,7 @@ class ControlServer:
 
     def __enter__(self) -> ControlServer:
         try:
-            self._server = _Server(self._broker, self._host, self._port)
+            self._server = _Server(self._broker, self._host, self._port, self._routes)
         except OSError as error:
             raise OptionError(f"cannot listen on {self._host}:{self._port}: {error.strerror or error}") from None
         threading.Thread(target=self._server.serve_forever, name="kwire control", daemon=True).start()
@@ -99,8 +104,8 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = BACKLOG
     block_on_close = False  # a client may be waiting for a fault
 
-    def __init__(self, broker: Broker, host: str, port: int) -> None:
-        self.broker = broker
+    def __init__(self, broker: Controlled, host: str, port: int, routes: Sequence[Route]) -> None:
+        self.broker, self.routes = broker, routes
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._refusing = threading.BoundedSemaphore(MAX_REFUSALS)
@@ -258,8 +263,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command == "GET" and url.path == "/openapi.json":
             from kwire.broker.control.openapi import description
 
-            return description()
-        route, names = find_route(self.command, url.path)
+            return description(self.server.routes)
+        route, names = find_route(self.command, url.path, self.server.routes)
         query = dict(parse_qsl(url.query))
         for name in query:
             if name not in route.query:

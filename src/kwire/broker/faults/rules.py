@@ -272,6 +272,13 @@ class Faults:
 
     # On the broker's thread
 
+    def concerns(self, api_key: int, *, parts: bool = False) -> bool:
+        """Return whether a fault may apply to requests of an API. parts: only by what they name, such as topics."""
+        if self.is_empty:
+            return False
+        given = [each.conditions for each in self._active if each.conditions is not None]
+        return any((each.api_keys is None or api_key in each.api_keys) and (each.kinds or not parts) for each in given)
+
     def take(self, seen: Seen) -> Plan | None:
         """Return what faults do with a request, and count it; None if nothing."""
         plan = Plan(message=seen.message)

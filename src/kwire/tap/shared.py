@@ -1,0 +1,77 @@
+"""What all connections of a tap share."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import TYPE_CHECKING
+
+from kwire.broker.clock import Clock, LoopTimers
+from kwire.client.tls import check_suite, tls_context
+from kwire.tap.topics import SeenTopics
+
+if TYPE_CHECKING:
+    from kwire.broker.faults import Faults
+    from kwire.broker.request_log import RequestLog
+    from kwire.client.settings import ClientSettings
+    from kwire.tap.listeners import Listeners
+    from kwire.tap.recording import Recorder
+
+__all__ = ["Shared"]
+
+
+class Shared:
+    """The state of a running tap, on the thread of its event loop. settings: of connections to the cluster."""
+
+    listeners: Listeners
+
+    def __init__(
+        self, settings: ClientSettings, faults: Faults, requests: RequestLog, recorder: Recorder | None
+    ) -> None:
+        self.faults, self.requests, self.recorder = faults, requests, recorder
+        self.topics = SeenTopics()
+        self.clock = Clock()
+        self._loop = asyncio.get_running_loop()
+        self.timers = LoopTimers(self._loop)
+        self._settings = settings
+        self._tls: ssl.SSLContext | None = tls_context(settings) if settings.uses_tls else None
+
+    def reads_request(self, api_key: int) -> bool:
+        """Return whether requests of an API are decoded."""
+        return bool(self.requests.limit) or self.faults.concerns(api_key)
+
+    def port_of(self, node_id: int) -> int:
+        """Return the port of a node's listener."""
+        listeners = self.listeners.all
+        return next((each for each in listeners if each.node.node_id == node_id), listeners[0]).port
+
+    async def connect(self, targets: tuple[tuple[str, int], ...], side: asyncio.Protocol) -> None:
+        """Connect to the first of some addresses that can be reached. Raises OSError, UnicodeError."""
+        for host, port in targets[:-1]:
+            try:
+                await self._connect(host, port, side)
+            except (OSError, UnicodeError):
+                continue
+            return
+        await self._connect(*targets[-1], side)
+
+    async def _connect(self, host: str, port: int, side: asyncio.Protocol) -> None:
+        timeout_s = self._settings.socket_connection_setup_timeout_ms / 1000
+        opening = self._loop.create_connection(
+            lambda: side,
+            host,
+            port,
+            ssl=self._tls,
+            server_hostname=host if self._tls is not None else None,
+            ssl_handshake_timeout=timeout_s if self._tls is not None else None,
+        )
+        transport, _ = await asyncio.wait_for(opening, timeout_s)
+        if self.listeners.is_own(transport.get_extra_info("sockname"), transport.get_extra_info("peername")):
+            transport.abort()
+            raise OSError("this is the tap's own address")
+        if self._tls is not None:
+            try:
+                check_suite(transport.get_extra_info("cipher"), self._settings)
+            except ssl.SSLError:
+                transport.abort()
+                raise
