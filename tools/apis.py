@@ -29,7 +29,6 @@ This page is generated from the handlers by `./dev generate`.
 """
 # Why an API that clients may send is not served.
 REASONS = {
-    "Share": "share groups are not supported",
     "Streams": "streams groups are not supported",
     "RaftVoter": "the broker is a single node",
     "UnregisterController": "the broker is a single node",

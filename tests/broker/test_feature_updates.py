@@ -19,7 +19,7 @@ from kwire.messages.error_codes import ErrorCode
 from tests.broker.wire import RawClient
 from tests.waiting import until
 
-METADATA, TRANSACTION, KRAFT = "metadata.version", "transaction.version", "kraft.version"
+METADATA, TRANSACTION, KRAFT, SHARE = "metadata.version", "transaction.version", "kraft.version", "share.version"
 UP, SAFE, UNSAFE = 1, 2, 3
 FAILED = "The update failed for all features since the following feature had an error: "
 UPGRADE_ONLY = (
@@ -169,7 +169,7 @@ def test_a_level_is_that_of_the_next_start(tmp_path: Path, level: int, by_snapsh
         assert update(client, 2, [(TRANSACTION, level, SAFE if level < 2 else UP), (METADATA, 20, SAFE)])[0] == 0
         if by_snapshot:
             broker.call(lambda node: node.metadata_log.maintain())
-    expected = {name: number for name, number in ((METADATA, 20), (TRANSACTION, level)) if number}
+    expected = {name: number for name, number in ((METADATA, 20), (TRANSACTION, level), (SHARE, 1)) if number}
     with Broker(tmp_path, transaction_version=other) as broker, RawClient(broker) as client:
         assert features(client)[1] == expected
 
@@ -179,7 +179,7 @@ def test_the_features_of_a_directory_are_reported(tmp_path: Path) -> None:
         record = messages.FeatureLevelRecord
         newer = [(record(name=METADATA, feature_level=25), 0), (record(name="group.version", feature_level=1), 0)]
         broker.call(lambda node: node.controller.commit(newer))
-        assert features(client)[1] == {METADATA: 25, "group.version": 1, TRANSACTION: 2}
+        assert features(client)[1] == {METADATA: 25, "group.version": 1, TRANSACTION: 2, SHARE: 1}
         problem = f"{FAILED}Unsupported metadata.version downgrade from 25 to 21. {LOSS}"
         assert update(client, 2, [(METADATA, 21, SAFE)])[1] == problem
 

@@ -26,7 +26,7 @@ class Peer(msgspec.Struct, kw_only=True):
     principal: Type:Name, ANONYMOUS before authentication. is_token_authenticated: by a delegation token.
     authentication: state of the SASL session. client_software: (name, version) of the ApiVersions request.
     must_close: close the connection after this request and its response. must_close_silently: close it without a
-    response. work_share: used by kwire.broker.network.workers.
+    response. work_share: used by kwire.broker.network.workers. on_close: called when the connection is closed, by name.
     """
 
     connection_id: str
@@ -41,6 +41,7 @@ class Peer(msgspec.Struct, kw_only=True):
     must_close: bool = False
     must_close_silently: bool = False
     work_share: Share | None = None
+    on_close: dict[str, Callable[[], object]] = {}
 
 
 class RequestContext(msgspec.Struct, kw_only=True):

@@ -1,7 +1,7 @@
-"""The coordinators of groups and transactions, and which node a group or transactional id has to ask.
+"""The coordinators of groups, share partitions and transactions, and which node a client has to ask.
 
-That node is the leader of the partition of `__consumer_offsets` or `__transaction_state` which holds the id. When it
-changes, the groups or transactions of the partition are read again from its log, as the new leader does in Kafka:
+That node is the leader of the partition of `__consumer_offsets`, `__share_group_state` or `__transaction_state` which
+holds the id. When it changes, what the partition holds is read again from its log, as the new leader does in Kafka:
 waiting members get NOT_COORDINATOR, and what was not written is forgotten.
 
 Source: org.apache.kafka.coordinator.group.GroupCoordinatorService.onElection, onResignation;
@@ -13,14 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from kwire.broker.coordinator_log import CoordinatorTopic
 from kwire.broker.groups.coordinator import GroupCoordinator
-from kwire.broker.groups.offsets_topic import OffsetsTopic
 from kwire.broker.groups.store import GroupStore
+from kwire.broker.shares.coordinator import ShareCoordinator
+from kwire.broker.shares.share_partitions import SharePartitions
 from kwire.broker.transactions.coordinator import TransactionCoordinator
 from kwire.broker.transactions.partitions import PartitionMarkers, TransactionStateLog
 from kwire.broker.transactions.producer_ids import ProducerIds
 from kwire.internal_topics.cluster_values import NO_LEADER
-from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
+from kwire.internal_topics.coordinator_records import decode_group, decode_share_state
+from kwire.internal_topics.names import GROUPS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kwire.internal_topics.placement import partition_for
 
 if TYPE_CHECKING:
@@ -33,7 +36,7 @@ __all__ = ["Coordinators"]
 
 
 class Coordinators:
-    """The coordinators of a cluster. groups, transactions, markers: new ones after each start.
+    """The coordinators of a cluster. All but the clock and settings are new after each start.
 
     create_missing: returns a topic, created if needed. configs_of: the configs of a group. claim_producer_ids: see
     ProducerIds.
@@ -61,8 +64,18 @@ class Coordinators:
     def start(self) -> None:
         """Start coordinators that read their topics, whose logs must be open. Raises LogError."""
         clock, timers, settings, topics = self._clock, self._timers, self._settings, self._topics
-        offsets = OffsetsTopic(topics, settings, clock, self._create_missing)
-        self.groups = GroupCoordinator(GroupStore(clock, timers, settings, topics, offsets, self._configs_of))
+        offsets, states = (
+            CoordinatorTopic(name, decoder, count, topics=topics, clock=clock, create_missing=self._create_missing)
+            for name, decoder, count in (
+                (GROUPS_TOPIC, decode_group, lambda: settings.offsets_topic_num_partitions),
+                (SHARE_STATE_TOPIC, decode_share_state, lambda: settings.share_coordinator_state_topic_num_partitions),
+            )
+        )
+        self.share_states = ShareCoordinator(clock, settings, topics, states)
+        store = GroupStore(clock, timers, settings, topics, offsets, self._configs_of)
+        self.groups = GroupCoordinator(store, self.share_states)
+        self.share_partitions = SharePartitions(clock, timers, store, self.share_states)
+        self.share_states.replaced = self.share_partitions.forget_one
         self.markers = PartitionMarkers(topics, self.groups, clock)
         self.transactions = TransactionCoordinator(
             clock=clock,
@@ -73,6 +86,7 @@ class Coordinators:
             markers=self.markers,
             producer_ids=ProducerIds(self._claim_producer_ids),
         )
+        self.share_states.load()
         self.groups.start()
         try:
             self.transactions.start()
@@ -84,6 +98,7 @@ class Coordinators:
         """Stop the coordinators; waiting members get NOT_COORDINATOR."""
         self.transactions.stop()
         self.groups.stop()
+        self.share_partitions.close()
 
     # --- where they are
 
@@ -105,11 +120,16 @@ class Coordinators:
     def leader_changed(self, partition: Partition) -> None:
         """Follow the leader of a partition: read what it holds again. Raises LogError."""
         name, index = partition.topic.name, partition.index
+        self.share_partitions.forget_partition(partition.topic.topic_id, index)
         has_leader = partition.state.leader != NO_LEADER
         if name == GROUPS_TOPIC:
             self.groups.resign(index)
             if has_leader:
                 self.groups.elect(index)
+        elif name == SHARE_STATE_TOPIC:
+            self.share_states.unload(index)
+            if has_leader:
+                self.share_states.load(index)
         elif name == TRANSACTIONS_TOPIC:
             count = len(partition.topic.partitions)
             self.transactions.resign(lambda key: partition_for(key, count) == index)

@@ -3,10 +3,11 @@
     metadata.version      of the records that this broker writes; a directory of a newer Kafka keeps its own
     kraft.version         0 for static voters, 1 for those in the log; is not changed
     transaction.version   that of the metadata log, or the setting while the log has none: Kafka 3.9 has no such feature
+    share.version         likewise
 
 UpdateFeatures writes a record for every feature it names, also if the level stays the same, as Kafka does.
 
-Source: org.apache.kafka.server.common.MetadataVersion, KRaftVersion, TransactionVersion;
+Source: org.apache.kafka.server.common.MetadataVersion, KRaftVersion, TransactionVersion, ShareVersion;
 org.apache.kafka.controller.FeatureControlManager.updateFeatures 4.4.0; KIP-584, KIP-778.
 """
 
@@ -31,6 +32,9 @@ LOWEST_METADATA_VERSION = 7
 TRANSACTION_VERSION = "transaction.version"
 """From 2 on, every transaction has a new producer epoch, and partitions are added by Produce (KIP-890)."""
 HIGHEST_TRANSACTION_VERSION = 2
+SHARE_VERSION = "share.version"
+"""1 enables share groups (KIP-932)."""
+HIGHEST_SHARE_VERSION = 1
 
 
 class UpgradeType(IntEnum):
@@ -56,19 +60,30 @@ class Features:
     """
 
     def __init__(self, cluster: ClusterState, settings: Settings) -> None:
-        self._cluster, self._transaction_version = cluster, settings.transaction_version
-        if not 0 <= self._transaction_version <= HIGHEST_TRANSACTION_VERSION:
-            raise OptionError(
-                f"transaction_version {self._transaction_version} is not supported; "
-                f"use 0 to {HIGHEST_TRANSACTION_VERSION}"
-            )
+        self._cluster = cluster
+        self._initial = {TRANSACTION_VERSION: settings.transaction_version, SHARE_VERSION: settings.share_version}
+        for name, highest in (
+            (TRANSACTION_VERSION, HIGHEST_TRANSACTION_VERSION),
+            (SHARE_VERSION, HIGHEST_SHARE_VERSION),
+        ):
+            if not 0 <= self._initial[name] <= highest:
+                setting = name.replace(".", "_")
+                raise OptionError(f"{setting} {self._initial[name]} is not supported; use 0 to {highest}")
 
     @property
     def transaction_version(self) -> int:
         """The level of transaction.version."""
-        if TRANSACTION_VERSION in self._cluster.disabled_features:
+        return self._level(TRANSACTION_VERSION)
+
+    @property
+    def share_version(self) -> int:
+        """The level of share.version."""
+        return self._level(SHARE_VERSION)
+
+    def _level(self, name: str) -> int:
+        if name in self._cluster.disabled_features:
             return 0
-        return self._cluster.features.get(TRANSACTION_VERSION, self._transaction_version)
+        return self._cluster.features.get(name, self._initial[name])
 
     def supported(self) -> dict[str, tuple[int, int]]:
         """Return the levels (lowest, highest) to which features can be set."""
@@ -76,6 +91,7 @@ class Features:
             KRAFT_VERSION: (0, self._cluster.kraft_version),
             METADATA_VERSION: (LOWEST_METADATA_VERSION, RELEASE.level),
             TRANSACTION_VERSION: (0, HIGHEST_TRANSACTION_VERSION),
+            SHARE_VERSION: (0, HIGHEST_SHARE_VERSION),
         }
 
     def finalized(self) -> dict[str, int]:
@@ -84,6 +100,7 @@ class Features:
             **self._cluster.features,
             KRAFT_VERSION: self._cluster.kraft_version,
             TRANSACTION_VERSION: self.transaction_version,
+            SHARE_VERSION: self.share_version,
         }
         return {name: level for name, level in levels.items() if level > 0}
 

@@ -37,6 +37,7 @@ from kwire.broker.replication.members import NO_PEERS, Member, Members, Peers
 from kwire.broker.replication.placement import Placement
 from kwire.broker.request_log import RequestLog
 from kwire.broker.security import Security
+from kwire.broker.shares.sessions import ShareSessions
 from kwire.broker.topic_creation import TopicCreation
 from kwire.broker.topic_logs import TopicLogs
 from kwire.broker.topics import TopicRegistry
@@ -136,6 +137,7 @@ class Node:
             self.throttling = Throttling(self.security.quotas, clock, self.settings)
             self.client_metrics = ClientMetrics(self.cluster, clock)
             self.fetch_sessions = FetchSessions(clock, settings.max_incremental_fetch_session_cache_slots)
+            self.share_sessions = ShareSessions(settings.group_share_max_share_sessions)
             self.topic_creation = TopicCreation(self.topics, self.controller, self.configs)
             self.coordinators = Coordinators(
                 clock=clock,
@@ -221,6 +223,7 @@ class Node:
         other.throttling = Throttling(self.security.quotas, self.clock, other.settings)
         slots = other.settings.max_incremental_fetch_session_cache_slots
         other.fetch_sessions = FetchSessions(self.clock, slots)
+        other.share_sessions = ShareSessions(other.settings.group_share_max_share_sessions)
         return other
 
     @property

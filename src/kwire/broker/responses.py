@@ -1,8 +1,8 @@
 """Responses that are sent from where their records are stored.
 
-A Fetch response with megabytes of records is not built in memory. Its handler returns the response without the records
-and, separately, where the records are. kwire.protocol.splicing cuts the encoded frame at these places, and sendfile
-copies the records from their files to the socket.
+A Fetch or ShareFetch response with megabytes of records is not built in memory. Its handler returns the response
+without the records and, separately, where the records are. kwire.protocol.splicing cuts the encoded frame at these
+places, and sendfile copies the records from their files to the socket.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from kwire.messages import FetchResponse
+from kwire.messages import FetchResponse, ShareFetchResponse
 from kwire.messages.base import Message
 from kwire.protocol.requests import write_response
 from kwire.protocol.splicing import RECORDS_ELSEWHERE, cut_frame
@@ -26,12 +26,12 @@ __all__ = ["RECORDS_ELSEWHERE", "Response", "SplicedResponse", "piece_bytes"]
 
 
 class SplicedResponse(msgspec.Struct, kw_only=True):
-    """A Fetch response whose records are sent from where they are stored.
+    """A Fetch or ShareFetch response whose records are sent from where they are stored.
 
     body: the response with RECORDS_ELSEWHERE in place of records. payloads: the records of each such place, in order.
     """
 
-    body: FetchResponse
+    body: FetchResponse | ShareFetchResponse
     payloads: list[Sequence[Piece]]
 
     def encode(self, version: int, correlation_id: int) -> list[Piece]:

@@ -1,6 +1,7 @@
 """Topics created on first use, by producers and consumers, or as internal topics of the coordinators.
 
-Source: kafka.server.DefaultAutoTopicCreationManager; GroupCoordinatorConfig, TransactionLogConfigs 3.9.1.
+Source: kafka.server.DefaultAutoTopicCreationManager; GroupCoordinatorConfig, TransactionLogConfigs 3.9.1;
+ShareCoordinatorService.shareGroupStateTopicConfigs 4.4.0.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.broker.topics import Topic
-from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
+from kwire.internal_topics.names import GROUPS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 
 if TYPE_CHECKING:
     from kwire.broker.configs.broker_configs import BrokerConfigs
@@ -53,6 +54,16 @@ class TopicCreation:
             }
             factor = self._within(settings.transaction_state_log_replication_factor)
             return create(name, settings.transaction_state_log_num_partitions, configs, factor)
+        if name == SHARE_STATE_TOPIC:
+            configs = {
+                "cleanup.policy": "delete",  # of records that a snapshot replaces; none for their age
+                "compression.type": "producer",
+                "retention.ms": "-1",
+                "min.insync.replicas": str(self._within(settings.share_coordinator_state_topic_min_isr)),
+                **segment_size(settings.share_coordinator_state_topic_segment_bytes),
+            }
+            factor = self._within(settings.share_coordinator_state_topic_replication_factor)
+            return create(name, settings.share_coordinator_state_topic_num_partitions, configs, factor)
         return create(name, settings.num_partitions)
 
     def _within(self, count: int) -> int:

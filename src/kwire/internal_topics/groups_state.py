@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         | m.StreamsGroupTargetAssignmentMetadataValue
     )
 
-__all__ = ["CONSUMER", "CommittedOffset", "Group", "GroupsState", "ResolvedRegex", "TopicMetadata", "group_of"]
+__all__ = ["CONSUMER", "SHARE", "CommittedOffset", "Group", "GroupsState", "ResolvedRegex", "TopicMetadata", "group_of"]
 
 
 class MemberKey(Protocol):
@@ -99,7 +99,8 @@ class Group:
     offsets, pending_offsets: by (topic, partition); pending ones by (producer_id, topic, partition), in open
     transactions. regexes: by regular expression. topics: of a consumer group, by name. topic_names: by the ids in the
     group's records.
-    share_partitions: initializing, initialized or deleting -> partitions. topology: of a streams group.
+    share_partitions: initializing, initialized or deleting -> partitions. topology: of a streams group. metadata_hash,
+    assignment_timestamp: of the topics of a share group, and of its target assignment, ms, 0 for none.
     last_offset, last_timestamp: of the last record about it.
     """
 
@@ -120,6 +121,8 @@ class Group:
     topic_names: dict[UUID, str] = field(default_factory=dict)
     share_partitions: dict[str, tuple[AssignedPartitions, ...]] = field(default_factory=dict)
     topology: m.StreamsGroupTopologyValue | None = None
+    metadata_hash: int = 0
+    assignment_timestamp: int = 0
     last_offset: int = -1
     last_timestamp: int = -1
 
@@ -147,6 +150,7 @@ class Group:
         self.kind, self.epoch, self.assignment_epoch, self.state_timestamp = CLASSIC, -1, -1, -1
         self.protocol_type, self.protocol, self.leader, self.topology = "", None, None, None
         self.members, self.regexes, self.share_partitions = {}, {}, {}
+        self.metadata_hash = self.assignment_timestamp = 0
         self.topics, self.topic_names = {}, {}
 
 
@@ -280,6 +284,7 @@ def _group_epoch(kind: str) -> Change:
                 group.clear()
             return
         group.kind, group.epoch = kind, value.epoch
+        group.metadata_hash = value.metadata_hash
 
     return change
 
@@ -288,6 +293,7 @@ def _assignment_epoch(kind: str) -> Change:
     def change(group: Group, key: object, value: AssignmentEpochValue | None, record: TypedRecord) -> None:
         if value is not None:
             group.kind, group.assignment_epoch = kind, value.assignment_epoch
+            group.assignment_timestamp = value.assignment_timestamp
         elif group.kind == kind:
             group.assignment_epoch = -1
 

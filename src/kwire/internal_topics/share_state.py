@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kwire import messages as m
 
 __all__ = [
+    "UNSET",
     "DeliveredRange",
     "DeliveryState",
     "SharePartition",
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 UNSET = -1
+"""A value that a record leaves as it was, or that is not known yet."""
 
 
 class DeliveryState(StateNumber):

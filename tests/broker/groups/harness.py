@@ -9,17 +9,18 @@ from typing import Any
 from kwire.broker.clock import ManualClock
 from kwire.broker.configs.settings import Settings
 from kwire.broker.context import Peer, RequestContext
+from kwire.broker.coordinator_log import CoordinatorRecord
 from kwire.broker.groups import GroupCoordinator
-from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.store import GroupStore
+from kwire.broker.shares.coordinator import ShareCoordinator
 from kwire.broker.topics import Topic, TopicRegistry
 from kwire.broker.transactions import NO_PRODUCER, ProducerIdAndEpoch
 from kwire.errors import BrokerError, LogError
 from kwire.internal_topics.cluster_state import ClusterState
-from kwire.internal_topics.coordinator_records import decode_group
+from kwire.internal_topics.coordinator_records import decode_group, decode_share_state
 from kwire.internal_topics.enums import ConfigResource
 from kwire.internal_topics.metadata_records import metadata_record
-from kwire.internal_topics.typed_record import UNKNOWN, TypedRecord
+from kwire.internal_topics.typed_record import UNKNOWN, Decoder, TypedRecord
 from kwire.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerProtocolAssignment,
@@ -35,12 +36,21 @@ from kwire.protocol.error_codes import ErrorCode
 from kwire.protocol.record_values import write_prefixed
 
 PARTITIONS = 3
+GROUPS = "__consumer_offsets"
 
 
-def logged(partition: int, offset: int, key: bytes, value: bytes | None, producer: ProducerIdAndEpoch) -> TypedRecord:
-    """Return a record in the form of the `__consumer_offsets` log."""
+def logged(
+    partition: int,
+    offset: int,
+    key: bytes,
+    value: bytes | None,
+    producer: ProducerIdAndEpoch,
+    topic: str = GROUPS,
+    decoder: Decoder = decode_group,
+) -> TypedRecord:
+    """Return a record in the form of the log."""
     record = TypedRecord(
-        topic="__consumer_offsets",
+        topic=topic,
         partition=partition,
         offset=offset,
         timestamp=0,
@@ -51,14 +61,15 @@ def logged(partition: int, offset: int, key: bytes, value: bytes | None, produce
         producer_id=producer.producer_id,
         producer_epoch=producer.producer_epoch,
     )
-    decode_group(record)
+    decoder(record)
     return record
 
 
 class MemoryLog:
-    """`__consumer_offsets` in memory. broken: the error of the next appends."""
+    """A coordinator's topic in memory, `__consumer_offsets` or another. broken: the error of the next appends."""
 
-    def __init__(self) -> None:
+    def __init__(self, topic: str = GROUPS, decoder: Decoder = decode_group) -> None:
+        self._topic, self._decoder = topic, decoder
         self.partitions: list[list[TypedRecord]] = [[] for _ in range(PARTITIONS)]
         self.broken: Exception | None = None
 
@@ -73,7 +84,7 @@ class MemoryLog:
         log = self.partitions[partition]
         first = len(log)
         for index, (key, value) in enumerate(records):
-            log.append(logged(partition, first + index, key, value, producer))
+            log.append(logged(partition, first + index, key, value, producer, self._topic, self._decoder))
         return first
 
     def append_marker(self, partition: int, producer_id: int, commit: bool) -> None:
@@ -92,10 +103,10 @@ class MemoryLog:
         for log in self.partitions:
             yield from log
 
-    def records(self) -> list[GroupRecord]:
+    def records(self) -> list[CoordinatorRecord]:
         """Return all records of all partitions."""
         return [
-            GroupRecord(record.key, record.value, record.version or 0)
+            CoordinatorRecord(record.key, record.value, record.version or 0)
             for record in self.replay()
             if record.key is not None
         ]
@@ -145,12 +156,15 @@ class Bench:
         self.cluster = ClusterState()
         self.topics = TopicRegistry(self.cluster)
         self.log = MemoryLog()
+        self.state_log = MemoryLog("__share_group_state", decode_share_state)
         self.coordinator = self.start()
 
     def start(self) -> GroupCoordinator:
         """Start a coordinator on the current log."""
         store = GroupStore(self.clock, self.clock.timers, self.settings, self.topics, self.log, self.configs_of)
-        coordinator = GroupCoordinator(store)
+        states = ShareCoordinator(self.clock, self.settings, self.topics, self.state_log)
+        states.load()
+        coordinator = GroupCoordinator(store, states)
         coordinator.start()
         return coordinator
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kwire.broker.coordinator_log import CoordinatorRecord
 from kwire.broker.groups import records
-from kwire.broker.groups.records import GroupRecord
 from kwire.broker.transactions import NO_PRODUCER
 from kwire.internal_topics.groups_state import GroupsState
 from kwire.log import LogDirectory
@@ -23,7 +23,10 @@ def test_records_are_the_bytes_of_kafka_3_9(kafka_logs: dict[str, Path]) -> None
                 assert typed.key is not None
                 if record.value is not None:
                     assert typed.version == {1: 3, 2: 3}.get(typed.record_type or 0, 0)
-                assert GroupRecord(typed.key, typed.value, typed.version or 0).encode() == (record.key, record.value)
+                assert CoordinatorRecord(typed.key, typed.value, typed.version or 0).encode() == (
+                    record.key,
+                    record.value,
+                )
                 count += 1
     assert count >= 100
 

@@ -106,6 +106,18 @@ SERVED: Mapping[int, Api] = {
     72: Api("push_telemetry", 0, 0),
     74: Api("list_config_resources", 0, 1),
     75: Api("describe_topic_partitions", 0, 0),
+    76: Api("share_group_heartbeat", 1, 1),
+    77: Api("share_group_describe", 1, 1),
+    78: Api("share_fetch", 1, 2),
+    79: Api("share_acknowledge", 1, 2),
+    83: Api("initialize_share_group_state", 0, 0),
+    84: Api("read_share_group_state", 0, 0),
+    85: Api("write_share_group_state", 0, 1),
+    86: Api("delete_share_group_state", 0, 0),
+    87: Api("read_share_group_state_summary", 0, 1),
+    90: Api("describe_share_group_offsets", 0, 1),
+    91: Api("alter_share_group_offsets", 0, 0),
+    92: Api("delete_share_group_offsets", 0, 0),
 }
 """Handler module and versions by API key."""
 

@@ -2,27 +2,31 @@
 
     1  transactional ids, error message    4  several keys (KIP-699)    6  share groups
 
-The coordinator is the leader of the partition of `__consumer_offsets` or `__transaction_state` that holds the key.
-Kafka first responds with COORDINATOR_NOT_AVAILABLE until that topic exists. A cluster of several nodes creates it
-immediately, a single node with its first record. Share groups (key type 2) are not supported.
+The coordinator is the leader of the partition of `__consumer_offsets`, `__transaction_state` or, for a share partition
+(`group:topic id:partition`), `__share_group_state` that holds the key. Kafka first responds with
+COORDINATOR_NOT_AVAILABLE until that topic exists. A cluster of several nodes creates it immediately, a single node with
+its first record. Share partitions are for brokers, which need CLUSTER_ACTION on the cluster.
 
 Source: kafka.server.KafkaApis.handleFindCoordinatorRequest 3.9.1.
 """
 
 from __future__ import annotations
 
-from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.errors import BrokerError
-from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
+from kwire.errors import BrokerError, Malformed
+from kwire.identifiers import parse_uuid
+from kwire.internal_topics.names import GROUPS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kwire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from kwire.protocol.error_codes import ErrorCode
 
-GROUP, TRANSACTION = 0, 1
+GROUP, TRANSACTION, SHARE = 0, 1, 2
+SHARE_VERSION = 6
 SEVERAL_KEYS_VERSION = 4
+SHARE_KEY_PARTS = 3
 NOWHERE = (-1, "", -1)
-TOPICS = {GROUP: GROUPS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC}
+TOPICS = {GROUP: GROUPS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC, SHARE: SHARE_STATE_TOPIC}
 RESOURCES = {
     GROUP: (ResourceType.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
     TRANSACTION: (ResourceType.TRANSACTIONAL_ID, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
@@ -66,10 +70,26 @@ def find(node: Node, context: RequestContext, key_type: int, key: str) -> tuple[
 
 def check(node: Node, context: RequestContext, key_type: int, key: str) -> ErrorCode:
     """Return NONE, or the error for a key: invalid type or not authorized."""
+    if key_type == SHARE and context.api_version >= SHARE_VERSION:
+        return check_share_key(node, context, key)
     if key_type not in RESOURCES:
         return ErrorCode.INVALID_REQUEST
     resource, code = RESOURCES[key_type]
     return ErrorCode.NONE if node.may(context, Operation.DESCRIBE, resource, key) else code
+
+
+def check_share_key(node: Node, context: RequestContext, key: str) -> ErrorCode:
+    """Return NONE, or the error for the key of a share partition: invalid, or the sender is not a broker."""
+    if not node.may(context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER):
+        return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    parts = key.rsplit(":", 2)
+    if len(parts) != SHARE_KEY_PARTS or not parts[0] or not parts[2].isdecimal():
+        return ErrorCode.INVALID_REQUEST
+    try:
+        parse_uuid(parts[1])
+    except Malformed:
+        return ErrorCode.INVALID_REQUEST
+    return ErrorCode.NONE
 
 
 def error_response(request: FindCoordinatorRequest, code: ErrorCode, message: str) -> FindCoordinatorResponse:

@@ -1,19 +1,19 @@
 """Configs of groups (KIP-848, KIP-932, KIP-1071): described, validated, stored as records of resource type GROUP.
 
 Each is a value of one group in the place of a broker config of all groups, its synonym. Values have to be within the
-broker's limits, group.KIND.min.X and group.KIND.max.X. Of the configs only consumer.session.timeout.ms and
-consumer.heartbeat.interval.ms have an effect (see groups.store): the broker has no share or streams groups.
+broker's limits, group.KIND.min.X and group.KIND.max.X. Those of streams groups have no effect, because the broker has
+none, nor have consumer.assignment.interval.ms, share.assignor.offload.enable and those of dead letter queues.
 
 Source: kafka.server.ConfigHelper, org.apache.kafka.coordinator.group.GroupConfig 4.4.0.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kwire.broker.configs.definitions import ConfigDefinition, ConfigValue, Resource, definitions
+from kwire.broker.configs.durations import DURATION
 from kwire.broker.configs.entries import ConfigSource, Entry, Synonym
 from kwire.broker.configs.settings import render
 from kwire.errors import BrokerError, OptionError
@@ -55,11 +55,7 @@ DEAD_LETTERS, OFFSET_RESET, TAGS = (
     "share.auto.offset.reset",
     "streams.rack.aware.assignment.tags",
 )
-DURATION = re.compile(
-    r"by_duration:(?i:P(?=.*\d)(\+?\d{1,14}D)?(T(?=.)(\+?\d{1,15}H)?(\+?\d{1,15}M)?(\+?\d{1,15}([.,]\d{0,9})?S)?)?)",
-    re.ASCII,
-)
-"""A duration as java.time.Duration parses it, not negative."""
+BY_DURATION = "by_duration:"
 
 
 def group_entries(broker: BrokerConfigs, own: Mapping[str, str]) -> list[Entry]:
@@ -135,7 +131,8 @@ def parse(definition: ConfigDefinition, text: str) -> ConfigValue:
             raise OptionError(f"Configuration '{definition.name}' values must not be empty.")
         return parsed
     value = text.strip()
-    if value not in ("earliest", "latest") and not DURATION.fullmatch(value):
+    is_duration = value.startswith(BY_DURATION) and DURATION.fullmatch(value.removeprefix(BY_DURATION))
+    if value not in ("earliest", "latest") and not is_duration:
         raise OptionError(
             f"Invalid value {value} for configuration {OFFSET_RESET}: Invalid value `{value}` for configuration "
             f"{OFFSET_RESET}. The value must be either 'earliest', 'latest' or of the format "

@@ -6,8 +6,8 @@ instead of GSSAPI (it and OAUTHBEARER have to be enabled); queued.max.request.by
 
 Settings without a counterpart in Kafka: users (SASL passwords by user name), sasl_oauthbearer_validator (a function in
 place of a Java class), kerberos_keytab and kerberos_principal (options of a login module), ssl_certfile, ssl_keyfile
-and ssl_cafile (PEM files in place of key stores), acls (short for the authorizer), and transaction_version (a cluster
-feature in Kafka).
+and ssl_cafile (PEM files in place of key stores), acls (short for the authorizer), and transaction_version and
+share_version (cluster features in Kafka).
 
 Source: kafka.server.KafkaConfig and the classes it joins, 3.9.1.
 """
@@ -125,6 +125,31 @@ class Settings:
         "org.apache.kafka.coordinator.group.assignor.RangeAssignor"
     )
     group_consumer_migration_policy: str = "disabled"
+    group_share_session_timeout_ms: int = 45_000
+    group_share_min_session_timeout_ms: int = 45_000
+    group_share_max_session_timeout_ms: int = 60_000
+    group_share_heartbeat_interval_ms: int = 5000
+    group_share_min_heartbeat_interval_ms: int = 5000
+    group_share_max_heartbeat_interval_ms: int = 15_000
+    group_share_assignment_interval_ms: int = 1000
+    group_share_min_assignment_interval_ms: int = 0
+    group_share_max_assignment_interval_ms: int = 15_000
+    group_share_record_lock_duration_ms: int = 30_000
+    group_share_min_record_lock_duration_ms: int = 15_000
+    group_share_max_record_lock_duration_ms: int = 60_000
+    group_share_delivery_count_limit: int = 5
+    group_share_min_delivery_count_limit: int = 2
+    group_share_max_delivery_count_limit: int = 10
+    group_share_partition_max_record_locks: int = 2000
+    group_share_min_partition_max_record_locks: int = 100
+    group_share_max_partition_max_record_locks: int = 4000
+    group_share_max_size: int = 200
+    group_share_max_share_sessions: int = 2000
+    share_coordinator_state_topic_num_partitions: int = 50
+    share_coordinator_state_topic_replication_factor: int = 3
+    share_coordinator_state_topic_min_isr: int = 2
+    share_coordinator_state_topic_segment_bytes: int = 104_857_600
+    share_coordinator_snapshot_update_records_per_snapshot: int = 500
     # security
     users: Users = NO_USERS
     sasl_enabled_mechanisms: str = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
@@ -161,6 +186,7 @@ class Settings:
     transaction_remove_expired_transaction_cleanup_interval_ms: int = 3_600_000
     transaction_partition_verification_enable: bool = True
     transaction_version: int = 2
+    share_version: int = 1
     others: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False, repr=False)
     """Kafka's configs that are not among these, as they were given: most have no effect. They may be secret."""
 

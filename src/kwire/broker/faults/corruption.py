@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from kwire.broker.responses import RECORDS_ELSEWHERE, Response, SplicedResponse
-from kwire.messages import FetchResponse
+from kwire.messages import FetchResponse, ShareFetchResponse
+from kwire.messages.fetch_response import FetchableTopicResponse
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from kwire.broker.responses import Piece
     from kwire.messages.base import Message
     from kwire.messages.fetch_response import PartitionData
+    from kwire.messages.share_fetch_response import PartitionData as SharePartitionData
 
 __all__ = ["corrupt_records", "with_records"]
 
@@ -30,8 +32,8 @@ def with_records(response: Response) -> Message:
 
 
 def corrupt_records(response: Message, is_selected: Callable[[str | UUID, int], bool]) -> None:
-    """Corrupt the records of selected partitions in a Fetch response. Other responses are unchanged."""
-    if isinstance(response, FetchResponse):
+    """Corrupt the records of selected partitions in a Fetch or ShareFetch response. Other responses are unchanged."""
+    if isinstance(response, FetchResponse | ShareFetchResponse):
         for topic, partition in partitions(response):
             if partition.records and is_selected(topic, partition.partition_index):
                 partition.records = flip_last_byte(bytes(partition.records))
@@ -42,11 +44,14 @@ def flip_last_byte(records: bytes) -> bytes:
     return records[:-1] + bytes([records[-1] ^ 0xFF])
 
 
-def partitions(response: FetchResponse) -> Iterator[tuple[str | UUID, PartitionData]]:
+def partitions(
+    response: FetchResponse | ShareFetchResponse,
+) -> Iterator[tuple[str | UUID, PartitionData | SharePartitionData]]:
     """Yield the partitions of a response, with their topics."""
     for topic in response.responses:
+        name = topic.topic if isinstance(topic, FetchableTopicResponse) else ""
         for partition in topic.partitions:
-            yield topic.topic or topic.topic_id, partition
+            yield name or topic.topic_id, partition
 
 
 def read(piece: Piece) -> bytes:

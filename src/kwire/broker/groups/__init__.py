@@ -1,8 +1,9 @@
-"""Consumer groups: both protocols, committed offsets, and their log.
+"""Groups: their protocols, committed offsets, and their log.
 
 coordinator        the interface for handlers
 classic_protocol   JoinGroup, SyncGroup, Heartbeat, LeaveGroup    classic_rebalance, classic_group: its parts
 consumer_protocol  ConsumerGroupHeartbeat                         consumer_group, reconciliation: its parts
+share_protocol     ShareGroupHeartbeat                            share_records; delivery of records: broker.shares
 assignors          target assignments                             topic_regex: patterns of subscriptions
 migration          members of both protocols in one group
 offsets            commits, fetches, expiry
@@ -10,6 +11,5 @@ store              all groups; writes and applies records         records, place
 """
 
 from kwire.broker.groups.coordinator import GroupCoordinator
-from kwire.broker.groups.store import OffsetsLog
 
-__all__ = ["GroupCoordinator", "OffsetsLog"]
+__all__ = ["GroupCoordinator"]

@@ -23,6 +23,7 @@ from uuid import UUID
 import msgspec
 
 from kwire.broker.context import RequestContext
+from kwire.broker.coordinator_log import CoordinatorRecord
 from kwire.broker.groups import assignors, records
 from kwire.broker.groups.classic_group import ClassicGroup
 from kwire.broker.groups.consumer_group import (
@@ -40,7 +41,6 @@ from kwire.broker.groups.consumer_group import (
     topics_metadata,
 )
 from kwire.broker.groups.reconciliation import reconcile
-from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.store import GroupStore
 from kwire.broker.groups.topic_regex import TopicRegex
 from kwire.errors import BrokerError
@@ -75,7 +75,7 @@ class Step(msgspec.Struct, kw_only=True):
     before: Member
     member: Member
     replaces: str
-    records: list[GroupRecord]
+    records: list[CoordinatorRecord]
     moved: bool = False
 
 
@@ -139,7 +139,7 @@ class ConsumerProtocol:
         group: ConsumerGroup,
         context: RequestContext,
         request: ConsumerGroupHeartbeatRequest,
-        written_before: list[GroupRecord],
+        written_before: list[CoordinatorRecord],
         may_see: Callable[[str], bool],
     ) -> ConsumerGroupHeartbeatResponse:
         """Process a heartbeat that does not leave the group.
@@ -207,7 +207,7 @@ class ConsumerProtocol:
         member_id: str,
         request: ConsumerGroupHeartbeatRequest,
         owned: Assignment | None,
-        written: list[GroupRecord],
+        written: list[CoordinatorRecord],
     ) -> Step:
         joins = request.member_epoch == 0
         if request.instance_id is None:
@@ -246,7 +246,9 @@ class ConsumerProtocol:
             )
         return static
 
-    def replace_static(self, group: ConsumerGroup, static: Member, member_id: str, written: list[GroupRecord]) -> Step:
+    def replace_static(
+        self, group: ConsumerGroup, static: Member, member_id: str, written: list[CoordinatorRecord]
+    ) -> Step:
         """Return a new member that takes over the assignment of an instance's old one."""
         new = replace(static, member_id=member_id, epoch=0, previous_epoch=0)
         if static.member_id != member_id:
@@ -309,7 +311,7 @@ class ConsumerProtocol:
         self,
         group: ConsumerGroup,
         after: dict[str, Member],
-        written: list[GroupRecord],
+        written: list[CoordinatorRecord],
         may_see: Callable[[str], bool],
     ) -> dict[str, ResolvedRegex]:
         """Return the topics that match each regular expression; add records for new and changed results."""
@@ -342,7 +344,7 @@ class ConsumerProtocol:
         replaces: str,
         regexes: dict[str, ResolvedRegex],
         epoch: int,
-        written: list[GroupRecord],
+        written: list[CoordinatorRecord],
     ) -> Assignment:
         """Compute the target assignment of these members; return the one member's part."""
         counts: dict[UUID, int] = {}
@@ -399,7 +401,7 @@ class ConsumerProtocol:
         return ConsumerGroupHeartbeatResponse(member_id=member.member_id, member_epoch=request.member_epoch)
 
     @staticmethod
-    def departure(group_id: str, member_id: str) -> list[GroupRecord]:
+    def departure(group_id: str, member_id: str) -> list[CoordinatorRecord]:
         """Return a member's tombstones, in an order that can be replayed."""
         return [
             records.current_assignment(group_id, member_id, None),

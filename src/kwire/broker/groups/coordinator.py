@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from kwire.broker.context import RequestContext
+from kwire.broker.coordinator_log import CoordinatorRecord
 from kwire.broker.groups import records
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
 from kwire.broker.groups.classic_protocol import ClassicProtocol
@@ -19,12 +20,14 @@ from kwire.broker.groups.consumer_group import LEAVE_EPOCH, LEAVE_STATIC_EPOCH, 
 from kwire.broker.groups.consumer_protocol import ConsumerProtocol
 from kwire.broker.groups.migration import Migration
 from kwire.broker.groups.offsets import GroupOffsets, group_tombstones, is_empty
-from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.responses import JoinCallback, SyncCallback
+from kwire.broker.groups.share_protocol import ShareProtocol
 from kwire.broker.groups.store import GroupStore
+from kwire.broker.shares.coordinator import ShareCoordinator
 from kwire.broker.topics import Topic
 from kwire.errors import BrokerError
 from kwire.internal_topics.group_members import MemberState
+from kwire.internal_topics.groups_state import SHARE, Group
 from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kwire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
@@ -44,11 +47,13 @@ log = logging.getLogger(__name__)
 class GroupCoordinator:
     """The coordinator of a node.
 
-    store: the groups, for handlers that describe them. offsets: for handlers of offsets.
+    store: the groups, for handlers that describe them. offsets: for handlers of offsets. shares: for those of share
+    groups.
     """
 
-    def __init__(self, store: GroupStore) -> None:
+    def __init__(self, store: GroupStore, states: ShareCoordinator) -> None:
         self.store = store
+        self.shares = ShareProtocol(store, states)
         self.offsets = GroupOffsets(store)
         self.classic = ClassicProtocol(store)
         self.consumers = ConsumerProtocol(store)
@@ -60,6 +65,7 @@ class GroupCoordinator:
         """Read the log and start every member's session. Raises LogError."""
         self.store.load()
         self._start_sessions(self.store.groups())
+        self._start_share_sessions(self.store.share_groups())
         self._expire_later()
 
     def elect(self, partition: int) -> None:
@@ -67,6 +73,13 @@ class GroupCoordinator:
         self.store.load(partition)
         groups = self.store.groups()
         self._start_sessions([group for group in groups if self.store.partition_of(group.group_id) == partition])
+        shared = self.store.share_groups()
+        self._start_share_sessions([group for group in shared if self.store.partition_of(group.group_id) == partition])
+
+    def _start_share_sessions(self, groups: Iterable[Group]) -> None:
+        for group in groups:
+            for member_id in group.members:
+                self.shares.start_session(group.group_id, member_id)
 
     def _start_sessions(self, groups: Iterable[ClassicGroup | ConsumerGroup]) -> None:
         """Start every member's session."""
@@ -117,6 +130,10 @@ class GroupCoordinator:
             self.topics_changed()
         elif topic.name != GROUPS_TOPIC:
             self.topics_deleted([topic.name])
+            try:
+                self.shares.topic_deleted(topic.topic_id)
+            except BrokerError as error:
+                log.warning("state of share groups of a deleted topic could not be deleted: %s", error)
 
     def topics_changed(self) -> None:
         """Let consumer groups check their topics again at the next heartbeat."""
@@ -156,6 +173,8 @@ class GroupCoordinator:
         shortest, longest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
         if not shortest <= request.session_timeout_ms <= longest:
             raise refusal(ErrorCode.INVALID_SESSION_TIMEOUT, f"session timeout is outside {shortest} to {longest} ms")
+        if self.store.is_share_group(request.group_id):
+            raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"Group {request.group_id} is not a classic group.")
         group = self.store.find(request.group_id)
         if isinstance(group, ConsumerGroup):
             if group.members:
@@ -207,8 +226,9 @@ class GroupCoordinator:
         self.consumers.check(request, context.api_version)
         if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return self.consumers.leave(self.store.consumer_group(request.group_id), request)
+        self.store.refuse_share_group(request.group_id)
         existing = self.store.find(request.group_id)
-        written: list[GroupRecord] = []
+        written: list[CoordinatorRecord] = []
         if request.member_epoch != 0:
             group = self.store.consumer_group(request.group_id)
         elif isinstance(existing, ConsumerGroup):
@@ -231,6 +251,9 @@ class GroupCoordinator:
 
         Raises BrokerError: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
         """
+        if self.store.is_share_group(group_id):
+            self.shares.delete(group_id)
+            return
         group = self.store.group(group_id)
         if not is_empty(group):
             raise refusal(ErrorCode.NON_EMPTY_GROUP, "The group is not empty.")
@@ -253,6 +276,12 @@ class GroupCoordinator:
             protocol = (group.protocol_type or "") if isinstance(group, ClassicGroup) else "consumer"
             if (not state_filter or group.state.lower() in state_filter) and (not type_filter or kind in type_filter):
                 groups.append((group.group_id, protocol, str(group.state), kind))
+        if not type_filter or SHARE in type_filter:
+            groups += [
+                (each.group_id, SHARE, each.state, SHARE)
+                for each in self.store.share_groups()
+                if not state_filter or each.state.lower() in state_filter
+            ]
         return groups
 
     def restart_session(self, group: ClassicGroup | ConsumerGroup, member_id: str) -> None:

@@ -22,6 +22,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from kwire.broker.context import RequestContext
+from kwire.broker.coordinator_log import CoordinatorRecord
 from kwire.broker.groups import records
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicMember, ClassicState
 from kwire.broker.groups.classic_protocol import MEMBER_ID_REQUIRED_VERSION, protocols_of
@@ -38,7 +39,6 @@ from kwire.broker.groups.consumer_group import (
     waits_for_others,
 )
 from kwire.broker.groups.consumer_protocol import ConsumerProtocol, Step
-from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.responses import JoinCallback
 from kwire.broker.groups.store import GroupStore
 from kwire.errors import BrokerError, DecodeError
@@ -71,7 +71,7 @@ class Migration:
 
     # --- groups ---
 
-    def upgrade(self, classic: ClassicGroup) -> tuple[ConsumerGroup, list[GroupRecord]]:
+    def upgrade(self, classic: ClassicGroup) -> tuple[ConsumerGroup, list[CoordinatorRecord]]:
         """Return the consumer group that replaces a classic one, and the records to write.
 
         Raises BrokerError: GROUP_ID_NOT_FOUND if the group cannot be upgraded.

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from kwire.broker.coordinator_log import CoordinatorRecord
 from kwire.broker.groups import records
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
 from kwire.broker.groups.consumer_group import ConsumerGroup, group_topics, member_of
-from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.store import Group, GroupStore
 from kwire.broker.transactions.metadata import NO_PRODUCER, ProducerIdAndEpoch
 from kwire.errors import BrokerError
@@ -55,6 +55,7 @@ class GroupOffsets:
         epoch: the generation or the member's epoch; negative for simple consumers. version: of OffsetCommit.
         Raises BrokerError.
         """
+        self.store.refuse_share_group(group_id)
         group = self.store.find(group_id)
         if group is None:
             if epoch >= 0:
@@ -122,8 +123,10 @@ class GroupOffsets:
     def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> bool:
         """Check a member and return whether the group exists.
 
-        Raises BrokerError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION.
+        Raises BrokerError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION, GROUP_ID_NOT_FOUND for a share
+        group.
         """
+        self.store.refuse_share_group(group_id)
         group = self.store.find(group_id)
         if isinstance(group, ConsumerGroup) and not (member_id is None and epoch < 0):
             member = member_of(group, member_id or "")
@@ -157,7 +160,7 @@ class GroupOffsets:
         written = [records.offset_commit(group_id, *each, None) for each in dict.fromkeys(partitions) if each in known]
         self.store.write(group_id, written)
 
-    def all_tombstones(self, group_id: str) -> list[GroupRecord]:
+    def all_tombstones(self, group_id: str) -> list[CoordinatorRecord]:
         """Return the tombstones of all offsets of a group, those in open transactions included."""
         partitions = self._partitions(group_id)
         return [records.offset_commit(group_id, *partition, None) for partition in sorted(partitions)]
@@ -236,7 +239,7 @@ def is_empty(group: Group) -> bool:
     return not group.members
 
 
-def group_tombstones(group: Group) -> list[GroupRecord]:
+def group_tombstones(group: Group) -> list[CoordinatorRecord]:
     """Return the tombstones that delete a group, without its offsets."""
     group_id = group.group_id
     if isinstance(group, ClassicGroup):

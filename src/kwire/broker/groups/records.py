@@ -12,6 +12,8 @@
        8  ConsumerGroupCurrentMemberAssignmentKey   ...Value 0                  a member's current assignment
       16  ConsumerGroupRegularExpressionKey         ...Value 0                  the topics that match a regex
 
+The records of share groups, types 10 to 15, are in share_records.
+
 A null value deletes; functions take None for it. The versions are those that Kafka 3.9.1 writes, so that it can
 take over a directory; it skips type 16, which came with 4.0. `kwire.internal_topics.groups_state` applies the records.
 
@@ -23,13 +25,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import msgspec
-
+from kwire.broker.coordinator_log import CoordinatorRecord
 from kwire.broker.groups.classic_group import ClassicGroup
 from kwire.broker.groups.consumer_group import Assignment
 from kwire.internal_topics.group_members import AssignedPartitions, Member
 from kwire.internal_topics.groups_state import ResolvedRegex, TopicMetadata
-from kwire.messages.base import Message
 from kwire.messages.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
 from kwire.messages.consumer_group_current_member_assignment_value import (
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -62,10 +62,8 @@ from kwire.messages.group_metadata_key import GroupMetadataKey
 from kwire.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
 from kwire.messages.offset_commit_key import OffsetCommitKey
 from kwire.messages.offset_commit_value import OffsetCommitValue
-from kwire.protocol.record_values import write_prefixed
 
 __all__ = [
-    "GroupRecord",
     "current_assignment",
     "empty_group_metadata",
     "group_epoch",
@@ -83,22 +81,10 @@ GROUP_METADATA_VERSION = 3
 OFFSET_COMMIT_VERSION, EXPIRING_OFFSET_COMMIT_VERSION = 3, 1
 
 
-class GroupRecord(msgspec.Struct, frozen=True):
-    """A key, and its value in a version; a value of None is a tombstone."""
-
-    key: Message
-    value: Message | None
-    version: int = 0
-
-    def encode(self) -> tuple[bytes, bytes | None]:
-        """Return the bytes of key and value. Raises EncodeError for text that is too long, such as a huge member id."""
-        return write_prefixed(self.key, 0), None if self.value is None else write_prefixed(self.value, self.version)
-
-
 # --- classic groups and offsets ---
 
 
-def group_metadata(group: ClassicGroup, assignments: Mapping[str, bytes]) -> GroupRecord:
+def group_metadata(group: ClassicGroup, assignments: Mapping[str, bytes]) -> CoordinatorRecord:
     """Record the generation of a classic group with its assignments; members without one get none."""
     value = GroupMetadataValue(
         protocol_type=group.protocol_type or "",
@@ -120,43 +106,43 @@ def group_metadata(group: ClassicGroup, assignments: Mapping[str, bytes]) -> Gro
             for member in group.members.values()
         ],
     )
-    return GroupRecord(GroupMetadataKey(group=group.group_id), value, GROUP_METADATA_VERSION)
+    return CoordinatorRecord(GroupMetadataKey(group=group.group_id), value, GROUP_METADATA_VERSION)
 
 
-def empty_group_metadata(group: ClassicGroup) -> GroupRecord:
+def empty_group_metadata(group: ClassicGroup) -> CoordinatorRecord:
     """Record a new classic group, whose first members are still joining."""
     value = GroupMetadataValue(
         protocol_type="", generation=0, protocol=None, leader=None, current_state_timestamp=group.state_since_ms
     )
-    return GroupRecord(GroupMetadataKey(group=group.group_id), value, GROUP_METADATA_VERSION)
+    return CoordinatorRecord(GroupMetadataKey(group=group.group_id), value, GROUP_METADATA_VERSION)
 
 
-def group_metadata_tombstone(group_id: str) -> GroupRecord:
+def group_metadata_tombstone(group_id: str) -> CoordinatorRecord:
     """Delete a classic group."""
-    return GroupRecord(GroupMetadataKey(group=group_id), None)
+    return CoordinatorRecord(GroupMetadataKey(group=group_id), None)
 
 
-def offset_commit(group_id: str, topic: str, partition: int, value: OffsetCommitValue | None) -> GroupRecord:
+def offset_commit(group_id: str, topic: str, partition: int, value: OffsetCommitValue | None) -> CoordinatorRecord:
     """Record a committed offset. Only version 1 of the value, for old clients, has expire_timestamp."""
     expires = value is not None and value.expire_timestamp != -1
     version = EXPIRING_OFFSET_COMMIT_VERSION if expires else OFFSET_COMMIT_VERSION
-    return GroupRecord(OffsetCommitKey(group=group_id, topic=topic, partition=partition), value, version)
+    return CoordinatorRecord(OffsetCommitKey(group=group_id, topic=topic, partition=partition), value, version)
 
 
 # --- consumer groups ---
 
 
-def group_epoch(group_id: str, epoch: int | None) -> GroupRecord:
+def group_epoch(group_id: str, epoch: int | None) -> CoordinatorRecord:
     """Record the epoch of a consumer group."""
     value = None if epoch is None else ConsumerGroupMetadataValue(epoch=epoch)
-    return GroupRecord(ConsumerGroupMetadataKey(group_id=group_id), value)
+    return CoordinatorRecord(ConsumerGroupMetadataKey(group_id=group_id), value)
 
 
-def subscription_metadata(group_id: str, topics: Mapping[str, TopicMetadata] | None) -> GroupRecord:
+def subscription_metadata(group_id: str, topics: Mapping[str, TopicMetadata] | None) -> CoordinatorRecord:
     """Record the topics that the members of a group read."""
     key = ConsumerGroupPartitionMetadataKey(group_id=group_id)
     if topics is None:
-        return GroupRecord(key, None)
+        return CoordinatorRecord(key, None)
     value = ConsumerGroupPartitionMetadataValue(
         topics=[
             TopicMetadataValue(
@@ -172,14 +158,14 @@ def subscription_metadata(group_id: str, topics: Mapping[str, TopicMetadata] | N
             for topic in topics.values()
         ]
     )
-    return GroupRecord(key, value)
+    return CoordinatorRecord(key, value)
 
 
-def member_subscription(group_id: str, member_id: str, member: Member | None) -> GroupRecord:
+def member_subscription(group_id: str, member_id: str, member: Member | None) -> CoordinatorRecord:
     """Record a member and its subscription."""
     key = ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id)
     if member is None:
-        return GroupRecord(key, None)
+        return CoordinatorRecord(key, None)
     classic = None
     if member.uses_classic_protocol:
         classic = ClassicMemberMetadata(
@@ -197,31 +183,31 @@ def member_subscription(group_id: str, member_id: str, member: Member | None) ->
         server_assignor=member.assignor,
         classic_member_metadata=classic,
     )
-    return GroupRecord(key, value)
+    return CoordinatorRecord(key, value)
 
 
-def target_epoch(group_id: str, epoch: int | None) -> GroupRecord:
+def target_epoch(group_id: str, epoch: int | None) -> CoordinatorRecord:
     """Record the epoch of the target assignment."""
     value = None if epoch is None else ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch)
-    return GroupRecord(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), value)
+    return CoordinatorRecord(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), value)
 
 
-def target_assignment(group_id: str, member_id: str, assignment: Assignment | None) -> GroupRecord:
+def target_assignment(group_id: str, member_id: str, assignment: Assignment | None) -> CoordinatorRecord:
     """Record a member's target assignment."""
     key = ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
     if assignment is None:
-        return GroupRecord(key, None)
+        return CoordinatorRecord(key, None)
     value = ConsumerGroupTargetAssignmentMemberValue(
         topic_partitions=[TopicPartition(topic_id=topic, partitions=sorted(p)) for topic, p in assignment.items()]
     )
-    return GroupRecord(key, value)
+    return CoordinatorRecord(key, value)
 
 
-def current_assignment(group_id: str, member_id: str, member: Member | None) -> GroupRecord:
+def current_assignment(group_id: str, member_id: str, member: Member | None) -> CoordinatorRecord:
     """Record a member's assignment, and the partitions that it still has to revoke."""
     key = ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id)
     if member is None:
-        return GroupRecord(key, None)
+        return CoordinatorRecord(key, None)
     value = ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
@@ -229,7 +215,7 @@ def current_assignment(group_id: str, member_id: str, member: Member | None) -> 
         assigned_partitions=_topic_partitions(member.assigned),
         partitions_pending_revocation=_topic_partitions(member.revoking),
     )
-    return GroupRecord(key, value)
+    return CoordinatorRecord(key, value)
 
 
 def _topic_partitions(assigned: Iterable[AssignedPartitions]) -> list[TopicPartitions]:
@@ -240,12 +226,12 @@ def _topic_partitions(assigned: Iterable[AssignedPartitions]) -> list[TopicParti
     ]
 
 
-def regex(group_id: str, pattern: str, resolved: ResolvedRegex | None) -> GroupRecord:
+def regex(group_id: str, pattern: str, resolved: ResolvedRegex | None) -> CoordinatorRecord:
     """Record the topics that match a regular expression."""
     key = ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=pattern)
     if resolved is None:
-        return GroupRecord(key, None)
+        return CoordinatorRecord(key, None)
     value = ConsumerGroupRegularExpressionValue(
         topics=sorted(resolved.topics), version=resolved.version, timestamp=resolved.timestamp_ms
     )
-    return GroupRecord(key, value)
+    return CoordinatorRecord(key, value)

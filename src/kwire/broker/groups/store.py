@@ -10,76 +10,40 @@ runtime.CoordinatorRuntime.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
 
 from kwire.broker.clock import Clock, Timers
 from kwire.broker.configs.settings import Settings
-from kwire.broker.coordinator_log import warn_of_problems
+from kwire.broker.coordinator_log import CoordinatorLog, CoordinatorRecord, append_error, typed, warn_of_problems
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicMember, ClassicState
 from kwire.broker.groups.consumer_group import ConsumerGroup
-from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.timers import NamedTimers
 from kwire.broker.topics import TopicRegistry
 from kwire.broker.transactions.metadata import NO_PRODUCER, ProducerIdAndEpoch
 from kwire.errors import BrokerError, EncodeError, LogError
-from kwire.internal_topics.groups_state import CONSUMER, GroupsState, group_of
+from kwire.internal_topics.groups_state import CONSUMER, SHARE, GroupsState, group_of
 from kwire.internal_topics.groups_state import Group as StoredGroup
 from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.internal_topics.placement import partition_for
 from kwire.internal_topics.typed_record import TypedRecord, usable
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-__all__ = ["Group", "GroupStore", "OffsetsLog"]
+__all__ = ["Group", "GroupStore"]
 
 Group = ClassicGroup | ConsumerGroup
 
-log = logging.getLogger(__name__)
 
-# Errors for clients when the coordinator cannot write: no details of the log, only whether to retry.
-# Source: GroupMetadataManager.appendGroupMetadataErrorToResponseError.
-APPEND_ERRORS = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
-
-
-def effective_time(settings: Settings, configs: Mapping[str, str], name: str) -> int:
-    """Return a time of a consumer group: its own, within the broker's limits, or the broker's.
+def effective(settings: Settings, configs: Mapping[str, str], name: str) -> int:
+    """Return a time or limit of a consumer or share group: its own, within the broker's limits, or the broker's.
 
     The limits may have changed since the config was set. Source: GroupConfig.evaluate 4.4.0.
     """
-    base = name.removeprefix("consumer.").replace(".", "_")
+    kind, _, rest = name.partition(".")
+    base = rest.replace(".", "_")
     if name not in configs:
-        return int(getattr(settings, f"group_consumer_{base}"))
-    low, high = (int(getattr(settings, f"group_consumer_{limit}_{base}")) for limit in ("min", "max"))
+        return int(getattr(settings, f"group_{kind}_{base}"))
+    low, high = (int(getattr(settings, f"group_{kind}_{limit}_{base}")) for limit in ("min", "max"))
     return min(max(int(configs[name]), low), high)
-
-
-class OffsetsLog(Protocol):
-    """The partitions of `__consumer_offsets`."""
-
-    def partition_count(self) -> int:
-        """Return the number of partitions; of a missing topic, the number it would be created with."""
-
-    def append(
-        self, partition: int, records: Sequence[tuple[bytes, bytes | None]], producer: ProducerIdAndEpoch = NO_PRODUCER
-    ) -> int:
-        """Append one batch of (key, value), creating a missing topic first; return the first offset.
-
-        producer: of the transaction, if the records belong to one. Appends all records or none.
-        Raises BrokerError (MESSAGE_TOO_LARGE and others), LogError.
-        """
-
-    def replay(self, partition: int | None = None) -> Iterator[TypedRecord]:
-        """Yield every record of the log, or of one partition, in order, transaction markers too. Raises LogError."""
 
 
 class GroupStore:
@@ -95,7 +59,7 @@ class GroupStore:
         timers: Timers,
         settings: Settings,
         topics: TopicRegistry,
-        offsets_log: OffsetsLog,
+        offsets_log: CoordinatorLog,
         configs_of: Callable[[str], Mapping[str, str]],
     ) -> None:
         self.clock = clock
@@ -112,16 +76,24 @@ class GroupStore:
 
     def session_timeout_ms(self, group_id: str) -> int:
         """Return the session timeout of the members of a consumer group."""
-        return effective_time(self.settings, self._configs_of(group_id), "consumer.session.timeout.ms")
+        return effective(self.settings, self._configs_of(group_id), "consumer.session.timeout.ms")
 
     def heartbeat_interval_ms(self, group_id: str) -> int:
         """Return the heartbeat interval of the members of a consumer group."""
-        return effective_time(self.settings, self._configs_of(group_id), "consumer.heartbeat.interval.ms")
+        return effective(self.settings, self._configs_of(group_id), "consumer.heartbeat.interval.ms")
+
+    def share_time(self, group_id: str, name: str) -> int:
+        """Return a time or limit of a share group, by the name of its config."""
+        return effective(self.settings, self._configs_of(group_id), name)
+
+    def configs_of(self, group_id: str) -> Mapping[str, str]:
+        """Return the configs set on a group."""
+        return self._configs_of(group_id)
 
     # --- groups ---
 
     def find(self, group_id: str) -> Group | None:
-        """Return a group; None for one that does not exist."""
+        """Return a classic or consumer group; None for one that does not exist."""
         classic = self.classic.get(group_id)
         if classic is not None:
             return classic
@@ -129,7 +101,7 @@ class GroupStore:
         return group if group is not None and group.kind == CONSUMER else None
 
     def groups(self) -> list[Group]:
-        """Return all groups."""
+        """Return all classic and consumer groups."""
         return [*self.classic.values(), *self.consumer_groups()]
 
     def consumer_groups(self) -> list[ConsumerGroup]:
@@ -137,7 +109,8 @@ class GroupStore:
         return [group for group in self.state.groups.values() if group.kind == CONSUMER]
 
     def group(self, group_id: str) -> Group:
-        """Return a group. Raises BrokerError: GROUP_ID_NOT_FOUND."""
+        """Return a classic or consumer group. Raises BrokerError: GROUP_ID_NOT_FOUND."""
+        self.refuse_share_group(group_id)
         group = self.find(group_id)
         if group is None:
             raise refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
@@ -149,6 +122,35 @@ class GroupStore:
         if isinstance(group, ClassicGroup):
             raise refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
         return group
+
+    # --- share groups ---
+
+    def has(self, group_id: str) -> bool:
+        """Return whether a group of any kind exists."""
+        return self.find(group_id) is not None or self.is_share_group(group_id)
+
+    def is_share_group(self, group_id: str) -> bool:
+        """Return whether a group is a share group."""
+        group = self.state.groups.get(group_id)
+        return group is not None and group.kind == SHARE
+
+    def share_groups(self) -> list[StoredGroup]:
+        """Return all share groups."""
+        return [group for group in self.state.groups.values() if group.kind == SHARE]
+
+    def share_group(self, group_id: str) -> StoredGroup:
+        """Return a share group. Raises BrokerError: GROUP_ID_NOT_FOUND."""
+        group = self.state.groups.get(group_id)
+        if group is None or group.kind != SHARE:
+            known = self.find(group_id) is not None
+            what = f"Group {group_id} is not a share group." if known else f"Group {group_id} not found."
+            raise refusal(ErrorCode.GROUP_ID_NOT_FOUND, what)
+        return group
+
+    def refuse_share_group(self, group_id: str) -> None:
+        """Raise BrokerError (GROUP_ID_NOT_FOUND) for a share group, which has no offsets of consumers."""
+        if self.is_share_group(group_id):
+            raise refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
 
     def new_classic_group(self, group_id: str) -> ClassicGroup:
         """Create an empty classic group, without a record."""
@@ -162,7 +164,9 @@ class GroupStore:
         """Return the partition of `__consumer_offsets` that holds a group."""
         return partition_for(group_id, self._log.partition_count())
 
-    def write(self, group_id: str, records: Sequence[GroupRecord], producer: ProducerIdAndEpoch = NO_PRODUCER) -> None:
+    def write(
+        self, group_id: str, records: Sequence[CoordinatorRecord], producer: ProducerIdAndEpoch = NO_PRODUCER
+    ) -> None:
         """Append records of one group as a batch and apply them.
 
         Raises BrokerError with a code for clients; nothing has changed then.
@@ -173,28 +177,9 @@ class GroupStore:
         try:
             offset = self._log.append(partition, [record.encode() for record in records], producer)
         except (BrokerError, LogError, EncodeError) as error:
-            code = error.code if isinstance(error, BrokerError) else ErrorCode.KAFKA_STORAGE_ERROR
-            if isinstance(error, EncodeError):
-                code = ErrorCode.INVALID_REQUEST
-            log.warning("group %r could not be written: %s", group_id, error)
-            reported = APPEND_ERRORS.get(ErrorCode(code), ErrorCode(code))
-            raise refusal(reported, f"group '{group_id}' could not be written") from error
-        now_ms = self.clock.now_ms()
-        for index, record in enumerate(records, offset):
-            typed = TypedRecord(
-                topic=GROUPS_TOPIC,
-                partition=partition,
-                offset=index,
-                timestamp=now_ms,
-                kind=type(record.key).__name__.removesuffix("Key"),
-                version=record.version,
-                key=record.key,
-                value=record.value,
-                is_transactional=producer != NO_PRODUCER,
-                producer_id=producer.producer_id,
-                producer_epoch=producer.producer_epoch,
-            )
-            self._apply(typed)
+            raise append_error(error, f"group {group_id!r}") from error
+        for record in typed(GROUPS_TOPIC, partition, records, offset, self.clock.now_ms(), producer):
+            self._apply(record)
 
     # --- reading ---
 

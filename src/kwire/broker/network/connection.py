@@ -547,4 +547,6 @@ class ClientConnection:
         self._release_files()
         if self._pending is not None:
             self._pending.cancel()
+        for callback in self.peer.on_close.values():
+            callback()
         self._closed(self)

@@ -1,0 +1,299 @@
+"""Share groups of a broker, by raw requests: joining, acquiring, acknowledging, locks, limits, sessions, restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from kwire import messages as m
+from kwire.broker import Broker, Cluster
+from kwire.protocol.error_codes import ErrorCode
+from tests.broker.shares.harness import (
+    EARLIEST,
+    SETTINGS,
+    Member,
+    acquired,
+    configure,
+    create,
+    offsets,
+    produce,
+    result,
+)
+from tests.broker.wire import RawClient
+
+ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
+RECORD_STATE = int(ErrorCode.INVALID_RECORD_STATE)
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Broker]:
+    with Broker(**SETTINGS) as broker:  # type: ignore[arg-type]
+        yield broker
+
+
+@pytest.fixture
+def client(shared: Broker) -> Iterator[RawClient]:
+    shared.reset()
+    with RawClient(shared) as client:
+        yield client
+
+
+def started(client: RawClient, count: int = 5, member_id: str = "m", **configs: str) -> Member:
+    """Return a member of a group whose topic has one batch of records."""
+    topic_id = create(client, "t")
+    configure(client, "g", {**EARLIEST, **{name.replace("_", "."): value for name, value in configs.items()}})
+    produce(client, "t", count)
+    return Member(client, "g", "t", topic_id, member_id).join()
+
+
+def test_partitions_are_assigned_with_the_second_heartbeat(client: RawClient) -> None:
+    topic_id = create(client, "t", 2)
+    member = Member(client, "g", "t", topic_id)
+    first = member.heartbeat()
+    assert (first.member_epoch, first.heartbeat_interval_ms, first.assignment.topic_partitions) == (1, 5000, [])
+    second = member.heartbeat()
+    (topic,) = second.assignment.topic_partitions
+    assert (second.member_epoch, topic.topic_id, sorted(topic.partitions)) == (2, topic_id, [0, 1])
+    assert member.heartbeat().assignment is None
+    described = client.ask(m.ShareGroupDescribeRequest(group_ids=["g", "h"]), 1).groups
+    assert [(each.error_code, each.group_state) for each in described] == [(0, "Stable"), (69, "")]
+    (listed,) = client.ask(m.ListGroupsRequest(types_filter=["share"]), 5).groups
+    assert (listed.group_id, listed.protocol_type, listed.group_type) == ("g", "share", "share")
+
+
+def test_members_leave_and_are_fenced(client: RawClient, shared: Broker) -> None:
+    member = started(client)
+    assert member.heartbeat(5).error_code == ErrorCode.FENCED_MEMBER_EPOCH
+    assert member.heartbeat(-1).member_epoch == -1
+    assert member.heartbeat(2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    again = Member(client, "g", "t", member.topic_id).join()
+    assert again.member_epoch == 4  # left and joined; the partitions were initialized already
+    shared.advance(45_001)
+    assert again.heartbeat().error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_released_records_are_delivered_again_and_others_are_not(client: RawClient) -> None:
+    member = started(client)
+    first = member.fetch()
+    assert (acquired(first), offsets(first)) == ([(0, 4, 1)], [0, 1, 2, 3, 4])
+    assert first.acquisition_lock_timeout_ms == 30_000
+    types = [ACCEPT, RELEASE, REJECT, RELEASE, ACCEPT]
+    second = member.fetch([(0, 4, types)])
+    assert acquired(second) == [(1, 1, 2), (3, 3, 2)]
+    assert acquired(member.fetch([(1, 1, [ACCEPT]), (3, 3, [ACCEPT])])) == []
+    produce(client, "t", 1)
+    assert acquired(member.fetch()) == [(5, 5, 1)]
+
+
+def test_a_record_is_delivered_five_times(client: RawClient) -> None:
+    member = started(client, 1)
+    assert acquired(member.fetch()) == [(0, 0, 1)]
+    for count in (2, 3, 4, 5):
+        assert acquired(member.fetch([(0, 0, [RELEASE])])) == [(0, 0, count)]
+    assert acquired(member.fetch([(0, 0, [RELEASE])])) == []
+
+
+@pytest.mark.parametrize(("waited", "is_released"), [(29_000, False), (30_001, True)])
+def test_locks_end_on_the_brokers_clock(client: RawClient, shared: Broker, waited: int, is_released: bool) -> None:
+    member = started(client)
+    member.fetch()
+    shared.advance(waited)
+    other = Member(client, "g", "t", member.topic_id, "other")
+    assert acquired(other.fetch()) == ([(0, 4, 2)] if is_released else [])
+    code, _ = result(member.acknowledge([(0, 4, [ACCEPT])]))
+    assert code == (RECORD_STATE if is_released else 0)
+
+
+def test_locks_are_renewed(client: RawClient, shared: Broker) -> None:
+    member = started(client)
+    member.fetch()
+    shared.advance(20_000)
+    assert result(member.acknowledge([(0, 4, [RENEW])], renew=True))[0] == 0
+    shared.advance(20_000)
+    assert result(member.acknowledge([(0, 4, [ACCEPT])]))[0] == 0
+
+
+def test_renewals_can_be_disabled(client: RawClient) -> None:
+    member = started(client, share_renew_acknowledge_enable="false")
+    member.fetch()
+    assert result(member.acknowledge([(0, 4, [RENEW])], renew=True)) == (
+        RECORD_STATE,
+        "Renewing acquisition locks is not enabled for the group.",
+    )
+
+
+def test_errors_of_acknowledgements_change_nothing(client: RawClient) -> None:
+    member = started(client)
+    member.fetch()
+    invalid = int(ErrorCode.INVALID_REQUEST)
+    for acks, code in (
+        ([(0, 9, [ACCEPT])], invalid),  # past the records
+        ([(7, 9, [ACCEPT])], invalid),
+        ([(2, 1, [ACCEPT])], invalid),
+        ([(0, 1, [])], invalid),
+        ([(0, 2, [ACCEPT, ACCEPT])], invalid),
+        ([(0, 1, [5])], invalid),
+        ([(0, 1, [RENEW])], invalid),  # without is_renew_ack
+        ([(0, 4, [ACCEPT]), (1, 2, [ACCEPT])], invalid),
+        ([(0, 1, [ACCEPT]), (1, 2, [ACCEPT])], RECORD_STATE),  # offset 1 twice
+    ):
+        assert result(member.acknowledge(acks))[0] == code, acks
+    other = Member(client, "g", "t", member.topic_id, "other")
+    other.fetch()
+    assert result(other.acknowledge([(0, 4, [ACCEPT])])) == (RECORD_STATE, "Member is not the owner of offset")
+    assert result(member.acknowledge([(0, 4, [ACCEPT])])) == (0, None)
+
+
+def test_sessions_have_epochs(client: RawClient) -> None:
+    member = started(client)
+    assert member.fetch(epoch=3).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+    assert member.fetch([(0, 0, [ACCEPT])]).error_code == ErrorCode.INVALID_REQUEST
+    assert member.fetch().error_code == 0
+    assert member.fetch(epoch=5).error_code == ErrorCode.INVALID_SHARE_SESSION_EPOCH
+    assert member.acknowledge([(0, 0, [ACCEPT])], epoch=0).error_code == ErrorCode.INVALID_SHARE_SESSION_EPOCH
+    assert member.acknowledge([(0, 0, [ACCEPT])]).error_code == 0
+    assert member.fetch(epoch=-1, partitions=()).error_code == 0
+    assert member.fetch(epoch=-1, partitions=()).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+    other = Member(client, "g", "t", member.topic_id, "other")
+    assert acquired(other.fetch()) == [(1, 4, 2)]  # what was not acknowledged
+
+
+def test_a_closed_connection_ends_its_sessions(client: RawClient, shared: Broker) -> None:
+    member = started(client)
+    with RawClient(shared) as connection:
+        assert acquired(Member(connection, "g", "t", member.topic_id).fetch()) == [(0, 4, 1)]
+    other = Member(client, "g", "t", member.topic_id, "other")
+    assert acquired(other.fetch(max_wait_ms=5000)) == [(0, 4, 2)]
+
+
+def test_a_waiting_fetch_gets_records_that_another_member_releases(client: RawClient, shared: Broker) -> None:
+    member = started(client)
+    member.fetch()
+    with RawClient(shared) as connection:
+        other = Member(connection, "g", "t", member.topic_id, "other")
+        assert acquired(other.fetch()) == []
+        request = m.ShareFetchRequest(
+            group_id="g", member_id="other", share_session_epoch=1, max_wait_ms=20_000, min_bytes=1, max_records=9
+        )
+        connection.send(request, 2)
+        member.acknowledge([(0, 4, [RELEASE])])
+        assert acquired(connection.receive()) == [(0, 4, 2)]
+
+
+def test_limits_of_records(client: RawClient) -> None:
+    member = started(client, 5)
+    produce(client, "t", 5)
+    assert acquired(member.fetch(max_records=2, share_acquire_mode=1)) == [(0, 1, 1)]
+    assert acquired(member.fetch(max_records=2)) == [(2, 4, 1)]  # to the end of the batch
+    assert acquired(member.fetch()) == [(5, 9, 1)]
+
+
+def test_records_in_flight_are_limited(client: RawClient) -> None:
+    member = started(client, 100, share_partition_max_record_locks="100")
+    produce(client, "t", 5)
+    assert acquired(member.fetch()) == [(0, 99, 1)]
+    assert acquired(member.fetch()) == []
+    assert acquired(member.fetch([(0, 0, [ACCEPT])])) == [(100, 104, 1)]
+
+
+@pytest.mark.parametrize(("reset", "expected"), [("latest", []), ("earliest", [(0, 4, 1)]), ("by_duration:PT1H", [])])
+def test_groups_begin_where_they_are_told(client: RawClient, reset: str, expected: list[tuple[int, int, int]]) -> None:
+    member = started(client, share_auto_offset_reset=reset)
+    assert acquired(member.fetch()) == expected  # the records are of 1970
+
+
+def test_offsets_are_described_altered_and_deleted(client: RawClient) -> None:
+    member = started(client)
+    member.fetch()
+    member.fetch([(0, 2, [ACCEPT])])
+    assert described(client) == {0: (0, 2)}  # the start offset of the acknowledgement, three done
+    alter = m.AlterShareGroupOffsetsRequest
+    part = alter.AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=1)
+    request = alter(group_id="g", topics=[alter.AlterShareGroupOffsetsRequestTopic(topic_name="t", partitions=[part])])
+    assert client.ask(request, 0).error_code == ErrorCode.NON_EMPTY_GROUP
+    member.heartbeat(-1)
+    assert client.ask(request, 0).responses[0].partitions[0].error_code == 0
+    assert described(client) == {0: (1, 4)}
+    delete = m.DeleteShareGroupOffsetsRequest
+    gone = delete(group_id="g", topics=[delete.DeleteShareGroupOffsetsRequestTopic(topic_name="t")])
+    assert client.ask(gone, 0).responses[0].error_code == 0
+    assert described(client) == {}
+    assert client.ask(m.DeleteGroupsRequest(groups_names=["g"]), 2).results[0].error_code == 0
+    assert client.ask(m.ListGroupsRequest(), 5).groups == []
+
+
+def described(client: RawClient) -> dict[int, tuple[int, int]]:
+    """Return (start offset, lag) of the partitions of the group."""
+    cls = m.DescribeShareGroupOffsetsRequest
+    asked = cls(groups=[cls.DescribeShareGroupOffsetsRequestGroup(group_id="g", topics=None)])
+    (group,) = client.ask(asked, 1).groups
+    return {each.partition_index: (each.start_offset, each.lag) for topic in group.topics for each in topic.partitions}
+
+
+def test_other_requests_refuse_share_groups(client: RawClient) -> None:
+    started(client)
+    heartbeat = m.ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id="x", rebalance_timeout_ms=1000, subscribed_topic_names=["t"], topic_partitions=[]
+    )
+    response = client.ask(heartbeat, 1)
+    assert (response.error_code, response.error_message) == (69, "Group g is not a consumer group.")
+    join = m.JoinGroupRequest(group_id="g", session_timeout_ms=10_000, protocol_type="consumer", member_id="")
+    assert client.ask(join, 5).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_the_feature_disables_share_groups(tmp_path: Path) -> None:
+    with Broker(tmp_path, share_version=0) as broker, RawClient(broker) as client:
+        assert Member(client, "g", "t", UUID(int=1)).heartbeat().error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_a_restart_keeps_what_was_acknowledged(tmp_path: Path) -> None:
+    with Broker(tmp_path, **SETTINGS) as broker, RawClient(broker) as client:  # type: ignore[arg-type]
+        member = started(client)
+        member.fetch()
+        assert acquired(member.fetch([(0, 1, [ACCEPT]), (3, 3, [RELEASE]), (4, 4, [REJECT])])) == [(3, 3, 2)]
+    with Broker(tmp_path, **SETTINGS) as broker, RawClient(broker) as client:  # type: ignore[arg-type]
+        again = Member(client, "g", "t", member.topic_id)
+        again.member_epoch = member.member_epoch
+        assert again.heartbeat().error_code == 0  # the member is still known
+        assert acquired(again.fetch()) == [(2, 2, 2), (3, 3, 3)]  # released when the broker stopped
+
+
+def test_many_updates_become_a_snapshot(tmp_path: Path) -> None:
+    given = {**SETTINGS, "share_coordinator_snapshot_update_records_per_snapshot": 2}
+    with Broker(tmp_path, **given) as broker, RawClient(broker) as client:  # type: ignore[arg-type]
+        member = started(client)
+        member.fetch()
+        for offset in (0, 1, 2):
+            member.acknowledge([(offset, offset, [ACCEPT])])
+        stored = broker.call(lambda node: list(node.coordinators.share_states.state.partitions.values()))
+        assert [(each.snapshot_epoch, each.start_offset) for each in stored] == [(1, 2)]
+    with Broker(tmp_path, **given) as broker, RawClient(broker) as client:  # type: ignore[arg-type]
+        assert acquired(Member(client, "g", "t", member.topic_id).fetch()) == [(3, 4, 2)]
+
+
+def test_share_partitions_follow_their_leaders() -> None:
+    with Cluster(nodes=2, **SETTINGS) as cluster, RawClient(cluster, node=1) as one, RawClient(cluster, node=2) as two:  # type: ignore[arg-type]
+        owner = one.ask(m.FindCoordinatorRequest(key_type=0, coordinator_keys=["g"]), 6).coordinators[0].node_id
+        topic_id = create(one, "t")
+        cluster.move_leader("t", 0, to=1)
+        produce(one, "t", 5)
+        configure(one, "g", EARLIEST)
+        member = Member((one, two)[owner - 1], "g", "t", topic_id).join()
+        cluster.move_leader("t", 0, to=2)
+        member.client = one
+        failed = member.fetch()
+        (topic,) = failed.responses
+        code, leader = topic.partitions[0].error_code, topic.partitions[0].current_leader.leader_id
+        assert (code, leader) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 2)
+        assert [each.node_id for each in failed.node_endpoints] == [2]
+        there = Member(two, "g", "t", member.topic_id)
+        assert acquired(there.fetch()) == [(0, 4, 1)]
+        assert result(there.acknowledge([(0, 1, [ACCEPT])])) == (0, None)
+        cluster.move_leader("t", 0, to=1)
+        assert acquired(Member(one, "g", "t", member.topic_id, "new").fetch()) == [(2, 4, 1)]
+        key = f"g:{'A' * 22}:0"
+        found = one.ask(m.FindCoordinatorRequest(key_type=2, coordinator_keys=[key, "g"]), 6).coordinators
+        assert [each.error_code for each in found] == [0, ErrorCode.INVALID_REQUEST]
