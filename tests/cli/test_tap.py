@@ -88,13 +88,38 @@ def test_a_cluster_that_is_down_at_the_start_is_a_warning() -> None:
     assert process.returncode == 0
 
 
+def test_a_replay_prints_what_does_not_match(tmp_path: Path) -> None:
+    file = tmp_path / "session.pcapng"
+    with Broker() as broker:
+        process, servers = start("--to", broker.bootstrap_servers, "--record", str(file), "--until", "stdin")
+        with raw(servers) as client:
+            client.ask(HeartbeatRequest(group_id="a"), 4)
+        process.communicate(timeout=60)
+    for group, code, printed in (
+        ("a", 0, "1 response sent, 0 mismatches; of 1 recorded request, 0 were not sent\n"),
+        (
+            "b",
+            1,
+            "Heartbeat v4 from raw: differs from request 1: group_id was 'a', is 'b'\n"
+            "1 response sent, 1 mismatch; of 1 recorded request, 0 were not sent\n",
+        ),
+    ):
+        process, servers = start("--replay", str(file), "--until", "stdin")
+        with raw(servers) as client:
+            client.ask(HeartbeatRequest(group_id=group), 4)
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, out, err) == (code, printed, "")
+
+
 def test_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "listener.properties"
     config.write_text("ssl.client.auth=none\n")
     existing = tmp_path / "file"
     existing.write_text("")
     for arguments, problem in (
-        ([], "--to"),
+        ([], "--to or --replay is required"),
+        (["--replay", str(existing), "--to", "b:9"], "--replay and --to are mutually exclusive"),
+        (["--replay", str(existing)], "not a pcap or pcapng file"),
         (["--to", "broker"], "host:port"),
         (["--to", "b:9", "--listen", "x"], "expected PORT or HOST:PORT"),
         (["--to", "b:9", "--listen-config", str(config)], "ask for no TLS"),

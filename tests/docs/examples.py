@@ -77,6 +77,7 @@ def in_place(source: str, data: Path, folder: Path) -> str:
         "logs/data": str(data),
         "/captures/*.pcap": str(folder / "*.pcap"),
         "kafka.pcap": str(folder / "k391.clean.pcap"),
+        "session.pcapng": str(folder / "session.pcapng"),
         "s3://bucket/tiered": str(folder / "encrypted"),
         "private.pem": str(folder / "private.pem"),
         'LogDirectory("DIR")': f'LogDirectory("{data}")',

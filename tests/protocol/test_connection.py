@@ -318,6 +318,12 @@ def test_mutated_streams_return_messages_or_raise_kwire_errors(seed: int) -> Non
         assert server.state is State.FAILED
 
 
+def test_an_api_whose_name_has_changed_has_the_versions_of_the_new_one() -> None:
+    """ElectLeaders was ElectPreferredLeaders, which has version 0 only."""
+    assert str(supported()[43]) == "0-2"
+    assert str(supported("2.2.2")[43]) == "0"
+
+
 def test_supported_versions_survive_an_api_versions_response() -> None:
     ours = supported()
     assert offered(describe(ours).api_keys) == ours

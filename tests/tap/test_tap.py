@@ -474,6 +474,7 @@ def test_brokers_that_misbehave_end_the_connection_and_nothing_else(name: str, k
 
 REQUESTS = {
     "a negative length": b"\xff\xff\xff\xff",
+    "a frame above the limit of Kafka": (100 * 1024 * 1024 + 1).to_bytes(4, "big"),
     "too short": b"\0\0\0\2ab",
     "no correlation id": b"\0\0\0\7\0\3\0\11abc",
 }

@@ -15,6 +15,7 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, add_command
 from kwire.cli.serve import CONTROL, KEPT_REQUESTS, UNTIL, WAITS, Until, log_to_stderr, parse_control
+from kwire.errors import OptionError, counted
 
 if TYPE_CHECKING:
     from kwire.tap import Tap
@@ -32,6 +33,7 @@ def register(app: typer.Typer) -> None:
         tap,
         "kwire tap --listen 9192 --to broker:9092 --control 9199",
         "kwire tap --listen 9192 --to broker:9092 --record session.pcapng",
+        "kwire tap --listen 9192 --replay session.pcapng",
         "kwire tap --listen 9192 --to broker:9093 --to-config client.properties --listen-config listener.properties",
         section="Broker",
     )
@@ -39,9 +41,9 @@ def register(app: typer.Typer) -> None:
 
 def tap(
     to: Annotated[
-        str,
+        str | None,
         typer.Option("--to", metavar="HOST:PORT", help="Address of the cluster; several are separated by commas."),
-    ],
+    ] = None,
     listen: Annotated[
         str,
         typer.Option(
@@ -53,6 +55,10 @@ def tap(
     record: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write what clients send and receive to a new capture file (pcapng)."),
+    ] = None,
+    replay: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Respond from a recording, without a cluster. Exit code 1 for mismatches."),
     ] = None,
     control: Annotated[str | None, CONTROL] = None,
     to_config: Annotated[
@@ -72,12 +78,21 @@ def tap(
 
     The first line on standard output is BROKERS=host:port, for bootstrap.servers of clients; with --control, the second
     is CONTROL= with a URL. Clients reach every node through the tap: addresses in responses are replaced. They log in
-    to the cluster themselves. Exit code 1 if a recording is incomplete.
+    to the cluster themselves. Exit code 1 if a recording is incomplete, or a replay had mismatches.
     """
     from kwire.cli.client_configs import read_properties
-    from kwire.tap import Tap
 
     log_to_stderr(verbose)
+    if replay is not None:
+        others = {"--to": to, "--record": record, "--control": control, "--to-config": to_config}
+        for name, given in {**others, "--listen-config": listen_config}.items():
+            if given is not None:
+                raise OptionError(f"--replay and {name} are mutually exclusive")
+        return run_replay(replay, listen, until)
+    if to is None:
+        raise OptionError("--to or --replay is required")
+    from kwire.tap import Tap
+
     running = Tap(
         to,
         listen,
@@ -87,12 +102,7 @@ def tap(
         **({} if to_config is None else read_properties(to_config)),
     )
     address = None if control is None else parse_control(control)
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores it
-            signal.signal(number, lambda *_: stop.set())
-    if until is not None:
-        threading.Thread(target=WAITS[until], args=(stop,), name=f"until {until}", daemon=True).start()
+    stop = stopping(until)
     with running, controlled(running, address) as url:
         print(f"BROKERS={running.bootstrap_servers}", *url, sep="\n", flush=True)
         warn_of_unreachable(to)
@@ -101,6 +111,41 @@ def tap(
         terminal.warn(running.problem)
         return FOUND
     return FINE
+
+
+def stopping(until: Until | None) -> threading.Event:
+    """Return the event that ends the command: a signal, or what is asked for."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores it
+            signal.signal(number, lambda *_: stop.set())
+    if until is not None:
+        threading.Thread(target=WAITS[until], args=(stop,), name=f"until {until}", daemon=True).start()
+    return stop
+
+
+def run_replay(path: str, listen: str, until: Until | None) -> int:
+    """Respond from a recording until the end; prints what did not match."""
+    import logging
+
+    from kwire.tap import Replay
+
+    logging.getLogger("kwire.tap").setLevel(logging.ERROR)  # mismatches are printed at the end
+    running = Replay(path, listen)
+    stop = stopping(until)
+    with running:
+        print(f"BROKERS={running.bootstrap_servers}", flush=True)
+        stop.wait()
+    for each in running.mismatches:
+        print(each)
+    recording = running.recording
+    mismatches = counted(running.mismatch_count, "mismatch", "mismatches")
+    recorded = counted(len(recording.all), "recorded request")
+    responses = counted(running.answered, "response")
+    print(f"{responses} sent, {mismatches}; of {recorded}, {recording.unused} were not sent")
+    if recording.problems:
+        terminal.warn(f"{path}: {counted(recording.problems, 'request')} cannot be replayed: parts were not recorded")
+    return FOUND if running.mismatch_count else FINE
 
 
 @contextlib.contextmanager

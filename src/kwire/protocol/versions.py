@@ -34,7 +34,10 @@ def supported(kafka: Definitions | None = None) -> dict[int, Versions]:
     for name in registry.names(kafka):
         if name.endswith("Request"):
             spec = registry.get(name, kafka).SPEC
-            if spec.api_key is not None and spec.stable:
+            if spec.api_key is None or not spec.stable:
+                continue
+            before = versions.get(spec.api_key)  # an API whose name has changed, such as ElectPreferredLeaders
+            if before is None or before.highest < spec.stable.highest:
                 versions[spec.api_key] = spec.stable
     return dict(sorted(versions.items()))
 

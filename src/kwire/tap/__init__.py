@@ -10,6 +10,10 @@ addresses    where responses have addresses of nodes
 reading      requests that are decoded, for faults and the request log
 topics       topics and fetch sessions, seen in passing
 recording    capture files of what clients send and receive
+replay       Replay: responds from a recording
+matching     requests matched with those of a recording
+fetches      what the fetches of a recording found
+runner       an event loop in a thread
 settings     addresses and TLS
 control      what can be asked for over HTTP
 shared       what connections share
@@ -17,6 +21,8 @@ shared       what connections share
 
 from __future__ import annotations
 
+from kwire.tap.matching import Mismatch
+from kwire.tap.replay import Replay
 from kwire.tap.tap import Tap, TapNode
 
-__all__ = ["Tap", "TapNode"]
+__all__ = ["Mismatch", "Replay", "Tap", "TapNode"]

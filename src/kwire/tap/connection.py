@@ -27,6 +27,7 @@ from kwire.broker.network.pacing import SlowBytes
 from kwire.broker.security.tls import principal_of
 from kwire.errors import DecodeError, KwireError, Malformed
 from kwire.messages import ApiVersionsRequest
+from kwire.protocol.frames import LENGTH_BYTES, MAX_FRAME_BYTES
 from kwire.protocol.requests import read_correlation_id, write_response
 from kwire.protocol.versions import API_VERSIONS, UNSUPPORTED_VERSION, describe
 from kwire.tap.addresses import carriers
@@ -266,6 +267,8 @@ class TapConnection:
             self.client.stop_reading("pending")
 
     def _decide_request(self, view: bytes | memoryview, size: int) -> Way:
+        if size > LENGTH_BYTES + MAX_FRAME_BYTES:  # Kafka closes the connection before more arrives
+            raise Malformed(f"request of {size - LENGTH_BYTES} bytes, at most {MAX_FRAME_BYTES} are allowed", 0)
         if self._takes_tokens:
             if len(view) < min(size, HEAD_BYTES):
                 return Way.PEEK
@@ -275,7 +278,7 @@ class TapConnection:
                 return Way.KEEP if self._keeps_token else Way.PASS
             self._takes_tokens = False
         if size < HEAD_BYTES:
-            raise Malformed(f"request of {size - 4} bytes", 4)
+            raise Malformed(f"request of {size - LENGTH_BYTES} bytes", LENGTH_BYTES)
         if len(view) < HEAD_BYTES:
             return Way.PEEK
         head = read_head(view)

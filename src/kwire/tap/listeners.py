@@ -18,7 +18,7 @@ from collections.abc import Callable
 from kwire.errors import ConnectionFailed, OptionError
 from kwire.tap.addresses import Node
 
-__all__ = ["FIRST", "Listener", "Listeners"]
+__all__ = ["FIRST", "Listener", "Listeners", "shown"]
 
 log = logging.getLogger("kwire.tap")
 
@@ -169,3 +169,9 @@ class Listeners:
                 self._loop.remove_reader(each.sock.fileno())
                 with contextlib.suppress(OSError):
                     each.sock.close()
+
+
+def shown(host: str, port: int) -> str:
+    """Return host:port; the name of this machine for a listener on all interfaces."""
+    host = socket.gethostname() if host in EVERYWHERE else host
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

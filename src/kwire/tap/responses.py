@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from kwire.messages import ApiVersionsResponse
+from kwire.messages import ApiVersionsResponse, registry
 from kwire.protocol.requests import response_codec, response_version
 from kwire.protocol.versions import API_VERSIONS, supported
 from kwire.tap.addresses import carries_addresses, replace_addresses
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kwire.tap.addresses import Place
     from kwire.tap.topics import SeenTopics
 
-__all__ = ["KNOWN", "LISTINGS", "Answer", "changes", "read_answer"]
+__all__ = ["KNOWN", "LISTINGS", "Answer", "api_name", "changes", "read_answer"]
 
 KNOWN = supported()
 """The versions that the tap can read, by API."""
@@ -37,6 +37,11 @@ class Answer:
         if self.frame is None:
             return response_codec(self.api_key, self.version).encode((self.header, self.body))
         return self.frame
+
+
+def api_name(api_key: int) -> str:
+    """Return the name of an API, such as Produce, or its key if the tap does not know it."""
+    return registry.request(api_key).__name__.removesuffix("Request") if api_key in KNOWN else f"api key {api_key}"
 
 
 @functools.cache

@@ -6,13 +6,11 @@ import asyncio
 import contextlib
 import logging
 import socket
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self, TypeVar, Unpack
+from typing import NamedTuple, TypeVar, Unpack
 
-from kwire.broker.broker import KEPT_REQUESTS, refuse_green_threads
+from kwire.broker.broker import KEPT_REQUESTS
 from kwire.broker.faults import Faults
 from kwire.broker.faults.conditions import Apis, Conditions, Seen, When
 from kwire.broker.faults.fault import WAIT_S
@@ -22,9 +20,10 @@ from kwire.broker.request_log import LoggedRequest, RequestLog
 from kwire.broker.waiting import wait_for_request
 from kwire.errors import KwireError, OptionError
 from kwire.tap.connection import TapConnection
-from kwire.tap.listeners import EVERYWHERE, Listener, Listeners
+from kwire.tap.listeners import Listener, Listeners, shown
 from kwire.tap.recording import Recorder
 from kwire.tap.responses import KNOWN
+from kwire.tap.runner import OnThread
 from kwire.tap.settings import client_settings, listener_tls, parse_listen
 from kwire.tap.shared import Shared
 from kwire.tap.topics import TopicsAt
@@ -45,7 +44,7 @@ class TapNode(NamedTuple):
     target: str
 
 
-class Tap:
+class Tap(OnThread):
     """A proxy before a Kafka cluster, with faults and a request log as a Broker has.
 
     to: host:port of the cluster, several separated by commas. listen: PORT or HOST:PORT; each node of the cluster gets
@@ -55,6 +54,8 @@ class Tap:
     the names of a client's configs. Clients log in to the cluster themselves.
     Raises OptionError for an invalid setting and an address that is not available.
     """
+
+    NAME = "tap"
 
     def __init__(
         self,
@@ -66,6 +67,7 @@ class Tap:
         listen_configs: Mapping[str, object] | None = None,
         **configs: object,
     ) -> None:
+        super().__init__()
         self.to = to
         self.faults = Faults(KNOWN)
         self.requests = RequestLog(keep_requests)
@@ -76,12 +78,7 @@ class Tap:
             log.warning("listens on %s without TLS, while the cluster uses it: set listen_configs", self._address[0])
         self._record = None if record is None else str(record)
         self._recorder: Recorder | None = None
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._shared: Shared | None = None
-        self._stop: asyncio.Event | None = None
-        self._ready = threading.Event()
-        self._problem: BaseException | None = None
         self._connections: set[TapConnection] = set()
         self._count = 0
         self._opening: set[asyncio.Task[None]] = set()
@@ -149,64 +146,9 @@ class Tap:
 
         return wait_for_request(self.requests, self.faults, meets, api, when, patience)
 
-    # Start and stop
-
-    def start(self) -> None:
-        """Start the tap and wait until clients can connect."""
-        if self._thread is not None and self._thread.is_alive():
-            raise OptionError("the tap is already running")
-        refuse_green_threads()
-        self._ready.clear()
-        self._problem = None
-        self._thread = threading.Thread(target=self._run, name="kwire tap", daemon=True)
-        self._thread.start()
-        self._ready.wait()
-        self._raise_problem()
-
-    def stop(self) -> None:
-        """Close all connections and listeners, and the recording."""
-        if self._thread is None:
-            return
-        loop, stop = self._loop, self._stop
-        if loop is not None and stop is not None:
-            with contextlib.suppress(RuntimeError):  # it has ended in the meantime
-                loop.call_soon_threadsafe(stop.set)
-        self._thread.join()
-        self._thread = None
-        self._raise_problem()
-
-    def _raise_problem(self) -> None:
-        if self._problem is not None:
-            problem, self._problem = self._problem, None
-            self._thread = None
-            raise problem
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
     # On the thread
 
-    def _run(self) -> None:
-        try:
-            with asyncio.Runner() as runner:
-                runner.run(self._serve())
-        except BaseException as error:
-            self._problem = error
-            if self._shared is not None:
-                log.exception("the tap has failed")
-        finally:
-            self._loop = self._shared = self._stop = None
-            self._ready.set()
-
-    async def _serve(self) -> None:
-        loop = self._loop = asyncio.get_running_loop()
-        self._stop = asyncio.Event()
+    async def _serve(self, loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
         with contextlib.ExitStack() as cleanup:
             if self._record is not None:
                 self._recorder = Recorder(self._record)
@@ -216,20 +158,19 @@ class Tap:
             shared.listeners = Listeners(loop, self._address, targets, self._accepted, self._tls)
             cleanup.callback(shared.listeners.close)
             self._shared = shared
-            self._ready.set()
-            self._flush(loop, shared)
-            await self._stop.wait()
-            await self._close_connections()
+            try:
+                self._ready.set()
+                self._flush(loop, shared)
+                await stop.wait()
+            finally:
+                self._shared = None
+                for connection in list(self._connections):
+                    connection.close("the tap stops", level=logging.DEBUG)
 
     def _flush(self, loop: asyncio.AbstractEventLoop, shared: Shared) -> None:
         if shared.recorder is not None:
             shared.recorder.flush()
             loop.call_later(FLUSH_S, self._flush, loop, shared)
-
-    async def _close_connections(self) -> None:
-        for connection in list(self._connections):
-            connection.close("the tap stops", level=logging.DEBUG)
-        await asyncio.sleep(0)  # transports close their sockets in the next turn of the loop
 
     def _accepted(self, sock: socket.socket, listener: Listener) -> None:
         shared, loop = self._shared, self._loop
@@ -257,9 +198,3 @@ class Tap:
 
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-
-
-def shown(host: str, port: int) -> str:
-    """Return host:port; the name of this machine for a listener on all interfaces."""
-    host = socket.gethostname() if host in EVERYWHERE else host
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,162 @@
+"""Unmodified clients of real Kafka through the tap, with faults, and the same clients on a recording of that."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from tests.interop.test_broker_tools import TOOLS, tool
+from tests.interop.test_cluster_like_kafka import Real
+from tests.waiting import HANG_S
+from tools import kafka
+
+from kwire.capture import read_capture
+from kwire.cli.main import run
+from kwire.tap import Replay, Tap
+
+pytestmark = [pytest.mark.jvm, pytest.mark.slow]
+
+QUIET = {"log_level": 0}
+SENT = 2000
+
+
+class Tapped:
+    """A real broker with a tap before it."""
+
+    def __init__(self, broker: kafka.KafkaBroker, tap: Tap, file: Path) -> None:
+        self.broker, self.tap, self.file = broker, tap, file
+        self.to = ("--bootstrap-server", tap.bootstrap_servers)
+
+
+@pytest.fixture(scope="module", params=["4.4.0", "3.9.1"])
+def tapped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tapped]:
+    folder = tmp_path_factory.mktemp("tap")
+    file = folder / "session.pcapng"
+    with (
+        kafka.KafkaBroker(folder / "kafka", version=request.param, heap="400m") as broker,
+        # not the advertised address: the node has another port than the first listener
+        Tap(f"localhost:{broker.port}", record=file) as tap,
+    ):
+        yield Tapped(broker, tap, file)
+
+
+def test_kafkas_own_tools(tapped: Tapped) -> None:
+    tap, to = tapped.tap, tapped.to
+    tool(TOOLS + "TopicCommand", *to, "--create", "--topic", "perf", "--partitions", "2")
+    # not the first ones: Kafka takes any sequence number from a producer of which it has no batch
+    fault = tap.faults.fail("Produce", "NOT_ENOUGH_REPLICAS", topic="perf", partition=0, skip=10, times=2)
+    broken = tap.faults.drop("Produce", after=True, topic="perf", on_call=30)
+    written = tool(
+        TOOLS + "ProducerPerformance", "--topic", "perf", "--num-records", str(SENT), "--record-size", "1000",
+        "--throughput", "-1", "--producer-props", f"bootstrap.servers={tap.bootstrap_servers}", "acks=all",
+    )  # fmt: skip
+    assert f"{SENT} records sent" in written
+    assert fault.hits == 2
+    assert broken.hits == 1
+    seen = tap.faults.fail("Fetch", "KAFKA_STORAGE_ERROR", topic="perf", partition=1)
+    read = tool(
+        TOOLS + "consumer.ConsoleConsumer", *to, "--topic", "perf", "--from-beginning", "--max-messages", str(SENT),
+        "--group", "console", "--timeout-ms", "60000", "--isolation-level", "read_committed",
+    )  # fmt: skip
+    assert f"Processed a total of {SENT} messages" in read, "once each, although a response was lost"
+    assert seen.hits == 1
+    described = tool(TOOLS + "consumer.group.ConsumerGroupCommand", *to, "--describe", "--group", "console")
+    assert described.count("console") >= 2
+    (node,) = tap.nodes
+    assert node.target == tapped.broker.bootstrap_servers
+    assert node.address != tap.bootstrap_servers
+
+
+def test_librdkafka(tapped: Tapped) -> None:
+    producer = Producer({"bootstrap.servers": tapped.tap.bootstrap_servers, "transactional.id": "t", **QUIET})
+    producer.init_transactions(HANG_S)
+    producer.begin_transaction()
+    producer.produce("transactions", b"v", partition=0)
+    producer.commit_transaction(HANG_S)
+    del producer
+    group = {"group.id": "g", "auto.offset.reset": "earliest", "isolation.level": "read_committed"}
+    consumer = Consumer({"bootstrap.servers": tapped.tap.bootstrap_servers, **group, **QUIET})
+    consumer.subscribe(["transactions"])
+    assert consumer.poll(HANG_S).value() == b"v"
+    consumer.close()
+
+
+def test_aiokafka(tapped: Tapped) -> None:
+    aiokafka = pytest.importorskip("aiokafka")
+
+    async def both() -> Any:
+        producer = aiokafka.AIOKafkaProducer(bootstrap_servers=tapped.tap.bootstrap_servers)
+        await producer.start()
+        await producer.send_and_wait("aio", b"v")
+        await producer.stop()
+        consumer = aiokafka.AIOKafkaConsumer(
+            "aio", bootstrap_servers=tapped.tap.bootstrap_servers, group_id="aio", auto_offset_reset="earliest"
+        )
+        await consumer.start()
+        record = await asyncio.wait_for(consumer.getone(), HANG_S)
+        await consumer.stop()
+        return record.value
+
+    assert asyncio.run(both()) == b"v"
+
+
+def test_kafka_python(tapped: Tapped) -> None:
+    client = pytest.importorskip("kafka")
+    producer = client.KafkaProducer(bootstrap_servers=tapped.tap.bootstrap_servers)
+    producer.send("python", b"v").get(HANG_S)
+    producer.close()
+    consumer = client.KafkaConsumer(
+        "python", bootstrap_servers=tapped.tap.bootstrap_servers, group_id="p", auto_offset_reset="earliest"
+    )
+    assert next(consumer).value == b"v"
+    consumer.close()
+
+
+def test_the_recording_is_readable_and_replays(tapped: Tapped, tmp_path: Path) -> None:
+    """Uses that of the tests above."""
+    tap = tapped.tap
+    tap.call(lambda shared: shared.recorder.flush() if shared.recorder is not None else None)
+    problems = [each.to_json(bodies=False)["problem"] for each in read_capture(tapped.file)]
+    assert len(problems) > 50
+    assert {each for each in problems if each} <= {"its response was not captured"}
+    assert run(["capture", str(tapped.file), "--logs", str(tmp_path / "logs")]) in (0, 1)
+    assert run(["log", "verify", str(tmp_path / "logs")]) == 0
+    with Replay(tapped.file) as replay:
+        producer = Producer({"bootstrap.servers": replay.bootstrap_servers, **QUIET})
+        other = tool(TOOLS + "TopicCommand", "--bootstrap-server", replay.bootstrap_servers, "--list")
+        del producer
+    assert "perf" in other or replay.mismatch_count
+
+
+def test_a_real_cluster_fails_over_behind_the_tap(tmp_path: Path) -> None:
+    import contextlib
+
+    with contextlib.ExitStack() as cleanup:
+        cluster = Real(tmp_path, cleanup)
+        tap = cleanup.enter_context(Tap(cluster.bootstrap_servers))
+        producer = Producer({"bootstrap.servers": tap.bootstrap_servers, "acks": "all", **QUIET})
+        for number in range(100):
+            producer.produce("failover", b"%d" % number)
+        assert not producer.flush(HANG_S)
+        leader = {each.node_id for each in tap.requests.of("Produce")}.pop()
+        process = cluster.nodes[leader].process
+        assert process is not None
+        os.kill(process.pid, signal.SIGKILL)
+        for number in range(100, 200):
+            producer.produce("failover", b"%d" % number)
+        assert not producer.flush(HANG_S)
+        del producer
+        others = {each.node_id for each in tap.requests.of("Produce")} - {leader, -1}
+        assert others, "another node leads now"
+        group = {"group.id": "g", "auto.offset.reset": "earliest"}
+        consumer = Consumer({"bootstrap.servers": tap.bootstrap_servers, **group, **QUIET})
+        consumer.subscribe(["failover"])
+        found = [consumer.poll(HANG_S).value() for _ in range(200)]
+        consumer.close()
+    assert sorted(map(int, found)) == list(range(200))
