@@ -137,16 +137,19 @@ def test_all_kinds_of_elements_were_found() -> None:
     assert found["WriteTxnMarkers"] == {"topic", "partition"}
     assert found["TxnOffsetCommit"] == {"topic", "partition", "group", "transactional_id"}
     assert {name for name, kinds in found.items() if "group" in kinds} == {
-        "AddOffsetsToTxn", "ConsumerGroupDescribe", "ConsumerGroupHeartbeat", "DeleteGroups", "DescribeGroups",
-        "FindCoordinator", "Heartbeat", "JoinGroup", "LeaveGroup", "OffsetCommit", "OffsetDelete", "OffsetFetch",
-        "SyncGroup", "TxnOffsetCommit",
+        "AddOffsetsToTxn", "AlterShareGroupOffsets", "ConsumerGroupDescribe", "ConsumerGroupHeartbeat", "DeleteGroups",
+        "DeleteShareGroupOffsets", "DescribeGroups", "DescribeShareGroupOffsets", "FindCoordinator", "Heartbeat",
+        "JoinGroup", "LeaveGroup", "OffsetCommit", "OffsetDelete", "OffsetFetch", "ShareAcknowledge", "ShareFetch",
+        "ShareGroupDescribe", "ShareGroupHeartbeat", "SyncGroup", "TxnOffsetCommit",
     }  # fmt: skip
     with_errors = {
         api_name(key) for key, version in VERSIONS if error_level(key, version, frozenset({"topic", "partition"}))
     }
     assert with_errors == {
-        "AddPartitionsToTxn", "AlterPartitionReassignments", "AlterReplicaLogDirs", "DeleteRecords",
-        "DescribeProducers", "DescribeQuorum", "DescribeTopicPartitions", "ElectLeaders", "Fetch",
-        "ListOffsets", "Metadata", "OffsetCommit",
-        "OffsetDelete", "OffsetFetch", "OffsetForLeaderEpoch", "Produce", "TxnOffsetCommit", "WriteTxnMarkers",
+        "AddPartitionsToTxn", "AlterPartitionReassignments", "AlterReplicaLogDirs", "AlterShareGroupOffsets",
+        "DeleteRecords", "DeleteShareGroupState", "DescribeProducers", "DescribeQuorum", "DescribeShareGroupOffsets",
+        "DescribeTopicPartitions", "ElectLeaders", "Fetch", "InitializeShareGroupState", "ListOffsets", "Metadata",
+        "OffsetCommit", "OffsetDelete", "OffsetFetch", "OffsetForLeaderEpoch", "Produce", "ReadShareGroupState",
+        "ReadShareGroupStateSummary", "ShareAcknowledge", "ShareFetch", "TxnOffsetCommit", "WriteShareGroupState",
+        "WriteTxnMarkers",
     }  # fmt: skip

@@ -32,6 +32,11 @@ def txn_topics(cls: Any) -> list[Any]:
     return [cls(name="t", partitions=[0])]
 
 
+def state_request(cls: Any, data: str) -> Any:
+    """Return a request for the state of a share partition."""
+    return cls(group_id="g", topics=[getattr(cls, data)(partitions=[cls.PartitionData()])])
+
+
 CASES: dict[str, list[tuple[Message, ErrorCode | None]]] = {
     "api_versions": [(m.ApiVersionsRequest(client_software_name="a", client_software_version="1"), None)],
     "sasl_handshake": [(m.SaslHandshakeRequest(mechanism="PLAIN"), None)],
@@ -198,6 +203,32 @@ CASES: dict[str, list[tuple[Message, ErrorCode | None]]] = {
     ],
     "join_group": [(m.JoinGroupRequest(group_id="g", session_timeout_ms=10_000, protocol_type="consumer"), GROUP)],
     "heartbeat": [(m.HeartbeatRequest(group_id="g"), GROUP)],
+    "share_group_heartbeat": [
+        (m.ShareGroupHeartbeatRequest(group_id="g", member_id="m", subscribed_topic_names=["t"]), GROUP)
+    ],
+    "share_group_describe": [(m.ShareGroupDescribeRequest(group_ids=["g"]), GROUP)],
+    "share_fetch": [(m.ShareFetchRequest(group_id="g", member_id="m", max_wait_ms=0), GROUP)],
+    "share_acknowledge": [(m.ShareAcknowledgeRequest(group_id="g", member_id="m"), GROUP)],
+    **{
+        snake: [(state_request(getattr(m, f"{name}Request"), data), CLUSTER)]
+        for snake, name, data in (
+            ("initialize_share_group_state", "InitializeShareGroupState", "InitializeStateData"),
+            ("read_share_group_state", "ReadShareGroupState", "ReadStateData"),
+            ("write_share_group_state", "WriteShareGroupState", "WriteStateData"),
+            ("delete_share_group_state", "DeleteShareGroupState", "DeleteStateData"),
+            ("read_share_group_state_summary", "ReadShareGroupStateSummary", "ReadStateSummaryData"),
+        )
+    },
+    "describe_share_group_offsets": [
+        (
+            m.DescribeShareGroupOffsetsRequest(
+                groups=[m.DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup(group_id="g")]
+            ),
+            GROUP,
+        )
+    ],
+    "alter_share_group_offsets": [(m.AlterShareGroupOffsetsRequest(group_id="g"), GROUP)],
+    "delete_share_group_offsets": [(m.DeleteShareGroupOffsetsRequest(group_id="g"), GROUP)],
     "leave_group": [
         (m.LeaveGroupRequest(group_id="g", members=[m.LeaveGroupRequest.MemberIdentity(member_id="m")]), GROUP)
     ],

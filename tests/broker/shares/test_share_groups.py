@@ -53,10 +53,10 @@ def test_partitions_are_assigned_with_the_second_heartbeat(client: RawClient) ->
     topic_id = create(client, "t", 2)
     member = Member(client, "g", "t", topic_id)
     first = member.heartbeat()
-    assert (first.member_epoch, first.heartbeat_interval_ms, first.assignment.topic_partitions) == (1, 5000, [])
+    assert (first.member_epoch, first.heartbeat_interval_ms, first.assignment.topic_partitions) == (2, 5000, [])
     second = member.heartbeat()
     (topic,) = second.assignment.topic_partitions
-    assert (second.member_epoch, topic.topic_id, sorted(topic.partitions)) == (2, topic_id, [0, 1])
+    assert (second.member_epoch, topic.topic_id, sorted(topic.partitions)) == (3, topic_id, [0, 1])
     assert member.heartbeat().assignment is None
     described = client.ask(m.ShareGroupDescribeRequest(group_ids=["g", "h"]), 1).groups
     assert [(each.error_code, each.group_state) for each in described] == [(0, "Stable"), (69, "")]
@@ -68,9 +68,9 @@ def test_members_leave_and_are_fenced(client: RawClient, shared: Broker) -> None
     member = started(client)
     assert member.heartbeat(5).error_code == ErrorCode.FENCED_MEMBER_EPOCH
     assert member.heartbeat(-1).member_epoch == -1
-    assert member.heartbeat(2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert member.heartbeat(3).error_code == ErrorCode.UNKNOWN_MEMBER_ID
     again = Member(client, "g", "t", member.topic_id).join()
-    assert again.member_epoch == 4  # left and joined; the partitions were initialized already
+    assert again.member_epoch == 5  # left and joined; the partitions were initialized already
     shared.advance(45_001)
     assert again.heartbeat().error_code == ErrorCode.UNKNOWN_MEMBER_ID
 

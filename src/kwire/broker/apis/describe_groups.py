@@ -13,7 +13,7 @@ from __future__ import annotations
 from kwire.broker.authorization import NO_OPERATIONS, Operation, ResourceType, operations_mask
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
-from kwire.broker.groups.store import Group
+from kwire.broker.groups.store import GroupStore
 from kwire.broker.node import Node
 from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages import DescribeGroupsRequest, DescribeGroupsResponse
@@ -35,7 +35,7 @@ def handle(node: Node, context: RequestContext, request: DescribeGroupsRequest) 
         if not node.coordinates(GROUPS_TOPIC, group_id):
             response.groups.append(failed(group_id, ErrorCode.NOT_COORDINATOR))
             continue
-        described = describe(node.groups.store.find(group_id), group_id, context.api_version)
+        described = describe(node.groups.store, group_id, context.api_version)
         if request.include_authorized_operations and not described.error_code:
             described.authorized_operations = allowed_operations(node, context, group_id)
         response.groups.append(described)
@@ -47,13 +47,15 @@ def allowed_operations(node: Node, context: RequestContext, group_id: str) -> in
     return operations_mask([op for op in GROUP_OPERATIONS if node.may(context, op, ResourceType.GROUP, group_id)])
 
 
-def describe(group: Group | None, group_id: str, version: int) -> DescribedGroup:
+def describe(store: GroupStore, group_id: str, version: int) -> DescribedGroup:
     """Describe one group."""
+    group = store.find(group_id)
     if not isinstance(group, ClassicGroup):
         described = DescribedGroup(group_id=group_id, group_state=DEAD, authorized_operations=NO_OPERATIONS)
         if version >= NOT_FOUND_VERSION:
             described.error_code = int(ErrorCode.GROUP_ID_NOT_FOUND)
-            described.error_message = f"Group {group_id} {'not found' if group is None else 'is not a classic group'}."
+            problem = "is not a classic group" if store.has(group_id) else "not found"
+            described.error_message = f"Group {group_id} {problem}."
         return described
     stable = group.state is ClassicState.STABLE
     return DescribedGroup(

@@ -67,3 +67,8 @@ def handle(node: Node, context: RequestContext, request: ShareAcknowledgeRequest
             for member, host, port in endpoints_of(node, context, leaders)
         ],
     )
+
+
+def error_response(request: ShareAcknowledgeRequest, code: ErrorCode, message: str) -> ShareAcknowledgeResponse:
+    """Build the response to a request that fails as a whole, without a message, as in Kafka."""
+    return ShareAcknowledgeResponse(error_code=int(code))

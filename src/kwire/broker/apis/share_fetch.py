@@ -406,3 +406,8 @@ class DelayedShareFetch:
         """Release timer and watchers, also if the future was cancelled because the client disconnected."""
         self._timer.cancel()
         self._forget()
+
+
+def error_response(request: ShareFetchRequest, code: ErrorCode, message: str) -> ShareFetchResponse:
+    """Build the response to a request that fails as a whole, without a message, as in Kafka."""
+    return ShareFetchResponse(error_code=int(code))

@@ -8,9 +8,8 @@ Source: kafka.server.KafkaApis.handleShareGroupDescribe, ShareGroup.asDescribedG
 
 from __future__ import annotations
 
-from kwire.broker.apis.describe_groups import allowed_operations
 from kwire.broker.apis.steps.share_requests import check_enabled
-from kwire.broker.authorization import NO_OPERATIONS, Operation, ResourceType
+from kwire.broker.authorization import NO_OPERATIONS, Operation, ResourceType, operations_mask
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.share_protocol import ASSIGNOR
 from kwire.broker.node import Node
@@ -21,6 +20,15 @@ from kwire.messages import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 from kwire.messages.share_group_describe_response import DescribedGroup, Member
 from kwire.protocol.error_codes import ErrorCode, refusal
 
+OPERATIONS = (
+    Operation.READ,
+    Operation.DELETE,
+    Operation.DESCRIBE,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+)
+"""The operations on a group."""
+
 
 def handle(node: Node, context: RequestContext, request: ShareGroupDescribeRequest) -> ShareGroupDescribeResponse:
     """Describe each group."""
@@ -30,9 +38,11 @@ def handle(node: Node, context: RequestContext, request: ShareGroupDescribeReque
         try:
             described = describe(node, context, group_id)
             if request.include_authorized_operations:
-                described.authorized_operations = allowed_operations(node, context, group_id)
+                allowed = [each for each in OPERATIONS if node.may(context, each, ResourceType.GROUP, group_id)]
+                described.authorized_operations = operations_mask(allowed)
         except BrokerError as error:
-            described = failed(group_id, ErrorCode(error.code), error.what)
+            told = error.code in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            described = failed(group_id, ErrorCode(error.code), error.what if told else None)
         response.groups.append(described)
     return response
 

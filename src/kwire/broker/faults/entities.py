@@ -207,6 +207,8 @@ def set_error(element: Any, level: Level, code: ErrorCode, text: str) -> None:
     for name in UNKNOWN_VALUES:
         if name in fields and name not in level.kinds.values():
             setattr(element, name, -1)
+    if "records" in fields:
+        element.records = b""  # as in Kafka; null is not allowed in ShareFetch
 
 
 def mark(body: Message, api_key: int, version: int, test: Test, code: ErrorCode, text: str, topics: TopicNames) -> None:

@@ -123,10 +123,8 @@ class GroupOffsets:
     def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> bool:
         """Check a member and return whether the group exists.
 
-        Raises BrokerError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION, GROUP_ID_NOT_FOUND for a share
-        group.
+        Raises BrokerError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION.
         """
-        self.store.refuse_share_group(group_id)
         group = self.store.find(group_id)
         if isinstance(group, ConsumerGroup) and not (member_id is None and epoch < 0):
             member = member_of(group, member_id or "")

@@ -45,6 +45,8 @@ __all__ = ["ASSIGNOR", "ShareProtocol", "state_partitions"]
 
 ASSIGNOR = "simple"
 LEAVE_EPOCH = -1
+FIRST_EPOCH = 1
+"""The epoch of a group, and of its target assignment, without a record."""
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +67,8 @@ class ShareProtocol:
             self.fence(group, member_of(group, request.member_id))
             return ShareGroupHeartbeatResponse(member_id=request.member_id, member_epoch=LEAVE_EPOCH)
         joins = request.member_epoch == 0
+        if not joins and not self.store.has(request.group_id):
+            raise refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Share group {request.group_id} not found.")
         group = self._group(request.group_id) if joins else self.store.share_group(request.group_id)
         limit = self.store.settings.group_share_max_size
         if len(group.members) >= limit and request.member_id not in group.members:
@@ -112,7 +116,7 @@ class ShareProtocol:
         """Return a share group, a new one if there is no group of this id. Raises BrokerError."""
         if self.store.has(group_id):
             return self.store.share_group(group_id)
-        return Group(group_id=group_id, partition=-1, kind=SHARE, epoch=0, assignment_epoch=0)
+        return Group(group_id=group_id, partition=-1, kind=SHARE, epoch=FIRST_EPOCH, assignment_epoch=FIRST_EPOCH)
 
     @staticmethod
     def _after(group: Group, member: Member) -> dict[str, Member]:
@@ -122,12 +126,12 @@ class ShareProtocol:
         self, group: Group, before: Member, member: Member, written: list[CoordinatorRecord]
     ) -> tuple[Member, int]:
         """Add the records of a heartbeat; return the member after it, and the group's epoch."""
-        rises, epoch = False, max(0, group.epoch)
+        rises, epoch = False, max(FIRST_EPOCH, group.epoch)
         if member != before or member.member_id not in group.members:
             written.append(records.member_subscription(group.group_id, member.member_id, member))
             rises = member.subscribed_topics != before.subscribed_topics
         after = self._after(group, member)
-        if max(0, group.assignment_epoch) >= epoch:
+        if max(FIRST_EPOCH, group.assignment_epoch) >= epoch:
             rises = rises or self._waits_for_assignment(group)
         if rises or group.group_id not in self.store.checked:
             metadata = self._metadata_hash(group_topics(after.values(), {}))
@@ -135,7 +139,7 @@ class ShareProtocol:
             if rises:
                 epoch += 1
                 written.append(records.group_epoch(group.group_id, epoch, metadata))
-        target_epoch = max(0, group.assignment_epoch)
+        target_epoch = max(FIRST_EPOCH, group.assignment_epoch)
         target = to_assignment(before.target or ())
         if target_epoch < epoch and self._may_assign(group):
             target, target_epoch = self._assign(group, after, member, epoch, written), epoch
@@ -326,7 +330,7 @@ class ShareProtocol:
             added[topic] = added.get(topic, frozenset()) | {index}
         if added:
             self.store.write(group_id, [self.initializing(group, added)])
-        return self.initialize(group_id, max(0, group.epoch), starts)
+        return self.initialize(group_id, max(FIRST_EPOCH, group.epoch), starts)
 
     def delete_offsets(self, group_id: str, topics: Iterable[UUID]) -> dict[UUID, BrokerError | None]:
         """Delete the state of topics of a group without members; return the errors by topic. Raises BrokerError."""

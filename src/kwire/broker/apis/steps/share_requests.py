@@ -77,9 +77,14 @@ def acknowledge(
     *,
     is_renewal: bool,
 ) -> dict[tuple[UUID, int], Acknowledged]:
-    """Acknowledge records of partitions; return the result of each."""
+    """Acknowledge records of partitions; return the result of each.
+
+    As in Kafka, partitions without acknowledgements are left out if none has one that is valid.
+    """
     results: dict[tuple[UUID, int], Acknowledged] = {}
+    empty, acknowledges = [], False
     for topic_id, index, each in batches:
+        message = False
         try:
             results[topic_id, index] = Acknowledged()
             topic = node.topics.with_id(topic_id)
@@ -91,10 +96,15 @@ def acknowledge(
             partition = topic.partitions.get(index)
             if partition is None:
                 raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN)
-            if each:
+            if not each:
+                empty.append((topic_id, index))
+            else:
+                acknowledges = message = True
                 share_acknowledge(node, ShareKey(group_id, topic_id, index), partition, member_id, each)
         except BrokerError as error:
-            results[topic_id, index] = Acknowledged(ErrorCode(error.code), error.what)
+            results[topic_id, index] = Acknowledged(ErrorCode(error.code), error.what if message else None)
+    for key in () if acknowledges else empty:
+        del results[key]
     return results
 
 
@@ -132,11 +142,7 @@ def check_batches(batches: Iterable[AcknowledgementBatch], version: int, *, is_r
             or not all(0 <= kind <= highest for kind in types)
             or (AcknowledgeType.RENEW in types and not is_renewal)
         ):
-            what = "This most likely occurs because of a request being malformed by the client library or the message "
-            raise refusal(
-                ErrorCode.INVALID_REQUEST,
-                f"{what}was sent to an incompatible broker. See the broker logs for more details.",
-            )
+            raise refusal(ErrorCode.INVALID_REQUEST, "invalid acknowledgement")
         end = each.last_offset
 
 
