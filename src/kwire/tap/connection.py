@@ -217,7 +217,8 @@ class TapConnection:
             await self.shared.connect(self.listener.targets, self.upstream)
         except (OSError, UnicodeError) as error:
             target = ",".join(f"{host}:{port}" for host, port in self.listener.targets)
-            self.close(f"cannot connect to {target}: {reason_of(error)}", level=logging.WARNING)
+            level = self.shared.level_of(f"cannot connect to {target}")
+            self.close(f"cannot connect to {target}: {reason_of(error)}", level=level)
             return
         self._is_connected = True
         self._continue()

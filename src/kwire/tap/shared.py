@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Shared"]
 
+WARN_S = 10.0
+"""Between two warnings of the same problem."""
+
 
 class Shared:
     """The state of a running tap, on the thread of its event loop. settings: of connections to the cluster."""
@@ -34,11 +38,20 @@ class Shared:
         self._loop = asyncio.get_running_loop()
         self.timers = LoopTimers(self._loop)
         self._settings = settings
+        self._warned_s: dict[str, float] = {}
         self._tls: ssl.SSLContext | None = tls_context(settings) if settings.uses_tls else None
 
     def reads_request(self, api_key: int) -> bool:
         """Return whether requests of an API are decoded."""
         return bool(self.requests.limit) or self.faults.concerns(api_key)
+
+    def level_of(self, problem: str) -> int:
+        """Return the level to log a problem with, which clients cause again with each attempt."""
+        now, last_s = self._loop.time(), self._warned_s.get(problem)
+        if last_s is not None and now - last_s < WARN_S:
+            return logging.DEBUG
+        self._warned_s[problem] = now
+        return logging.WARNING
 
     def port_of(self, node_id: int) -> int:
         """Return the port of a node's listener."""
