@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 from confluent_kafka import Consumer, Producer
+from cryptography.hazmat.primitives import serialization
 from tests.interop.test_broker_tools import TOOLS, tool
 from tests.interop.test_cluster_like_kafka import Real
 from tests.waiting import HANG_S
@@ -129,6 +131,74 @@ def test_the_recording_is_readable(tapped: Tapped, tmp_path: Path) -> None:
     assert {each for each in problems if each} <= {"its response was not captured"}
     assert run(["capture", str(tapped.file), "--logs", str(tmp_path / "logs")]) in (0, 1)
     assert run(["log", "verify", str(tmp_path / "logs")]) == 0
+
+
+def test_tls_on_both_sides_and_logins_with_scram(tmp_path: Path) -> None:
+    """The listener of the cluster asks for the tap's certificate; passwords go through it as proofs only."""
+    authority = trustme.CA()
+    files = {name: tmp_path / f"{name}.pem" for name in ("ca", "broker", "tap")}
+    authority.cert_pem.write_to_path(files["ca"])
+    for name in ("broker", "tap"):
+        issued = authority.issue_cert("127.0.0.1", "localhost", common_name=name)
+        key = serialization.load_pem_private_key(issued.private_key_pem.bytes(), None).private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        files[name].write_bytes(key + b"".join(each.bytes() for each in issued.cert_chain_pems))
+    port, controller, inside = kafka.free_port(), kafka.free_port(), kafka.free_port()
+    broker = kafka.KafkaBroker(tmp_path / "kafka", heap="400m")
+    broker.port = inside
+    addresses = f"PLAINTEXT://127.0.0.1:{inside},SASL_SSL://127.0.0.1:{port}"
+    broker.settings |= {
+        "listeners": f"{addresses},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": addresses,
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+        "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": (
+            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        ),
+        "listener.name.sasl_ssl.ssl.client.auth": "required",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(files["broker"]),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(files["ca"]),
+    }
+    cluster_tls = {
+        "security.protocol": "SASL_SSL", "ssl.ca.location": str(files["ca"]), "ssl.keystore.location": str(files["tap"])
+    }  # fmt: skip
+    with broker:
+        to = ("--bootstrap-server", broker.bootstrap_servers, "--entity-type", "users", "--entity-name", "alice")
+        tool("kafka.admin.ConfigCommand", *to, "--alter", "--add-config", "SCRAM-SHA-512=[password=wonderland]")
+        listener_tls = {"ssl.certfile": str(files["tap"])}
+        with Tap(f"127.0.0.1:{port}", listen_configs=listener_tls, **cluster_tls) as tap:  # type: ignore[arg-type]
+            login = {
+                "bootstrap.servers": tap.bootstrap_servers, "security.protocol": "SASL_SSL", "sasl.username": "alice",
+                "sasl.mechanism": "SCRAM-SHA-512", "ssl.ca.location": str(files["ca"]), **QUIET,
+            }  # fmt: skip
+            producer = Producer({**login, "sasl.password": "wonderland"})
+            producer.produce("secret", b"v")
+            assert not producer.flush(HANG_S)
+            del producer
+            config = tmp_path / "client.properties"
+            config.write_text(
+                "security.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\nssl.truststore.type=PEM\n"
+                f"ssl.truststore.location={files['ca']}\nsasl.jaas.config=org.apache.kafka.common.security.scram."
+                'ScramLoginModule required username="alice" password="wonderland";\n'
+            )
+            read = tool(
+                TOOLS + "consumer.ConsoleConsumer", "--bootstrap-server", tap.bootstrap_servers, "--topic", "secret",
+                "--from-beginning", "--max-messages", "1", "--timeout-ms", "60000", "--consumer.config", str(config),
+            )  # fmt: skip
+            assert "v\nProcessed a total of 1 messages" in read
+            refused = tap.faults.observe("SaslAuthenticate")
+            other = Producer({**login, "sasl.password": "wrong", "message.timeout.ms": 2000})
+            other.produce("secret", b"v")
+            refused.wait(1)
+            other.flush(3)
+            del other
+            failed = [each for each in tap.requests.of("SaslAuthenticate") if each.errors]
+            assert failed
+            assert failed[0].errors == ["SASL_AUTHENTICATION_FAILED"]
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])

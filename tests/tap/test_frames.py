@@ -6,7 +6,7 @@ import pytest
 
 from kwire.errors import Malformed
 from kwire.protocol.frames import MAX_FRAME_BYTES
-from kwire.tap.frames import FrameSplitter, Way
+from kwire.tap.frames import MAX_PEEK_BYTES, FrameSplitter, Way
 
 WAYS = {b"p": Way.PASS, b"k": Way.KEEP}
 
@@ -91,3 +91,14 @@ def test_a_pause_returns_the_rest() -> None:
     splitter.is_paused = False
     assert not splitter.feed(two + one)
     assert sink.out == [two]
+
+
+def test_a_frame_that_cannot_be_decided_on_is_kept_in_one_buffer() -> None:
+    sink = Sink()
+    splitter = FrameSplitter(lambda view, size: Way.PEEK, sink.passed, sink.take)
+    whole = frame(b"x" * (2 * MAX_PEEK_BYTES))
+    for start in range(0, len(whole), 1000):
+        splitter.feed(whole[start : start + 1000])
+        assert len(splitter._head) < MAX_PEEK_BYTES, "it is copied with each piece"
+    assert sink.kept == [whole]
+    assert splitter.is_between_frames

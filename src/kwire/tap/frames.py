@@ -13,6 +13,9 @@ from kwire.protocol.frames import LENGTH_BYTES, MAX_FRAME_BYTES
 
 __all__ = ["FrameSplitter", "Way"]
 
+MAX_PEEK_BYTES = 72 * 1024
+"""More than a client id and a transactional id, of up to 32 kB each, and the fields before them."""
+
 Data = bytes | memoryview
 
 
@@ -28,14 +31,14 @@ class FrameSplitter:
     """Divides what one side of a connection sends into frames.
 
     decide: returns what happens to a frame, given its first bytes, length included, and its whole size. It is asked
-    again with more of them if it wants to PEEK; once all are there, PEEK means KEEP. passed: gets the bytes of frames
-    that are passed, in pieces. kept: gets whole frames.
+    again with more of them if it wants to PEEK; once all or MAX_PEEK_BYTES are there, PEEK means KEEP. passed: gets the
+    bytes of frames that are passed, in pieces. kept: gets whole frames.
 
     `feed` stops early when `is_paused` is set by one of them, and returns the bytes that remain.
     Raises Malformed for a frame with a negative length, and one to keep that is above MAX_FRAME_BYTES.
     """
 
-    __slots__ = ("_decide", "_frame_bytes", "_head", "_kept", "_kept_bytes", "_pass", "_passed_bytes", "_take",
+    __slots__ = ("_decide", "_frame_bytes", "_head", "_kept", "_pass", "_passed_bytes", "_take",
                  "is_paused")  # fmt: skip
 
     def __init__(
@@ -48,8 +51,7 @@ class FrameSplitter:
         self._head = b""  # of a frame that is not decided on
         self._passed_bytes = 0  # remaining bytes of a frame that is passed
         self._frame_bytes = 0  # size of the frame that is kept, 0 for none
-        self._kept: list[Data] = []
-        self._kept_bytes = 0
+        self._kept = bytearray()
         self.is_paused = False
 
     @property
@@ -96,9 +98,7 @@ class FrameSplitter:
             raise Malformed(f"frame of {length} bytes", 0)
         size = LENGTH_BYTES + length
         way = self._decide(view[:size], size)
-        if way is Way.PEEK and len(view) < size:
-            if len(view) > MAX_FRAME_BYTES:
-                raise Malformed(f"frame of {length} bytes, at most {MAX_FRAME_BYTES} are kept", 0)
+        if way is Way.PEEK and len(view) < min(size, MAX_PEEK_BYTES):
             return 0
         if way is not Way.PASS:
             if length > MAX_FRAME_BYTES:
@@ -116,11 +116,10 @@ class FrameSplitter:
 
     def _keep(self, view: memoryview) -> int:
         """Add to the frame that is kept; returns how many bytes were taken."""
-        size = min(self._frame_bytes - self._kept_bytes, len(view))
-        self._kept.append(view[:size] if size == len(view) else bytes(view[:size]))
-        self._kept_bytes += size
-        if self._kept_bytes == self._frame_bytes:
-            frame = b"".join(self._kept)
-            self._kept, self._kept_bytes, self._frame_bytes = [], 0, 0
+        size = min(self._frame_bytes - len(self._kept), len(view))
+        self._kept += view[:size]  # one buffer: the pieces of a slow client may have a byte each
+        if len(self._kept) == self._frame_bytes:
+            frame = bytes(self._kept)
+            self._kept, self._frame_bytes = bytearray(), 0
             self._take(frame)
         return size
