@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, Producer
 from cryptography.hazmat.primitives import serialization
 from tests.interop.test_broker_tools import TOOLS, tool
 from tests.interop.test_cluster_like_kafka import Real
+from tests.interop.test_share_groups import KAFKA, OURS, RELEASE, java_sees
 from tests.waiting import HANG_S
 from tools import kafka
 
@@ -220,6 +221,18 @@ def test_javas_clients_get_the_responses_of_a_recording(protocol: str, tmp_path:
         assert "one\ntwo\nProcessed a total of 2 messages" in program(replay.bootstrap_servers)
     assert replay.mismatches == []
     assert replay.answered > 15
+
+
+def test_share_groups_of_the_newest_java_client_are_the_same(tmp_path: Path) -> None:
+    """Producer, administrator and share consumer of Kafka 4.4.0."""
+    with Broker(**OURS) as broker:
+        expected = java_sees(broker.bootstrap_servers)
+    with (
+        kafka.KafkaBroker(tmp_path / "kafka", version=RELEASE, heap="384m", **KAFKA) as real,
+        Tap(f"localhost:{real.port}") as tap,
+    ):
+        assert java_sees(tap.bootstrap_servers) == expected
+        assert {"ShareFetch", "ShareAcknowledge", "ShareGroupHeartbeat"} <= {each.api for each in tap.requests}
 
 
 def test_a_real_cluster_fails_over_behind_the_tap(tmp_path: Path) -> None:

@@ -514,6 +514,7 @@ def test_a_client_that_does_not_read_stops_the_broker(kept: int) -> None:
     with Peer(act) as peer, Tap(peer.address, keep_requests=kept) as tap, raw(tap.bootstrap_servers) as client:
         request = write_request(HeartbeatRequest(group_id="g"), 4, correlation_id=1, client_id="c")[0]
         client.sock.sendall(request * 200)
+        until(lambda: sent > 0)
         before = -1
         while sent != before:
             before = sent
