@@ -133,7 +133,7 @@ class ClusterNodes:
     def move_coordinator(self, name: str, to: int | None) -> int:
         """Move the coordinator of a group or transactional id; returns its new node. Raises OptionError."""
         store = self.store
-        groups = [group.group_id for group in store.groups.store.groups()]
+        groups = [group_id for group_id, _, _, _ in store.groups.listed((), ())]
         transactional_ids = [each.transactional_id for each in store.transactions]
         if name not in groups and name not in transactional_ids:
             hint = did_you_mean(name, [*groups, *transactional_ids])

@@ -26,7 +26,7 @@ MISSING = "missing"
 
 
 class GroupState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a group. kind: "classic" or "consumer" (KIP-848). members: client ids by member id."""
+    """The state of a group. kind: classic, consumer (KIP-848) or share (KIP-932). members: client ids by member id."""
 
     group: str
     kind: str
@@ -40,10 +40,11 @@ class GroupState(msgspec.Struct, frozen=True, kw_only=True):
 
 def group_state(store: GroupStore, group_id: str) -> GroupState:
     """Return the state of a group, on the broker's thread; a missing one has no kind."""
-    group = store.find(group_id)
+    shared = store.is_share_group(group_id)
+    group = store.share_group(group_id) if shared else store.find(group_id)
     if group is None:
         return GroupState(group=group_id, kind="", state=MISSING, members={})
-    kind = "classic" if isinstance(group, ClassicGroup) else "consumer"
+    kind = "classic" if isinstance(group, ClassicGroup) else group.kind
     members = {member_id: member.client_id for member_id, member in group.members.items()}
     return GroupState(group=group_id, kind=kind, state=str(group.state), members=members)
 

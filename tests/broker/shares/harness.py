@@ -12,6 +12,7 @@ from tests.broker.wire import RawClient
 
 EARLIEST = {"share.auto.offset.reset": "earliest"}
 SETTINGS = {
+    "share_coordinator_state_topic_num_partitions": 3,
     "num_partitions": 1,
     "group_share_assignment_interval_ms": 0,
     "group_share_min_record_lock_duration_ms": 1000,

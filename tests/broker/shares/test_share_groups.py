@@ -64,6 +64,12 @@ def test_partitions_are_assigned_with_the_second_heartbeat(client: RawClient) ->
     assert (listed.group_id, listed.protocol_type, listed.group_type) == ("g", "share", "share")
 
 
+def test_a_test_waits_for_a_share_group(client: RawClient, shared: Broker) -> None:
+    started(client)
+    state = shared.wait_until_stable("g", members=1, timeout=5)
+    assert (state.kind, state.state, list(state.members)) == ("share", "Stable", ["m"])
+
+
 def test_members_leave_and_are_fenced(client: RawClient, shared: Broker) -> None:
     member = started(client)
     assert member.heartbeat(5).error_code == ErrorCode.FENCED_MEMBER_EPOCH
@@ -272,6 +278,28 @@ def test_many_updates_become_a_snapshot(tmp_path: Path) -> None:
         assert [(each.snapshot_epoch, each.start_offset) for each in stored] == [(1, 2)]
     with Broker(tmp_path, **given) as broker, RawClient(broker) as client:  # type: ignore[arg-type]
         assert acquired(Member(client, "g", "t", member.topic_id).fetch()) == [(3, 4, 2)]
+
+
+def test_members_stay_when_their_coordinators_move() -> None:
+    with Cluster(nodes=2, **SETTINGS) as cluster, RawClient(cluster, node=1) as one, RawClient(cluster, node=2) as two:  # type: ignore[arg-type]
+        topic_id = create(one, "t")
+        cluster.move_leader("t", 0, to=1)
+        produce(one, "t", 5)
+        configure(one, "g", EARLIEST)
+        owner = one.ask(m.FindCoordinatorRequest(key_type=0, coordinator_keys=["g"]), 6).coordinators[0].node_id
+        member = Member((one, two)[owner - 1], "g", "t", topic_id).join()
+        cluster.move_coordinator("g", to=1)
+        member.client = one
+        assert member.heartbeat().error_code == 0
+        assert acquired(member.fetch()) == [(0, 4, 1)]
+        cluster.move_coordinator("g", to=2)
+        assert member.heartbeat().error_code == ErrorCode.NOT_COORDINATOR
+        member.client = two
+        assert member.heartbeat().error_code == 0
+        member.client = one
+        for partition in range(3):  # whichever holds the state
+            cluster.move_leader("__share_group_state", partition, to=2)
+        assert acquired(member.fetch([(0, 1, [ACCEPT]), (2, 4, [RELEASE])])) == [(2, 4, 2)]
 
 
 def test_share_partitions_follow_their_leaders() -> None:
