@@ -654,6 +654,14 @@ def test_a_recording_has_no_secrets(kept: int, version: int, tmp_path: Path) -> 
         )
         client.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
         assert client.ask(MetadataRequest(topics=[]), 9).brokers
+        frame, _ = write_request(SaslAuthenticateRequest(auth_bytes=value), 2, correlation_id=1, client_id="c")
+        with raw(tap.bootstrap_servers) as client:  # in a version that the tap cannot read
+            client.sock.sendall(frame[:6] + (99).to_bytes(2, "big") + frame[8:])
+            assert client.is_closed()
+        tap.faults.slow("SaslAuthenticate", 1000)
+        with raw(tap.bootstrap_servers) as client:
+            client.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+            assert client.ask(SaslAuthenticateRequest(auth_bytes=value), 2).error_code == 0
     data = file.read_bytes()
     assert b"se-cret" not in data
     assert b"[hidden]" in data

@@ -311,6 +311,8 @@ class TapConnection:
                 f"{supported}",
                 4,
             )
+        if self.track is not None and self.track.hides(head.api_key):
+            raise Malformed(f"api key {head.api_key} version {head.version} cannot be recorded without its secrets", 4)
         self._pending.append(Pending(head))
         return Way.PASS
 
@@ -405,12 +407,14 @@ class TapConnection:
             return
         self._slow = SlowBytes(data, delivery.bytes_per_second)
         pending.reply = b""
+        if self.track is not None:
+            self.track.response(frame, pending.head)
         self._send_slowly()
 
     def _send_slowly(self) -> None:
         if self._slow is None or not self.is_open:
             return
-        self._send(self._slow.next_piece())
+        self._to_client.append(self._slow.next_piece())
         if self._slow.data:
             self.shared.timers.call_later(self._slow.pause_ms, self._send_slowly)
         else:
