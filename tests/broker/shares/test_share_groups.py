@@ -250,6 +250,21 @@ def test_other_requests_refuse_share_groups(client: RawClient) -> None:
     assert client.ask(join, 5).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
+@pytest.mark.parametrize(("state", "code", "expected"), [(0, 0, [(0, 4, 2)]), (2, 0, []), (9, -1, [])])
+def test_states_that_others_wrote_are_checked(
+    client: RawClient, state: int, code: int, expected: list[tuple[int, int, int]]
+) -> None:
+    member = started(client)
+    cls = m.WriteShareGroupStateRequest
+    batch = cls.StateBatch(first_offset=0, last_offset=1 << 62, delivery_state=state, delivery_count=1)
+    part = cls.PartitionData(partition=0, state_epoch=9, leader_epoch=0, start_offset=0, state_batches=[batch])
+    request = cls(group_id="g", topics=[cls.WriteStateData(topic_id=member.topic_id, partitions=[part])])
+    assert client.ask(request, 1).results[0].partitions[0].error_code == 0
+    response = member.fetch()
+    assert response.responses[0].partitions[0].error_code == code
+    assert acquired(response) == expected
+
+
 def test_the_feature_disables_share_groups(tmp_path: Path) -> None:
     with Broker(tmp_path, share_version=0) as broker, RawClient(broker) as client:
         assert Member(client, "g", "t", UUID(int=1)).heartbeat().error_code == ErrorCode.UNSUPPORTED_VERSION

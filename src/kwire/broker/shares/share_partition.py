@@ -114,13 +114,16 @@ class SharePartition:
         self._load(ranges)
 
     def _load(self, ranges: Iterable[DeliveredRange]) -> None:
-        """Take over stored states."""
+        """Take over stored states. Raises BrokerError for a state that only a newer broker knows."""
         gap, following = -1, self.start_offset
         for each in ranges:
             if gap == -1 and each.first_offset > following:
                 gap = following
             following = each.last_offset + 1
-            state = DeliveryState(each.delivery_state)
+            state = DeliveryState.of(each.delivery_state)
+            if not isinstance(state, DeliveryState):
+                what = f"unknown delivery state {state} of offsets {each.first_offset} to {each.last_offset}"
+                raise refusal(ErrorCode.UNKNOWN_SERVER_ERROR, what)
             if state is DeliveryState.ARCHIVING:
                 state = DeliveryState.ARCHIVED  # waits for a copy in a dead letter queue, which is not supported
             delivery = Delivery(state, each.delivery_count)

@@ -70,9 +70,14 @@ class SharePartitions:
         start_offset = stored.start_offset
         if start_offset == UNSET:
             start_offset = self._first_offset(key.group_id, partition)
+        end_offset = partition.opened.log_end_offset
         share_partition = self._loaded[key] = SharePartition(
             start_offset,
-            stored.ranges,
+            [  # what is beyond the log, such as after lost records, is not delivered yet
+                each._replace(last_offset=min(each.last_offset, end_offset - 1))
+                for each in stored.ranges
+                if each.first_offset < end_offset
+            ],
             clock=self._clock,
             timers=self._timers,
             limits=functools.partial(self.limits, key.group_id),
