@@ -184,17 +184,16 @@ def version_of(wheel: Path) -> object:
 
 def try_wheel(wheel: Path, sbom: Path) -> None:
     """Install a wheel with what it asks for, list that in an SBOM, and run the README's examples."""
-    environment, folder = ROOT / "build" / "release" / "environment", ROOT / "build" / "release" / "examples"
-    for each in (environment, folder):
-        shutil.rmtree(each, ignore_errors=True)
-    folder.mkdir(parents=True)
+    environment = ROOT / "build" / "release" / "environment"
+    shutil.rmtree(environment, ignore_errors=True)
     command([sys.executable, "-m", "venv", "--without-pip", str(environment)])
     python = environment / "bin" / "python"
     install(python, [str(wheel)])
     words = ["--pyproject", str(ROOT / "pyproject.toml"), "--mc-type", "library", "--output-reproducible"]
     command([str(Path(sys.executable).parent / "cyclonedx-py"), "environment", *words, "-o", str(sbom), str(python)])
     install(python, of_the_wheel(readme.requirements(), wheel))
-    say(f"{readme.run_all(python, folder)} examples ran")
+    with tempfile.TemporaryDirectory() as folder:  # elsewhere, or pytest takes this project's settings
+        say(f"{readme.run_all(python, Path(folder))} examples ran")
 
 
 def of_the_wheel(requirements: list[str], wheel: Path) -> list[str]:

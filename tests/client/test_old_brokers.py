@@ -1,4 +1,4 @@
-"""Batches of magic 2 for brokers with older versions of Produce; tests/interop has such a broker of real Kafka."""
+"""Batches of magic 2 and other requests for brokers with older versions; tests/interop has such a broker of Kafka."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from kwire.client.admin.transactions import _open_transactions
 from kwire.client.broker_connection import BrokerConnection
 from kwire.client.client import FIND_COORDINATOR
 from kwire.client.fetch_requests import FETCH
+from kwire.client.fetcher import FetchedBatches, Fetcher, Position
 from kwire.client.group_offsets import OFFSET_FETCH, commit_offsets, fetch_offsets
 from kwire.errors import BrokerError, ConnectionFailed, OptionError, UnsupportedVersion
 from kwire.records import Compression, Record, TimestampType, read_batches, write_batch
@@ -201,6 +202,33 @@ def test_offsets_of_groups_are_listed_from_offset_fetch_2_on(
         if version == 2:
             assert {key: each.offset for key, each in state.groups[group].offsets.items()} == {(topic, 0): 5}
         assert (f"offsets of group {group!r}" in requests.unseen) == (version == 1)
+
+
+@pytest.mark.parametrize("version", [7, 8, 9])
+def test_offsets_of_groups_are_listed_by_any_version(
+    broker: Broker, cap: Callable[[int, int], None], version: int
+) -> None:
+    """Versions below 8 name one group for the whole request."""
+    topic, group = f"listed-{version}", f"lists-{version}"
+    make(broker, topic)
+    with Client(broker.bootstrap_servers) as client:
+        commit_offsets(client, group, {(topic, 0): 5})
+        cap(OFFSET_FETCH, version)
+        state, requests = describe_groups(client)
+        assert {key: each.offset for key, each in state.groups[group].offsets.items()} == {(topic, 0): 5}
+        assert requests.unseen == {}
+
+
+def test_a_leader_may_be_node_0() -> None:
+    with Broker(node_id=0) as broker:
+        make(broker, "zero")
+        with Client(broker.bootstrap_servers) as client, Producer(client) as producer:
+            producer.send("zero", 0, bytes(write_batch(rows(), magic=2, **producer.fields("zero", 0))), 5)
+            with Fetcher(client) as fetcher:
+                fetcher.add(("zero", 0), Position(0), end=5)
+                results = fetcher.poll()
+                assert [(type(each), each.after.offset) for each in results] == [(FetchedBatches, 5)]  # type: ignore[union-attr]
+                assert len(fetcher) == 0  # nothing is asked for at the end
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from kwire import native
-from kwire.schemas.wire_format import last_header, payloads, schema_ids
+from kwire.schemas.wire_format import MAX_INDEXES, encode_path, last_header, payloads, read_prefixes, schema_ids
 
 GUID = UUID("8f2b3a74-1d5e-4c5f-9b7a-0123456789ab")
 
@@ -71,3 +71,21 @@ def test_a_schema_id_in_a_header_takes_precedence_over_the_prefix() -> None:
     assert payloads(data, headers, name).to_pylist() == [b"whole", b"p", None, b"q", None, b"r"]
     assert schema_ids(data.slice(3), headers.slice(3), name).to_pylist() == ["2", str(GUID), "3"]
     assert last_header(headers.slice(2, 0), name).to_pylist() == []
+
+
+def test_message_indexes_are_read_up_to_the_limit() -> None:
+    paths = [(0,), (2,), (1, 64), (63, 64, 8191, 8192), tuple(range(MAX_INDEXES)), tuple(range(MAX_INDEXES + 1))]
+    data = pa.array([b"\0\0\0\0\1" + encode_path(path) + b"body" for path in paths], pa.binary())
+    prefixes = read_prefixes(data)
+    known, numbers = prefixes.message_indexes(prefixes.index >= 0)
+    assert [known[number] if number >= 0 else None for number in numbers] == [*paths[:-1], None]
+    assert payloads(data, protobuf=True).to_pylist() == [b"body"] * (len(paths) - 1) + [None]
+
+
+def test_an_id_in_the_header_of_a_null_is_not_one_of_the_ids() -> None:
+    headers = pa.array(
+        [[{"key": "id", "value": b"\0\0\0\0" + bytes([each])}] for each in (7, 9)],
+        pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
+    )
+    prefixes = read_prefixes(pa.array([b"whole", None], pa.binary()), headers, "id")
+    assert (prefixes.ids, prefixes.index.tolist(), prefixes.skip.tolist()[0]) == ([7], [0, -1], 0)

@@ -24,7 +24,9 @@ from google.protobuf.message import DecodeError as GoogleError
 
 from kwire.errors import DecodeError, EncodeError, InvalidSchema
 from kwire.schemas.protobuf import Decoder, Encoder, File, Message, parse
+from kwire.schemas.protobuf.descriptors import MAX_DEPTH
 from kwire.schemas.protobuf.model import WRAPPERS, Enum
+from kwire.schemas.protobuf.parsing import MAX_NESTED_BRACES
 from kwire.schemas.protobuf.reading import read_message
 from kwire.schemas.protobuf.source_text import simplify
 from kwire.schemas.protobuf.types import Node, build_node
@@ -384,6 +386,66 @@ def test_types_that_grow_without_end_are_refused() -> None:
     text = HEAD + "".join(f"message M{i} {{ M{i + 1} a = 1; M{i + 1} b = 2; }} " for i in range(40)) + "message M40 { }"
     with pytest.raises(InvalidSchema, match="more than 100000 fields"):
         Decoder(parse(text).messages[0])
+
+
+def nested(depth: int) -> str:
+    """Return a file whose message M0 has a message M1, and so on; each one in the field of the one before it."""
+    fields = "".join(f"message M{i} {{ M{i + 1} a = 1; }} " for i in range(depth))
+    return HEAD + fields + f"message M{depth} {{ int32 x = 1; }}"
+
+
+def test_messages_are_nested_up_to_the_limit() -> None:
+    Decoder(parse(nested(99)).messages[0])  # 100 messages
+    with pytest.raises(InvalidSchema, match="messages nested more than 100 deep"):
+        Decoder(parse(nested(100)).messages[0])
+
+
+def test_declarations_are_nested_up_to_the_limit() -> None:
+    def text(depth: int) -> str:
+        return HEAD + "".join(f"message M{i} {{ " for i in range(depth)) + "int32 x = 1; " + "} " * depth
+
+    def descriptor(depth: int) -> str:
+        file = descriptor_pb2.FileDescriptorProto(name="a.proto")
+        message = file.message_type.add(name="M0")
+        for i in range(1, depth + 1):
+            message = message.nested_type.add(name=f"M{i}")
+        return base64.b64encode(file.SerializeToString()).decode()
+
+    parse(text(MAX_NESTED_BRACES))
+    with pytest.raises(InvalidSchema, match=f"nested {MAX_NESTED_BRACES + 1} deep, the limit is {MAX_NESTED_BRACES}"):
+        parse(text(MAX_NESTED_BRACES + 1))
+    parse(descriptor(MAX_DEPTH))
+    with pytest.raises(InvalidSchema, match=f"nested more than {MAX_DEPTH} deep"):
+        parse(descriptor(MAX_DEPTH + 1))
+
+
+def test_an_unknown_feature_of_a_descriptor_is_not_set() -> None:
+    file = edition_file({}, {"field_presence": "FIELD_PRESENCE_UNKNOWN"})
+    message = message_named(parse(base64.b64encode(file.SerializeToString()).decode()), "M")
+    assert decode(message, b"").array.to_pylist()[0]["number"] is None  # as in edition 2023, where presence is explicit
+
+
+def test_fixed_numbers_may_end_the_message() -> None:
+    (node,) = [build_node(parse(HEAD + "message M { int32 a = 1; }").messages[0])]
+    assert read_message(node, b"\x08\x05\x15\0\0\0\0") == {"a": 5}
+    assert read_message(node, b"\x08\x05\x11\0\0\0\0\0\0\0\0") == {"a": 5}
+    for cut in (b"\x15\0\0\0", b"\x11\0\0\0\0\0\0\0"):
+        with pytest.raises(DecodeError, match=f"{4 if cut[0] == 0x15 else 8} bytes expected"):
+            read_message(node, b"\x08\x05" + cut)
+
+
+@pytest.mark.parametrize("count", [63, 64, 65, 66])
+def test_each_of_many_oneofs_has_one_member(count: int) -> None:
+    oneofs = "".join(f"oneof o{i} {{ int32 a{i} = {2 * i + 1}; int32 b{i} = {2 * i + 2}; }} " for i in range(count))
+    message = parse(HEAD + f"message M {{ {oneofs} }}").messages[0]
+    whole = {f"{'ab'[i % 2]}{i}": i for i in range(count)}
+    kind = pa.struct([(f"{which}{i}", pa.int32()) for i in range(count) for which in "ab"])
+    array = pa.array([{name: whole.get(name) for name in (each.name for each in kind)}], kind)
+    encoded = Encoder(message, kind).encode(array, b"")
+    assert encoded.errors == []
+    assert decode(message, *encoded.array.to_pylist()).array.to_pylist() == array.to_pylist()
+    both = pa.array([{**array.to_pylist()[0], "a0": 1, "b0": 2}], kind)
+    assert [error.row for error in Encoder(message, kind).encode(both, b"").errors] == [0]
 
 
 def test_names_are_looked_up_from_the_innermost_scope() -> None:
