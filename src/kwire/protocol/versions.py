@@ -30,7 +30,7 @@ def supported(kafka: Definitions | None = None) -> dict[int, Versions]:
 
     Without unstable versions, as a broker whose unstable.api.versions.enable is false.
     """
-    versions = {} if kafka is None or isinstance(kafka, str) else {API_VERSIONS: ApiVersionsRequest.VALID_VERSIONS}
+    versions: dict[int, Versions] = {}
     for name in registry.names(kafka):
         if name.endswith("Request"):
             spec = registry.get(name, kafka).SPEC
@@ -39,6 +39,8 @@ def supported(kafka: Definitions | None = None) -> dict[int, Versions]:
             before = versions.get(spec.api_key)  # an API whose name has changed, such as ElectPreferredLeaders
             if before is None or before.highest < spec.stable.highest:
                 versions[spec.api_key] = spec.stable
+    if not (kafka is None or isinstance(kafka, str)):
+        versions.setdefault(API_VERSIONS, ApiVersionsRequest.VALID_VERSIONS)
     return dict(sorted(versions.items()))
 
 
