@@ -130,12 +130,17 @@ def run_replay(path: str, listen: str, until: Until | None) -> int:
 
     from kwire.tap import Replay
 
-    logging.getLogger("kwire.tap").setLevel(logging.ERROR)  # mismatches are printed at the end
+    logger = logging.getLogger("kwire.tap")
+    level = logger.level
     running = Replay(path, listen)
     stop = stopping(until)
-    with running:
-        print(f"BROKERS={running.bootstrap_servers}", flush=True)
-        stop.wait()
+    logger.setLevel(logging.ERROR)  # mismatches are printed at the end
+    try:
+        with running:
+            print(f"BROKERS={running.bootstrap_servers}", flush=True)
+            stop.wait()
+    finally:
+        logger.setLevel(level)
     for each in running.mismatches:
         print(each)
     recording = running.recording
