@@ -12,6 +12,8 @@ from pathlib import Path
 import google_crc32c
 import numpy as np
 
+from benchmarks.records.batches import varied_segment
+
 CACHE = Path(__file__).parents[1] / "build" / "bench"
 
 RECORDS_PER_BATCH = 128
@@ -46,6 +48,34 @@ def log_directory(records: int = 4_000_000, *, partitions: int = 2, segments: in
         folder.mkdir(parents=True, exist_ok=True)
         for segment in range(segments):
             _write_segment(folder, segment * batches * RECORDS_PER_BATCH, batches, CODECS[codec], random)
+    (root / "done").touch()
+    return root
+
+
+def varied_log_directory(records: int = 4_000_000, *, partitions: int = 2, segments: int = 3) -> Path:
+    """Return a log directory with the topic `bench`, whose records vary as in `varied_segment`, without indexes.
+
+    records: total number at least, distributed evenly. 500 different batches are repeated with offsets that go on.
+    """
+    root = CACHE / f"varied-{records}-{partitions}x{segments}"
+    if (root / "done").exists():
+        return root
+    pattern, batches = varied_segment("none", 500), []
+    at = 0
+    while at < len(pattern):
+        length = 12 + int.from_bytes(pattern[at + 8 : at + 12], "big")
+        batches.append(bytearray(pattern[at : at + length]))
+        at += length
+    for partition in range(partitions):
+        folder, offset = root / f"bench-{partition}", 0
+        folder.mkdir(parents=True, exist_ok=True)
+        for segment in range(1, segments + 1):
+            with (folder / f"{offset:020d}.log").open("wb") as log:
+                while offset < records * segment // partitions // segments:
+                    for batch in batches:
+                        batch[:8] = offset.to_bytes(8, "big")  # not part of what the checksum covers
+                        log.write(batch)
+                        offset += int.from_bytes(batch[57:61], "big")
     (root / "done").touch()
     return root
 

@@ -1,14 +1,15 @@
 """How fast are JSON values decoded into Arrow, compared with pyarrow's reader of JSON lines, and encoded from it?
 
-100,000 objects of 10 properties, about 190 bytes each: integers, strings, numbers, a boolean and nulls. pyarrow.json
-gets the same bytes as lines, and the schema. Peers in Python: msgspec with a class, and Arrow arrays made from the
-values of each attribute. Encoding is compared with msgspec and json, which get the rows of to_pylist; neither checks
-the schema.
+20,000 even and varied objects of 10 properties (`orders.py`): integers, strings, numbers, a boolean and nulls.
+pyarrow.json gets the same bytes as lines, and the schema. Peers in Python: msgspec with a class, and Arrow arrays made
+from the values of each attribute. Encoding is compared with msgspec and json, which get the rows of to_pylist, and with
+msgspec that has them; neither checks the schema.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -17,9 +18,9 @@ import pyarrow as pa
 import pyarrow.json
 
 from benchmarks.messages.timing import cpu_us, line
+from benchmarks.schemas.orders import ORDERS, STATUSES, Order
 from kwire.schemas.json_schema import Decoder, Encoder, parse
 
-ROWS = 100_000
 PREFIX = b"\0\0\0\0\1"
 TYPES: dict[str, Any] = {
     "id": "integer",
@@ -36,39 +37,34 @@ TYPES: dict[str, Any] = {
 PYTHON = {"integer": int, "string": str, "number": float, "boolean": bool}
 
 
-def encoded_orders(count: int) -> list[bytes]:
+def encoded_orders(orders: list[Order]) -> list[bytes]:
     """Return JSON as Python's own module writes it."""
-    return [
-        json.dumps(
-            {
-                "id": i * 1_000_003,
-                "customer": f"customer {i % 5000}",
-                "amount": i / 7,
-                "quantity": i % 100,
-                "paid": i % 3 == 0,
-                "note": None if i % 4 else f"leave order {i} at the door",
-                "created": f"2026-01-01T00:{i // 60 % 60:02}:{i % 60:02}Z",
-                "status": ("NEW", "PAID", "SENT", "DONE")[i % 4],
-                "token": f"{i * 2654435761 % 2**64:016x}",
-                "weight": i * 0.5,
-            }
-        ).encode()
-        for i in range(count)
-    ]
+    found = []
+    for each in orders:
+        fields = asdict(each) | {"status": STATUSES[each.status], "token": each.token.hex()}
+        fields["created"] = each.created.isoformat().replace("+00:00", "Z")
+        found.append(json.dumps(fields).encode())
+    return found
 
 
 def main() -> None:
     """Print the figures."""
-    values = encoded_orders(ROWS)
+    for shape, orders in ORDERS.items():
+        measure(shape, encoded_orders(orders()))
+
+
+def measure(shape: str, values: list[bytes]) -> None:
+    """Print the figures of rows of one shape."""
+    count = len(values)
     column = pa.array([PREFIX + each for each in values], pa.binary())
     lines = pa.py_buffer(b"\n".join(values))
     schema = parse(json.dumps({"type": "object", "properties": {name: {"type": kind} for name, kind in TYPES.items()}}))
-    skip, writer = np.full(ROWS, len(PREFIX), np.int64), np.zeros(ROWS, np.int32)
+    skip, writer = np.full(count, len(PREFIX), np.int64), np.zeros(count, np.int32)
     jobs = {"10_columns": Decoder(schema), "2_of_10_columns": Decoder(schema, ["id", "created"])}
     fields = pa.schema(list(jobs["10_columns"].type))
     kinds = {name: PYTHON[kind if isinstance(kind, str) else kind[0]] for name, kind in TYPES.items()}
     row = msgspec.defstruct("Row", [(name, kind | None, None) for name, kind in kinds.items()], gc=False)
-    parse_row, few = msgspec.json.Decoder(row).decode, values[:2_000]
+    parse_row = msgspec.json.Decoder(row).decode
 
     def with_pyarrow() -> pa.Table:
         return pyarrow.json.read_json(
@@ -78,37 +74,36 @@ def main() -> None:
         )
 
     def with_msgspec() -> list[pa.Array]:
-        rows = [parse_row(each) for each in few]
+        rows = [parse_row(each) for each in values]
         return [pa.array([getattr(each, field.name) for each in rows], field.type) for field in fields]
 
     decoded = jobs["10_columns"].decode(column, skip, writer).array
     assert pa.Table.from_struct_array(decoded).equals(with_pyarrow().combine_chunks())
-    encoder, part = Encoder(schema, decoded.type), decoded[: len(few)]
-    assert encoder.encode(decoded, b"").array[: len(few)].to_pylist() == list(
-        map(msgspec.json.encode, part.to_pylist())
-    )
+    encoder, rows = Encoder(schema, decoded.type), decoded.to_pylist()
+    assert encoder.encode(decoded, b"").array.to_pylist() == list(map(msgspec.json.encode, rows))
     best = cpu_us(
         {name: lambda each=each: each.decode(column, skip, writer) for name, each in jobs.items()}
         | {"pyarrow": with_pyarrow, "msgspec": with_msgspec}
         | {"encode": lambda: encoder.encode(decoded, PREFIX)}
-        | {"msgspec_encode": lambda: [msgspec.json.encode(each) for each in part.to_pylist()]}
-        | {"json_encode": lambda: [json.dumps(each).encode() for each in part.to_pylist()]}
-        | {"plain_encode": lambda: list(encoder._write(part))}
-        | {"plain": lambda: pa.array([jobs["10_columns"].read(each) for each in few], decoded.type)}
+        | {"msgspec_encode": lambda: [msgspec.json.encode(each) for each in decoded.to_pylist()]}
+        | {"msgspec_rows": lambda: [msgspec.json.encode(each) for each in rows]}
+        | {"json_encode": lambda: [json.dumps(each).encode() for each in decoded.to_pylist()]}
+        | {"plain": lambda: pa.array([jobs["10_columns"].read(each) for each in values[:1000]], decoded.type)}
+        | {"plain_encode": lambda: list(encoder._write(decoded[:1000]))}
     )
-    peer = ROWS / best["pyarrow"]
-    rates = {name: ROWS / best[name] for name in jobs}
-    rates |= {"plain_python": len(few) / best["plain"], "msgspec-then-Arrow": len(few) / best["msgspec"]}
-    for name, rate in rates.items():
-        name = f"schemas.json.decode.{name}"
-        print(line(name, rate, "M_rows/s", peer, "pyarrow.json"))
-        print(line(f"{name}.cpu", 1000 / rate, "ns/row", 1000 / peer, "pyarrow.json"))
-    peer = len(few) / best["msgspec_encode"]
-    rates = {"10_columns": ROWS / best["encode"], "plain_python": len(few) / best["plain_encode"]}
-    rates["json"] = len(few) / best["json_encode"]
-    for name, rate in rates.items():
-        print(line(f"schemas.json.encode.{name}", rate, "M_rows/s", peer, "to_pylist-then-msgspec"))
-        print(line(f"schemas.json.encode.{name}.cpu", 1000 / rate, "ns/row", 1000 / peer, "the_same"))
+    ns = {name: each * 1000 / (1000 if name.startswith("plain") else count) for name, each in best.items()}
+    for name in (*jobs, "plain"):
+        label = f"schemas.json.decode.{shape}.{'plain_python' if name == 'plain' else name}"
+        print(line(label, ns[name], "ns/row", ns["pyarrow"], "pyarrow.json"))
+        print(line(label, ns[name], "ns/row", ns["msgspec"], "msgspec-then-Arrow"))
+    for name in ("encode", "plain_encode"):
+        label = f"schemas.json.encode.{shape}.{'10_columns' if name == 'encode' else 'plain_python'}"
+        for peer, key in (
+            ("to_pylist-then-msgspec", "msgspec_encode"),
+            ("msgspec-from-rows", "msgspec_rows"),
+            ("to_pylist-then-json", "json_encode"),
+        ):
+            print(line(label, ns[name], "ns/row", ns[key], peer))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """How fast are Protobuf values decoded into Arrow and encoded from it, compared with google.protobuf?
 
-100,000 messages of 10 fields, about 80 bytes each: int64, string, double, int32, bool, optional string, Timestamp,
-enum, bytes and float. Target: 3 M rows/s with a core, and 10 times the rows of google.protobuf (its parser upb is in C)
-and Arrow arrays made from the values of each field.
+20,000 even and varied messages of 10 fields (`orders.py`): int64, string, double, int32, bool, optional string,
+Timestamp, enum, bytes and float. google.protobuf (its parser upb is in C) gets the same messages, and is measured with
+Arrow arrays made from the values of each field and without them. Target: 3 M even rows/s with a core.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,12 @@ import pyarrow as pa
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2
 
 from benchmarks.messages.timing import cpu_us, line
+from benchmarks.schemas.orders import ORDERS, STATUSES, Order
 from kwire.schemas.protobuf import Decoder, Encoder, parse
 from kwire.schemas.protobuf.reading import read_message
 from kwire.schemas.protobuf.types import build_node
 
-ROWS, PEER_ROWS = 100_000, 2_000
 PREFIX = b"\0\0\0\0\1\0"
-STATUSES = ["NEW", "PAID", "SENT", "DONE"]
 TEXT = """
     syntax = "proto3"; import "google/protobuf/timestamp.proto";
     enum Status { NEW = 0; PAID = 1; SENT = 2; DONE = 3; }
@@ -54,22 +54,14 @@ def google_order() -> Any:
     return message_factory.GetMessageClass(pool.Add(file).message_types_by_name["Order"])
 
 
-def encoded_orders(order: Any, count: int) -> list[bytes]:
+def encoded_orders(order: Any, orders: list[Order]) -> list[bytes]:
     """Return messages of google.protobuf, each after a prefix."""
     found = []
-    for i in range(count):
-        made = order(
-            id=i * 1_000_003,
-            customer=f"customer {i % 5000}",
-            amount=i * 1.25,
-            quantity=i % 100,
-            paid=i % 3 == 0,
-            note=None if i % 4 else f"leave order {i} at the door",
-            status=i % 4,
-            token=(i * 2654435761 % 2**64).to_bytes(8, "big"),
-            weight=i * 0.5,
-        )
-        made.created.FromMilliseconds(1_767_225_600_000 + 37 * i)
+    for each in orders:
+        fields = asdict(each)
+        created = fields.pop("created")
+        made = order(**fields)
+        made.created.FromDatetime(created)
         found.append(PREFIX + made.SerializeToString())
     return found
 
@@ -98,44 +90,47 @@ def google_values(order: Any, array: pa.StructArray) -> list[bytes]:
 def main() -> None:
     """Print the figures."""
     order, message = google_order(), parse(TEXT).messages[0]
-    values = encoded_orders(order, ROWS)
+    for shape, orders in ORDERS.items():
+        measure(shape, order, message, encoded_orders(order, orders()))
+
+
+def measure(shape: str, order: Any, message: Any, values: list[bytes]) -> None:
+    """Print the figures of rows of one shape. order: google.protobuf's class; message: kwire's parsed definition."""
+    rows = len(values)
     column = pa.array(values, pa.binary())
-    few = [each[len(PREFIX) :] for each in values[:PEER_ROWS]]
-    skip, writer = np.full(ROWS, len(PREFIX), np.int64), np.zeros(ROWS, np.int32)
+    messages = [each[len(PREFIX) :] for each in values]
+    skip, writer = np.full(rows, len(PREFIX), np.int64), np.zeros(rows, np.int32)
     jobs = {"10_columns": Decoder(message), "2_of_10_columns": Decoder(message, ["id", "created"])}
     kind, node = jobs["10_columns"].type, build_node(message)
     decoded = jobs["10_columns"].decode(column, skip, writer).array
-    assert pa.Table.from_struct_array(decoded[:PEER_ROWS]).equals(google_table(order, few, kind))
-    encoder, made = Encoder(message, kind), [order.FromString(each) for each in few]
+    assert pa.Table.from_struct_array(decoded).equals(google_table(order, messages, kind))
+    encoder, made = Encoder(message, kind), [order.FromString(each) for each in messages]
     assert encoder.encode(decoded, PREFIX).array == column
-    table = pa.Table.from_struct_array(decoded[:PEER_ROWS])
+    table = pa.Table.from_struct_array(decoded)
     numbers = pa.array([STATUSES.index(each) for each in table["status"].to_pylist()], pa.int32())
     table = table.set_column(table.schema.get_field_index("status"), "status", numbers)
     table = table.set_column(table.schema.get_field_index("created"), "created", table["created"].cast(pa.int64()))
     plain = table.to_struct_array().combine_chunks()
-    assert google_values(order, plain) == few
-    few_rows = decoded[:PEER_ROWS].cast(encoder._plain)
+    assert google_values(order, plain) == messages
     best = cpu_us(
         {name: lambda each=each: each.decode(column, skip, writer) for name, each in jobs.items()}
         | {"encode": lambda: encoder.encode(decoded, PREFIX)}
         | {"google_encode": lambda: google_values(order, plain)}
         | {"serialize": lambda: [each.SerializeToString() for each in made]}
-        | {"plain_encode": lambda: list(encoder._write(few_rows))}
-        | {"google": lambda: google_table(order, few, kind)}
-        | {"plain": lambda: pa.array([read_message(node, each) for each in few], kind)}
+        | {"google": lambda: google_table(order, messages, kind)}
+        | {"parse": lambda: [order.FromString(each) for each in messages]}
+        | {"plain": lambda: pa.array([read_message(node, each) for each in messages[:1000]], kind)}
+        | {"plain_encode": lambda: list(encoder._write(decoded[:1000].cast(encoder._plain)))}
     )
-    peer = PEER_ROWS / best["google"]
-    rates = {name: ROWS / best[name] for name in jobs} | {"plain_python": PEER_ROWS / best["plain"]}
-    for name, rate in rates.items():
-        name = f"schemas.protobuf.decode.{name}"
-        print(line(name, rate, "M_rows/s", peer, "google.protobuf-then-Arrow"))
-        print(line(f"{name}.cpu", 1000 / rate, "ns/row", 1000 / peer, "google.protobuf-then-Arrow"))
-    peer = PEER_ROWS / best["google_encode"]
-    rates = {"10_columns": ROWS / best["encode"], "plain_python": PEER_ROWS / best["plain_encode"]}
-    rates["of_10_columns_as_objects"] = PEER_ROWS / best["serialize"]  # google.protobuf alone, without Arrow
-    for name, rate in rates.items():
-        print(line(f"schemas.protobuf.encode.{name}", rate, "M_rows/s", peer, "to_pylist-then-google.protobuf"))
-        print(line(f"schemas.protobuf.encode.{name}.cpu", 1000 / rate, "ns/row", 1000 / peer, "the_same"))
+    ns = {name: each * 1000 / (1000 if name.startswith("plain") else rows) for name, each in best.items()}
+    for name in (*jobs, "plain"):
+        label = f"schemas.protobuf.decode.{shape}.{'plain_python' if name == 'plain' else name}"
+        print(line(label, ns[name], "ns/row", ns["google"], "google.protobuf-then-Arrow"))
+        print(line(label, ns[name], "ns/row", ns["parse"], "google.protobuf-to-objects"))
+    for name in ("encode", "plain_encode"):
+        label = f"schemas.protobuf.encode.{shape}.{'10_columns' if name == 'encode' else 'plain_python'}"
+        print(line(label, ns[name], "ns/row", ns["google_encode"], "to_pylist-then-google.protobuf"))
+        print(line(label, ns[name], "ns/row", ns["serialize"], "google.protobuf-from-objects"))
 
 
 if __name__ == "__main__":

@@ -62,11 +62,11 @@ class Cluster:
             keys = [(topic, partition) for partition in range(PARTITIONS)]
             return {key[1]: each.offset for key, each in client.list_offsets(dict.fromkeys(keys, -1)).items()}
 
-    def fill(self, topic: str, records: int) -> None:
-        """Write records of 116 B with Kafka's Java producer, in batches of 16 KB."""
+    def fill(self, topic: str, records: int, shape: str = "even") -> None:
+        """Write records with Kafka's Java producer, in batches of 16 KB. shape: even (116 B each) or varied."""
         classes = kafka.compile_java(kafka.ROOT / "tools" / "java" / "FillTopic.java")
         self.create(topic)
-        words = (self.served.address, topic, str(PARTITIONS), str(records), "none")
+        words = (self.served.address, topic, str(PARTITIONS), str(records), "none", shape)
         kafka.java("FillTopic", *words, classes=classes, timeout=3600)
 
     def read(self, spark: SparkSession, source: str, topic: str, **options: str) -> DataFrame:

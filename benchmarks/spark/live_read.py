@@ -1,10 +1,11 @@
 """How fast does Spark read a topic with kafka-live, compared to its Kafka connector on the same broker?
 
 Kafka's Java producer writes 4 M records of 116 B (4 partitions, 16 KB batches) to real Kafka and to kwire's broker.
-They are read with kafka-live, and with the connector in its default configuration and tuned. kafka-log reads Kafka's
-log directory; `prebuilt` passes prebuilt Arrow batches to Spark, the limit of Python sources; `parquet` is Spark's
-reader on the same rows. noop sink, 7 columns (`columns`: value and timestamp), warm page cache, local[2] with the
-broker on the same two cores; then local[1]. Ratio: rows per second by the peer's. Needs a JDK and mvn.
+They are read with kafka-live, and with the connector in its default configuration and tuned. `varied` are records of
+different lengths and with headers, on real Kafka. kafka-log reads Kafka's log directory; `prebuilt` passes prebuilt
+Arrow batches to Spark, the limit of Python sources; `parquet` is Spark's reader on the same rows. noop sink, 7 columns
+(`columns`: value and timestamp), warm page cache, local[2] with the broker on the same two cores; then local[1]. Ratio:
+rows per second by the peer's. Needs a JDK and mvn.
 KWIRE_BENCH_RECORDS and KWIRE_BENCH_RUNS change the size of the run.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.broker.serving import Served
@@ -21,10 +22,14 @@ from benchmarks.spark.measure import Cost, Meter, in_turns, show, start_session
 from benchmarks.spark.prebuilt import PrebuiltSource
 from pyspark.sql import DataFrame, SparkSession
 
-TOPIC = "bench"
+TOPIC, VARIED = "bench", "varied"
 SEVEN = "key,value,topic,partition,offset,timestamp,timestampType"
 TWO = "value,timestamp"
-PEERS = {"kafka-live": ("connector", "connector-tuned", "kafka-log", "prebuilt", "parquet")}
+PEERS = {
+    "kafka-live": ("connector", "connector-tuned", "kafka-log", "prebuilt", "parquet"),
+    "varied.kafka-live": ("varied.connector", "varied.connector-tuned"),
+}
+VARIED_CASES = ("varied.kafka-live", "varied.connector-tuned")
 
 
 def main() -> None:
@@ -36,13 +41,16 @@ def main() -> None:
     with clusters() as both, tempfile.TemporaryDirectory() as folder:
         for cluster in both:
             cluster.fill(TOPIC, records)
+        both[0].fill(VARIED, records, VARIED)
         parquet = str(Path(folder) / "parquet")
         two = measure("local[2]", jars, both, parquet, records, runs)
         for name, cost in two.items():
             place, _, what = name.partition(".")
             peers = [f"{place}.{peer}" for peer in PEERS.get(what, ()) if f"{place}.{peer}" in two]
             show(f"spark.live_read.{name}", cost, records, {peer: two[peer] for peer in peers})
-        one = measure("local[1]", jars, both, parquet, records, runs, only=("kafka-live", "connector-tuned"))
+        one = measure(
+            "local[1]", jars, both, parquet, records, runs, only=("kafka-live", "connector-tuned", *VARIED_CASES)
+        )
         for name, cost in one.items():
             gain = cost.wall / two[name].wall
             print(f"spark.live_read.{name}.scaling {gain:.2f} x {gain:.2f} local[1]", flush=True)
@@ -51,7 +59,7 @@ def main() -> None:
 def measure(
     master: str,
     jars: str,
-    both: Iterable[Cluster],
+    both: Sequence[Cluster],
     parquet: str,
     records: int,
     runs: int,
@@ -91,6 +99,11 @@ def frames(spark: SparkSession, cluster: Cluster, parquet: str, records: int) ->
     }
     if cluster.name != "kafka":
         return found
+    found |= {
+        "varied.kafka-live": lambda: cluster.read(spark, "kafka-live", VARIED),
+        "varied.connector": lambda: cluster.read(spark, "kafka", VARIED),
+        "varied.connector-tuned": lambda: cluster.read(spark, "kafka", VARIED, **TUNED_READING),
+    }
 
     def log() -> DataFrame:
         return spark.read.format("kafka-log").option("subscribe", TOPIC).load(cluster.log_dir)

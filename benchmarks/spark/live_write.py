@@ -2,9 +2,9 @@
 
 2 M rows of 116 B (key, value), cached in memory in 4 partitions, are written to a topic of 4 partitions of real Kafka
 and of kwire's broker; local[2], the broker on the same cores. kafka-live by default (idempotent, acks=all) and in
-transactions; the connector by default (also idempotent, acks=all) and with linger.ms 5 and batch.size 256 KB. Ratio:
-rows per second by the peer's. Needs a JDK and mvn. KWIRE_BENCH_RECORDS and KWIRE_BENCH_RUNS change the size of the
-run.
+transactions; the connector by default (also idempotent, acks=all) and with linger.ms 5 and batch.size 256 KB. `varied`
+are rows of different lengths and with headers, on real Kafka. Ratio: rows per second by the peer's. Needs a JDK and
+mvn. KWIRE_BENCH_RECORDS and KWIRE_BENCH_RUNS change the size of the run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from benchmarks.data import RECORDS_PER_BATCH, log_directory
+from benchmarks.data import RECORDS_PER_BATCH, log_directory, varied_log_directory
 from benchmarks.spark.clusters import PARTITIONS, TUNED_WRITING, Cluster, clusters, connector_jars
 from benchmarks.spark.measure import Cost, Meter, in_turns, show, start_session
 from pyspark.sql import DataFrame
@@ -42,6 +42,11 @@ def main() -> None:
         meter = Meter(spark)
         rows = spark.read.format("kafka-log").load(str(log)).select("key", "value").repartition(PARTITIONS).cache()
         assert rows.count() == records
+        varied = (
+            spark.read.format("kafka-log").option("includeHeaders", True).load(str(varied_log_directory(requested)))
+        )
+        varied = varied.select("key", "value", "headers").repartition(PARTITIONS).cache()
+        counts = {"": records, "varied.": varied.count()}
 
         cases: dict[str, Callable[[], Cost]] = {}
         for cluster in both:
@@ -49,12 +54,16 @@ def main() -> None:
                 cases[f"{cluster.name}.{name}"] = lambda cluster=cluster, sink=sink, options=options: to_topic(
                     cluster, meter, rows, records, sink, options
                 )
+        for name, (sink, options) in SINKS.items():
+            cases[f"kafka.varied.{name}"] = lambda sink=sink, options={**options, "includeHeaders": "true"}: to_topic(
+                both[0], meter, varied, counts["varied."], sink, options
+            )
         least = in_turns(cases, runs)
         for name, cost in least.items():
-            cluster = name.partition(".")[0]
-            is_ours = "kafka-live" in name
-            peers = [f"{cluster}.connector", f"{cluster}.connector-tuned"] if is_ours else []
-            show(f"spark.live_write.{name}", cost, records, {peer: least[peer] for peer in peers})
+            place = name.rpartition(".")[0]
+            peers = [f"{place}.connector", f"{place}.connector-tuned"] if "kafka-live" in name else []
+            written = counts["varied." if place.endswith("varied") else ""]
+            show(f"spark.live_write.{name}", cost, written, {peer: least[peer] for peer in peers})
         spark.stop()
 
 
