@@ -39,6 +39,11 @@ def test_a_run_of_some_parts_keeps_the_results_of_others(few: Path) -> None:
     assert json.loads((few / "nightly.json").read_text()).keys() == {"one", "three"}
 
 
+def test_each_given_word_counts(few: Path) -> None:
+    assert nightly.main(["--only", "one", "--only", "three", "--folder", str(few / "logs")]) == 0
+    assert json.loads((few / "nightly.json").read_text()).keys() == {"one", "three"}
+
+
 def test_unknown_parts_are_refused(few: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         nightly.main(["--only", "one", "four"])

@@ -169,14 +169,15 @@ def main(arguments: Sequence[str]) -> int:
     """Run the parts whose name contains one of the words; exit code 1 if one failed."""
     parser = argparse.ArgumentParser(prog="./dev nightly", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
-    parser.add_argument("--only", nargs="+", metavar="WORD", default=[""], help="parts whose name contains a word")
+    parser.add_argument("--only", nargs="+", action="extend", metavar="WORD", help="parts whose name contains a word")
     parser.add_argument("--minutes", type=float, default=30.0, help="of each soak")
     parser.add_argument("--inputs", type=int, help="of each fuzzer, instead of its own number")
     parser.add_argument("--folder", type=Path, help="for logs")
     asked = parser.parse_args(arguments)
     known = parts(asked.minutes, asked.inputs)
-    chosen = [part for part in known if any(word in part.name for word in asked.only)]
-    if unknown := [word for word in asked.only if not any(word in part.name for part in known)]:
+    words = asked.only or [""]
+    chosen = [part for part in known if any(word in part.name for word in words)]
+    if unknown := [word for word in words if not any(word in part.name for part in known)]:
         parser.error(f"no part is named {' or '.join(unknown)}; there are {', '.join(part.name for part in known)}")
     folder = asked.folder or ROOT / "build" / "nightly" / f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H%M%S}"
     folder.mkdir(parents=True, exist_ok=True)

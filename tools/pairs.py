@@ -280,9 +280,9 @@ def page() -> str:
 def main(arguments: Sequence[str]) -> int:
     """Run the pairs whose name contains one of the words; exit code 1 if one failed."""
     parser = argparse.ArgumentParser(prog="python -m tools.pairs", description=__doc__)
-    parser.add_argument("--only", nargs="+", metavar="WORD", default=[""])
+    parser.add_argument("--only", nargs="+", action="extend", metavar="WORD", help="pairs whose name contains a word")
     asked = parser.parse_args(arguments)
-    chosen = [pair for pair in PAIRS if any(word in pair.name for word in asked.only)]
+    chosen = [pair for pair in PAIRS if any(word in pair.name for word in asked.only or [""])]
     if not chosen:
         parser.error(f"no such pair; there are {', '.join(pair.name for pair in PAIRS)}")
     failed = False
