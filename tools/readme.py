@@ -2,7 +2,7 @@
 
     python -m tools.readme PYTHON FOLDER
 
-A block `sh` runs in a shell, without its `pip install` lines; a block `python` runs as a program, or with pytest if it
+It prints the seconds that each took, with the heading above it. A block `sh` runs in a shell, without its `pip install` lines; a block `python` runs as a program, or with pytest if it
 defines a test. A block `text` is what the block before it prints.
 """
 
@@ -13,6 +13,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ __all__ = ["Example", "ExampleFailed", "examples", "requirements", "run", "run_a
 
 README = Path(__file__).parents[1] / "README.md"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^## (.*)$", re.MULTILINE)
 KEPT = ("JAVA_HOME", "LANG", "TZ")
 TIMEOUT_S = 600
 SHOWN_CHARACTERS = 3000
@@ -32,8 +34,9 @@ class ExampleFailed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A block of code. output: what the README says that it prints, empty if it shows nothing."""
+    """A block of code. heading: above it; output: what the README says that it prints, empty if it shows nothing."""
 
+    heading: str
     language: str
     source: str
     output: str
@@ -51,12 +54,21 @@ class Example:
 
 def examples() -> Iterator[Example]:
     """Return the README's blocks that a reader runs."""
-    blocks = BLOCK.findall(README.read_text("utf-8"))
-    for (language, source), (following, output) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
+    text = README.read_text("utf-8")
+    blocks = list(BLOCK.finditer(text))
+    followers = [each.groups() for each in blocks[1:]]
+    for block, (following, output) in zip(blocks, [*followers, ("", "")], strict=True):
+        language, source = block.groups()
+        heading = HEADING.findall(text, 0, block.start())
         if language == "sh":
             source = "".join(line for line in source.splitlines(keepends=True) if not line.startswith("pip install"))
         if language in ("python", "sh") and source.strip():
-            yield Example(language=language, source=source, output=output if following == "text" else "")
+            yield Example(
+                heading=heading[-1] if heading else "",
+                language=language,
+                source=source,
+                output=output if following == "text" else "",
+            )
 
 
 def requirements() -> list[str]:
@@ -103,19 +115,20 @@ def run(example: Example, python: Path, folder: Path) -> str:
     return done.stdout
 
 
-def run_all(python: Path, folder: Path) -> int:
-    """Run all examples and return their number; raises ExampleFailed."""
-    found = list(examples())
-    for example in found:
+def run_all(python: Path, folder: Path) -> Iterator[tuple[Example, float]]:
+    """Run all examples, and return each with the seconds that it took; raises ExampleFailed."""
+    for example in examples():
+        started = time.monotonic()
         run(example, python, folder)
-    return len(found)
+        yield example, time.monotonic() - started
 
 
 def main() -> None:
     """Run the examples with an environment."""
     python, folder = map(Path, sys.argv[1:])
     try:
-        print(f"{run_all(python, folder)} examples of README.md ran")
+        for example, seconds in run_all(python, folder):
+            print(f"{seconds:6.1f} s  {example.heading}", flush=True)
     except ExampleFailed as error:
         sys.exit(str(error))
 

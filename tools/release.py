@@ -193,7 +193,8 @@ def try_wheel(wheel: Path, sbom: Path) -> None:
     command([str(Path(sys.executable).parent / "cyclonedx-py"), "environment", *words, "-o", str(sbom), str(python)])
     install(python, of_the_wheel(readme.requirements(), wheel))
     with tempfile.TemporaryDirectory() as folder:  # elsewhere, or pytest takes this project's settings
-        say(f"{readme.run_all(python, Path(folder))} examples ran")
+        for example, seconds in readme.run_all(python, Path(folder)):
+            say(f"{seconds:.1f} s  {example.heading}")
 
 
 def of_the_wheel(requirements: list[str], wheel: Path) -> list[str]:
