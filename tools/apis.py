@@ -11,6 +11,7 @@ import inspect
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from kwire.broker.apis import SERVED, Api
 from kwire.messages import registry
@@ -35,7 +36,7 @@ REASONS = {
 }
 
 
-def requests() -> dict[str, type]:
+def requests() -> dict[str, Any]:
     """Return the requests that clients may send to a broker, by API name."""
     found = {}
     for name in registry.names():

@@ -2,8 +2,9 @@
 
     python -m tools.readme PYTHON FOLDER
 
-It prints the seconds that each took, with the heading above it. A block `sh` runs in a shell, without its `pip install` lines; a block `python` runs as a program, or with pytest if it
-defines a test. A block `text` is what the block before it prints.
+It prints the seconds that each took, with the heading above it. A block `sh` runs in a shell, without its `pip install`
+lines; a block `python` runs as a program, or with pytest if it defines a test. A block `text` is what the block before
+it prints.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable
+from typing import Any
 
 from benchmarks.messages.timing import line
 from kwire.broker import Broker, Cluster
@@ -54,7 +55,8 @@ class Connected:
         self.sock.sendall(self._protocol.send(cls(acks=-1, timeout_ms=1000, topic_data=[topic]), version=9))
         while (response := self._protocol.next_response()) is NEED_DATA:
             self._protocol.receive_data(self.sock.recv(1 << 16))
-        assert response.body.responses[0].partition_responses[0].error_code == 0  # type: ignore[attr-defined]
+        body: Any = response.body
+        assert body.responses[0].partition_responses[0].error_code == 0
 
 
 def produce_us(broker: Broker) -> float:

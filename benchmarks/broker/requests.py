@@ -14,7 +14,7 @@ from benchmarks.messages.timing import cpu_us, line
 from kwire.broker import Broker
 from kwire.broker.apis import SERVED
 from kwire.broker.context import Peer
-from kwire.broker.dispatch import make_call, respond
+from kwire.broker.dispatch import call_handler, make_call
 from kwire.broker.node import Node
 from kwire.broker.responses import SplicedResponse
 from kwire.messages import FetchRequest, MetadataRequest, ProduceRequest, RequestHeader
@@ -72,7 +72,7 @@ def served(node: Node, data: bytes | memoryview, api: tuple[int, int]) -> Callab
 
     def once() -> None:
         request = read_request(data, SERVED, views=api == PRODUCE, lenient=True, allow_trailing=True)
-        response = respond(node, make_call(request, peer))
+        response = call_handler(node, make_call(request, peer))
         if isinstance(response, SplicedResponse):
             response.encode(api[1], 1)
         else:

@@ -41,7 +41,8 @@ from tools.sail import SailEngine
 from tools.spark_tables import PYSPARK
 
 from benchmarks.broker.serving import real_kafka
-from benchmarks.schemas.avro import ORDER, PREFIX, orders
+from benchmarks.schemas.avro import ORDER, PREFIX, rows_of
+from benchmarks.schemas.orders import even_orders
 from benchmarks.spark.clusters import PARTITIONS, TUNED_READING, Cluster
 from benchmarks.spark.measure import ROOT, Cost, Meter, cpu_s, in_turns, show, start_session
 from kwire.schemas.avro import Encoder, parse
@@ -152,7 +153,7 @@ def copy_topic(session: SparkSession, address: str, schemas: str, options: dict[
 def avro_values(count: int) -> pa.Table:
     """Return the values of the topic, as a column `value`."""
     encoder = Encoder(parse(json.dumps(ORDER)))
-    rows = pa.array(orders(count), encoder.type)
+    rows = pa.array(rows_of(even_orders(count)), encoder.type)
     return pa.table({"value": encoder.encode(rows, prefix=PREFIX).array})
 
 

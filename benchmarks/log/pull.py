@@ -152,11 +152,11 @@ def print_equality(source: Path, copy: Path, target: Path) -> None:
     show("topic-ids", len(ids & pulled), len(ids & mirrored), len(ids))
     records, ours, theirs = fields(source), fields(copy), fields(target)
     for name in [*FIELDS, "committed"]:
-        equal = [
+        equal, mirrored_equal = (
             sum(key in found and found[key][name] == record[name] for key, record in records.items())
             for found in (ours, theirs)
-        ]
-        show(name, *equal, len(records))
+        )
+        show(name, equal, mirrored_equal, len(records))
 
 
 def main() -> None:

@@ -45,6 +45,11 @@ EVOLVED = {
 }
 
 
+def rows_of(orders: list[Order]) -> list[dict[str, Any]]:
+    """Return rows as fastavro takes them."""
+    return [{**asdict(each), "status": STATUSES[each.status]} for each in orders]
+
+
 def main() -> None:
     """Print the figures."""
     for shape, orders in ORDERS.items():
@@ -55,10 +60,10 @@ def measure(shape: str, orders: list[Order]) -> None:
     """Print the figures of rows of one shape."""
     known = fastavro.parse_schema(json.loads(json.dumps(ORDER)))
     values = []
-    for order in orders:
+    for order in rows_of(orders):
         out = io.BytesIO(PREFIX)
         out.seek(0, io.SEEK_END)
-        fastavro.schemaless_writer(out, known, {**asdict(order), "status": STATUSES[order.status]})
+        fastavro.schemaless_writer(out, known, order)
         values.append(out.getvalue())
     column = pa.array(values, pa.binary())
     plain = [each[len(PREFIX) :] for each in values]

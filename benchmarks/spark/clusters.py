@@ -46,7 +46,8 @@ class Cluster:
             name=topic, num_partitions=PARTITIONS, replication_factor=1, configs=settings
         )
         with Client(self.served.address) as client:
-            (made,) = client.request(cls(topics=[topic_request], timeout_ms=30_000)).topics
+            response: Any = client.request(cls(topics=[topic_request], timeout_ms=30_000))
+            (made,) = response.topics
             assert made.error_code == 0, made
             client.list_offsets({(topic, partition): -1 for partition in range(PARTITIONS)})  # waits for leaders
 

@@ -71,9 +71,9 @@ def measure(
     spark.dataSource.register(PrebuiltSource)
     cases: dict[str, Callable[[], Cost]] = {}
     for cluster in both:
-        for name, frame in frames(spark, cluster, parquet, records).items():
+        for name, make in frames(spark, cluster, parquet, records).items():
             if not only or name in only:
-                frame = frame()
+                frame = make()
                 if master != "local[1]":
                     assert frame.count() == records, name
                 cases[f"{cluster.name}.{name}"] = lambda frame=frame, cluster=cluster: read(

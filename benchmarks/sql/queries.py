@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,7 +33,8 @@ import pyarrow.compute as pc
 import kwire
 from benchmarks.data import CACHE, FIRST_TIMESTAMP_MS, log_directory
 from benchmarks.processes import Cost, costs_of
-from benchmarks.schemas.avro import ORDER, PREFIX, orders
+from benchmarks.schemas.avro import ORDER, PREFIX, rows_of
+from benchmarks.schemas.orders import even_orders
 from kwire.client.client import Client
 from kwire.records import ColumnWriter
 from kwire.schemas.avro import Decoder, Encoder, parse
@@ -91,7 +93,9 @@ def avro_directory() -> Path:
         return root
     shutil.rmtree(root, ignore_errors=True)
     schema = parse(json.dumps(ORDER))
-    rows = pa.Table.from_pylist(orders(100_000), pa.schema(list(Decoder([schema], schema).type))).to_struct_array()
+    rows = pa.Table.from_pylist(
+        rows_of(even_orders(100_000)), pa.schema(list(Decoder([schema], schema).type))
+    ).to_struct_array()
     values = Encoder(schema).encode(rows.combine_chunks(), prefix=PREFIX).array
     for partition in range(2):
         write_partition(root / "data", "orders", partition, pa.concat_arrays([values] * (AVRO_RECORDS // 200_000)))
@@ -267,7 +271,8 @@ def limit(source: str, topic: str, rows: int, fetched: list[int]) -> None:
     import duckdb
 
     with kwire.open(source) as logs:
-        logs.client.metadata()
+        cluster: Any = logs
+        cluster.client.metadata()
         fetched.clear()
         began, cpu = time.perf_counter(), time.process_time()
         connection = duckdb.connect()
