@@ -289,6 +289,21 @@ def test_errors_say_which_message_and_where() -> None:
     assert caught.value.path == ("es",)
 
 
+def test_columns_have_the_limits_of_messages() -> None:
+    numbers = compiled(field("Numbers", "[]int8"), flexible="1+")
+    codec = plan.codec(numbers.SPEC, 1, numbers, kernels=True)
+    reader = ColumnReader(numbers.SPEC, 1, ["numbers"])
+    most = codec.encode(numbers(numbers=[7] * 1_000_000, unknown_tagged_fields=[(tag, b"") for tag in range(10_000)]))
+    assert reader.read_all([most]).num_rows == 1
+    for more, path in (
+        (numbers(numbers=[7] * 1_000_001), ("numbers",)),
+        (numbers(unknown_tagged_fields=[(tag, b"") for tag in range(10_001)]), ()),
+    ):
+        with pytest.raises(Malformed, match="the maximum of") as caught:
+            reader.read_all([codec.encode(more)])
+        assert caught.value.path[-1:] == path
+
+
 def test_text_that_is_no_utf_8_is_an_error() -> None:
     codec = plan.codec(Tagged.SPEC, 1, Tagged, kernels=True)
     good = codec.encode(Tagged(es=[Tagged.E(id=1, s="abc")]))

@@ -28,7 +28,7 @@ def headers() -> dict[str, str]:
 
 PLAN_NAMES = (
     *("COMPACT", "MAY_BE_NULL", "LIVE", "ELSEWHERE", "LACKING", "DEFAULT_SLICE"),
-    *("MAX_CODES", "MAX_FRAMES", "MAX_STRING_BYTES", "MAX_TAG", "UUID_BYTES"),
+    *("MAX_CODES", "MAX_ELEMENTS", "MAX_FRAMES", "MAX_STRING_BYTES", "MAX_TAG", "MAX_TAGGED_FIELDS", "UUID_BYTES"),
 )
 RECORD_NAMES = {
     "kwire.records.format.faults": ("MAX_HEADERS",),

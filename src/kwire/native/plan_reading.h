@@ -21,6 +21,7 @@ static inline int64_t take_length(Cursor *cursor, const Row *row) {
         n = big32(bytes);
     }
     if (n < 0) return row->flags & MAY_BE_NULL ? -1 : -2; /* W-14: any negative length is null */
+    if (UNLIKELY(n > MAX_ELEMENTS) && row->op != STRING && row->op != BYTES) return -2;
     return n;
 }
 
@@ -55,6 +56,7 @@ static inline int take_presence(Cursor *cursor, const Row *nullable, int *is_pre
 static inline int take_tag_count(Cursor *cursor, int64_t *count) {
     uint64_t bits;
     if (UNLIKELY(!take_uvarint(cursor, VARINT_BYTES, &bits) || 2 * (int64_t)bits > bytes_left(cursor))) return 0;
+    if (UNLIKELY(bits > MAX_TAGGED_FIELDS)) return 0;
     *count = (int64_t)bits;
     return 1;
 }

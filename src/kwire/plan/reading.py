@@ -10,9 +10,12 @@ path while it propagates through arrays and structs), annotates, and serves proc
 
 `lenient` accepts what Kafka's generated readers accept and the protocol forbids:
 
-    T-11    a compact length from 2**31 + 1 up is null        W-48    a count of tagged fields from 2**31 up is none
+    T-11    a compact length from 2**31 + 1 up is null
     T-13    malformed UTF-8 becomes replacement characters    W-50    the stated size of a known tagged field is ignored
     W-51    tags in any order, of up to 32 bits; of equal known tags the last one counts, unknown ones are all kept
+
+Arrays and tag sections have limits in both modes, as in Kafka since 4.4. Before, a count of tagged fields from 2**31 up
+was none (W-48), which Kafka 4.4 rejects as well.
 """
 
 from __future__ import annotations
@@ -320,6 +323,7 @@ class Reader:
                 return pos
             if n * width > end - pos:
                 raise Truncated(f"array of {n} {word} of {counted(width, 'byte')}, {end - pos} left", start, (name,))
+            check_elements(n, start, name)
             mine = list(struct.unpack_from(f">{n}{r.FORMATS[code]}", buf, pos)) if code != r.UUID else [
                 bytes(buf[pos + 16 * i : pos + 16 * i + 16]) for i in range(n)
             ]  # fmt: skip
@@ -345,6 +349,7 @@ class Reader:
             if n > end - pos:
                 what = f"array of {n} {encoding.name} of at least 1 byte, {end - pos} left"
                 raise Truncated(what, start, (name,))
+            check_elements(n, start, name)
             mine: Values = []
             values.append(mine)
             for i in range(n):
@@ -371,6 +376,7 @@ class Reader:
             if n * least > end - pos:
                 what = f"array of {counted(n, 'element')} of at least {counted(least, 'byte')}, {end - pos} left"
                 raise Truncated(what, start, (name,))
+            check_elements(n, start, name)
             mine: Values = []
             values.append(mine)
             try:
@@ -443,12 +449,12 @@ class Reader:
                 return pos + 1
             start = pos
             n, pos = uvarint(buf, pos, end, "count of tagged fields", ())
-            if lenient and n >= 0x8000_0000:
-                n = 0
             if recorder:
                 recorder.note(start, pos, "count of tagged fields", n)
             if 2 * n > end - pos:
                 raise Truncated(f"{counted(n, 'tagged field')} of at least 2 bytes, {end - pos} left", start)
+            if n > r.MAX_TAGGED_FIELDS:
+                raise Malformed(f"{n} tagged fields exceed the maximum of {r.MAX_TAGGED_FIELDS}", start)
             slots, unknown, previous = defaults.copy(), [], -1
             for _ in range(n):
                 at = pos
@@ -522,6 +528,12 @@ def within(
     if after > end:
         raise Truncated(f"{what}: unsigned varint ends early", pos, path)
     return value, after
+
+
+def check_elements(n: int, start: int, name: str) -> None:
+    """Raise Malformed for an array with too many elements. start: the position of its length. name: of the field."""
+    if n > r.MAX_ELEMENTS:
+        raise Malformed(f"array of {n} elements exceeds the maximum of {r.MAX_ELEMENTS}", start, (name,))
 
 
 def uvarint(buf: Buffer, pos: int, end: int, what: str, path: tuple[str, ...]) -> tuple[int, int]:

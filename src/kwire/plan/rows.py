@@ -123,6 +123,8 @@ ROW = (
 """The names of each int64 of a row."""
 WORD = {name: i for i, names in enumerate(ROW) for name in names}
 MAX_STRING_BYTES = 32767
+MAX_ELEMENTS, MAX_TAGGED_FIELDS = 1_000_000, 10_000
+"""Maximum size of an array, and of a tag section, that is read: those of the readers that Kafka 4.4.0 generates."""
 UUID_BYTES = 16
 MAX_FRAMES = 224
 """Open structs and arrays of a message in compiled code: 2 for each level. Kafka's deepest message needs 13."""
