@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
+from collections.abc import Callable
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 import pytest
@@ -126,17 +127,42 @@ def test_a_function_has_its_changed_code_wherever_it_is_referred_to() -> None:
     assert results() == (False, False, [0, 1])
 
 
-def test_the_functions_that_a_test_enters_are_named_as_mutants_are() -> None:
-    module = dict[str, Any]()
-    exec(compile(FUNCTIONS, "/changed/kwire/log/module.py", "exec"), module)
-    functions = mutate.functions_below("/changed/kwire/")
-    coverage = mutate.Coverage(Path("/changed/kwire"))
-    entered = coverage.names(each.__code__ for some in functions.values() for each in some)
-    assert {"log/module cached", "log/module Box.is_small", "log/module Box.inside"} <= entered
-    with module["bound"]() as below:
-        assert coverage.names([below.__code__, results_code()]) == {"log/module Box.inside.below"}
+PROBED = """
+class Box:
+    def has(self, n):
+        return [each for each in (1, 2) if each < n]
+
+    def spans(self, n):
+        return 0 <= n < self.size or n == 7
+
+    size = 5
+
+def after(n):
+    return n + 1
+"""
 
 
-def results_code() -> CodeType:
-    """Return the code of a function that is in no package."""
-    return results_code.__code__
+def test_probes_note_what_could_make_a_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A comparison makes one where both sides are equal; other places wherever they are evaluated."""
+    for name in (mutate.ENTER, mutate.REACH, mutate.MEET):
+        monkeypatch.setattr(builtins, name, None, raising=False)
+    path, module = tmp_path / "module.py", dict[str, Any]()
+    path.write_text(PROBED)
+    exec(compile(PROBED, str(path), "exec"), module)
+    kinds = {each.id: f"{each.kind} {each.number}" for each in mutate.Finder("log/module", PROBED).found}
+    mutate.add_probes(mutate.functions_below(str(tmp_path)), str(path), "log/module")
+    box = module["Box"]()
+
+    def noted(action: Callable[[], object]) -> tuple[object, list[str]]:
+        coverage = mutate.Coverage()
+        result = action()
+        return result, sorted(kinds.get(each, each) for each in coverage.noted)
+
+    has, spans = "log/module Box.has", "log/module Box.spans"
+    assert noted(lambda: box.has(5)) == ([1, 2], [has])
+    assert noted(lambda: box.has(2)) == ([1], ["compare 1", has])
+    assert noted(lambda: box.spans(3)) == (True, [spans])
+    assert noted(lambda: box.spans(0)) == (True, ["compare 1", spans])
+    assert noted(lambda: box.spans(5)) == (False, ["compare 2", "equality 1", spans])
+    assert noted(lambda: box.spans(7)) == (True, ["equality 1", spans])
+    assert noted(lambda: module["after"](1)) == (2, ["log/module after", "offset 1"])

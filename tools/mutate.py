@@ -15,10 +15,11 @@ A mutant changes one operator or constant of one function:
 compare and offset are those of boundaries, the default. The sample of a package is the same in every run, as long as
 its functions are; --seed draws another one.
 
-The tests of a package are collected once. A process forked from there gives the function its changed code and runs the
-tests that enter it, until one fails. Which functions a test enters is traced once and kept until its file changes:
-files that have the module's name or import it are traced when they are needed, the others are used if they have been,
-or if no test enters the function so far.
+The tests of a package are collected once, and all run once with probes in its functions, which note the mutants that
+each test could notice: it evaluates the place, and both sides of a comparison are equal. This is kept until the test
+file or a source of the package changes. Then a process forked for a mutant gives the function its changed code and runs
+these tests, until one fails that passes without the mutant. What processes started by a test evaluate is not noted.
+No result depends on wall time, so it is the same on a loaded machine; Hypothesis draws the same examples in every run.
 tools/mutants.tsv has a reason for every survivor that stays: `equivalent` (no input tells it from the original) does
 not run and does not count, `kept` does.
 """
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import builtins
 import contextlib
 import fcntl
 import gc
@@ -34,6 +36,7 @@ import hashlib
 import importlib
 import json
 import multiprocessing
+import operator
 import os
 import random
 import re
@@ -41,13 +44,13 @@ import resource
 import shutil
 import signal
 import sys
-import threading
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FunctionType
+from typing import Any
 
 import pytest
 
@@ -58,10 +61,10 @@ REASONS = ROOT / "tools" / "mutants.tsv"
 PACKAGES = ("lake", "maintenance", "storage", "schemas", "client", "records", "log")
 BOUNDARIES = ("compare", "offset")
 FLOOR = 0.85
-SLOWEST_TEST_S = 10.0  # traced, without a mutant; slower tests are left out
-SLOWEST_FILE_S = 150.0  # the same: tests after it are left out
-LONGEST_SEARCH_S = 180.0  # for tests that enter a function; then no more files are traced for it
-LONGEST_MUTANT_S = 15.0  # of tests, as they take without a mutant
+MOST_TESTS = 150  # of a mutant; cases of other test functions come before more cases of the same one
+CPU_LIMIT_S = 30  # of the tests of a mutant, besides 10 times what they take without it: a loop may have lost its end
+WAIT_LIMIT_S = 60.0  # the same in wall time, for a thread that waits for ever; the tests without the mutant get as much
+FILE_LIMIT_S = 3600.0  # of a test file with probes
 MAX_MEMORY = 12 << 30
 OTHERS = {
     ast.Lt: ("<", "<="),
@@ -73,6 +76,8 @@ OTHERS = {
 }
 MORE_TESTS: Mapping[str, Sequence[str]] = {"records": ("log/test_append_preparation.py",)}
 """Test files and folders of packages, besides the folder of their name."""
+PROBED = ("compare", "equality", "offset")
+"""Kinds of mutants whose place has a probe; for the others, the tests that enter the function count."""
 PYTEST = (
     *("-q", "-n", "0", "-p", "no:cacheprovider", "-m", "not jvm and not slow and not spark"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
@@ -112,6 +117,8 @@ class Finder(ast.NodeVisitor):
 
     def __init__(self, module: str, source: str) -> None:
         self.module, self.source, self.found = module, source, list[Mutant]()
+        self.tree = ast.parse(source)
+        self.sites: dict[ast.AST, list[tuple[int, Mutant]]] = {}  # with the number of the operator in a comparison
         self._names: list[str] = []
         self._counts: dict[tuple[str, str], int] = {}
         self._in_function = 0
@@ -120,7 +127,7 @@ class Finder(ast.NodeVisitor):
         for line in lines:
             self._line_starts.append(self._line_starts[-1] + len(line))
         self._lines = lines
-        self.visit(ast.parse(source))
+        self.visit(self.tree)
 
     def _at(self, line: int, column: int) -> int:
         """Return the index of a character; columns of the syntax tree count UTF-8 bytes."""
@@ -131,7 +138,7 @@ class Finder(ast.NodeVisitor):
         assert node.end_col_offset is not None
         return self._at(node.lineno, node.col_offset), self._at(node.end_lineno, node.end_col_offset)
 
-    def _add(self, kind: str, node: ast.expr | ast.stmt, start: int, end: int, text: str) -> None:
+    def _add(self, kind: str, node: ast.expr | ast.stmt, start: int, end: int, text: str, index: int = 0) -> None:
         if not self._in_function:
             return
         name = ".".join(self._names)
@@ -139,9 +146,9 @@ class Finder(ast.NodeVisitor):
         before = self.source[max(start - 25, self.source.rfind("\n", 0, start) + 1) : start].lstrip()
         after = self.source[end : end + 25].partition("\n")[0]
         shown = f"{before}[{self.source[start:end]} -> {text}]{after}"
-        self.found.append(
-            Mutant(self.module, name, kind, number, node.lineno, start, end, text, " ".join(shown.split())[:90])
-        )
+        mutant = Mutant(self.module, name, kind, number, node.lineno, start, end, text, " ".join(shown.split())[:90])
+        self.found.append(mutant)
+        self.sites.setdefault(node, []).append((index, mutant))
 
     def _named(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, is_function: bool) -> None:
         self._names.append(node.name)
@@ -176,13 +183,13 @@ class Finder(ast.NodeVisitor):
 
     def visit_Compare(self, node: ast.Compare) -> None:
         operands = [node.left, *node.comparators]
-        for index, operator in enumerate(node.ops):
-            if type(operator) in OTHERS:
-                old, new = OTHERS[type(operator)]
+        for index, each in enumerate(node.ops):
+            if type(each) in OTHERS:
+                old, new = OTHERS[type(each)]
                 start, end = self._place(operands[index])[1], self._place(operands[index + 1])[0]
                 at = self.source.index(old, start, end)
                 kind = "equality" if old in ("==", "!=") else "compare"
-                self._add(kind, node, at, at + len(old), new)
+                self._add(kind, node, at, at + len(old), new, index)
         self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
@@ -239,111 +246,179 @@ def sample_of(package: str, kinds: Sequence[str], count: int, seed: str = "") ->
 
 # ---- tests
 
+ENTER, REACH, MEET = "_kwire_enter", "_kwire_reach", "_kwire_meet"
+"""Names of the probes, which are builtins while tests run with them."""
+
+
+class Probes(ast.NodeTransformer):
+    """Puts probes into the syntax tree of a module: at the beginning of functions and where mutants are."""
+
+    def __init__(self, finder: Finder) -> None:
+        self._module, self._sites, self._names = finder.module, finder.sites, list[str]()
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        self._names.append(node.name)
+        probe = ast.Expr(_call(ENTER, ast.Constant(f"{self._module} {'.'.join(self._names)}")))
+        self.generic_visit(node)
+        self._names.pop()
+        node.body.insert(0, ast.copy_location(probe, node.body[0]))
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return self._function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return self._function(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        self._names.append(node.name)
+        self.generic_visit(node)
+        self._names.pop()
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        sites = self._sites.get(node, [])
+        self.generic_visit(node)
+        operands = [node.left, *node.comparators]
+        if len(node.ops) == 1 and [mutant.kind for _, mutant in sites] == ["compare"]:
+            symbol = ast.Constant(OTHERS[type(node.ops[0])][0])
+            return ast.copy_location(_call(MEET, ast.Constant(sites[0][1].id), *operands, symbol), node)
+        names, before = list[str](), list[ast.expr]()
+        for index, mutant in sites:  # of a chain; what is evaluated twice has to be without effects
+            pair = operands[index : index + 2]
+            if mutant.kind == "compare" and all(_is_plain(each) for each in pair):
+                before.append(_call(MEET, ast.Constant(mutant.id), *pair, ast.Constant("==")))
+            else:
+                names.append(mutant.id)
+        found = self._reached(node, names)
+        if not before:
+            return found
+        return ast.copy_location(
+            ast.Subscript(ast.Tuple([*before, found], ast.Load()), ast.Constant(-1), ast.Load()), node
+        )
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        names = [mutant.id for _, mutant in self._sites.get(node, [])]
+        self.generic_visit(node)
+        return self._reached(node, names)
+
+    def _reached(self, node: ast.expr, names: Sequence[str]) -> ast.expr:
+        return ast.copy_location(_call(REACH, node, *(ast.Constant(name) for name in names)), node) if names else node
+
+
+def _call(name: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
+
+
+def _is_plain(node: ast.expr) -> bool:
+    return all(isinstance(each, ast.Name | ast.Constant | ast.Attribute | ast.Load) for each in ast.walk(node))
+
+
+COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A test. functions: those of kwire that it enters, as `module function`."""
+    """A test. notices: the functions that it enters, as `module function`, and the mutants that it could notice."""
 
     id: str
-    duration_s: float
-    functions: frozenset[str]
+    cpu_s: float
+    wall_s: float
+    notices: frozenset[str]
 
 
 class Coverage:
-    """A plugin of pytest that notes the functions that each test enters.
+    """A plugin of pytest that stores what the probes see in each test.
 
-    Those of fixtures for a whole file or run belong to all tests of the file.
+    What they see in fixtures for a whole file or run belongs to all tests of the file.
     """
 
-    def __init__(self, source: Path) -> None:
-        self.tests: dict[str, tuple[float, set[str]]] = {}
-        self._source, self._shared, self._current = f"{source}/", set[CodeType](), set[CodeType]()
-        self._failed, self._deadline = False, time.monotonic() + SLOWEST_FILE_S
+    def __init__(self) -> None:
+        self.tests: dict[str, tuple[float, float, set[str]]] = {}
+        self._shared, self.noted, self._failed = set[str](), set[str](), False
+        for name, probe in ((ENTER, self.enter), (REACH, self.reach), (MEET, self.meet)):
+            setattr(builtins, name, probe)
 
-    def _enter(self, frame: FrameType, event: str, argument: object) -> None:
-        self._current.add(frame.f_code)
+    def enter(self, function: str) -> None:
+        """Note that a function is entered."""
+        self.noted.add(function)
+
+    def reach(self, value: object, *names: str) -> object:
+        """Note mutants whose place is evaluated; return its value."""
+        self.noted.update(names)
+        return value
+
+    def meet(self, name: str, left: Any, right: Any, symbol: str) -> Any:
+        """Note a mutant if both sides of the comparison are equal; return what the comparison returns."""
+        if name not in self.noted:
+            equal = left == right
+            if not isinstance(equal, bool) or equal:  # arrays, NumPy's bool
+                self.noted.add(name)
+        return COMPARISONS[symbol](left, right)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Trace a test."""
-        self._current, start, self._failed = set(), time.monotonic(), False
-        sys.settrace(self._enter)
-        threading.settrace(self._enter)
+        """Store what a test notices."""
+        self.noted, self._failed = set(), False
+        cpu, wall = time.process_time(), time.monotonic()
         try:
             return (yield)
         finally:
-            sys.settrace(None)
-            threading.settrace(None)
             if not self._failed:
-                self.tests[item.nodeid] = time.monotonic() - start, self.names(self._current)
-
-    def pytest_runtest_setup(self) -> None:
-        """Leave out tests when the time of the file is over."""
-        if time.monotonic() > self._deadline:
-            pytest.skip("too late")
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self) -> Generator[None, object, object]:
-        """End a slow test."""
-        signal.signal(signal.SIGALRM, end_test)
-        signal.setitimer(signal.ITIMER_REAL, SLOWEST_TEST_S)
-        try:
-            return (yield)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+                taken = time.process_time() - cpu, time.monotonic() - wall
+                self.tests[item.nodeid] = *taken, self.noted
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Leave out tests that fail or are ended."""
+        """Leave out tests that fail or are skipped."""
         self._failed |= not report.passed
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
-        """Trace a fixture."""
-        before = self._current
+        """Separate what fixtures of several tests notice."""
+        before = self.noted
         if fixturedef.scope != "function":
-            self._current = self._shared
+            self.noted = self._shared
         try:
             return (yield)
         finally:
-            self._current = before
-
-    def names(self, codes: Iterable[CodeType]) -> set[str]:
-        """Return the functions of kwire among code objects, as `module function`."""
-        found = set()
-        for code in codes:
-            if code.co_filename.startswith(self._source):
-                module = code.co_filename.removeprefix(self._source).removesuffix(".py")
-                found.add(f"{module} {re.sub(r'[.]<[^.]*>', '', code.co_qualname)}")
-        return found
+            self.noted = before
 
     def write(self, path: Path) -> None:
         """Store what was found."""
-        shared = self.names(self._shared)
-        found = {name: [taken, sorted(names | shared)] for name, (taken, names) in self.tests.items()}
+        found = {name: [cpu, wall, sorted(seen | self._shared)] for name, (cpu, wall, seen) in self.tests.items()}
         path.write_text(json.dumps(found))
-
-
-def end_test(number: int, frame: FrameType | None) -> None:
-    """Skip the rest of a test."""
-    pytest.skip("too slow")
 
 
 class Runner:
     """Runs the tests of a package with mutants, each in a process forked from one that has imported everything."""
 
     def __init__(self, package: str, copy: Path) -> None:
-        self.copy = copy
+        self._package, self.copy = package, copy
         self.output = BUILD / f"output-{package}.txt"
         self.files = sorted(
             str(path.relative_to(ROOT))
             for path in (ROOT / "tests").rglob("test_*.py")
             if any(path.is_relative_to(ROOT / "tests" / folder) for folder in (package, *MORE_TESTS.get(package, ())))
         )
-        self._digests = {path: hashlib.sha256((ROOT / path).read_bytes()).hexdigest()[:16] for path in self.files}
+        self._modules = sorted((copy / "kwire" / package).rglob("*.py"))
+        sources = hashlib.sha256(b"".join(path.read_bytes() for path in self._modules)).hexdigest()[:16]
+        self._digests = {
+            path: f"{hashlib.sha256((ROOT / path).read_bytes()).hexdigest()[:16]}-{sources}" for path in self.files
+        }
         os.chdir(ROOT)
         sys.path[:] = [str(self.copy), *(each for each in sys.path if each != str(ROOT / "src"))]
-        os.environ |= {"PYTHONPATH": str(self.copy), "HYPOTHESIS_STORAGE_DIRECTORY": str(BUILD / "hypothesis")}
-        for path in sorted((self.copy / "kwire" / package).rglob("*.py")):
+        os.environ |= {
+            "PYTHONPATH": str(self.copy),
+            "HYPOTHESIS_STORAGE_DIRECTORY": str(BUILD / "hypothesis"),
+            "CI": "1",
+        }
+        for path in self._modules:
             with contextlib.suppress(ImportError):
                 importlib.import_module(".".join(path.relative_to(self.copy).with_suffix("").parts))
         with self._output():
@@ -367,89 +442,94 @@ class Runner:
             os.close(old)
 
     def _tests_in(self, path: str) -> list[Test]:
-        """Return the tests of a file, traced again if the file has changed; none if it fails or is too slow."""
+        """Return the tests of a file that pass, run with probes if the file or the package has changed."""
         if path not in self._tests:
             self._tests[path] = self._measure(path)
         return self._tests[path]
 
     def _measure(self, path: str) -> list[Test]:
-        stored = self._stored(path)
+        stored = BUILD / "coverage" / f"{self._package}-{path.replace('/', '-')}-{self._digests[path]}.json"
+        found = stored if stored.exists() else stored.with_suffix(".failed")
         if not stored.exists():
+            found.unlink(missing_ok=True)
 
             def trace() -> int:
-                coverage = Coverage(self.copy / "kwire")
+                coverage = Coverage()
+                for each in self._modules:
+                    add_probes(self._functions, str(each), str(each.relative_to(self.copy / "kwire").with_suffix("")))
                 code = pytest.main([*PYTEST, path], plugins=[coverage])
-                coverage.write(stored)
+                coverage.write(found)
                 return int(code)
 
             stored.parent.mkdir(exist_ok=True)
-            code = self._in_child(trace, 2 * SLOWEST_FILE_S)
-            if not stored.exists():
-                stored.write_text("{}")
-            if code not in (0, 5):
-                what = "is too slow" if code == -1 else f"has tests that fail without a mutant, see {self.output}"
-                print(f"{path} {what}", flush=True)
-        return [Test(name, taken, frozenset(names)) for name, (taken, names) in json.loads(stored.read_text()).items()]
+            code = self._in_child(trace, FILE_LIMIT_S)
+            if not found.exists():
+                found.write_text("{}")
+            if code in (0, 5):
+                found = found.rename(stored)
+            else:
+                print(f"{path} has tests that fail without a mutant, see {self.output}", flush=True)
+        return [
+            Test(name, cpu, wall, frozenset(seen)) for name, (cpu, wall, seen) in json.loads(found.read_text()).items()
+        ]
 
-    def _files_of(self, module: str) -> list[str]:
-        """Return the test files that have the name of the module or import it, and then the others traced so far."""
-        name = module.rpartition("/")[2]
-        dotted = re.compile(rf"kwire[.]{module.replace('/', '[.]')}\b")
-        named = [path for path in self.files if path.endswith(f"/test_{name}.py")]
-        importing = [path for path in self.files if dotted.search((ROOT / path).read_text())]
-        traced = sorted((path for path in self.files if self._is_traced(path)), key=self._duration_s)
-        inner = module.partition("/")[0] != module.rpartition("/")[0]
-        beside = [path for path in self.files if inner and path.startswith(f"tests/{module.rpartition('/')[0]}/")]
-        return list(dict.fromkeys([*named, *importing, *traced, *beside]))
-
-    def _is_traced(self, path: str) -> bool:
-        return path in self._tests or self._stored(path).exists()
-
-    def _duration_s(self, path: str) -> float:
-        return sum(test.duration_s for test in self._tests_in(path))
-
-    def _stored(self, path: str) -> Path:
-        return BUILD / "coverage" / f"{path.replace('/', '-')}-{self._digests[path]}.json"
+    def tests_of(self, mutant: Mutant) -> list[Test]:
+        """Return the tests that could notice a mutant, at most MOST_TESTS."""
+        reached = mutant.id if mutant.kind in PROBED else f"{mutant.module} {mutant.function}"
+        cases: dict[str, list[Test]] = {}
+        for file in self.files:
+            for test in self._tests_in(file):
+                if reached in test.notices:
+                    cases.setdefault(test.id.partition("[")[0], []).append(test)
+        rows = [sorted(each, key=lambda test: test.cpu_s) for each in cases.values()]
+        ranked = [(rank, test.cpu_s, test.id, test) for row in rows for rank, test in enumerate(row)]
+        return [test for *_, test in sorted(ranked, key=lambda each: each[:3])[:MOST_TESTS]]
 
     def result(self, mutant: Mutant) -> tuple[str, str]:
-        """Return whether a mutant was killed, and by which test; `survived` or `untested`."""
-        path = self.copy / "kwire" / f"{mutant.module}.py"
-        source = path.read_text()
-        mutated = f"{source[: mutant.start]}{mutant.text}{source[mutant.end :]}"
-        total, start = 0.0, time.monotonic()
-        likely = self._files_of(mutant.module)
-        for file in [*likely, *(each for each in self.files if each not in likely)]:
-            if total and file not in likely:
-                break
-            if not self._is_traced(file) and time.monotonic() - start > LONGEST_SEARCH_S:
-                continue
-            tests = []
-            for test in sorted(self._tests_in(file), key=lambda each: each.duration_s):
-                enters = f"{mutant.module} {mutant.function}" in test.functions
-                if enters and (not total or total + test.duration_s <= LONGEST_MUTANT_S):
-                    tests.append(test)
-                    total += test.duration_s
-            try:
-                path.write_text(mutated)  # for the processes that tests start
-                if tests and (by := self._killer(mutant, path, mutated, tests)):
-                    return "killed", by
-            finally:
-                path.write_text(source)
-        return "survived" if total else "untested", ""
+        """Return (`killed`, the test), (`survived` or `untested`, how far tests came) or (`unclear`, why)."""
+        tests = self.tests_of(mutant)
+        if not tests:
+            name = f"{mutant.module} {mutant.function}"
+            if any(name in test.notices for file in self.files for test in self._tests_in(file)):
+                return "survived", "no test reaches the boundary"
+            return "untested", "no test enters the function"
+        count = len(tests)
+        while tests:
+            failed = self._killer(mutant, tests)
+            if not failed:
+                return "survived", f"{count} tests reach the boundary"
+            suspects = [test for test in tests if test.id == failed] or tests
+            if not self._killer(None, suspects):
+                return "killed", failed
+            print(f"{failed} fails without a mutant too", flush=True)
+            tests = [test for test in tests if test not in suspects]
+        return "unclear", "the tests fail without the mutant"
 
-    def _killer(self, mutant: Mutant, path: Path, mutated: str, tests: Sequence[Test]) -> str:
-        """Return the test that fails with a mutant, empty if all pass."""
+    def _killer(self, mutant: Mutant | None, tests: Sequence[Test]) -> str:
+        """Return the test that fails with a mutant or, for None, without one; empty if all pass."""
         killer = BUILD / f"killer-{os.getpid()}.txt"
         killer.unlink(missing_ok=True)
+        path = self.copy / "kwire" / f"{mutant.module}.py" if mutant else self.output
+        source = path.read_text() if mutant else ""
+        cpu_s = CPU_LIMIT_S + 10 * sum(test.cpu_s for test in tests)
 
         def run() -> int:
-            replace_code(self._functions, str(path), mutated, mutant.line)
+            resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s), int(cpu_s)))
+            if mutant:
+                replace_code(self._functions, str(path), mutated(mutant, source), mutant.line)
             return int(pytest.main([*PYTEST, "-x", *(test.id for test in tests)], plugins=[Killer(killer)]))
 
-        code = self._in_child(run, 30 + 5 * sum(test.duration_s for test in tests))
+        try:
+            if mutant:
+                path.write_text(mutated(mutant, source))  # for the processes that tests start
+            code = self._in_child(run, WAIT_LIMIT_S + 10 * sum(test.wall_s for test in tests))
+        finally:
+            if mutant:
+                path.write_text(source)
         if code == 0:
             return ""
-        return killer.read_text() if killer.exists() else "no end" if code == -1 else f"exit code {code}"
+        ends = {-1: "no end", -signal.SIGXCPU: "no end", -signal.SIGKILL: "no end"}
+        return killer.read_text() if killer.exists() else ends.get(code, f"exit code {code}")
 
     def _in_child(self, action: Callable[[], int], limit_s: float) -> int:
         """Return the exit code of an action in a forked process, -1 after the limit."""
@@ -507,22 +587,45 @@ def functions_below(path: str) -> dict[tuple[str, str], list[FunctionType]]:
     return found
 
 
-def replace_code(
-    functions: Mapping[tuple[str, str], Sequence[FunctionType]], path: str, source: str, line: int
-) -> None:
+def mutated(mutant: Mutant, source: str) -> str:
+    """Return the source of a module with a mutant."""
+    return f"{source[: mutant.start]}{mutant.text}{source[mutant.end :]}"
+
+
+Functions = Mapping[tuple[str, str], Sequence[FunctionType]]
+
+
+def outermost(functions: Functions, path: str, code: CodeType) -> Iterator[CodeType]:
+    """Return the code of functions of a module and of its classes, without those inside other functions."""
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            if (path, each.co_qualname) in functions:
+                yield each
+            else:  # a class
+                yield from outermost(functions, path, each)
+
+
+def set_code(functions: Functions, path: str, code: CodeType) -> None:
+    """Give functions other code."""
+    for function in functions[path, code.co_qualname]:
+        if function.__code__.co_firstlineno == code.co_firstlineno:
+            function.__code__ = code
+
+
+def replace_code(functions: Functions, path: str, source: str, line: int) -> None:
     """Give the outermost function around a line its code in another source of the module."""
-    waiting, outer = [compile(source, path, "exec")], None
-    while waiting and outer is None:
-        for code in [each for each in waiting.pop().co_consts if isinstance(each, CodeType)]:
-            if (path, code.co_qualname) not in functions:
-                waiting.append(code)  # a class
-            elif any(at == line for _, _, at in code_lines(code)):
-                outer = code
-                break
+    codes = outermost(functions, path, compile(source, path, "exec"))
+    outer = next((each for each in codes if any(at == line for _, _, at in code_lines(each))), None)
     assert outer is not None, f"{path}:{line}"
-    for function in functions[path, outer.co_qualname]:
-        if function.__code__.co_firstlineno == outer.co_firstlineno:
-            function.__code__ = outer
+    set_code(functions, path, outer)
+
+
+def add_probes(functions: Functions, path: str, module: str) -> None:
+    """Give all functions of a module their code with probes."""
+    finder = Finder(module, Path(path).read_text())
+    tree = ast.fix_missing_locations(Probes(finder).visit(finder.tree))
+    for code in outermost(functions, path, compile(tree, path, "exec")):
+        set_code(functions, path, code)
 
 
 def code_lines(code: CodeType) -> Iterator[tuple[int, int, int | None]]:
