@@ -74,7 +74,10 @@ OTHERS = {
     ast.Eq: ("==", "!="),
     ast.NotEq: ("!=", "=="),
 }
-MORE_TESTS: Mapping[str, Sequence[str]] = {"records": ("log/test_append_preparation.py",)}
+MORE_TESTS: Mapping[str, Sequence[str]] = {
+    "records": ("log/test_append_preparation.py",),
+    "maintenance": ("records/test_find_batch.py", "records/test_batch_header.py", "log/test_relisting.py"),
+}
 """Test files and folders of packages, besides the folder of their name."""
 PROBED = ("compare", "equality", "offset")
 """Kinds of mutants whose place has a probe; for the others, the tests that enter the function count."""

@@ -17,6 +17,7 @@ from kwire.log.writing.log_manager import LogManager
 from kwire.maintenance.comparison import compare
 from kwire.maintenance.pull import pull
 from tests.broker.still import StillBroker
+from tests.log.writing import batch
 from tests.maintenance.pull.test_pull import create, delete, delete_records, write
 
 NOW_MS = 1_700_000_000_000
@@ -142,3 +143,13 @@ def test_another_topic_of_the_same_name_and_a_missing_one_are_found(url: str, br
     create(broker, "orders")
     ((cause, _),) = differences(tmp_path / "copy", url)
     assert "deleted and created again: its id is " in cause
+
+
+def test_a_copy_without_offsets_is_not_compared_with_a_batch_around_its_end(tmp_path: Path) -> None:
+    """Both logs end below or begin above all records of the other."""
+    source, copy = tmp_path / "source" / "orders-0", tmp_path / "copy" / "orders-0"
+    for folder in (source, copy):
+        folder.mkdir(parents=True)
+    (source / f"{5:020}.log").write_bytes(batch(*[b"x"] * 10, base_offset=5))
+    (copy / f"{10:020}.log").touch()
+    assert differences(tmp_path / "copy", tmp_path / "source") == []

@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 
 from kwire.errors import LogError
 from kwire.log import LogDirectory
+from kwire.log.files.damage import Kind
 from kwire.log.files.producer_snapshot import parse_producer_snapshot
 from kwire.maintenance.quarantine import Quarantine
 from kwire.maintenance.repair import repair_in_place, repair_into
 from kwire.maintenance.repair_mode import Mode
 from kwire.maintenance.repair_plan import make_index_plan, make_plan
 from kwire.maintenance.verify import verify_directory
+from kwire.records.format.checksum import crc32c
 from kwire.storage.directory_lock import DirectoryLock
 from kwire.storage.file_system import FileSystem
 from tests.log.expected import consumed, read_objects
@@ -400,3 +402,17 @@ def test_random_damage_is_repaired_and_intact_records_are_kept(
     if not truncates:
         got = batches_of(target, name)
         assert {offsets: got.get(offsets) for offsets in whole} == {offsets: original[offsets] for offsets in whole}
+
+
+def test_damage_directly_behind_a_removed_batch_is_left(tmp_path: Path) -> None:
+    """Removing a batch repairs nothing of the next one."""
+    data = make(tmp_path / "data")
+    path = data / "t-0" / f"{200:020}.log"
+    wrong = list(LogDirectory(data)["t", 0].segments[-1].headers())[4]
+    flip(path, wrong.position - 1, 3)
+    blob = bytearray(path.read_bytes())
+    start, end = wrong.position, wrong.position + wrong.size_bytes
+    blob[start + 35 : start + 43] = (1).to_bytes(8, "big")  # its largest timestamp
+    blob[start + 17 : start + 21] = crc32c(bytes(blob[start + 21 : end])).to_bytes(4, "big")
+    path.write_bytes(blob)
+    assert [(each.kind, each.position) for each in plan_for(data).left] == [(Kind.TIMESTAMPS, start)]

@@ -16,8 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire.log import LogDirectory
+from kwire.log.reading.partition_log import PartitionLog
+from kwire.log.reading.runs import PinnedRange
 from kwire.maintenance import statistics
 from kwire.maintenance.statistics import KeyCount, PartitionStatistics, Timeline, TopicStatistics, count_topics
+from tests.log.writing import NOW, batch, with_times
 
 
 def counted(data: Path, *topics: str) -> dict[str, TopicStatistics]:
@@ -189,3 +192,19 @@ def test_density_accepts_any_offsets(start: int, span: int, more: list[int]) -> 
     assert bins[0][0] == start
     assert bins[-1][1] == partition.log_end_offset
     assert len(bins) <= statistics.DENSITY_BINS
+
+
+def test_batches_appended_during_the_count_are_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither their records nor their bytes."""
+    data = with_times(tmp_path / "data", [NOW, NOW])
+    path = data / "t-0" / f"{0:020}.log"
+    size, pin = path.stat().st_size, PartitionLog.pin
+
+    def pinned(log: PartitionLog) -> PinnedRange:
+        found = pin(log)
+        path.write_bytes(path.read_bytes() + batch(b"later", base_offset=2))
+        return found
+
+    monkeypatch.setattr(PartitionLog, "pin", pinned)
+    found = counted(data)["t"]
+    assert (found.records, found.batches, found.stored_bytes) == (2, 2, size)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 
 import numpy as np
+import pytest
 from tests.records.building import batch, record
 
+from kwire.maintenance.verify import resync
 from kwire.maintenance.verify.resync import Range, find_header, find_plain
+from kwire.storage.store import LocalStore
 
 HEADER_BYTES = 61
 
@@ -47,3 +51,16 @@ def test_zeros_and_ones_are_not_headers() -> None:
     assert search(b"\xff" * 500) == -1
     assert search(struct.pack(">qiib", 5, 13, 0, 1) + bytes(100)) == -1
     assert search(struct.pack(">qiib", 5, 14, 0, 1) + bytes(100)) == 0
+
+
+@pytest.mark.parametrize(("free", "is_found"), [(0, True), (-1, False)])
+def test_checksums_are_computed_for_a_limited_number_of_bytes(
+    free: int, is_found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file full of headers would cost its square."""
+    monkeypatch.setattr(resync, "FREE_CHECKS_BYTES", free)
+    monkeypatch.setattr(resync, "CHECKS_PER_BYTE", 1)
+    data = batch()
+    (tmp_path / "file").write_bytes(data)
+    with LocalStore(str(tmp_path)).open("file") as file:
+        assert (resync.next_valid_batch(file, 0, len(data), Range(0, 10)) is not None) is is_found

@@ -125,7 +125,6 @@ class _Rebuild:
                     apply_batch(self.producers, batch)
                 except BrokerError:
                     self.producers = self._no_producers()
-                self.producers.end_offset = batch.last_offset + 1
 
     def _assign_epochs(self, base: int, epochs: LeaderEpochs) -> None:
         with self.file_system.open(self._path(base, "log")) as log:

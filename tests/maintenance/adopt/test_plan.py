@@ -18,6 +18,7 @@ from kwire.internal_topics.topic_records import new_cluster
 from kwire.log import LogDirectory
 from kwire.log.topics import replay_cluster
 from kwire.maintenance.adopt import Adoption, NewController, apply_adoption, plan_adoption
+from kwire.maintenance.adopt.remains import read_remains
 from kwire.maintenance.cluster_metadata import METADATA_DIRECTORY, write_metadata_log
 from kwire.maintenance.pull import Manifest
 from kwire.maintenance.pull.manifest import ClusterEntry, TopicEntry
@@ -26,6 +27,7 @@ from kwire.storage.checkpoints import render_offset_checkpoint
 from kwire.storage.file_system import FileSystem
 from tests.maintenance.adopt.nodes import CLUSTER_ID, NOW_MS, ONE_EPOCH, ORDERS, Epochs, node
 from tests.maintenance.verify.damaging import flip
+from tests.records.building import batch
 from tests.storage.test_directory_lock import HOLD
 
 
@@ -420,3 +422,13 @@ def test_new_controllers_need_their_own_ids_and_empty_directories(tmp_path: Path
         plan_adoption([path], controllers=[NewController(path=f"{tmp_path}/c", node_id=1)])
     with pytest.raises(OptionError, match="not an empty directory"):
         plan_adoption([path], controllers=[NewController(path=path, node_id=100)])
+
+
+def test_a_damaged_metadata_log_ends_after_its_last_whole_batch(tmp_path: Path) -> None:
+    folder = tmp_path / "__cluster_metadata-0"
+    folder.mkdir()
+    whole = [batch(base_offset=0), batch(base_offset=7, leader_epoch=3)]
+    (folder / f"{0:020}.log").write_bytes(b"".join(whole) + b"\xff" * 100)
+    remains = read_remains(LogDirectory(tmp_path)["__cluster_metadata", 0])
+    assert "damaged" in remains.notes[0]
+    assert (remains.end_offset, remains.leader_epoch) == (8, 3)

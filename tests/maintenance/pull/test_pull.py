@@ -458,3 +458,16 @@ def test_a_terminated_copy_has_its_manifest(broker: Broker, client: Client, tmp_
     assert (process.returncode, "terminated: " in err) == (128 + signal.SIGTERM, True)
     manifest = Manifest.parse((copy / MANIFEST).read_bytes(), MANIFEST)
     assert manifest.topics["orders"].partitions[0].log_end_offset == 10
+
+
+def test_an_offset_that_the_broker_has_after_all_is_fetched_again(
+    broker: Broker, client: Client, tmp_path: Path
+) -> None:
+    """A new leader may deny the offset where its log begins; this is no gap in the copy."""
+    create(broker, "orders")
+    write(client, "orders", 2)
+    broker.faults.fail("Fetch", "OFFSET_OUT_OF_RANGE", times=1)
+    result = pull(client, str(tmp_path / "copy"))
+    assert result.is_complete
+    assert result.events == []
+    assert [record.offset for record in LogDirectory(tmp_path / "copy")["orders", 0].read()] == list(range(20))

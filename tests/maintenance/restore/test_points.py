@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kwire.errors import OptionError
-from kwire.maintenance.restore import parse_offsets_file
+from kwire.log import LogDirectory
+from kwire.log.reading.partition_log import PartitionLog
+from kwire.maintenance.restore import RestoreOptions, parse_offsets_file, restore_directory
+from kwire.maintenance.restore.points import AtTime
+from kwire.maintenance.restore.survey import survey_log
+from tests.log.test_missing_segments import make
+from tests.log.writing import NOW, with_times
 
 EXPECTED = {("orders", 0): 42, ("orders", 1): 7}
 FORMS = {
@@ -43,3 +51,19 @@ def test_forms_of_kafkas_tools_are_read(form: str) -> None:
 def test_errors_name_the_line_and_the_field(data: bytes, said: str) -> None:
     with pytest.raises(OptionError, match=said):
         parse_offsets_file(data, "f")
+
+
+@pytest.mark.parametrize(("time", "expected"), [(0, True), (-1, False)])
+def test_records_of_1970_have_timestamps(time: int, expected: bool, tmp_path: Path) -> None:
+    log = LogDirectory(with_times(tmp_path / "data", [time, 1]))["t", 0]
+    assert isinstance(log, PartitionLog)
+    assert survey_log(log, AtTime(time_ms=5)).has_timestamps is expected
+
+
+@pytest.mark.parametrize(("after_ms", "is_said"), [(290, True), (289, False)])
+def test_a_time_that_cuts_nothing_is_reported(after_ms: int, is_said: bool, tmp_path: Path) -> None:
+    """The last of the batches has timestamps from 290 to 299 ms after the first."""
+    point = AtTime(time_ms=NOW + after_ms + 9)
+    source = make(tmp_path / "data")
+    result = restore_directory(str(source), str(tmp_path / "new"), point, RestoreOptions(), now_ms=NOW)
+    assert any("nothing was cut" in each for each in result.warnings) is is_said

@@ -271,3 +271,11 @@ def test_damage_in_duplicate_or_misnamed_files_is_found(seed: int, copied: Copie
     whole = {offsets: batch for offsets, batch in wanted.items() if any(batch in log for log in logs)}
     repair_into(plan_for(data), str(tmp_path / "new"))
     assert batches_of(tmp_path / "new", "orders-0") == whole
+
+
+def test_a_name_inside_the_segment_before_it_is_not_its_base_offset(copied: Copied) -> None:
+    """The last offset of that segment is 843."""
+    data = copied("modern", "orders-0")
+    log_file(data / "orders-0", 844).rename(data / "orders-0" / f"{843:020d}.log.bak")
+    (found,) = [each for each in found_in(data, "orders-0") if each.kind is Kind.SEGMENT]
+    assert found.hint.startswith("rename it to 00000000000000000844.log")
