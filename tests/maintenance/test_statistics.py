@@ -20,6 +20,8 @@ from kwire.log.reading.partition_log import PartitionLog
 from kwire.log.reading.runs import PinnedRange
 from kwire.maintenance import statistics
 from kwire.maintenance.statistics import KeyCount, PartitionStatistics, Timeline, TopicStatistics, count_topics
+from kwire.records import ControlRecordType, write_transaction_marker
+from kwire.storage.checkpoints import render_offset_checkpoint
 from tests.log.writing import NOW, batch, with_times
 
 
@@ -208,3 +210,16 @@ def test_batches_appended_during_the_count_are_not_counted(tmp_path: Path, monke
     monkeypatch.setattr(PartitionLog, "pin", pinned)
     found = counted(data)["t"]
     assert (found.records, found.batches, found.stored_bytes) == (2, 2, size)
+
+
+@pytest.mark.parametrize(("start", "markers"), [(1, 1), (2, 0)])
+def test_a_marker_at_the_log_start_offset_is_counted(start: int, markers: int, tmp_path: Path) -> None:
+    data = with_times(tmp_path / "data", [NOW])
+    marker = write_transaction_marker(
+        ControlRecordType.COMMIT, producer_id=1, producer_epoch=0, coordinator_epoch=0, timestamp=NOW, base_offset=1
+    )
+    path = data / "t-0" / f"{0:020}.log"
+    path.write_bytes(path.read_bytes() + marker + batch(b"behind", base_offset=2))
+    (data / "log-start-offset-checkpoint").write_bytes(render_offset_checkpoint({("t", 0): start}))
+    (partition,) = counted(data)["t"].partitions
+    assert (partition.log_start_offset, partition.records, partition.control_records) == (start, 1, markers)
