@@ -61,7 +61,6 @@ def test_an_incomplete_batch_has_lost_the_offset_of_its_only_record(tmp_path: Pa
     assert results(tmp_path, one(0), one(1)[:-3]) == [(0, 0), (1, Kind.CUT, (1, 1))]
 
 
-@pytest.mark.requirement("R-05")
 @pytest.mark.parametrize(
     ("offsets", "wrong", "lost"),
     [
