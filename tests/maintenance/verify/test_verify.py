@@ -23,7 +23,6 @@ from kwire.maintenance.repair import repair_in_place
 from kwire.maintenance.repair_plan import make_index_plan
 from kwire.maintenance.verify import verify_directory
 from kwire.maintenance.verify.batches import DamagedRange, SegmentScan, ValidBatches
-from kwire.maintenance.verify.indexes import TimeIndexCheck
 from kwire.maintenance.verify.resync import WINDOW_BYTES
 from kwire.records import Compression
 from kwire.records.columns.layout import LARGEST_MS
@@ -483,23 +482,3 @@ def test_any_damage_in_any_file_is_reported(
             return  # cut between two batches of the last segment: only other files can tell
         assert [each for each in found if not each.is_harmless]
     shutil.rmtree(data)
-
-
-@pytest.mark.parametrize(("largest", "faults"), [(-1, 0), (0, 1)])
-def test_a_closed_time_index_has_the_largest_timestamp_even_if_it_is_0(
-    largest: int, faults: int, tmp_path: Path
-) -> None:
-    """Kafka adds an entry for any timestamp above -1 when it closes a segment."""
-    folder = tmp_path / "t-0"
-    folder.mkdir()
-    path = folder / f"{0:020d}.log"
-    times = {"base_timestamp": largest, "max_timestamp": largest}
-    path.write_bytes(batch(record(), **times))
-    index = path.with_suffix(".timeindex")
-    index.touch()
-    with LocalStore(str(folder)).open(index.name) as file:
-        check = TimeIndexCheck(file, 0)
-    for each in scan(path):
-        assert isinstance(each, ValidBatches)
-        check.add(each)
-    assert len(check.finish(is_closed=True)) == faults
