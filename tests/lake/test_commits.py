@@ -6,7 +6,9 @@ import os
 import threading
 import time
 import uuid
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -401,3 +403,47 @@ def test_the_age_of_orphans_is_exact(tables: Tables) -> None:
 def test_the_empty_name_of_an_unset_variable_is_not_the_current_directory(name: str) -> None:
     with pytest.raises(OptionError, match="the name of the table is empty"):
         open_table(name)
+
+
+@pytest.mark.parametrize(("later_s", "found"), [(-1, 0), (0, 1)])
+def test_an_orphan_of_just_the_given_age_is_old_enough(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch, later_s: int, found: int
+) -> None:
+    modified_s = 1_700_000_000
+    table: Any = tables.open()
+    write(table, kafka_rows(0, 10))
+    dead = write_files(kafka_rows(10, 20).to_batches(), table.prepare(KAFKA, Layout()))
+    name = dead.files[0].path.rpartition("/")[2]
+    (path,) = tables.folder.rglob(name)
+    os.utime(path, (modified_s, modified_s))
+    clock = SimpleNamespace(time=lambda: float(modified_s + 7200 + later_s), sleep=time.sleep)
+    for module in ("kwire.lake.delta.table", "kwire.lake.iceberg.orphans"):
+        monkeypatch.setattr(f"{module}.time", clock)
+    assert len(table.find_orphans(7200)) == found
+
+
+@pytest.mark.parametrize(("later_ms", "left"), [(-1, 3), (0, 2)])
+def test_a_snapshot_of_just_the_given_age_is_old_enough(
+    iceberg: Tables, monkeypatch: pytest.MonkeyPatch, later_ms: int, left: int
+) -> None:
+    table: Any = iceberg.open()
+    for start in range(3):
+        write(table, kafka_rows(start, start + 1))
+        time.sleep(0.002)
+    table.refresh()
+    now = Fraction(table.table.metadata.snapshots[0].timestamp_ms + later_ms, 1000) + 60
+    monkeypatch.setattr("kwire.lake.iceberg.table.time", SimpleNamespace(time=lambda: now, sleep=time.sleep))
+    table.expire(60)
+    table.refresh()
+    assert len(table.table.metadata.snapshots) == left
+
+
+def test_a_commit_is_looked_for_in_so_many_snapshots(iceberg: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kwire.lake.iceberg.table.RECENT", 2)
+    table: Any = iceberg.open()
+    changes = [Change(id=f"commit {number}") for number in range(3)]
+    for number, change in enumerate(changes):
+        plan = table.prepare(KAFKA, Layout())
+        table.commit(write_files(kafka_rows(number, number + 1).to_batches(), plan).files, change, plan)
+    table.refresh()
+    assert [table.has_commit(each) for each in changes] == [False, True, True]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -9,6 +10,7 @@ import duckdb
 import polars
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as parquet
 import pytest
 
 from kwire.cli.main import run
@@ -243,3 +245,15 @@ def test_the_command(format: str, tmp_path: Any, capsys: pytest.CaptureFixture[s
     assert run(["lake", "compact", *where, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == []
     assert run(["lake", "compact", *where, "--target", "0"]) == 2
+
+
+def test_deletes_may_leave_all_rows_of_the_files(iceberg: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of deletes belongs to all data files before it, and its rows may be in one of them."""
+    table = fill(iceberg, 2)
+    deletes = pa.table({"file_path": ["elsewhere"], "pos": pa.array([3], pa.int64())})
+    parquet.write_table(deletes, iceberg.folder / "deletes.parquet")
+    name = f"file://{iceberg.folder}/deletes.parquet"
+    files = [dataclasses.replace(each, deletes=frozenset({name})) for each in table.live_files()]
+    monkeypatch.setattr(type(table), "live_files", lambda table, wanted=None: files)
+    (done,) = compact_table(table)
+    assert (done.files, done.files_after, done.rows) == (2, 1, 20)

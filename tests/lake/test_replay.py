@@ -12,6 +12,7 @@ from kwire.cli.main import run
 from kwire.errors import OptionError, TableError
 from kwire.lake import Chosen, Layout, append_logs
 from kwire.lake.offset_ranges import Ranges
+from kwire.lake.replay import check_chosen
 from kwire.lake.verify import verify_table
 from kwire.log import LogDirectory
 from tests.lake.avro_values import write_values
@@ -191,3 +192,9 @@ def test_wrong_usage(
 ) -> None:
     assert run(["lake", "append", str(source), *arguments(delta), *given]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_an_empty_log_that_begins_above_0_has_no_offsets() -> None:
+    check_chosen(KEY, ((5, 8),), 5, 8)
+    with pytest.raises(OptionError, match=r"avro-0 is empty, so it has no offsets 0 to 9$"):
+        check_chosen(KEY, ((0, 10),), 5, 5)
