@@ -44,6 +44,7 @@ import resource
 import shutil
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -61,9 +62,10 @@ REASONS = ROOT / "tools" / "mutants.tsv"
 PACKAGES = ("lake", "maintenance", "storage", "schemas", "client", "records", "log")
 BOUNDARIES = ("compare", "offset")
 FLOOR = 0.85
-MOST_TESTS = 150  # of a mutant; cases of other test functions come before more cases of the same one
-CPU_LIMIT_S = 30  # of the tests of a mutant, besides 10 times what they take without it: a loop may have lost its end
-WAIT_LIMIT_S = 60.0  # the same in wall time, for a thread that waits for ever; the tests without the mutant get as much
+MOST_TESTS = 60  # of a mutant; cases of other test functions come before more cases of the same one
+CPU_LIMIT_S = 5  # of a test with a mutant, besides 10 times what it takes without: a loop may have lost its end
+WAIT_LIMIT_S = 60  # the same in wall time, for what waits for ever; the test without the mutant gets as much
+NO_END = 70  # exit code of a process that waits for ever
 FILE_LIMIT_S = 3600.0  # of a test file with probes
 MAX_MEMORY = 12 << 30
 OTHERS = {
@@ -501,7 +503,7 @@ class Runner:
             failed = self._killer(mutant, tests)
             if not failed:
                 return "survived", f"{count} tests reach the boundary"
-            suspects = [test for test in tests if test.id == failed] or tests
+            suspects = [test for test in tests if test.id == failed.removesuffix(" does not end")] or tests
             if not self._killer(None, suspects):
                 return "killed", failed
             print(f"{failed} fails without a mutant too", flush=True)
@@ -514,25 +516,22 @@ class Runner:
         killer.unlink(missing_ok=True)
         path = self.copy / "kwire" / f"{mutant.module}.py" if mutant else self.output
         source = path.read_text() if mutant else ""
-        cpu_s = CPU_LIMIT_S + 10 * sum(test.cpu_s for test in tests)
 
         def run() -> int:
-            resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s), int(cpu_s)))
             if mutant:
                 replace_code(self._functions, str(path), mutated(mutant, source), mutant.line)
-            return int(pytest.main([*PYTEST, "-x", *(test.id for test in tests)], plugins=[Killer(killer)]))
+            return int(pytest.main([*PYTEST, "-x", *(test.id for test in tests)], plugins=[Killer(killer, tests)]))
 
         try:
             if mutant:
                 path.write_text(mutated(mutant, source))  # for the processes that tests start
-            code = self._in_child(run, WAIT_LIMIT_S + 10 * sum(test.wall_s for test in tests))
+            code = self._in_child(run, FILE_LIMIT_S)
         finally:
             if mutant:
                 path.write_text(source)
         if code == 0:
             return ""
-        ends = {-1: "no end", -signal.SIGXCPU: "no end", -signal.SIGKILL: "no end"}
-        return killer.read_text() if killer.exists() else ends.get(code, f"exit code {code}")
+        return killer.read_text() if killer.exists() else f"exit code {code}"
 
     def _in_child(self, action: Callable[[], int], limit_s: float) -> int:
         """Return the exit code of an action in a forked process, -1 after the limit."""
@@ -570,15 +569,33 @@ class Runner:
 
 
 class Killer:
-    """A plugin of pytest that stores which test fails."""
+    """A plugin of pytest that stores which test fails, and ends the process if one has no end."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, tests: Sequence[Test]) -> None:
+        self._path, self._tests = path, {test.id: test for test in tests}
+        self._timer: threading.Timer | None = None
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Limit the time of a test."""
+        test = self._tests[nodeid]
+        self._path.write_text(f"{nodeid} does not end")
+        limit_s = int(time.process_time() + CPU_LIMIT_S + 10 * test.cpu_s) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (limit_s, resource.RLIM_INFINITY))
+        self._timer = threading.Timer(WAIT_LIMIT_S + 10 * test.wall_s, os._exit, (NO_END,))
+        self._timer.daemon = True
+        self._timer.start()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Store a failure."""
         if report.failed:
             self._path.write_text(report.nodeid)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """End the limit."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._path.read_text() != nodeid:
+            self._path.unlink()
 
 
 def functions_below(path: str) -> dict[tuple[str, str], list[FunctionType]]:
