@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.interop.installed import ROOT
+from tools.clients import program
 from tools.kafka import Unavailable, jars, need
 
 from kwire.cli.main import run
@@ -20,6 +21,7 @@ RUNNERS = ROOT / "examples" / "conformance"
 KNOWN = RUNNERS / "known-failures"
 TIMEOUT_S = 600
 MAX_LINES = 80
+KIO = "0.6.5"
 
 
 def conformance(name: str, *command: str, more: tuple[str, ...] = ()) -> int:
@@ -61,6 +63,51 @@ def test_franz_go(tmp_path: Path) -> None:
     assert conformance("franz-go", str(target)) == 0
 
 
+@pytest.mark.timeout(3600)
+def test_kafka_protocol_in_rust() -> None:
+    cargo = shutil.which("cargo") or shutil.which(str(Path.home() / ".cargo" / "bin" / "cargo"))
+    if cargo is None:
+        raise Unavailable("cargo is not installed; see https://rustup.rs")
+    target = ROOT / "build" / "clients" / "rust"
+    command = [cargo, "build", "--release", "--locked", "--target-dir", str(target)]
+    built = subprocess.run(
+        command, cwd=RUNNERS / "rust", capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+    )
+    if built.returncode != 0 and "failed to download" in built.stderr:
+        raise Unavailable(f"cargo could not fetch its crates: {built.stderr[-300:]}")
+    assert built.returncode == 0, built.stderr
+    assert conformance("rust", str(target / "release" / "runner")) == 0
+
+
+@pytest.mark.timeout(3600)
+def test_platformatic() -> None:
+    node, client = program("platformatic")
+    source = shutil.copy(RUNNERS / "node" / "runner.js", Path(client).parent)
+    assert conformance("platformatic", node, str(source)) == 0
+
+
+@pytest.mark.timeout(3600)
+def test_kafka_python() -> None:
+    assert conformance("kafka-python", sys.executable, str(RUNNERS / "kafka_python_runner.py")) == 0
+
+
+@pytest.mark.timeout(3600)
+def test_kio(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path)], timeout=TIMEOUT_S, check=True)
+    python = str(tmp_path / "bin" / "python")
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"kio=={KIO}"]
+    done = subprocess.run(install, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    if done.returncode != 0:
+        raise Unavailable(f"kio cannot be installed: {done.stderr[-300:]}")
+    assert conformance("kio", python, str(RUNNERS / "kio_runner.py")) == 0
+
+
 def test_every_runner_is_short() -> None:
-    for path in (*RUNNERS.glob("*.py"), *RUNNERS.glob("*.java"), *RUNNERS.glob("*/main.*")):
+    for path in (
+        *RUNNERS.glob("*.py"),
+        *RUNNERS.glob("*.java"),
+        *RUNNERS.glob("*/main.*"),
+        *RUNNERS.glob("*/src/main.rs"),
+        *RUNNERS.glob("node/*.js"),
+    ):
         assert len(path.read_text().splitlines()) <= MAX_LINES, path

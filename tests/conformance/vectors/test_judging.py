@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kwire.conformance import Verdict
-from kwire.conformance.vectors import Case, RunnerFault, judge, judge_all, known_failures
+from kwire.conformance.vectors import Case, KnownFailures, RunnerFault, judge, judge_all
 from kwire.conformance.vectors.judging import first_difference
 from kwire.errors import OptionError
 
@@ -86,7 +86,7 @@ def test_a_fault_of_the_program_fails_its_case_only() -> None:
 
 
 def test_known_failures_do_not_count_and_have_to_fail() -> None:
-    known = frozenset({"messages/X/1/full"})
+    known = KnownFailures(cases=frozenset({"messages/X/1/full"}))
     failing, passing = answers({"rejected": "short"}), answers(RIGHT, {"bytes": "0102"})
     assert [each.verdict for each in judge_all([case()], failing, known_failures=known)] == [Verdict.DEVIATION]
     (result,) = judge_all([case()], passing, known_failures=known)
@@ -94,12 +94,24 @@ def test_known_failures_do_not_count_and_have_to_fail() -> None:
     assert "remove it" in result.reason
 
 
-def test_the_list_of_known_failures_has_comments(tmp_path: Path) -> None:
+def test_the_list_of_known_failures_has_comments_and_causes(tmp_path: Path) -> None:
     path = tmp_path / "known.txt"
-    path.write_text("# all of them\na/b/1/c  # because\n\n  d/e/1/f\n")
-    assert known_failures(path) == {"a/b/1/c", "d/e/1/f"}
+    path.write_text("# all of them\na/b/1/c  # because\n\n  d/e/1/f\na/*: too short\na/*/null\n")
+    known = KnownFailures.read(path)
+    assert known.cases == {"a/b/1/c", "d/e/1/f"}
+    assert known.causes == (("a/*", "too short"), ("a/*/null", ""))
     with pytest.raises(OptionError, match="cannot be read"):
-        known_failures(tmp_path / "missing.txt")
+        KnownFailures.read(tmp_path / "missing.txt")
+
+
+def test_a_known_cause_covers_its_failures_only_and_has_to_have_one() -> None:
+    known = KnownFailures(causes=(("messages/*", "too short"), ("messages/Y/*", "")))
+    results = list(judge_all([case()], answers({"rejected": "it is too short"}), known_failures=known))
+    assert [each.verdict for each in results] == [Verdict.DEVIATION]
+    assert [each.check.id for each in known.unused(results)] == ["messages/Y/*"]
+    for decode in ({"rejected": "it is too long"}, {}):
+        assert [each.verdict for each in judge_all([case()], answers(decode), known_failures=known)] == [Verdict.FAIL]
+    assert [each.verdict for each in judge_all([case()], answers(RIGHT, RIGHT), known_failures=known)] == [Verdict.PASS]
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from kwire.conformance.check import Check, Verdict
 from kwire.conformance.report import Evidence, Result
 from kwire.conformance.vectors.case import Case
+from kwire.conformance.vectors.known import NOTHING_KNOWN, PREFIX, KnownFailures
 from kwire.conformance.vectors.runner import RunnerFault
-from kwire.errors import OptionError
 
-__all__ = ["Ask", "check_of", "judge", "judge_all", "known_failures"]
+__all__ = ["Ask", "check_of", "judge", "judge_all"]
 
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 """Return the response to a request. Raises RunnerFault."""
@@ -31,17 +30,6 @@ class _Finding(NamedTuple):
     observed: Any = None
 
 
-def known_failures(path: Path) -> frozenset[str]:
-    """Read a list of ids, one a line; # starts a comment. Raises OptionError."""
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise OptionError(f"{path}: cannot be read: {reason}") from None
-    ids = (line.partition("#")[0].strip() for line in text.splitlines())
-    return frozenset(id for id in ids if id)
-
-
 def check_of(case: Case) -> Check:
     """Return a case as a check of a report."""
     return Check(
@@ -54,13 +42,15 @@ def check_of(case: Case) -> Check:
     )
 
 
-def judge_all(cases: Iterable[Case], ask: Ask, *, known_failures: frozenset[str] = frozenset()) -> Iterator[Result]:
-    """Judge cases one after the other. known_failures: ids of cases that may fail, and have to."""
+def judge_all(cases: Iterable[Case], ask: Ask, *, known_failures: KnownFailures = NOTHING_KNOWN) -> Iterator[Result]:
+    """Judge cases one after the other."""
     for case in cases:
         started = time.perf_counter()
         finding = judge(case, ask)
-        if case.id in known_failures:
-            finding = _expected(finding)
+        if finding.verdict is Verdict.FAIL and known_failures.covers(case.id, finding.reason):
+            finding = finding._replace(verdict=Verdict.DEVIATION, reason=PREFIX + finding.reason)
+        elif finding.verdict is Verdict.PASS and case.id in known_failures.cases:
+            finding = _Finding(Verdict.FAIL, "passes, but is in the list of known failures: remove it there")
         yield Result(
             check=check_of(case),
             verdict=finding.verdict,
@@ -70,14 +60,6 @@ def judge_all(cases: Iterable[Case], ask: Ask, *, known_failures: frozenset[str]
             evidence=() if finding.verdict is Verdict.PASS else (_evidence(case),),
             seconds=time.perf_counter() - started,
         )
-
-
-def _expected(finding: _Finding) -> _Finding:
-    if finding.verdict is Verdict.FAIL:
-        return finding._replace(verdict=Verdict.DEVIATION, reason=f"known failure: {finding.reason}")
-    if finding.verdict is Verdict.PASS:
-        return _Finding(Verdict.FAIL, "passes, but is in the list of known failures: remove it there")
-    return finding
 
 
 def _evidence(case: Case) -> Evidence:
