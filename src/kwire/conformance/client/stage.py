@@ -12,11 +12,13 @@ from kwire import records
 from kwire.broker import Broker
 from kwire.broker.faults import parse_api
 from kwire.client import LATEST_TIMESTAMP, Client, Producer
+from kwire.client.client import GROUP
 from kwire.client.group_offsets import commit_offsets, fetch_offsets
 from kwire.conformance.client.cluster import Front, Loop
 from kwire.conformance.client.exchange import Exchange
 from kwire.conformance.client.script import Script
 from kwire.identifiers import TopicPartition
+from kwire.messages import LeaveGroupRequest, LeaveGroupResponse
 from kwire.records.format.control_record import ControlRecordType, parse_control_record
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ TIME = 1_760_000_000_000
 
 USER, PASSWORD = "alice", "alice-secret"
 """A user of the broker, for each mechanism."""
+LEAVE_GROUP = 5
 SETTLED_S = 3.0
 """How long to wait for what the client does not wait for, such as markers of transactions."""
 
@@ -146,6 +149,12 @@ class Stage:
     def commit(self, group: str, topic: str, offset: int, partition: int = 0) -> None:
         """Commit an offset of a group without members."""
         commit_offsets(self.client, group, {(topic, partition): offset})
+
+    def forget(self, group: str, member_id: str) -> None:
+        """Remove a member from a group, as a coordinator does after the session timeout."""
+        request = LeaveGroupRequest(group_id=group, members=[LeaveGroupRequest.MemberIdentity(member_id=member_id)])
+        connection = self.client.connection(self.client.coordinator(group, GROUP))
+        connection.request(request, LeaveGroupResponse, version=LEAVE_GROUP)
 
     def log(self, topic: str, partition: int = 0) -> list[str | None]:
         """Return the values in a partition of the broker."""
