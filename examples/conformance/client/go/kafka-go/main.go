@@ -172,6 +172,8 @@ func main() {
 			task.Say(task.Line{"unsupported": "kafka-go has no idempotent producer"})
 		} else if t.Do == "produce" {
 			return produce(t)
+		} else if t.Do == "consume" && t.Group != nil && t.Settings["auto.offset.reset"] == "none" {
+			task.Say(task.Line{"unsupported": "groups of kafka-go have no auto.offset.reset=none"})
 		} else if t.Do == "consume" {
 			return consume(t)
 		} else {

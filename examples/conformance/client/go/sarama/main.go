@@ -46,7 +46,7 @@ func config(t task.Task) *sarama.Config {
 	if s["isolation.level"] == "read_committed" {
 		c.Consumer.IsolationLevel = sarama.ReadCommitted
 	}
-	c.Consumer.Return.Errors, c.Consumer.Offsets.AutoCommit.Enable = true, false
+	c.Consumer.Return.Errors, c.Consumer.Offsets.AutoCommit.Enable = true, t.Commit // Commit() sends once, and does not retry
 	c.Consumer.Offsets.Initial = sarama.OffsetOldest
 	c.Consumer.Group.InstanceId = s["group.instance.id"]
 	c.Consumer.Group.Session.Timeout, c.Consumer.Group.Heartbeat.Interval = t.Ms("session.timeout.ms"), t.Ms("heartbeat.interval.ms")
@@ -204,10 +204,7 @@ func (m *member) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.Consum
 			m.left--
 			s.MarkMessage(each, "")
 		case <-quiet:
-			if m.t.Commit {
-				s.Commit() // a failure is in Errors(), and the offset is sent again when the session ends
-			}
-			m.cancel()
+			m.cancel() // the offset is committed when the session ends
 			return nil
 		case <-s.Context().Done():
 			return nil
@@ -264,6 +261,10 @@ func main() {
 			return write(t)
 		} else if t.Group == nil {
 			return read(t)
+		}
+		if t.Settings["auto.offset.reset"] == "none" {
+			task.Say(task.Line{"unsupported": "groups of sarama have no auto.offset.reset=none"})
+			return nil
 		}
 		return join(t)
 	})
