@@ -42,10 +42,11 @@ async function send (target, task, records, first) {
 }
 
 async function write (task) {
+  const idempotent = task.settings['enable.idempotence'] === 'true' || task.do === 'transact'
   const producer = client(task).producer({
     allowAutoTopicCreation: false,
-    idempotent: task.settings['enable.idempotence'] === 'true' || task.do === 'transact',
-    maxInFlightRequests: Number(task.settings['max.in.flight.requests.per.connection'] ?? 5),
+    idempotent,
+    maxInFlightRequests: idempotent ? 1 : Number(task.settings['max.in.flight.requests.per.connection'] ?? 5), // as its pages say
     transactionalId: task.transactional_id
   })
   await producer.connect()
@@ -89,7 +90,7 @@ async function consume (task) {
   try {
     await consumer.subscribe({ topic: task.topic, fromBeginning: true })
     await consumer.run({
-      autoCommit: false,
+      autoCommit: task.group === null, // after some errors it reads again from the committed offset
       eachMessage: async ({ partition, message }) => {
         const headers = Object.entries(message.headers ?? {}).flatMap(([k, v]) => [v].flat().map(each => [k, text(each)]))
         say({ partition, offset: Number(message.offset), timestamp: Number(message.timestamp), headers, key: text(message.key), value: text(message.value) })

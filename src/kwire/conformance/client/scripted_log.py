@@ -30,7 +30,7 @@ MAX_IDLE_S = 0.1
 
 class ScriptedLog:
     """Partition 0 of a topic. batches: in order of offsets. start, end: the log's offsets; end is by default that after
-    the last batch. aborted: (producer id, first offset). epoch_ends: leader epoch -> end offset.
+    the last batch. aborted: (producer id, first offset, offset of the marker). epoch_ends: leader epoch -> end offset.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class ScriptedLog:
         *batches: bytes,
         start: int = 0,
         end: int | None = None,
-        aborted: tuple[tuple[int, int], ...] = (),
+        aborted: tuple[tuple[int, int, int], ...] = (),
     ) -> None:
         self.batches = [(_last_offset(entry), entry) for data in batches for entry in entries(data)]
         self.start = start
@@ -71,14 +71,16 @@ class ScriptedLog:
         part = {"partition_index": asked.partition, "error_code": 0, "log_start_offset": self.start, "records": b""}
         if not self.start <= offset <= self.end:
             return {**part, "error_code": int(ErrorCode.OFFSET_OUT_OF_RANGE), "high_watermark": -1}
-        left = [data for last, data in self.batches if last >= offset]
-        sizes = itertools.accumulate(map(len, left))
-        kept = [data for data, size in zip(left, sizes, strict=True) if size <= asked.partition_max_bytes]
-        found = b"".join(kept or left[:1])
+        left = [(last, data) for last, data in self.batches if last >= offset]
+        sizes = itertools.accumulate(len(data) for _, data in left)
+        kept = [each for each, size in zip(left, sizes, strict=True) if size <= asked.partition_max_bytes] or left[:1]
         if isolation:
-            pairs = [{"producer_id": producer, "first_offset": first} for producer, first in self.aborted]
-            part["aborted_transactions"] = pairs if found else []
-        return {**part, **ends, "records": found}
+            part["aborted_transactions"] = [
+                {"producer_id": producer, "first_offset": first}
+                for producer, first, marker in self.aborted
+                if kept and first <= kept[-1][0] and marker >= offset
+            ]
+        return {**part, **ends, "records": b"".join(data for _, data in kept)}
 
     def _list_offsets(self, exchange: Exchange) -> Message:
         def part(asked: Any) -> dict[str, Any]:

@@ -414,7 +414,7 @@ def interleaved(s: Stage) -> Steps:
         of_transaction(5, 2, b"c5", sequence=1),
         marker(6, 2, commits=True),
         marker(7, 1, commits=True),
-        aborted=((1, 0),),
+        aborted=((1, 0, 3),),
     ).play(s.script)
     out = yield consume(topic, 3, isolation_level="read_committed")
     consumed(out, [(1, "c1"), (4, "c4"), (5, "c5")])
@@ -430,7 +430,7 @@ def all_aborted(s: Stage) -> Steps:
     batches, aborted, at = [], [], 0
     for number in range(50):
         batches += [of_transaction(at, number, b"a"), marker(at + 1, number, commits=False)]
-        aborted.append((number, at))
+        aborted.append((number, at, at + 1))
         at += 2
     batches += [of_transaction(at, 99, b"c"), marker(at + 1, 99, commits=True)]
     ScriptedLog(*batches, aborted=tuple(aborted)).play(s.script)

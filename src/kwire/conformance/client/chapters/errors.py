@@ -152,10 +152,17 @@ def _retry(api: str, code: int) -> None:
         out = yield task
         _sent(s, api, out)
         told_or(out, lambda: flow.succeeded(s, out, task), f"{name} is reported instead of retried")
-        retried(s, api)
+        if not _joined_again(s, api):
+            retried(s, api)
 
     steps = (f"The broker responds to the first {api} request with {name}.", "The client tries again, and succeeds.")
     chapter.add(f"RETRY-{_words(api)}-{code:02}", f"{api} is retried after {name}", "Errors", play, steps=steps)
+
+
+def _joined_again(s: Stage, api: str) -> bool:
+    """Return whether a member joined again after its heartbeat failed, perhaps to leave before the next is due."""
+    first = s.exchanges(api)[0]
+    return api == "Heartbeat" and any(each.at > first.at for each in s.exchanges("JoinGroup"))
 
 
 def _report(api: str, code: int) -> None:
