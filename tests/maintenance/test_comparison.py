@@ -16,6 +16,7 @@ from kwire.log import LogDirectory
 from kwire.log.writing.log_manager import LogManager
 from kwire.maintenance.comparison import compare
 from kwire.maintenance.pull import pull
+from kwire.storage.checkpoints import render_offset_checkpoint
 from tests.broker.still import StillBroker
 from tests.log.writing import batch
 from tests.maintenance.pull.test_pull import create, delete, delete_records, write
@@ -153,3 +154,16 @@ def test_a_copy_without_offsets_is_not_compared_with_a_batch_around_its_end(tmp_
     (source / f"{5:020}.log").write_bytes(batch(*[b"x"] * 10, base_offset=5))
     (copy / f"{10:020}.log").touch()
     assert differences(tmp_path / "copy", tmp_path / "source") == []
+
+
+@pytest.mark.parametrize(("start", "found"), [(9, [(0, 9)]), (10, [])])
+def test_a_batch_is_compared_that_ends_at_the_log_start_offset(
+    start: int, found: list[tuple[int, int]], tmp_path: Path
+) -> None:
+    for name, value in (("source", b"x"), ("copy", b"y")):
+        folder = tmp_path / name / "orders-0"
+        folder.mkdir(parents=True)
+        data = batch(*[value] * 10) + batch(b"z", base_offset=10)
+        (folder / f"{0:020}.log").write_bytes(data)
+        (folder.parent / "log-start-offset-checkpoint").write_bytes(render_offset_checkpoint({("orders", 0): start}))
+    assert [offsets for _, offsets in differences(tmp_path / "copy", tmp_path / "source")] == found

@@ -23,6 +23,7 @@ from kwire.maintenance.statistics import KeyCount, PartitionStatistics, Timeline
 from kwire.records import ControlRecordType, write_transaction_marker
 from kwire.storage.checkpoints import render_offset_checkpoint
 from tests.log.writing import NOW, batch, with_times
+from tests.records import building
 
 
 def counted(data: Path, *topics: str) -> dict[str, TopicStatistics]:
@@ -223,3 +224,45 @@ def test_a_marker_at_the_log_start_offset_is_counted(start: int, markers: int, t
     (data / "log-start-offset-checkpoint").write_bytes(render_offset_checkpoint({("t", 0): start}))
     (partition,) = counted(data)["t"].partitions
     assert (partition.log_start_offset, partition.records, partition.control_records) == (start, 1, markers)
+
+
+@pytest.mark.parametrize(("more", "is_cut"), [(0, False), (1, True)])
+def test_a_key_is_cut_above_a_length(more: int, is_cut: bool) -> None:
+    keys, key = KeyCount(), b"x" * (statistics.SHORT_KEY_BYTES + more)
+    keys.add(pa.array([key, key], pa.binary()))
+    assert keys.top(1) == [(key[: statistics.SHORT_KEY_BYTES], is_cut, 2)]
+
+
+def test_a_timeline_may_have_as_many_buckets_as_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "MAX_BUCKETS", 5)
+    widths = []
+    for count in (5, 6):
+        timeline = Timeline()
+        width = timeline.width_ms
+        timeline.add(np.arange(count, dtype=np.int64) * width, np.ones(count, dtype=np.int64))
+        widths.append(timeline.width_ms == width)
+    assert widths == [True, False]
+
+
+@pytest.mark.parametrize(("records", "stretches"), [(99, 2), (100, 1)])
+def test_records_far_from_others_are_drawn_from_1_percent_on(records: int, stretches: int) -> None:
+    timeline = Timeline()
+    start = 1_700_000_000_000
+    timeline.add(np.arange(start, start + records * 1000, 1000, dtype=np.int64), np.ones(records, dtype=np.int64))
+    timeline.add(np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64))
+    found, outside = timeline.stretches(50)
+    assert (len(found), outside) == (stretches, 2 - stretches)
+
+
+def test_producers_are_counted_up_to_a_limit_and_unknown_codecs_by_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statistics, "MAX_PRODUCERS", 2)
+    folder = tmp_path / "t-0"
+    folder.mkdir()
+    batches = [building.batch(base_offset=i, producer_id=i, producer_epoch=0, base_sequence=0) for i in range(3)]
+    unknown = building.batch(base_offset=3, attributes=5)
+    (folder / f"{0:020}.log").write_bytes(b"".join([*batches, unknown]))
+    found = counted(tmp_path)["t"]
+    assert found.producers == {0, 1}
+    assert {name: each.batches for name, each in found.codecs.items()} == {"none": 3, "unknown (5)": 1}

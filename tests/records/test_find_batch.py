@@ -53,6 +53,20 @@ def test_zeros_and_ones_are_not_headers() -> None:
     assert search(struct.pack(">qiib", 5, 14, 0, 1) + bytes(100)) == 0
 
 
+@pytest.mark.parametrize("magic", [0, 1, 2, 3])
+def test_both_searches_agree_at_every_limit(magic: int) -> None:
+    """Of the size, the offset, the number of records, and the last offset."""
+    floor, ceiling, left = 10, 20, 100
+    found = set()
+    for size in (13, 14, 48, 49, left - 12, left - 11):
+        for offset in (floor - 1, floor, ceiling - 1, ceiling):
+            for delta in (-1, 0, ceiling - offset - 1, ceiling - offset):
+                for count in (-1, 0):
+                    header = struct.pack(">qiibIhiqqqhii", offset, size, 0, magic, 0, 0, delta, 0, 0, -1, -1, -1, count)
+                    found.add(search(header, left=left, floor=floor, ceiling=ceiling))
+    assert found == ({-1} if magic == 3 else {-1, 0})
+
+
 @pytest.mark.parametrize(("free", "is_found"), [(0, True), (-1, False)])
 def test_checksums_are_computed_for_a_limited_number_of_bytes(
     free: int, is_found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kwire.errors import OptionError
+from kwire.maintenance.from_parquet import FromParquetOptions
+from kwire.maintenance.from_parquet.directory import LARGEST_SEGMENT_BYTES, SMALLEST_SEGMENT_BYTES
 from kwire.maintenance.from_parquet.ordered_rows import is_in_order
 from kwire.maintenance.from_parquet.parquet_input import Piece
 
@@ -23,3 +26,11 @@ def test_a_piece_begins_above_the_end_of_the_one_before(low: int, expected: bool
 def test_the_first_offset_may_be_0() -> None:
     assert is_in_order([])
     assert is_in_order([piece(0, 0)])
+
+
+@pytest.mark.parametrize("limit", [SMALLEST_SEGMENT_BYTES, LARGEST_SEGMENT_BYTES])
+def test_segments_have_a_size_that_brokers_accept(limit: int) -> None:
+    assert FromParquetOptions(segment_bytes=limit).segment_bytes == limit
+    outside = limit - 1 if limit == SMALLEST_SEGMENT_BYTES else limit + 1
+    with pytest.raises(OptionError, match=f"segment_bytes {outside}: expected"):
+        FromParquetOptions(segment_bytes=outside)

@@ -9,7 +9,7 @@ import pytest
 from kwire.errors import OptionError
 from kwire.log import LogDirectory
 from kwire.log.reading.partition_log import PartitionLog
-from kwire.maintenance.restore import RestoreOptions, parse_offsets_file, restore_directory
+from kwire.maintenance.restore import RestoreOptions, parse_offsets_file, restore_directory, run
 from kwire.maintenance.restore.points import AtTime
 from kwire.maintenance.restore.survey import survey_log
 from tests.log.test_missing_segments import make
@@ -67,3 +67,21 @@ def test_a_time_that_cuts_nothing_is_reported(after_ms: int, is_said: bool, tmp_
     source = make(tmp_path / "data")
     result = restore_directory(str(source), str(tmp_path / "new"), point, RestoreOptions(), now_ms=NOW)
     assert any("nothing was cut" in each for each in result.warnings) is is_said
+
+
+def test_numbers_may_be_the_largest_of_their_types() -> None:
+    partition, offset = 2**31 - 1, 2**63 - 1
+    assert parse_offsets_file(f"orders,{partition},{offset}".encode(), "f").offsets == {("orders", partition): offset}
+
+
+@pytest.mark.parametrize(("nodes", "is_accepted"), [(0, False), (1, True), (2, True), (3, False)])
+def test_clusters_have_a_limited_number_of_nodes(
+    nodes: int, is_accepted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "MOST_NODES", 2)
+    source, point = make(tmp_path / "data"), AtTime(time_ms=NOW + 150)
+    if is_accepted:
+        restore_directory(str(source), str(tmp_path / "new"), point, RestoreOptions(nodes=nodes), now_ms=NOW)
+    else:
+        with pytest.raises(OptionError, match=f"{nodes} nodes: expected 1 to 2"):
+            restore_directory(str(source), str(tmp_path / "new"), point, RestoreOptions(nodes=nodes), now_ms=NOW)

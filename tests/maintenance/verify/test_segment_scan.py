@@ -20,12 +20,17 @@ def one(offset: int, last: int | None = None, **fields: int) -> bytes:
     return batch(record(), base_offset=offset, last_offset_delta=(last or offset) - offset, **fields)
 
 
-def results(folder: Path, *batches: bytes) -> Found:
-    """Return (first, last offset) of runs of valid batches, and (number of the batch, kind, offsets) of damage."""
+def results(folder: Path, *batches: bytes, next_base: int | None = None) -> Found:
+    """Return (first, last offset) of runs of valid batches, and (number of the batch, kind, offsets) of damage.
+
+    next_base: of the segment behind.
+    """
     folder = folder / "t-0"
     folder.mkdir()
     path = folder / f"{0:020d}.log"
     path.write_bytes(b"".join(batches))
+    if next_base is not None:
+        (folder / f"{next_base:020d}.log").touch()
     starts = [sum(map(len, batches[:i])) for i in range(len(batches))]
     found: Found = []
     for each in scan(path):
@@ -68,6 +73,8 @@ def test_an_incomplete_batch_has_lost_the_offset_of_its_only_record(tmp_path: Pa
         ([(0, 0), (1, 4), (3, 3), (4, 4)], 1, (1, 2)),  # the one after it does
         ([(0, 0), (5, 5), (0, 0), (6, 6)], 2, None),
         ([(0, 0), (1, 1), (0, 0)], 2, None),  # the last of the file
+        ([(0, 0), (1, 3), (2, 2)], 2, None),
+        ([(0, 0), (7, 7), (1, 1)], 1, None),  # no offset is left for it
     ],
 )
 def test_one_of_two_batches_with_overlapping_offsets_is_at_fault(
@@ -75,3 +82,44 @@ def test_one_of_two_batches_with_overlapping_offsets_is_at_fault(
 ) -> None:
     found = results(tmp_path, *(one(*each) for each in offsets))
     assert [each for each in found if len(each) == 3] == [(wrong, Kind.OFFSETS, lost)]
+
+
+def test_records_of_the_first_batch_that_cannot_be_decoded(tmp_path: Path) -> None:
+    bad = batch(b"\xff" * 9, base_offset=0)
+    assert results(tmp_path, bad, one(1)) == [(0, Kind.RECORDS, (0, 0)), (1, 1)]
+
+
+def test_a_damaged_batch_claims_no_offset_of_the_next_segment(tmp_path: Path) -> None:
+    """Its offset may be damaged too, so what follows is not measured by it."""
+    assert results(tmp_path, one(0), one(5, crc=1), next_base=5) == [(0, 0), (1, Kind.CHECKSUM, None)]
+
+
+def test_a_damaged_batch_of_the_next_segment_is_not_followed(tmp_path: Path) -> None:
+    found = results(tmp_path, one(0), one(5, crc=1), one(6), next_base=5)
+    assert found == [(0, 0), (1, Kind.CHECKSUM, (1, 4))]
+
+
+@pytest.mark.parametrize(("offset", "lost"), [(2**31 - 1, (2**31 - 1, 2**31 - 1)), (2**31, None)])
+def test_an_incomplete_batch_claims_offsets_that_its_index_can_hold(
+    offset: int, lost: tuple[int, int] | None, tmp_path: Path
+) -> None:
+    assert results(tmp_path, one(0), one(offset)[:-3]) == [(0, 0), (1, Kind.CUT, lost)]
+
+
+@pytest.mark.parametrize(("offset", "lost"), [(1, None), (2, (1, 1))])
+def test_bytes_between_batches_have_lost_the_offsets_between_them(
+    offset: int, lost: tuple[int, int] | None, tmp_path: Path
+) -> None:
+    assert results(tmp_path, one(0), b"\xff" * 100, one(offset)) == [
+        (0, 0),
+        (1, Kind.HEADER, lost),
+        (offset, offset),
+    ]
+
+
+@pytest.mark.parametrize(("next_base", "lost"), [(1, None), (2, (1, 1))])
+def test_bytes_behind_all_batches_have_lost_the_offsets_up_to_the_next_segment(
+    next_base: int, lost: tuple[int, int] | None, tmp_path: Path
+) -> None:
+    found = results(tmp_path, one(0), b"\xff" * 100, next_base=next_base)
+    assert found == [(0, 0), (1, Kind.HEADER, lost)]
