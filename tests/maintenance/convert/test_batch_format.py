@@ -14,7 +14,18 @@ from kwire.errors import CorruptBatch, OptionError
 from kwire.log import LogDirectory, PartitionLog
 from kwire.log.reading.runs import AbortedBatches
 from kwire.maintenance.convert.batch_format import BatchConverter, Loss, TargetFormat, recompress
-from kwire.records import Batch, Compression, Record, TimestampType, read_batches, to_arrow, write_batch
+from kwire.records import (
+    Batch,
+    Compression,
+    ControlRecordType,
+    Record,
+    TimestampType,
+    read_batches,
+    to_arrow,
+    write_batch,
+    write_transaction_marker,
+)
+from tests.log.writing import batch as written
 
 ARCHIVES = ("modern", "modern44", "legacy")
 TARGETS = [
@@ -188,3 +199,15 @@ def test_timestamps_out_of_the_calendar_are_converted() -> None:
     (new,) = read_batches(b"".join(converter.convert(read_batches(data))))
     assert [(record.offset, record.timestamp) for record in new.records()] == [(0, 5), (3, 2**62), (6, -1)]
     assert (converter.records, converter.loss) == (3, Loss())
+
+
+@pytest.mark.parametrize(("magic", "offsets"), [(1, [0]), (2, [0, 1])])
+def test_formats_from_2_on_keep_markers(magic: int, offsets: list[int]) -> None:
+    marker = write_transaction_marker(
+        ControlRecordType.COMMIT, producer_id=1, producer_epoch=0, coordinator_epoch=0, timestamp=5, base_offset=1
+    )
+    given = read_batches(written(b"value") + marker)
+    converter = BatchConverter(TargetFormat(magic=magic, codec=Compression.GZIP), lambda batch: False)
+    found = list(read_batches(b"".join(converter.convert(given))))
+    assert [batch.base_offset for batch in found] == offsets
+    assert [batch.compression for batch in found] == [Compression.GZIP, Compression.NONE][: len(offsets)]

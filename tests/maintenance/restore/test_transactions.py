@@ -8,8 +8,10 @@ import random
 from kwire.identifiers import TopicPartition
 from kwire.maintenance.restore.survey import Marker, Part, ProducerTrace
 from kwire.maintenance.restore.transactions import (
+    GAP_MS,
     Decision,
     Known,
+    PartWindow,
     Transaction,
     group_parts,
     mark_newer,
@@ -166,3 +168,28 @@ def test_the_markers_after_the_last_prepare_record_are_of_its_transaction() -> N
 def test_producers_with_a_transaction_after_the_end_of_the_transaction_log_are_looked_at() -> None:
     traces = [{7: ProducerTrace(False, 205, None), 8: ProducerTrace(False, 205, None), 9: ProducerTrace(False, 1)}]
     assert set(producer_windows(traces, {7: Known(199, 200, frozenset()), 8: Known(205, 205, frozenset())})) == {7}
+
+
+def test_markers_a_gap_apart_may_be_of_one_transaction() -> None:
+    assert grouped([part(A, 0, 5000), part(B, 0, 5000 + GAP_MS)], []) == [{("a", 0), ("b", 0)}]
+    assert grouped([part(A, 0, 5000), part(B, 0, 5001 + GAP_MS)], []) == [{("a", 0)}, {("b", 0)}]
+
+
+def test_the_missing_marker_at_the_end_is_of_the_last_transaction() -> None:
+    """Unless the source has markers that are newer by more than a gap."""
+    parts = [part(A, 0, 5000), part(B, 0, None)]
+    assert grouped(parts, [], 5000 + GAP_MS) == [{("a", 0), ("b", 0)}]
+    assert grouped(parts, [], 5001 + GAP_MS) == [{("a", 0)}, {("b", 0)}]
+
+
+def test_a_transaction_is_committed_if_all_of_its_records_are_below_the_cut() -> None:
+    whole = Transaction(parts=[part(A, 0, 5000)], decision=decision(4999, A))
+    assert [whole.is_committed({A: cut}) for cut in (1, 2, 3)] == [False, True, True]
+    assert [whole.is_kept({A: cut}) for cut in (0, 1)] == [False, True]
+
+
+def test_a_window_has_the_parts_between_two_times_and_those_around_the_cut() -> None:
+    window = PartWindow(low_ms=100, high_ms=200)
+    for at, time in ((0, 99), (3, 100), (6, 101), (9, 199), (12, 200), (15, 201)):
+        window.add(part(A, at, time), cut_offset=8 + 1)
+    assert [each.first_offset for each in window.parts()[A]] == [3, 6, 9, 12]

@@ -420,9 +420,12 @@ def test_declarations_are_nested_up_to_the_limit() -> None:
 
 
 def test_an_unknown_feature_of_a_descriptor_is_not_set() -> None:
-    file = edition_file({}, {"field_presence": "FIELD_PRESENCE_UNKNOWN"})
+    """The value is then that of edition 2023: explicit presence, and length prefixes."""
+    unknown = {"message_encoding": "MESSAGE_ENCODING_UNKNOWN"}
+    file = edition_file(unknown, {"field_presence": "FIELD_PRESENCE_UNKNOWN"})
     message = message_named(parse(base64.b64encode(file.SerializeToString()).decode()), "M")
-    assert decode(message, b"").array.to_pylist()[0]["number"] is None  # as in edition 2023, where presence is explicit
+    (found,) = decode(message, bytes.fromhex("1a 02 08 01")).array.to_pylist()
+    assert (found["number"], found["one"]) == (None, {"x": 1})
 
 
 def test_fixed_numbers_may_end_the_message() -> None:
