@@ -300,6 +300,23 @@ def test_circular_references_are_an_error(server: RegistryServer) -> None:
         registry.references(registry.latest("a"))
 
 
+@pytest.mark.parametrize(("depth", "is_accepted"), [(3, True), (4, False)])
+def test_references_have_a_limited_depth(
+    server: RegistryServer, monkeypatch: pytest.MonkeyPatch, depth: int, is_accepted: bool
+) -> None:
+    monkeypatch.setattr("kwire.schemas.registry.MAX_REFERENCE_DEPTH", 3)
+    for level in range(depth):
+        used = {"name": f"N{level + 1}", "subject": f"s{level + 1}", "version": 1}
+        server.add(f"s{level}", f'"{level}"', references=[used])
+    server.add(f"s{depth}", f'"{depth}"')
+    registry = opened(server)
+    if is_accepted:
+        assert len(registry.references(registry.latest("s0"))) == depth
+    else:
+        with pytest.raises(InvalidSchema, match="references more than 3 deep"):
+            registry.references(registry.latest("s0"))
+
+
 def test_a_missing_reference_is_an_unknown_schema(server: RegistryServer) -> None:
     server.add("a", '"a"', references=[{"name": "B", "subject": "b", "version": 7}])
     registry = opened(server)

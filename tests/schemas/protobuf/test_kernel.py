@@ -17,10 +17,13 @@ from tests.schemas.protobuf.drawing import Drawing, Writer, varint
 from tests.schemas.protobuf.test_protobuf import expected, fill, text
 
 from kwire import native
-from kwire.schemas.protobuf import Decoder, parse
+from kwire.schemas.protobuf import Decoder, Encoder, parse
 from kwire.schemas.protobuf.columns import _plain
+from kwire.schemas.protobuf.encode_plan import compile_encode_plan
 from kwire.schemas.protobuf.types import build_node
+from kwire.schemas.protobuf.writing import write_message
 from kwire.schemas.schema_codec import Decoded
+from kwire.wire.protobuf_rows import MAX_ONEOFS, PUT
 
 
 @pytest.fixture(params=["kernel", "plain"])
@@ -352,3 +355,17 @@ def test_rows_that_plain_python_reads_are_in_their_places() -> None:
     ]
     assert found.array.to_pylist() == found.array.to_pylist()[:5] * 100
     assert [error.row for error in found.errors] == list(range(2, 500, 5))
+
+
+def test_oneofs_beyond_those_that_a_kernel_counts_share_a_number() -> None:
+    """It has a bit for each; rows with two members of one number are encoded in Python."""
+    oneofs = "".join(f" oneof o{n} {{ int32 a{n} = {2 * n + 1}; int32 b{n} = {2 * n + 2}; }}" for n in range(66))
+    node = build_node(parse(f"{PROTO3} message M {{{oneofs} }}").messages[0])
+    plan = compile_encode_plan(node, node.type)
+    numbers = [row[PUT.index("PUT_ONEOF")] for row in plan.rows]
+    assert sorted(set(numbers)) == [-1, *range(MAX_ONEOFS)]
+    value = {f"a{n}": n + 1 for n in range(66)} | {f"b{n}": None for n in range(66)}
+    values = pa.array([value], node.type)
+    encoder = Encoder(parse(f"{PROTO3} message M {{{oneofs} }}").messages[0], node.type)
+    (encoded,) = encoder.encode(values, b"").array.to_pylist()
+    assert encoded == write_message(node, value)
