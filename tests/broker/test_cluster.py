@@ -53,6 +53,17 @@ def partitions(cluster: Cluster, node: int = 1, version: int = 12, topic: str = 
     ]
 
 
+def test_a_client_that_expects_another_node_begins_again(cluster: Cluster) -> None:
+    cluster_id = metadata(cluster).cluster_id
+    for expected in (1, 2, 3):
+        request = messages.ApiVersionsRequest(
+            client_software_name="a", client_software_version="1", cluster_id=cluster_id, node_id=expected
+        )
+        codes = [ask(cluster, node, request, 5).error_code for node in (1, 2, 3)]
+        again = ErrorCode.REBOOTSTRAP_REQUIRED
+        assert codes == [0 if node == expected else again for node in (1, 2, 3)]
+
+
 def batch(*values: bytes) -> bytes:
     builder = BatchBuilder()
     for value in values:

@@ -10,6 +10,7 @@ from kwire import messages, records
 from kwire.broker import Broker
 from kwire.broker.apis import SERVED
 from kwire.messages.base import Message
+from kwire.messages.error_codes import ErrorCode
 from tests.broker.wire import RawClient
 
 TOPIC = "versions"
@@ -86,7 +87,7 @@ def offset_for_leader_epoch(version: int, topic_id: Any) -> Message:
 
 def describe_configs(version: int, topic_id: Any) -> Message:
     cls = messages.DescribeConfigsRequest
-    resources = [(2, TOPIC), (4, "1"), (2, "unknown"), (99, "")]
+    resources = [(2, TOPIC), (4, "1"), (2, "unknown")]
     return cls(
         resources=[
             cls.DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
@@ -216,18 +217,31 @@ def test_every_version_gets_a_response(broker: Broker, make: Any) -> None:
                 client.ask(create_topics(version, None), 7)
             response = client.ask(make(version, topics[0].topic_id), version)
             codes = error_codes(response.to_json(version=version))
-            # none of ours; unknown topics and partitions and a wrong resource type are asked for above
-            assert codes <= {0, 3, 42}, (version, codes)
+            # none of ours; unknown topics and partitions are asked for above
+            assert codes <= {0, 3}, (version, codes)
             assert 0 in codes or not codes
 
 
 def test_advertised_versions_are_the_served_ones(broker: Broker) -> None:
     with RawClient(broker) as client:
-        offered = client.ask(api_versions(4, None), 4)
+        offered = client.ask(api_versions(5, None), 5)
     assert {key.api_key: (key.min_version, key.max_version) for key in offered.api_keys} == {
         key: (api.lowest, api.highest) for key, api in SERVED.items() if key not in (71, 72)
     }
     assert {feature.name: feature.max_version_level for feature in offered.finalized_features}["metadata.version"] == 21
+
+
+def test_unstable_versions_are_served_only_if_they_are_enabled(broker: Broker) -> None:
+    key, request = messages.InitProducerIdRequest.API_KEY, messages.InitProducerIdRequest(transactional_id=None)
+    with RawClient(broker) as client:
+        client.send(request, 6)
+        assert client.is_closed()
+    with Broker(unstable_api_versions_enable=True) as unstable, RawClient(unstable) as client:
+        offered = {each.api_key: each.max_version for each in client.ask(api_versions(4, None), 4).api_keys}
+        assert offered[key] == 6
+        assert {name: each for name, each in offered.items() if each != SERVED[name].highest} == {key: 6}
+        response = client.ask(request, 6)
+    assert (response.error_code, response.ongoing_txn_producer_id) == (0, -1)
 
 
 def test_a_topic_without_name_and_id_is_invalid(broker: Broker) -> None:
@@ -244,4 +258,27 @@ def test_an_unknown_api_versions_request_gets_a_version_0_response(broker: Broke
         client.sock.sendall(frame)
         body = messages.ApiVersionsResponse.decode(client.sock.recv(1 << 16)[8:], version=0)
     assert body.error_code == 35
-    assert [(key.api_key, key.min_version, key.max_version) for key in body.api_keys] == [(18, 0, 4)]
+    assert [(key.api_key, key.min_version, key.max_version) for key in body.api_keys] == [(18, 0, 5)]
+
+
+EXPECTATIONS: list[tuple[dict[str, Any], int]] = [
+    ({}, 0),
+    ({"cluster_id": "own", "node_id": 1}, 0),
+    ({"cluster_id": "other", "node_id": 1}, ErrorCode.REBOOTSTRAP_REQUIRED),
+    ({"cluster_id": "own", "node_id": 2}, ErrorCode.REBOOTSTRAP_REQUIRED),
+    ({"cluster_id": "own"}, ErrorCode.INVALID_REQUEST),
+    ({"node_id": 1}, ErrorCode.INVALID_REQUEST),
+    ({"cluster_id": "", "node_id": 0}, ErrorCode.REBOOTSTRAP_REQUIRED),
+    ({"cluster_id": "other", "node_id": 1, "client_software_name": "-"}, ErrorCode.INVALID_REQUEST),
+]
+
+
+@pytest.mark.parametrize(("expected", "code"), EXPECTATIONS)
+def test_a_client_that_expects_another_broker_is_told_so(broker: Broker, expected: dict[str, Any], code: int) -> None:
+    own = broker.call(lambda node: node.cluster_id)
+    given = {name: own if value == "own" else value for name, value in expected.items()}
+    request = messages.ApiVersionsRequest(**{"client_software_name": "raw", "client_software_version": "1", **given})
+    with RawClient(broker) as client:
+        assert client.ask(request, 4).error_code == (code if "client_software_name" in expected else 0)
+        response = client.ask(request, 5)
+    assert (response.error_code, not response.api_keys) == (code, code != 0)

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
-from kwire.broker.apis import SERVED
+from kwire.broker.apis import served
 from kwire.broker.clock import MAX_MS, Clock, LoopTimers
 from kwire.broker.compaction import Compaction
 from kwire.broker.configs.given import parse_settings, unless_given
@@ -96,9 +96,9 @@ class Broker:
             has_heartbeat = any("consumer" in name and "heartbeat" in name for name in settings)
             defaults = {**({} if has_heartbeat else HEARTBEAT), **TEMPORARY_SETTINGS}
             settings = {**unless_given(defaults, settings), **settings}
-        self.faults = Faults(SERVED)
-        self.requests = RequestLog(keep_requests)
         self.settings = self._parse(settings, host, port)
+        self.faults = Faults(served(self.settings.unstable_api_versions_enable))
+        self.requests = RequestLog(keep_requests)
         self.faults.nodes = (self.settings.node_id,)
         self.data_dir = None if data_dir is None else Path(data_dir)
         self._temporary: TemporaryDirectory | None = None

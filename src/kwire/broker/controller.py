@@ -29,6 +29,7 @@ from kwire.messages import (
     RemoveTopicRecord,
     TopicRecord,
     UnregisterBrokerRecord,
+    UnregisterControllerRecord,
 )
 from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -95,7 +96,8 @@ class Controller:
             raise refusal(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"Unable to replicate the partition {replication_factor} time(s): The target replication factor of "
-                f"{replication_factor} cannot be reached because only {brokers} broker(s) are registered.",
+                f"{replication_factor} cannot be reached because only {brokers} broker(s) are registered "
+                "or some brokers have all their log directories cordoned.",
             )
         if partition_count > MAX_PARTITIONS:
             raise refusal(
@@ -213,6 +215,10 @@ class Controller:
         ]
         broker = self.cluster.brokers[broker_id]
         self.commit([(UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch), 0), *changes])
+
+    def unregister_controller(self, controller_id: int) -> None:
+        """Remove another controller's registration."""
+        self.commit([(UnregisterControllerRecord(controller_id=controller_id), 0)])
 
     def update_features(self, levels: Mapping[str, int]) -> None:
         """Write the levels of features; kraft.version has no record of this kind, and is not changed."""

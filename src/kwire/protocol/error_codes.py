@@ -8,7 +8,13 @@ from __future__ import annotations
 from kwire.errors import BrokerError
 from kwire.messages.error_codes import ErrorCode
 
-__all__ = ["ErrorCode", "refusal"]
+__all__ = ["MALFORMED", "ErrorCode", "refusal"]
+
+MALFORMED = (
+    "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
+    "incompatible broker. See the broker logs for more details."
+)
+"""Kafka's message for INVALID_REQUEST where it has no other."""
 
 
 def refusal(code: ErrorCode, what: str) -> BrokerError:

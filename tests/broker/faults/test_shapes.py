@@ -140,7 +140,8 @@ def test_all_kinds_of_elements_were_found() -> None:
         "AddOffsetsToTxn", "AlterShareGroupOffsets", "ConsumerGroupDescribe", "ConsumerGroupHeartbeat", "DeleteGroups",
         "DeleteShareGroupOffsets", "DescribeGroups", "DescribeShareGroupOffsets", "FindCoordinator", "Heartbeat",
         "JoinGroup", "LeaveGroup", "OffsetCommit", "OffsetDelete", "OffsetFetch", "ShareAcknowledge", "ShareFetch",
-        "ShareGroupDescribe", "ShareGroupHeartbeat", "SyncGroup", "TxnOffsetCommit",
+        "ShareGroupDescribe", "ShareGroupHeartbeat", "StreamsGroupDescribe", "StreamsGroupHeartbeat",
+        "StreamsGroupTopologyDescriptionUpdate", "SyncGroup", "TxnOffsetCommit",
     }  # fmt: skip
     with_errors = {
         api_name(key) for key, version in VERSIONS if error_level(key, version, frozenset({"topic", "partition"}))

@@ -12,6 +12,7 @@ import pytest
 from kwire import messages as m
 from kwire.broker import Broker
 from kwire.broker.apis import SERVED
+from kwire.broker.authorization import Operation, ResourceType
 from kwire.errors import EncodeError
 from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode
@@ -46,6 +47,12 @@ CASES: dict[str, list[tuple[Message, ErrorCode | None]]] = {
     "list_transactions": [(m.ListTransactionsRequest(), None)],
     "get_telemetry_subscriptions": [(m.GetTelemetrySubscriptionsRequest(), None)],  # a client's own metrics
     "push_telemetry": [(m.PushTelemetryRequest(), None)],
+    "streams_group_heartbeat": [(m.StreamsGroupHeartbeatRequest(), None)],  # refused for all
+    "streams_group_describe": [(m.StreamsGroupDescribeRequest(group_ids=["g"]), None)],
+    "streams_group_topology_description_update": [(m.StreamsGroupTopologyDescriptionUpdateRequest(), None)],
+    "add_raft_voter": [(m.AddRaftVoterRequest(), CLUSTER)],
+    "remove_raft_voter": [(m.RemoveRaftVoterRequest(), CLUSTER)],
+    "unregister_controller": [(m.UnregisterControllerRequest(controller_id=2), CLUSTER)],
     "update_features": [
         (
             m.UpdateFeaturesRequest(
@@ -585,24 +592,43 @@ def supports(request: Message, version: int) -> bool:
     return True
 
 
+def allow(root: RawClient, kind: int, name: str, operation: int) -> None:
+    """Let the user nobody do something."""
+    entry = m.CreateAclsRequest.AclCreation(
+        resource_type=kind,
+        resource_name=name,
+        resource_pattern_type=3,
+        principal="User:nobody",
+        host="*",
+        operation=operation,
+        permission_type=3,
+    )
+    assert root.ask(m.CreateAclsRequest(creations=[entry]), 3).results[0].error_code == 0
+
+
+def test_two_phase_commit_needs_a_permission_of_its_own() -> None:
+    settings: dict[str, Any] = {
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+        "acls": True,
+        "super_users": "User:root",
+        "users": USERS,
+        "unstable_api_versions_enable": True,
+        "transaction_two_phase_commit_enable": True,
+    }
+    with Broker(**settings) as broker, RawClient(broker) as root, RawClient(broker) as client:
+        root.log_in("root", USERS["root"])
+        client.log_in("nobody", USERS["nobody"])
+        request = m.InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=1000, enable2_pc=True)
+        for allowed, code in ((Operation.WRITE, TRANSACTION), (Operation.TWO_PHASE_COMMIT, ErrorCode.NONE)):
+            assert client.ask(request, 6).error_code == TRANSACTION
+            allow(root, ResourceType.TRANSACTIONAL_ID, "x", allowed)
+            assert client.ask(request, 6).error_code == code
+
+
 @pytest.mark.parametrize("version", [0, 11, 14, 15, 17])
 def test_followers_need_cluster_permissions_and_consumers_topic_permissions(version: int) -> None:
     settings = {"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "acls": True, "super_users": "User:root", "users": USERS}
-    acl = m.CreateAclsRequest.AclCreation
     fetch = m.FetchRequest
-
-    def allow(root: RawClient, kind: int, name: str, operation: int) -> None:
-        entry = acl(
-            resource_type=kind,
-            resource_name=name,
-            resource_pattern_type=3,
-            principal="User:nobody",
-            host="*",
-            operation=operation,
-            permission_type=3,
-        )
-        assert root.ask(m.CreateAclsRequest(creations=[entry]), 3).results[0].error_code == 0
-
     with Broker(**settings) as broker, RawClient(broker) as root, RawClient(broker) as client:
         root.log_in("root", USERS["root"])
         client.log_in("nobody", USERS["nobody"])

@@ -13,7 +13,8 @@ from kwire.broker.context import Peer, RequestContext
 from kwire.broker.dispatch import Call
 from kwire.broker.injection import respond
 from kwire.broker.node import Node
-from kwire.broker.transactions import ProducerIdAndEpoch
+from kwire.broker.transactions import ProducerIdAndEpoch, TransactionState, TwoPhase
+from kwire.errors import BrokerError
 from kwire.messages import (
     AddPartitionsToTxnRequest,
     DescribeTransactionsRequest,
@@ -109,7 +110,7 @@ def add(node: Node, version: int, producer: ProducerIdAndEpoch, *indexes: int, v
     }
 
 
-@pytest.mark.parametrize("version", range(6))
+@pytest.mark.parametrize("version", range(7))
 def test_every_version_of_init_producer_id_returns_an_id(node: Node, version: int) -> None:
     answered = init(node, version, transactional_id="t")
     assert (answered.error_code, answered.producer_id, answered.producer_epoch) == (0, 1000, 0)
@@ -124,6 +125,29 @@ def test_a_fenced_producer_that_recovers_gets_an_error_of_its_version(node: Node
     answered = init(node, version, transactional_id="t", producer_id=1000, producer_epoch=0)
     assert answered.error_code == (ErrorCode.INVALID_PRODUCER_EPOCH if version < 4 else ErrorCode.PRODUCER_FENCED)
     assert (answered.producer_id, answered.producer_epoch) == (-1, -1)
+
+
+def test_two_phase_commit_needs_a_setting(node: Node, world: World) -> None:
+    answered = init(node, 6, transactional_id="t", enable2_pc=True)
+    assert answered.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert init(node, 6, transactional_id=None, enable2_pc=True).error_code == 0  # as in Kafka
+    assert init(node, 6, transactional_id="", enable2_pc=True).error_code == ErrorCode.INVALID_REQUEST
+    assert init(node, 6, transactional_id="t", keep_prepared_txn=True).error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert list(world.coordinator) == []
+
+
+def test_transactions_with_two_phase_commit_have_no_timeout() -> None:
+    world = World(transaction_two_phase_commit_enable=True)
+    limit = world.settings.transaction_max_timeout_ms
+    with pytest.raises(BrokerError) as refused:
+        world.coordinator.init_producer_id("t", limit + 1)
+    assert refused.value.code == ErrorCode.INVALID_TRANSACTION_TIMEOUT
+    producer = world.coordinator.init_producer_id("t", limit + 1, two_phase=TwoPhase(enable=True))
+    world.coordinator.add_partitions("t", producer, frozenset({A0}))
+    world.coordinator.stop()  # no periodic checks
+    world.clock.advance(2**32)
+    world.coordinator.abort_timed_out()
+    assert [each.status for each in world.coordinator] == [TransactionState.ONGOING]
 
 
 @pytest.mark.parametrize("given", [{"producer_id": 5}, {"producer_epoch": 5}])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kwire.broker.responses import Response
     from kwire.messages.base import Message
 
-__all__ = ["SERVED", "Api", "Handler", "handler"]
+__all__ = ["SERVED", "Api", "Handler", "handler", "served"]
 
 
 class Api(NamedTuple):
@@ -59,7 +59,7 @@ SERVED: Mapping[int, Api] = {
     15: Api("describe_groups", 0, 6),
     16: Api("list_groups", 0, 5),
     17: Api("sasl_handshake", 0, 1),
-    18: Api("api_versions", 0, 4),
+    18: Api("api_versions", 0, 5),
     19: Api("create_topics", 0, 7),
     20: Api("delete_topics", 0, 6),
     21: Api("delete_records", 0, 2),
@@ -110,16 +110,30 @@ SERVED: Mapping[int, Api] = {
     77: Api("share_group_describe", 1, 1),
     78: Api("share_fetch", 1, 2),
     79: Api("share_acknowledge", 1, 2),
+    80: Api("add_raft_voter", 0, 1),
+    81: Api("remove_raft_voter", 0, 0),
     83: Api("initialize_share_group_state", 0, 0),
     84: Api("read_share_group_state", 0, 0),
     85: Api("write_share_group_state", 0, 1),
     86: Api("delete_share_group_state", 0, 0),
     87: Api("read_share_group_state_summary", 0, 1),
+    88: Api("streams_group_heartbeat", 0, 1),
+    89: Api("streams_group_describe", 0, 1),
     90: Api("describe_share_group_offsets", 0, 1),
     91: Api("alter_share_group_offsets", 0, 0),
     92: Api("delete_share_group_offsets", 0, 0),
+    93: Api("streams_group_topology_description_update", 0, 0),
+    94: Api("unregister_controller", 0, 0),
 }
-"""Handler module and versions by API key."""
+"""Handler module and versions by API key, of a broker with default settings."""
+UNSTABLE: Mapping[int, Api] = {22: Api("init_producer_id", 0, 6)}
+"""APIs whose newest version Kafka 4.4 calls unstable: only unstable.api.versions.enable makes it served."""
+
+
+@functools.cache
+def served(unstable: bool) -> Mapping[int, Api]:
+    """Return handler modules and versions by API key. unstable: also of unstable versions."""
+    return {**SERVED, **UNSTABLE} if unstable else SERVED
 
 
 @functools.cache

@@ -48,7 +48,7 @@ def describe(node: Node, context: RequestContext, group_id: str) -> DescribedGro
     """Describe one group. Raises BrokerError."""
     node.authorize(context, Operation.DESCRIBE, ResourceType.GROUP, group_id)
     if not group_id:
-        raise refusal(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+        raise refusal(ErrorCode.INVALID_GROUP_ID, "")
     node.check_coordinator(GROUPS_TOPIC, group_id)
     group = node.groups.store.consumer_group(group_id)
     described = DescribedGroup(
@@ -105,7 +105,7 @@ def to_message(node: Node, assignment: Iterable[AssignedPartitions]) -> Assignme
 def failed(group_id: str, code: ErrorCode, what: str) -> DescribedGroup:
     """Build the response for a group with an error."""
     return DescribedGroup(
-        group_id=group_id, error_code=int(code), error_message=what, authorized_operations=NO_OPERATIONS
+        group_id=group_id, error_code=int(code), error_message=what or None, authorized_operations=NO_OPERATIONS
     )
 
 

@@ -59,7 +59,7 @@ def add_partitions(
     node.authorize(context, Operation.ALTER, ResourceType.TOPIC, change.name)
     topic = node.topics.get(change.name)
     if topic is None:
-        raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+        raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
     current = len(topic.partitions)
     if change.count == current:
         raise refusal(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partition(s).")

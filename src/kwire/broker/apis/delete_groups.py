@@ -31,7 +31,7 @@ def delete(node: Node, context: RequestContext, group_id: str) -> DeletableGroup
         node.check_coordinator(GROUPS_TOPIC, group_id)
         node.groups.delete(group_id)
     except BrokerError as error:
-        if node.groups.store.is_share_group(group_id):  # without a message, as in Kafka
+        if error.code == ErrorCode.GROUP_ID_NOT_FOUND or node.groups.store.is_share_group(group_id):  # as in Kafka
             return DeletableGroupResult(group_id=group_id, error_code=error.code)
         return DeletableGroupResult(group_id=group_id, error_code=error.code, error_message=error.what)
     return DeletableGroupResult(group_id=group_id)

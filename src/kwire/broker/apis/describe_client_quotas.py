@@ -27,7 +27,7 @@ def handle(node: Node, context: RequestContext, request: DescribeClientQuotasReq
     node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER)
     matching = node.security.quotas.find(request.components, strict=request.strict)
     return DescribeClientQuotasResponse(
-        error_message=None,
+        error_message="",
         entries=[
             DescribeClientQuotasResponse.EntryData(
                 entity=[

@@ -23,7 +23,8 @@ def handle(node: Node, context: RequestContext, request: DescribeClusterRequest)
         what = f"Unsupported endpoint type {request.endpoint_type}"
         raise refusal(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, what)
     if request.endpoint_type == CONTROLLERS:
-        raise refusal(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "The request was sent to an endpoint of the wrong type.")
+        what = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+        raise refusal(ErrorCode.MISMATCHED_ENDPOINT_TYPE, what)
     operations = NO_OPERATIONS
     if request.include_cluster_authorized_operations:
         operations = operations_mask(

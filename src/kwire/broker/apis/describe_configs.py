@@ -25,7 +25,7 @@ from kwire.internal_topics.enums import ConfigResource
 from kwire.messages import DescribeConfigsRequest, DescribeConfigsResponse
 from kwire.messages.describe_configs_request import DescribeConfigsResource
 from kwire.messages.describe_configs_response import DescribeConfigsResourceResult
-from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.protocol.error_codes import MALFORMED, ErrorCode, refusal
 
 DOCUMENTED = {
     ConfigResource.TOPIC: Resource.TOPIC,
@@ -34,13 +34,17 @@ DOCUMENTED = {
     ConfigResource.GROUP: Resource.GROUP,
 }
 
+DESCRIBED = frozenset({*DOCUMENTED, ConfigResource.BROKER_LOGGER})
+
 
 def handle(node: Node, context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
-    """Describe each resource."""
+    """Describe each resource. Raises BrokerError for unknown resource types."""
+    if any(resource.resource_type not in DESCRIBED for resource in request.resources):
+        raise refusal(ErrorCode.INVALID_REQUEST, MALFORMED)
     results = []
     for resource in request.resources:
         result = DescribeConfigsResponse.DescribeConfigsResult(
-            resource_type=resource.resource_type, resource_name=resource.resource_name, error_message=None
+            resource_type=resource.resource_type, resource_name=resource.resource_name, error_message=""
         )
         try:
             keys = resource.configuration_keys
@@ -63,7 +67,7 @@ def entries(node: Node, context: RequestContext, resource: DescribeConfigsResour
         check_name(name)
         topic = node.topics.get(name)
         if topic is None:
-            raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+            raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
         return node.configs.topic_entries(topic.configs)
     if kind == ConfigResource.BROKER:
         node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER)
@@ -82,12 +86,10 @@ def entries(node: Node, context: RequestContext, resource: DescribeConfigsResour
         if not name:
             raise refusal(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
         return client_metrics_entries(current(node, kind, name))
-    if kind == ConfigResource.GROUP:
-        node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.GROUP, name)
-        if not name:
-            raise refusal(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
-        return group_entries(node.configs, current(node, kind, name))
-    raise refusal(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
+    node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.GROUP, name)
+    if not name:
+        raise refusal(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+    return group_entries(node.configs, current(node, kind, name))
 
 
 def check_own_id(node: Node, name: str, expected: str) -> None:

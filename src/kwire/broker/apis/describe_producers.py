@@ -34,7 +34,9 @@ def describe(node: Node, context: RequestContext, topic: str, index: int) -> Par
         node.authorize(context, Operation.READ, ResourceType.TOPIC, topic)
         partition = node.topics.partition(topic, index)
         if partition is None:
-            raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+            known = node.topics.get(topic) is not None  # then without a message, as in Kafka
+            what = "" if known else "This server does not host this topic-partition."
+            raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, what)
         response.active_producers = [
             DescribeProducersResponse.ProducerState(
                 producer_id=each.producer_id,
@@ -47,5 +49,5 @@ def describe(node: Node, context: RequestContext, topic: str, index: int) -> Par
             for each in partition.at(node.node_id, may_follow=True).producers.entries.values()
         ]
     except BrokerError as error:
-        response.error_code, response.error_message = error.code, error.what
+        response.error_code, response.error_message = error.code, error.what or None
     return response

@@ -62,7 +62,9 @@ def page(
         return None if all_topics else TopicResponse(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     topic = node.topics.get(name)
     if topic is None:
-        return TopicResponse(name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        allowed = allowed_operations(node, context, name)
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return TopicResponse(name=name, error_code=code, topic_authorized_operations=allowed)
     return describe(node, context, topic, start, room)
 
 
@@ -74,10 +76,13 @@ def describe(node: Node, context: RequestContext, topic: Topic, start: int, room
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
         partitions=[describe_partition(node, partition) for partition in chosen],
-        topic_authorized_operations=operations_mask(
-            [op for op in TOPIC_OPERATIONS if node.may(context, op, ResourceType.TOPIC, topic.name)]
-        ),
+        topic_authorized_operations=allowed_operations(node, context, topic.name),
     )
+
+
+def allowed_operations(node: Node, context: RequestContext, topic: str) -> int:
+    """Return the operations that the client may do on a topic, as bits."""
+    return operations_mask([op for op in TOPIC_OPERATIONS if node.may(context, op, ResourceType.TOPIC, topic)])
 
 
 def describe_partition(node: Node, partition: Partition) -> DescribeTopicPartitionsResponsePartition:

@@ -27,7 +27,7 @@ def handle(
     known = node.security.credentials.iterations()
     counts = Counter(user.name for user in request.users or ()) or dict.fromkeys(known, 1)
     return DescribeUserScramCredentialsResponse(
-        error_message=None, results=[result(user, count, known.get(user)) for user, count in counts.items()]
+        error_message="", results=[result(user, count, known.get(user)) for user, count in counts.items()]
     )
 
 

@@ -19,7 +19,7 @@ from kwire.errors import BrokerError, Malformed
 from kwire.identifiers import parse_uuid
 from kwire.internal_topics.names import GROUPS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kwire.messages import FindCoordinatorRequest, FindCoordinatorResponse
-from kwire.protocol.error_codes import ErrorCode
+from kwire.protocol.error_codes import MALFORMED, ErrorCode, refusal
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 SHARE_VERSION = 6
@@ -34,7 +34,10 @@ RESOURCES = {
 
 
 def handle(node: Node, context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-    """Return the coordinator of each key."""
+    """Return the coordinator of each key. Raises BrokerError for an unknown type of keys."""
+    types = {*RESOURCES, SHARE} if context.api_version >= SHARE_VERSION else RESOURCES
+    if request.key_type not in types:
+        raise refusal(ErrorCode.INVALID_REQUEST, MALFORMED)
     if context.api_version >= SEVERAL_KEYS_VERSION:
         response = FindCoordinatorResponse()
         for key in request.coordinator_keys:
@@ -69,11 +72,9 @@ def find(node: Node, context: RequestContext, key_type: int, key: str) -> tuple[
 
 
 def check(node: Node, context: RequestContext, key_type: int, key: str) -> ErrorCode:
-    """Return NONE, or the error for a key: invalid type or not authorized."""
-    if key_type == SHARE and context.api_version >= SHARE_VERSION:
+    """Return NONE, or the error for a key."""
+    if key_type == SHARE:
         return check_share_key(node, context, key)
-    if key_type not in RESOURCES:
-        return ErrorCode.INVALID_REQUEST
     resource, code = RESOURCES[key_type]
     return ErrorCode.NONE if node.may(context, Operation.DESCRIBE, resource, key) else code
 

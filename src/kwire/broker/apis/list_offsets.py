@@ -25,7 +25,7 @@ from kwire.errors import BrokerError, KwireError
 from kwire.messages import ListOffsetsRequest, ListOffsetsResponse
 from kwire.messages.list_offsets_request import ListOffsetsPartition
 from kwire.messages.list_offsets_response import ListOffsetsPartitionResponse as Response
-from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kwire.log.writing.partition_writer import PartitionWriter
@@ -52,6 +52,8 @@ def handle(node: Node, context: RequestContext, request: ListOffsetsRequest) -> 
             partition = node.topics.partition(topic.name, requested.partition_index)
             if not allowed:
                 partitions.append(failure(requested.partition_index, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            elif context.api_version > 0 and is_unsupported(requested.timestamp, context.api_version):
+                partitions.append(failure(requested.partition_index, ErrorCode.UNSUPPORTED_VERSION))
             elif partition is None:
                 partitions.append(failure(requested.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
             else:
@@ -79,9 +81,7 @@ def look_up(
             now_ms = node.clock.now_ms()
             offsets = offsets_before(log, requested.timestamp, requested.max_num_offsets, now_ms=now_ms)
             return Response(partition_index=requested.partition_index, old_style_offsets=offsets)
-        timestamp, offset, epoch = find(
-            partition, log, context.api_version, request.isolation_level, requested.timestamp
-        )
+        timestamp, offset, epoch = find(partition, log, request.isolation_level, requested.timestamp)
     except BrokerError as error:
         return failure(requested.partition_index, ErrorCode(error.code))
     except KwireError:
@@ -92,12 +92,13 @@ def look_up(
     return response
 
 
-def find(
-    partition: Partition, log: PartitionWriter, version: int, isolation_level: int, timestamp: int
-) -> tuple[int, int, int]:
+def is_unsupported(timestamp: int, version: int) -> bool:
+    """Return whether a version has no such special timestamp."""
+    return timestamp < LATEST and version < FIRST_VERSION_WITH.get(timestamp, NEVER)
+
+
+def find(partition: Partition, log: PartitionWriter, isolation_level: int, timestamp: int) -> tuple[int, int, int]:
     """Return (timestamp, offset, leader epoch) for a timestamp, each -1 if there is none."""
-    if timestamp < LATEST and version < FIRST_VERSION_WITH.get(timestamp, NEVER):
-        raise refusal(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} is not supported in version {version}")
     end = log.high_watermark
     if isolation_level == READ_COMMITTED:
         end = min(end, log.last_stable_offset)

@@ -21,7 +21,7 @@ from kwire.broker.apis.steps.current_leaders import endpoints_of
 from kwire.broker.authorization import CLUSTER, NO_OPERATIONS, Operation, ResourceType, operations_mask
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.topics import Partition, Topic
+from kwire.broker.topics import Partition, Topic, check_name
 from kwire.errors import BrokerError
 from kwire.internal_topics.cluster_values import NO_LEADER
 from kwire.messages import MetadataRequest, MetadataResponse
@@ -99,7 +99,7 @@ def describe_requested(
     if topic is None:
         allowed = context.api_version < 4 or request.allow_auto_topic_creation
         if not allowed or not node.settings.auto_create_topics_enable:
-            return failed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
+            return missing(name)
         if not node.may(context, Operation.CREATE, ResourceType.CLUSTER, CLUSTER) and not node.may(
             context, Operation.CREATE, ResourceType.TOPIC, name
         ):
@@ -109,6 +109,15 @@ def describe_requested(
         except BrokerError as error:
             return failed(ErrorCode(error.code), name)
     return describe(node, context, request, topic)
+
+
+def missing(name: str) -> MetadataResponseTopic:
+    """Build the response for a topic that does not exist and is not created."""
+    try:
+        check_name(name)
+    except BrokerError as error:
+        return failed(ErrorCode(error.code), name)
+    return failed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
 
 
 def failed(code: ErrorCode, name: str | None, *, topic_id: UUID = ZERO_UUID) -> MetadataResponseTopic:

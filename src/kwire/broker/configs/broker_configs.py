@@ -109,7 +109,8 @@ class BrokerConfigs:
         """Describe all configs of the broker, by name."""
         known = definitions(Resource.BROKER)
         changed = dynamic_configs(self._cluster, self.node_id)
-        names = {*(name for name, each in known.items() if not each.is_internal), *FIELDS, *changed}
+        internal = {name for name, each in known.items() if each.is_internal}
+        names = {*known, *FIELDS} - internal | set(changed)
         return [broker_entry(name, self.synonyms(name)) for name in sorted(names)]
 
     def default_entries(self) -> list[Entry]:

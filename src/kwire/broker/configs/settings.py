@@ -185,6 +185,8 @@ class Settings:
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = 10_000
     transaction_remove_expired_transaction_cleanup_interval_ms: int = 3_600_000
     transaction_partition_verification_enable: bool = True
+    transaction_two_phase_commit_enable: bool = False
+    unstable_api_versions_enable: bool = False
     transaction_version: int = 2
     share_version: int = 1
     others: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False, repr=False)

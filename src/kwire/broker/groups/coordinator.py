@@ -230,6 +230,8 @@ class GroupCoordinator:
         existing = self.store.find(request.group_id)
         written: list[CoordinatorRecord] = []
         if request.member_epoch != 0:
+            if existing is None:
+                raise refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
             group = self.store.consumer_group(request.group_id)
         elif isinstance(existing, ConsumerGroup):
             group = existing

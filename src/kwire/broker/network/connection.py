@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kwire.broker.apis import SERVED
+from kwire.broker.apis import served
 from kwire.broker.context import ANONYMOUS, Peer
 from kwire.broker.dispatch import Call, completed_response, error_response, make_call
 from kwire.broker.faults.effects import HALF
@@ -263,7 +263,8 @@ class ClientConnection:
                     unexpected = error
             # Produced records are not copied: the frame is kept until the response is ready.
             views = api_key == PRODUCE
-            request = read_request(frame, SERVED, views=views, lenient=True, allow_trailing=True)
+            versions = served(self.node.settings.unstable_api_versions_enable)
+            request = read_request(frame, versions, views=views, lenient=True, allow_trailing=True)
             call = make_call(request, self.peer)
         except KwireError as error:
             self.close(f"{type(error).__name__}: {error}")

@@ -5,7 +5,13 @@ admit, produce_error        checks of Produce and TxnOffsetCommit before they ap
 """
 
 from kwire.broker.transactions.admission import ClientSupport, admit, produce_error
-from kwire.broker.transactions.coordinator import Marker, MarkerWriter, TransactionCoordinator, TransactionLog
+from kwire.broker.transactions.coordinator import (
+    Marker,
+    MarkerWriter,
+    TransactionCoordinator,
+    TransactionLog,
+    TwoPhase,
+)
 from kwire.broker.transactions.metadata import NO_PRODUCER, ProducerIdAndEpoch
 from kwire.broker.transactions.producer_ids import BLOCK_SIZE, ProducerIds
 from kwire.internal_topics.transactions_state import TransactionState
@@ -21,6 +27,7 @@ __all__ = [
     "TransactionCoordinator",
     "TransactionLog",
     "TransactionState",
+    "TwoPhase",
     "admit",
     "produce_error",
 ]

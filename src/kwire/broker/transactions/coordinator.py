@@ -39,11 +39,13 @@ from kwire.internal_topics.transactions_state import Transaction, TransactionSta
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records.attributes import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
-__all__ = ["Marker", "MarkerWriter", "TransactionCoordinator", "TransactionLog"]
+__all__ = ["Marker", "MarkerWriter", "TransactionCoordinator", "TransactionLog", "TwoPhase"]
 
 logger = logging.getLogger(__name__)
 
 MARKER_RETRY_MS = 100
+UNLIMITED_MS = 2**31 - 1
+"""The timeout of transactions with two-phase commit, which the coordinator never aborts by itself."""
 GONE = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,  # deleted
@@ -54,6 +56,19 @@ GONE = frozenset(
     }
 )
 """Errors after which a partition never accepts the marker; the transaction ends without it."""
+
+
+class TwoPhase(NamedTuple):
+    """What a producer wants of two-phase commit (KIP-939).
+
+    enable: prepare transactions outside of Kafka. keep_prepared: continue one that is prepared.
+    """
+
+    enable: bool = False
+    keep_prepared: bool = False
+
+
+ONE_PHASE = TwoPhase()
 
 
 class Marker(NamedTuple):
@@ -146,19 +161,31 @@ class TransactionCoordinator:
         self._periodic.clear()
 
     def init_producer_id(
-        self, transactional_id: str | None, timeout_ms: int, expected: ProducerIdAndEpoch | None = None
+        self,
+        transactional_id: str | None,
+        timeout_ms: int,
+        expected: ProducerIdAndEpoch | None = None,
+        *,
+        two_phase: TwoPhase = ONE_PHASE,
     ) -> ProducerIdAndEpoch:
         """Return a producer id and epoch; earlier producers of the transactional id are fenced.
 
         expected: id and epoch of a producer that recovers from an error (KIP-360); it is fenced if another took over.
-        timeout_ms: its transaction.timeout.ms. Raises BrokerError: CONCURRENT_TRANSACTIONS while the open transaction
-        of an earlier producer is aborted, and others.
+        timeout_ms: its transaction.timeout.ms; ignored with two-phase commit. Raises BrokerError:
+        CONCURRENT_TRANSACTIONS while the open transaction of an earlier producer is aborted, and others.
         """
         if transactional_id is None:
             return ProducerIdAndEpoch(self._producer_ids.take(), 0)
         if not transactional_id:
             raise refusal(ErrorCode.INVALID_REQUEST, "transactional id is empty")
-        if not 0 < timeout_ms <= self._settings.transaction_max_timeout_ms:
+        if two_phase.enable and not self._settings.transaction_two_phase_commit_enable:
+            what = "two-phase commit needs transaction.two.phase.commit.enable"
+            raise refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, what)
+        if two_phase.keep_prepared:
+            raise refusal(ErrorCode.UNSUPPORTED_VERSION, "prepared transactions cannot be kept")
+        if two_phase.enable:
+            timeout_ms = UNLIMITED_MS
+        elif not 0 < timeout_ms <= self._settings.transaction_max_timeout_ms:
             raise refusal(
                 ErrorCode.INVALID_TRANSACTION_TIMEOUT,
                 f"transaction.timeout.ms {timeout_ms} is outside 1 to {self._settings.transaction_max_timeout_ms}",
@@ -246,6 +273,8 @@ class TransactionCoordinator:
         """Abort transactions that exceed their timeout, and fence their producers."""
         now_ms = self._clock.now_ms()
         for transaction in self:
+            if transaction.timeout_ms == UNLIMITED_MS:
+                continue
             deadline_ms = transaction.start_timestamp + transaction.timeout_ms
             if transaction.status == TransactionState.ONGOING and deadline_ms < now_ms:
                 try:

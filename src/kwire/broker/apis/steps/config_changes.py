@@ -123,6 +123,7 @@ def change_topic(
     check_name(name)
     topic = node.topics.get(name)
     if topic is None:
+        node.controller.check_topic_configs(apply_changes({}, changes))
         raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
     if validate_only:
         node.controller.check_topic_configs(apply_changes(topic.configs, changes))
