@@ -33,6 +33,7 @@ from kwire.protocol import write_request
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import Record, TimestampType, write_batch
 from kwire.tap import Tap
+from kwire.tap.shared import Shared
 from tests.broker.wire import RawClient
 from tests.waiting import HANG_S, until
 
@@ -536,6 +537,56 @@ def test_a_client_that_sends_without_end_is_stopped() -> None:
     assert sent < 40 << 20
 
 
+HALF = (99_000_000).to_bytes(4, "big") + b"\0\0\0\x09\0\0\0\1\0\1c" + bytes(5_000_000)
+"""The begin of a Produce request."""
+
+
+def test_halves_of_large_requests_have_a_limit_over_all_connections(cluster: Cluster) -> None:
+    """Twenty clients, each with half of a large request, took 1.3 GB of the tap; those that left, until it ended."""
+    limit = 12_000_000
+    with Tap(cluster.bootstrap_servers.split(",")[0]) as tap, contextlib.ExitStack() as clients:
+
+        def used(shared: Shared) -> int:
+            return sum(each._requests.kept_bytes for each in tap._connections)
+
+        def lower(shared: Shared) -> None:
+            shared.request_memory.pool.limit_bytes = limit
+
+        tap.call(lower)
+        waiting = []
+        for _ in range(6):
+            client = clients.enter_context(raw(tap.bootstrap_servers))
+            client.sock.setblocking(False)
+            rest = memoryview(HALF)
+            with contextlib.suppress(BlockingIOError):
+                while rest:
+                    rest = rest[client.sock.send(rest) :]
+            waiting.append(client)
+        until(lambda: tap.call(lambda shared: shared.request_memory.pool.is_short))
+        assert tap.call(used) < limit + 6 * (1 << 20), "the limit, and what was read at once"
+        with raw(tap.bootstrap_servers) as other:  # small requests have no part in it
+            assert other.ask(ApiVersionsRequest(), 0).api_keys
+        for client in waiting[:-1]:
+            client.sock.close()
+        until(lambda: not tap.call(lambda shared: shared.request_memory.pool.is_short))
+        waiting[-1].sock.close()
+        until(lambda: not tap.call(lambda shared: shared.request_memory.pool.used_bytes))
+
+
+def test_a_large_request_that_waited_for_memory_arrives(cluster: Cluster) -> None:
+    with Tap(cluster.bootstrap_servers.split(",")[0]) as tap, contextlib.ExitStack() as clients:
+        tap.call(lambda shared: setattr(shared.request_memory.pool, "limit_bytes", 1_000_000))
+        request = produce("orders", 0, bytes(900_000))
+        sent = [clients.enter_context(raw(tap.bootstrap_servers)) for _ in range(4)]
+        data = [client.protocol.send(request, version=9) for client in sent]
+        for client, each in zip(sent, data, strict=True):  # halves of all, then the rest
+            client.sock.sendall(each[:500_000])
+        for client, each in reversed(list(zip(sent, data, strict=True))):
+            client.sock.sendall(each[500_000:])
+        for client in sent:
+            assert client.receive().responses, "from the first node, whoever leads"
+
+
 def test_a_cluster_that_is_down_is_an_error_that_clients_survive(caplog: pytest.LogCaptureFixture) -> None:
     broker = Broker()
     broker.start()
@@ -562,6 +613,19 @@ def test_a_tap_before_itself_says_so(caplog: pytest.LogCaptureFixture) -> None:
     with Tap(f"127.0.0.1:{port}", port) as tap, raw(tap.bootstrap_servers) as client:
         assert client.is_closed()
     assert "this is the tap's own address" in caplog.text
+
+
+def test_a_node_with_an_address_of_the_tap_costs_it_nothing() -> None:
+    """Each connection to itself was accepted and led to the next one: one client, and the tap was busy for good."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with Tap(f"127.0.0.1:{port}", port) as tap:
+        with raw(tap.bootstrap_servers) as client:
+            assert client.is_closed()
+        time.sleep(0.1)
+        count = tap._count
+        time.sleep(0.1)
+        assert tap._count == count < 10
 
 
 def taken_port() -> socket.socket:

@@ -4,8 +4,9 @@ Bytes are passed on as they arrive. A frame is held only if somebody has to read
 log, a recording that must not contain secrets, or a response with addresses. Responses keep the order of the requests,
 and so do the requests that the cluster sees: while faults apply to one, the next ones wait.
 
-Memory of a connection: one frame in each direction that is held, and what the operating system has not taken, after
-which the other side is not read from: a client that does not read stops the node that sends to it.
+Memory of a connection: one frame in each direction that is held, within a limit for all connections (see memory), and
+what the operating system has not taken, after which the other side is not read from: a client that does not read stops
+the node that sends to it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from kwire.protocol.requests import read_correlation_id, write_response
 from kwire.protocol.versions import API_VERSIONS, UNSUPPORTED_VERSION, describe
 from kwire.tap.addresses import carriers
 from kwire.tap.frames import FrameSplitter, Way
+from kwire.tap.memory import HeldFrame
 from kwire.tap.reading import Reading
 from kwire.tap.requests import (
     HEAD_BYTES,
@@ -43,11 +45,13 @@ from kwire.tap.requests import (
     read_head,
 )
 from kwire.tap.responses import KNOWN, Answer, changes, read_answer
+from kwire.tap.side import Side
 
 if TYPE_CHECKING:
     from kwire.broker.faults.effects import Delivery
     from kwire.tap.addresses import Node
     from kwire.tap.listeners import Listener
+    from kwire.tap.memory import FrameMemory
     from kwire.tap.shared import Shared
 
 __all__ = ["TapConnection"]
@@ -55,8 +59,6 @@ __all__ = ["TapConnection"]
 log = logging.getLogger("kwire.tap")
 
 SASL_HANDSHAKE = 17
-BUFFERED_BYTES = 256 * 1024
-"""Above this, what one side does not take stops the tap from reading the other."""
 READ_AHEAD_BYTES = 64 * 1024
 """Read from a client whose request waits, so that its end is noticed."""
 MAX_PENDING = 10_000
@@ -80,74 +82,6 @@ class Pending:
         self.reading: Reading | None = None
 
 
-class Side(asyncio.Protocol):
-    """One of the two sockets. received, ended: called with what it sends, and at its end. other: the other side."""
-
-    def __init__(self, received: Callable[[bytes], None], ended: Callable[[Exception | None], None]) -> None:
-        self._received, self._ended = received, ended
-        self.transport: asyncio.Transport | None = None
-        self.other: Side | None = None
-        self.connected: Callable[[], None] | None = None
-        self._stops: set[str] = set()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport; see asyncio.Protocol."""
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-        transport.set_write_buffer_limits(BUFFERED_BYTES)
-        for reason in list(self._stops):
-            self._stops.discard(reason)
-            self.stop_reading(reason)
-        if self.connected is not None:
-            self.connected()
-
-    def data_received(self, data: bytes) -> None:
-        """Hand on what was received; see asyncio.Protocol."""
-        self._received(data)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """Report the end; see asyncio.Protocol."""
-        self._ended(error)
-
-    def pause_writing(self) -> None:
-        """Stop reading from the other side; see asyncio.Protocol."""
-        if self.other is not None:
-            self.other.stop_reading("backpressure")
-
-    def resume_writing(self) -> None:
-        """Read from the other side again; see asyncio.Protocol."""
-        if self.other is not None:
-            self.other.read_again("backpressure")
-
-    def stop_reading(self, reason: str) -> None:
-        """Do not read until `read_again` has been called for each reason."""
-        if not self._stops and self.transport is not None and not self.transport.is_closing():
-            self.transport.pause_reading()
-        self._stops.add(reason)
-
-    def read_again(self, reason: str) -> None:
-        """See stop_reading."""
-        if reason in self._stops:
-            self._stops.discard(reason)
-            if not self._stops and self.transport is not None and not self.transport.is_closing():
-                self.transport.resume_reading()
-
-    def write(self, parts: list[bytes | memoryview]) -> None:
-        """Send parts, of which none may change any more."""
-        if self.transport is not None and not self.transport.is_closing():
-            self.transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
-
-    def close(self) -> None:
-        """Close it once everything is sent."""
-        if self.transport is not None:
-            self.transport.close()
-
-    def abort(self) -> None:
-        """Close it now."""
-        if self.transport is not None:
-            self.transport.abort()
-
-
 class TapConnection:
     """A client's connection with the one to the node. closed: called once."""
 
@@ -162,6 +96,8 @@ class TapConnection:
         self.client.connected = self._client_connected
         self._requests = FrameSplitter(self._decide_request, self._pass_request, self._take_request)
         self._responses = FrameSplitter(self._decide_response, self._pass_response, self._take_response)
+        self._held_request = self._held(shared.request_memory, self._requests, self.client)
+        self._held_response = self._held(shared.response_memory, self._responses, self.upstream)
         self._pending: deque[Pending] = deque()
         self._to_client: list[bytes | memoryview] = []
         self._to_upstream: list[bytes | memoryview] = []
@@ -175,6 +111,15 @@ class TapConnection:
         self.peer = Peer(connection_id="", host="", port=0, listener="")
         self.local_host = ""
         self.track: Any = None  # of a recording
+
+    def _held(self, memory: FrameMemory, frames: FrameSplitter, side: Side) -> HeldFrame:
+        return HeldFrame(
+            memory,
+            frames,
+            pause=lambda: side.stop_reading("memory"),
+            resume=lambda: side.read_again("memory"),
+            stalled=lambda: self.close("paused inside a large frame while others waited for its memory"),
+        )
 
     @property
     def node(self) -> Node:
@@ -260,6 +205,8 @@ class TapConnection:
             self.close("internal error of the tap")
             return
         self._flush()
+        if self.is_open:
+            self._held_request.count()
         if rest and self.is_open:
             self._rest = bytes(rest)
             if len(self._rest) > READ_AHEAD_BYTES:
@@ -448,6 +395,8 @@ class TapConnection:
             self.close("internal error of the tap")
             return
         self._flush()
+        if self.is_open:
+            self._held_response.count()
 
     def _decide_response(self, view: bytes | memoryview, size: int) -> Way:
         if len(view) < min(size, 8):
@@ -567,6 +516,9 @@ class TapConnection:
                 pending.waiter.cancel()
         self._pending.clear()
         self._slow, self._rest = None, b""
+        for frames, held in ((self._requests, self._held_request), (self._responses, self._held_response)):
+            frames.forget()
+            held.release()
         for side in (self.client, self.upstream):
             side.close()
             self.shared.timers.call_later(FLUSH_S * 1000, side.abort)

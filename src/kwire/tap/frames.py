@@ -59,6 +59,15 @@ class FrameSplitter:
         """Whether the bytes so far end with a frame."""
         return not (self._head or self._passed_bytes or self._frame_bytes)
 
+    @property
+    def kept_bytes(self) -> int:
+        """How many bytes of an incomplete frame are kept."""
+        return len(self._kept)
+
+    def forget(self) -> None:
+        """Drop an incomplete frame: nothing more is fed. Its memory must not wait for the garbage collector."""
+        self._head, self._kept = b"", bytearray()
+
     def feed(self, data: Data) -> Data:
         """Take the next bytes; returns those that remain when it is paused."""
         if self._head:

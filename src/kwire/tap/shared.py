@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kwire.broker.clock import Clock, LoopTimers
 from kwire.client.tls import check_suite, tls_context
+from kwire.tap.memory import FrameMemory
 from kwire.tap.topics import SeenTopics
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Shared"]
 
 WARN_S = 10.0
-"""Between two warnings of the same problem."""
+"""Between two warnings of the same problem, and between two attempts to connect to the tap itself."""
+OWN_ADDRESS = "this is the tap's own address"
 
 
 class Shared:
@@ -37,8 +39,10 @@ class Shared:
         self.clock = Clock()
         self._loop = asyncio.get_running_loop()
         self.timers = LoopTimers(self._loop)
+        self.request_memory, self.response_memory = FrameMemory(self.timers), FrameMemory(self.timers)
         self._settings = settings
         self._warned_s: dict[str, float] = {}
+        self._own_s: dict[tuple[str, int], float] = {}  # when an address has led back to the tap
         self._tls: ssl.SSLContext | None = tls_context(settings) if settings.uses_tls else None
 
     def reads_request(self, api_key: int) -> bool:
@@ -69,6 +73,9 @@ class Shared:
         await self._connect(*targets[-1], side)
 
     async def _connect(self, host: str, port: int, side: asyncio.Protocol) -> None:
+        now, own_s = self._loop.time(), self._own_s.get((host, port))
+        if own_s is not None and now - own_s < WARN_S:
+            raise OSError(OWN_ADDRESS)
         timeout_s = self._settings.socket_connection_setup_timeout_ms / 1000
         opening = self._loop.create_connection(
             lambda: side,
@@ -81,7 +88,9 @@ class Shared:
         transport, _ = await asyncio.wait_for(opening, timeout_s)
         if self.listeners.is_own(transport.get_extra_info("sockname"), transport.get_extra_info("peername")):
             transport.abort()
-            raise OSError("this is the tap's own address")
+            # It was accepted as well, and the tap connects for it in turn: without this, there is no end to it.
+            self._own_s[host, port] = now
+            raise OSError(OWN_ADDRESS)
         if self._tls is not None:
             try:
                 check_suite(transport.get_extra_info("cipher"), self._settings)
