@@ -17,18 +17,12 @@ from typing import TYPE_CHECKING
 from kwire.errors import KwireError, LogError, OptionError, TableError
 from kwire.identifiers import TopicPartition, render_uuid
 from kwire.lake.changes import Changes
-from kwire.lake.data_files import FilePlan, TaskFiles, write_files
-from kwire.lake.dead_letters import (
-    DeadLetterPlan,
-    DeadLetterTarget,
-    LetterPlan,
-    commit_dead_letters,
-    prepare_dead_letters,
-    unwrapped_schema,
-    write_rows,
-)
+from kwire.lake.data_files import write_files
+from kwire.lake.dead_letters import DeadLetterTarget, unwrapped_schema
 from kwire.lake.offset_ranges import Ranges, Spans, holes_of, intersection, subtract, text_of, union
+from kwire.lake.record_tables import RecordTables
 from kwire.lake.replay import Chosen, check_chosen, files_with, holes_made, offsets_to_append, rows_without
+from kwire.lake.row_target import RowTarget
 from kwire.lake.state import WRITE_AGAIN, Change, TableState
 from kwire.lake.table import LakeTable, Layout, check_merge_key, check_topic_ids
 
@@ -83,7 +77,8 @@ class RowOptions:
 
     columns: of records, () for all but headers. decoding: of values, as ValueDecoding.resolve() returns it; by default
     they are bytes. changes: of a database, which the decoded values are. merge_key: columns to replace rows by, as for
-    a compacted topic; those of `changes`, if there are some. skip_missing: as of ReadableLog.read.
+    a compacted topic; those of `changes`, if there are some. skip_missing: as of ReadableLog.read. records: a table for
+    each record type of the values, without `decoding`; the table of the others is then their index.
     """
 
     isolation: Isolation = "read_committed"
@@ -92,6 +87,7 @@ class RowOptions:
     changes: Changes | None = None
     merge_key: tuple[str, ...] = ()
     skip_missing: bool = False
+    records: RecordTables | None = None
 
     def __post_init__(self) -> None:
         """Raise OptionError for values that cannot be read."""
@@ -120,6 +116,18 @@ class RowOptions:
 
         schema = schema_of(self.read_columns())
         return schema if self.decoding is None else self.decoding.schema_of(schema)
+
+    def target(self, table: LakeTable, layout: Layout, dead_letters: DeadLetterTarget | None) -> RowTarget:
+        """Return where the rows go. layout: of a new table. Raises OptionError."""
+        return RowTarget(
+            table=table,
+            layout=layout,
+            dead_letters=dead_letters,
+            changes=self.changes,
+            key=self.merge_key,
+            order_by=self.order_by,
+            records=self.records,
+        )
 
     def table_schema(self, *, has_dead_letters: bool) -> pa.Schema:
         """Return the columns of a new table. Raises OptionError."""
@@ -152,6 +160,8 @@ def append_logs(
     replaces = chosen is not None and chosen.replace
     if chosen is not None and rows.merge_key:
         raise OptionError("rows of chosen offsets would replace later ones by key; append new offsets only")
+    if chosen is not None and rows.records is not None:
+        raise OptionError("chosen offsets cannot be written to tables by record type; append what is missing (fill)")
     if replaces and (rows.skip_missing or rows.changes is not None or dead_letters is not None):
         raise OptionError(
             "rows cannot be replaced with skip_missing, which would delete some, nor with changes or dead_letters"
@@ -159,7 +169,9 @@ def append_logs(
     if chosen is not None and fill:
         raise OptionError("fill and chosen offsets exclude each other: both say what to append")
     limit = min(commit_bytes, MERGED_BYTES) if rows.merge_key else commit_bytes
-    appender = _Appender(table, layout, rows, limit, dead_letters)
+    target = rows.target(table, layout, dead_letters)
+    schema = rows.table_schema(has_dead_letters=dead_letters is not None)
+    appender = _Appender(table, target, schema, rows, limit)
     waiting, warned = list[_New](), set[str]()
     for log in logs:
         try:
@@ -260,13 +272,13 @@ class _New:
 
 @dataclass(frozen=True, slots=True)
 class _Appender:
-    """Appends to a table, as append_logs says."""
+    """Appends to a target, as append_logs says. table: that has the offsets. schema: of the target's rows."""
 
     table: LakeTable
-    layout: Layout
+    target: RowTarget
+    schema: pa.Schema
     rows: RowOptions
     commit_bytes: int
-    dead_letters: DeadLetterTarget | None
 
     def append(self, parts: Sequence[_New]) -> Iterator[Appended]:
         """Append partitions, in one commit if possible."""
@@ -281,11 +293,11 @@ class _Appender:
 
     def _append_together(self, parts: Sequence[_New]) -> bool:
         """Return False, with nothing appended, if that is too much, or if a log or value has an error."""
-        plan, dead = self._prepare()
+        plan = self.target.prepare(self.schema)
         limit = min(SHARED_BYTES, self.commit_bytes)
         limited = _Limited((batch for new in parts for batch in self._read(new, new.start)), limit)
         try:
-            written = self._write(limited, plan, dead)
+            written = plan.write(limited)
         except TableError:
             raise
         except KwireError:
@@ -293,7 +305,7 @@ class _Appender:
         else:
             is_whole = not limited.is_cut
             if not is_whole:
-                self._discard(written, plan, dead)
+                self.target.discard([written], plan)
         if not is_whole:
             for new in parts:
                 new.rows, new.notes = 0, ReadNotes()
@@ -306,26 +318,26 @@ class _Appender:
                 spans[new.key] = union(spans.get(new.key, ()), done)
         if spans:
             topic_ids = topic_ids_of((new.log for new in parts if new.key in spans), self.table.name)
-            self._commit(written, self._change(spans, topic_ids), plan, dead)
+            self.target.commit([written], self._change(spans, topic_ids), plan)
         return True
 
     def _append(self, new: _New) -> None:
         start = new.start
         while start < new.end:
-            plan, dead = self._prepare()
+            plan = self.target.prepare(self.schema)
             limited = _Limited(self._read(new, start), self.commit_bytes)
             rows = new.rows
-            written = self._write(limited, plan, dead)
+            written = plan.write(limited)
             until = limited.next_offset if limited.is_cut else new.end
             if done := new.done(start, until):
                 topic_ids = topic_ids_of([new.log], self.table.name)
-                self._commit(written, self._change({new.key: done}, topic_ids), plan, dead)
+                self.target.commit([written], self._change({new.key: done}, topic_ids), plan)
             new.dead += written.dead_rows.get(new.key, 0)
             new.rows, start = rows + written.rows + sum(written.dead_rows.values()), until
 
     def _replace(self, new: _New) -> None:
         """Write offsets in place of the rows that the table has there, in one commit."""
-        plan, _ = self._prepare()
+        plan = self.table.prepare(self.schema, self.target.layout)
         wanted = ((new.start, new.end),)
         known = self.table.state().spans
         removed = files_with(self.table, new.key, wanted) if new.key in known else []
@@ -343,27 +355,9 @@ class _Appender:
             plan,
         )
 
-    def _prepare(self) -> tuple[FilePlan, LetterPlan | None]:
-        schema = self.rows.table_schema(has_dead_letters=self.dead_letters is not None)
-        plan = self.table.prepare(schema, self.layout, key=self.rows.merge_key)
-        return plan, None if self.dead_letters is None else prepare_dead_letters(self.dead_letters, plan)
-
-    def _write(self, batches: Iterable[pa.RecordBatch], plan: FilePlan, dead: LetterPlan | None) -> TaskFiles:
-        return write_rows(batches, plan, dead, changes=self.rows.changes, key=self.rows.merge_key)
-
     def _change(self, spans: Spans, topic_ids: Mapping[str, str]) -> Change:
         merged = spans if self.rows.merge_key and not self.rows.order_by else Spans()
         return Change(id=uuid.uuid4().hex, spans=spans, known={}, merged=merged, topic_ids=topic_ids)
-
-    def _commit(self, written: TaskFiles, change: Change, plan: FilePlan, dead: LetterPlan | None) -> None:
-        if self.dead_letters is not None and dead is not None:
-            commit_dead_letters(self.dead_letters, written.dead, change, self.table.state(), dead)
-        self.table.commit(written.files, change, plan, key=self.rows.merge_key, order_by=self.rows.order_by)
-
-    def _discard(self, written: TaskFiles, plan: FilePlan, dead: LetterPlan | None) -> None:
-        self.table.discard(written.files, plan)
-        if isinstance(self.dead_letters, LakeTable) and isinstance(dead, DeadLetterPlan):
-            self.dead_letters.discard(written.dead, dead.plan)
 
     def _read(self, new: _New, start: int) -> Iterator[pa.RecordBatch]:
         if start < new.end:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet
 
-__all__ = ["FilePlan", "FileWriter", "PartitionValues", "TaskFiles", "WrittenFile", "write_files"]
+__all__ = ["BatchWriter", "FilePlan", "FileWriter", "PartitionValues", "TaskFiles", "WrittenFile", "write_files"]
 
 ROW_GROUP_BYTES = 64 << 20  # Arrow memory; about 20 MiB of Parquet
 ROW_GROUP_ROWS = 1 << 20
@@ -109,45 +109,88 @@ def write_files(batches: Iterable[pa.RecordBatch], plan: FilePlan, *, task: int 
 
     Raises TableError; the files written so far are then deleted.
     """
-    import pyarrow as pa
-
-    writer, spans, newest = FileWriter(plan, task), Spans(), list[int]()
+    writer = BatchWriter(plan, task)
     try:
         for batch in batches:
-            if not len(batch):
-                continue
-            spans = hull_of([spans, offsets_of(batch)])
-            newest = sorted({*newest, *newest_of(batch)})[-1:]
-            for partition, rows in plan.split(conform(batch, plan.schema, plan.table)):
-                writer.add(partition, rows)
-        return TaskFiles(files=writer.close(), spans=spans, newest_us=newest[-1] if newest else None)
-    except BaseException as error:
+            writer.add(batch)
+        return writer.close()
+    except BaseException:
         writer.discard()
-        if isinstance(error, OSError | pa.ArrowException):
-            raise TableError(f"a data file cannot be written: {error}", plan.table) from error
         raise
 
 
+class BatchWriter:
+    """Writes the rows of a task, batch by batch, with the columns of the table."""
+
+    def __init__(self, plan: FilePlan, task: int = 0) -> None:
+        self._plan, self._writer = plan, FileWriter(plan, task)
+        self._spans, self._newest = Spans(), list[int]()
+
+    @property
+    def size_bytes(self) -> int:
+        """Arrow memory of the rows that are buffered."""
+        return self._writer.size_bytes
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Write rows. Raises TableError."""
+        if not len(batch):
+            return
+        self._spans = hull_of([self._spans, offsets_of(batch)])
+        self._newest = sorted({*self._newest, *newest_of(batch)})[-1:]
+        with self._as_table_errors():
+            for partition, rows in self._plan.split(conform(batch, self._plan.schema, self._plan.table)):
+                self._writer.add(partition, rows)
+
+    def flush(self) -> None:
+        """Write all rows that are buffered. Raises TableError."""
+        with self._as_table_errors():
+            self._writer.flush()
+
+    def close(self) -> TaskFiles:
+        """Complete the files and return them. Raises TableError."""
+        with self._as_table_errors():
+            files = self._writer.close()
+        return TaskFiles(files=files, spans=self._spans, newest_us=self._newest[-1] if self._newest else None)
+
+    def discard(self) -> None:
+        """Delete all files."""
+        self._writer.discard()
+
+    @contextmanager
+    def _as_table_errors(self) -> Iterator[None]:
+        import pyarrow as pa
+
+        try:
+            yield
+        except (OSError, pa.ArrowException) as error:
+            raise TableError(f"a data file cannot be written: {error}", self._plan.table) from error
+
+
 class FileWriter:
-    """Buffers and writes the rows of a task."""
+    """Buffers and writes the rows of a task. size_bytes: Arrow memory of the rows that are buffered."""
 
     def __init__(self, plan: FilePlan, task: int) -> None:
         self._plan, self._task = plan, task
         self._buffers: dict[PartitionValues, _Buffer] = {}
         self._files: dict[PartitionValues, _OpenFile] = {}
         self._written: list[WrittenFile] = []
-        self._size_bytes = 0
+        self.size_bytes = 0
 
     def add(self, partition: PartitionValues, rows: pa.RecordBatch) -> None:
         """Buffer rows; write what is large enough."""
         buffer = self._buffers.setdefault(partition, _Buffer())
         buffer.add(rows)
-        self._size_bytes += rows.nbytes
+        self.size_bytes += rows.nbytes
         limit = min(ROW_GROUP_BYTES, max(self._plan.target_bytes, 1))
         if buffer.size_bytes >= limit or buffer.rows >= ROW_GROUP_ROWS:
             self._write(partition)
-        while self._size_bytes > BUFFER_BYTES:
+        while self.size_bytes > BUFFER_BYTES:
             self._write(max(self._buffers, key=lambda each: self._buffers[each].size_bytes))
+
+    def flush(self) -> None:
+        """Write all rows that are buffered."""
+        for partition in list(self._buffers):
+            self._write(partition)
 
     def close(self) -> list[WrittenFile]:
         """Write what is buffered and return all files."""
@@ -172,7 +215,7 @@ class FileWriter:
         import pyarrow as pa
 
         buffer = self._buffers.pop(partition)
-        self._size_bytes -= buffer.size_bytes
+        self.size_bytes -= buffer.size_bytes
         rows = pa.Table.from_batches(buffer.batches)
         if self._plan.sort_by:
             rows = rows.sort_by(list(self._plan.sort_by))

@@ -14,7 +14,7 @@ A column that was decoded arrives as struct<value, error> or struct<value, error
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -22,7 +22,7 @@ from kwire.errors import OptionError, TableError
 from kwire.identifiers import TopicPartition
 from kwire.lake.arrow_columns import conform, offsets_of
 from kwire.lake.changes import TRUNCATED, Changes
-from kwire.lake.data_files import FilePlan, FileWriter, TaskFiles, WrittenFile, write_files
+from kwire.lake.data_files import BatchWriter, FilePlan, FileWriter, TaskFiles, WrittenFile
 from kwire.lake.known_offsets import KnownOffsets
 from kwire.lake.letter_topic import DeadLetterTopic, TopicWriter
 from kwire.lake.offset_ranges import Spans, hull_of, union
@@ -37,9 +37,12 @@ __all__ = [
     "DeadLetterPlan",
     "DeadLetterTarget",
     "LetterPlan",
+    "LetterWriter",
+    "RowWriter",
     "commit_dead_letters",
     "mode_for_dead_letters",
     "open_dead_letters",
+    "place_of",
     "prepare_dead_letters",
     "unwrapped_schema",
     "write_rows",
@@ -191,24 +194,65 @@ def write_rows(
     changes: what rows become. mark: of the micro-batch. key: columns to merge by, which must not be null. Raises
     TableError, also for a dead row without a table of dead letters; all files are then deleted.
     """
-    if dead is None and changes is None:
-        return write_files(batches, plan, task=task)
-    letters = None
-    if dead is not None:
-        letters = _Letters(TopicWriter(dead) if isinstance(dead, DeadLetterTopic) else _TableWriter(dead, mark, task))
-    divider = _Divider(plan, letters, changes, key)
+    writer = RowWriter(plan, dead, changes=changes, mark=mark, key=key, task=task)
     try:
-        files = write_files(divider.good_rows(batches), plan, task=task)
-        if letters is None:
-            return replace(files, spans=divider.spans)
-        return replace(files, spans=divider.spans, dead=letters.writer.close(), dead_rows=dict(letters.counts))
+        for batch in batches:
+            writer.add(batch)
+        return writer.close()
     except BaseException:
-        if letters is not None:
-            letters.writer.discard()
+        writer.discard()
         raise
 
 
-class _LetterWriter(Protocol):
+class RowWriter:
+    """Writes the rows of one task, batch by batch, as write_rows does, whose arguments it has."""
+
+    def __init__(
+        self,
+        plan: FilePlan,
+        dead: LetterPlan | None,
+        *,
+        changes: Changes | None = None,
+        mark: Mark | None = None,
+        key: Sequence[str] = (),
+        task: int = 0,
+    ) -> None:
+        self._writer = BatchWriter(plan, task)
+        self._letters = None if dead is None else LetterWriter(dead, mark, task)
+        is_divided = dead is not None or changes is not None
+        self._divider = _Divider(plan, self._letters, changes, key) if is_divided else None
+
+    @property
+    def size_bytes(self) -> int:
+        """Arrow memory of the rows that are buffered."""
+        return self._writer.size_bytes
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Write rows. Raises TableError, also for a dead one without a table of dead letters."""
+        if len(batch):
+            self._writer.add(batch if self._divider is None else self._divider.good_rows(batch))
+
+    def flush(self) -> None:
+        """Write all rows that are buffered. Raises TableError."""
+        self._writer.flush()
+
+    def close(self) -> TaskFiles:
+        """Complete the files and return them. Raises TableError."""
+        files = self._writer.close()
+        if self._divider is not None:
+            files = replace(files, spans=self._divider.spans)
+        if self._letters is not None:
+            files = replace(files, dead=self._letters.close(), dead_rows=dict(self._letters.counts))
+        return files
+
+    def discard(self) -> None:
+        """Delete all files."""
+        self._writer.discard()
+        if self._letters is not None:
+            self._letters.discard()
+
+
+class _LetterFiles(Protocol):
     """Writes dead letters somewhere."""
 
     def add(self, letters: pa.RecordBatch) -> None:
@@ -245,44 +289,58 @@ class _TableWriter:
         self._writer.discard()
 
 
-class _Letters:
-    """The dead letters of a task. counts: of them."""
+class LetterWriter:
+    """Writes the dead letters of a task to a table or topic. counts: of them."""
 
-    def __init__(self, writer: _LetterWriter) -> None:
-        self.writer, self.counts = writer, Counter[TopicPartition]()
+    def __init__(self, dead: LetterPlan, mark: Mark | None = None, task: int = 0) -> None:
+        self._files: _LetterFiles = (
+            TopicWriter(dead) if isinstance(dead, DeadLetterTopic) else _TableWriter(dead, mark, task)
+        )
+        self.counts = Counter[TopicPartition]()
 
-    def add(self, letters: pa.RecordBatch) -> None:
-        """Write and count some."""
-        self.writer.add(letters)
+    def add_rows(self, batch: pa.RecordBatch, reasons: Mapping[int, str], table: str) -> None:
+        """Write some rows of a batch. reasons: what is wrong with them, by row. table: that they were for."""
+        import pyarrow as pa
+
+        dead = sorted(reasons)
+        letters = _letters(batch.take(pa.array(dead)), pa.array([reasons[row] for row in dead]), table)
+        self._files.add(letters)
         places = zip(*(letters.column(name).to_pylist() for name in PLACE[:2]), strict=True)
         self.counts.update((str(topic), int(partition)) for topic, partition in places)
+
+    def close(self) -> Sequence[WrittenFile]:
+        """Return the complete files, which there are of a table."""
+        return self._files.close()
+
+    def discard(self) -> None:
+        """Delete files that are not committed."""
+        self._files.discard()
 
 
 class _Divider:
     """Divides the rows of a task. letters: where dead ones go; without it, they are errors. spans: of all rows."""
 
-    def __init__(self, plan: FilePlan, letters: _Letters | None, changes: Changes | None, key: Sequence[str]) -> None:
+    def __init__(
+        self, plan: FilePlan, letters: LetterWriter | None, changes: Changes | None, key: Sequence[str]
+    ) -> None:
         self._plan, self._letters, self._changes, self._key = plan, letters, changes, key
         self.spans = Spans()
 
-    def good_rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that can be stored, and write the others."""
+    def good_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of a batch that can be stored, and write the others."""
         import pyarrow as pa
 
-        for batch in batches:
-            if not len(batch):
-                continue
-            self.spans = hull_of([self.spans, offsets_of(batch)])
-            source = batch if self._letters is None else _unwrapped(batch)
-            reasons = {} if self._letters is None else _reasons(batch)
-            rows, origins = self._changed(source, reasons)
-            if self._letters is not None:
-                self._find_without_key(rows, origins, reasons)
-                self._find_unfit(rows, origins, _alive(origins, reasons), reasons)
-            if reasons:
-                self._bury(batch, reasons)
-                rows = rows.take(pa.array(_alive(origins, reasons)))
-            yield rows
+        self.spans = hull_of([self.spans, offsets_of(batch)])
+        source = batch if self._letters is None else _unwrapped(batch)
+        reasons = {} if self._letters is None else _reasons(batch)
+        rows, origins = self._changed(source, reasons)
+        if self._letters is not None:
+            self._find_without_key(rows, origins, reasons)
+            self._find_unfit(rows, origins, _alive(origins, reasons), reasons)
+        if reasons:
+            self._bury(batch, reasons)
+            rows = rows.take(pa.array(_alive(origins, reasons)))
+        return rows
 
     def _changed(self, rows: pa.RecordBatch, reasons: dict[int, str]) -> tuple[pa.RecordBatch, np.ndarray]:
         """Return what rows become, and the row that each was made of; add what is wrong with others to reasons."""
@@ -324,19 +382,19 @@ class _Divider:
 
     def _bury(self, batch: pa.RecordBatch, reasons: dict[int, str]) -> None:
         """Write dead letters. Raises TableError without a table for them, and for a truncated source."""
-        import pyarrow as pa
-
-        dead = sorted(reasons)
-        fatal = [row for row in dead if self._letters is None or reasons[row] == TRUNCATED]
+        fatal = [row for row in sorted(reasons) if self._letters is None or reasons[row] == TRUNCATED]
         if fatal:
-            place = [
-                batch.column(name)[fatal[0]].as_py() if name in batch.schema.names else f"unknown {name}"
-                for name in PLACE
-            ]
-            raise TableError(f"{place[0]}-{place[1]}, offset {place[2]}: {reasons[fatal[0]]}", self._plan.table)
+            raise TableError(f"{place_of(batch, fatal[0])}: {reasons[fatal[0]]}", self._plan.table)
         assert self._letters is not None
-        chosen = batch.take(pa.array(dead))
-        self._letters.add(_letters(chosen, pa.array([reasons[row] for row in dead]), self._plan.table))
+        self._letters.add_rows(batch, reasons, self._plan.table)
+
+
+def place_of(batch: pa.RecordBatch, row: int) -> str:
+    """Return the topic, partition and offset of a row, for errors."""
+    topic, partition, offset = (
+        batch.column(name)[row].as_py() if name in batch.schema.names else f"unknown {name}" for name in PLACE
+    )
+    return f"{topic}-{partition}, offset {offset}"
 
 
 def _alive(origins: np.ndarray, reasons: Mapping[int, str]) -> np.ndarray:

@@ -53,6 +53,14 @@ class CommitCounts:
     newest_us: int | None = None
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
 
+    def add(self, other: CommitCounts) -> None:
+        """Add the rows, bytes, files, commits and retries of another table."""
+        self.rows += other.rows
+        self.size_bytes += other.size_bytes
+        self.files += other.files
+        self.commits += other.commits
+        self.retries += other.retries
+
 
 def write_metrics(path: str | os.PathLike[str], table: str, counts: CommitCounts) -> None:
     """Add counts to a file of metrics. A file that cannot be written is a warning: the rows are in the table."""

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "INDEX",
+    "RECORD",
     "CommitConflict",
     "CommitRefused",
     "LakeTable",
@@ -42,6 +44,9 @@ __all__ = [
     "check_topic_ids",
 ]
 
+RECORD = "kwire.record"
+"""Property of a table by record type: the type's name, INDEX for the index of the tables."""
+INDEX = "*"
 ATTEMPTS = 12
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.05, 5.0
 
@@ -109,6 +114,11 @@ class LakeTable(ABC):
     def id(self) -> str | None:
         """Id that tells the table from others of its name, as of the last refresh; None if it does not exist."""
 
+    @property
+    @abstractmethod
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties as of the last refresh; empty if it does not exist."""
+
     @abstractmethod
     def prepare(self, schema: pa.Schema, layout: Layout, *, key: Sequence[str] = ()) -> FilePlan:
         """Create the table or add what is new in the schema of rows; return how tasks write them.
@@ -141,6 +151,18 @@ class LakeTable(ABC):
 
     def _removed(self) -> TableError:
         return TableError("it was removed or replaced by another program while rows were written; run again", self.name)
+
+    def check_record(self, layout: Layout) -> None:
+        """Raise TableError if the table is by record type and the layout is not, or is of another type."""
+        wanted, found = layout.properties.get(RECORD), self.properties.get(RECORD)
+        if wanted == found:
+            return
+        remedy = "write with tableBy=record (--table-by record)" if wanted is None else "rename it"
+        raise TableError(
+            f"it exists and is {_division(found)} (property {RECORD}), and the rows are for {_division(wanted)}; "
+            f"{remedy}, or choose another name",
+            self.name,
+        )
 
     @abstractmethod
     def has_commit(self, change: Change) -> bool:
@@ -360,6 +382,12 @@ class LakeTable(ABC):
         except TableError:
             self.discard(files, plan)
             raise
+
+
+def _division(record: str | None) -> str:
+    if record is None:
+        return "a table of other rows"
+    return "the index of tables by record type" if record == INDEX else f"the table of record type '{record}'"
 
 
 Loaded = TypeVar("Loaded")

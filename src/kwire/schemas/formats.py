@@ -66,10 +66,19 @@ class ParsedSchema:
         if message is None or not isinstance(self.parsed, protobuf.File):
             return self.value()
         paths = dict(_paths(self.parsed.messages, ()))
+        if message in paths:
+            return self.value(paths[message])
         for name, path in paths.items():
-            if message in (name, name.rpartition(".")[2]):
+            if message == name.rpartition(".")[2]:
                 return self.value(path)
         raise InvalidSchema(f"no message '{message}'{did_you_mean(message, paths)}", self.registered.label)
+
+    @property
+    def message_names(self) -> tuple[str, ...]:
+        """The full names of Protobuf's messages; () of other formats."""
+        if not isinstance(self.parsed, protobuf.File):
+            return ()
+        return tuple(name for name, _ in _paths(self.parsed.messages, ()))
 
     def _message(self, file: protobuf.File, path: tuple[int, ...]) -> protobuf.Message:
         messages = file.messages

@@ -16,7 +16,14 @@ pytest.importorskip("deltalake")
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CONTINUED = ("table-append.md", "table-changes.md", "table-dead-letters.md", "table-streams.md", "table-verify.md")
+CONTINUED = (
+    "table-append.md",
+    "table-changes.md",
+    "table-dead-letters.md",
+    "table-record-types.md",
+    "table-streams.md",
+    "table-verify.md",
+)
 
 
 def run(page: str, names: dict[str, Any], folder: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -36,12 +37,19 @@ from kwire.errors import KwireError, OptionError
 
 if TYPE_CHECKING:
     from kwire.identifiers import TopicPartition
-    from kwire.lake import Appended, Changes, Chosen, LakeTable, Ranges, ValueDecoding
+    from kwire.lake import Appended, Changes, Chosen, LakeTable, Layout, Ranges, ValueDecoding
     from kwire.lake.dead_letters import DeadLetterTarget
+    from kwire.lake.record_tables import RecordTables
     from kwire.log.reading.readable_log import ReadableLog
     from kwire.schemas.choice import SchemaChoice
 
 __all__ = ["append"]
+
+
+class Division(enum.StrEnum):
+    """Values of --table-by."""
+
+    RECORD = "record"
 
 
 class Envelope(enum.StrEnum):
@@ -89,6 +97,20 @@ OrderBy = Annotated[
         help="With --changes: field of the event that orders changes, such as source.lsn. Repeatable.",
     ),
 ]
+TableBy = Annotated[
+    Division | None,
+    typer.Option(
+        "--table-by",
+        help="record: a table TABLE_RECORD for each record type of the values (Avro record, Protobuf message, title of "
+        "a JSON schema); TABLE is then an index of them. --subject has the naming strategy: {topic}-{record} "
+        "(default), {record} or {topic}-value. Requires --registry.",
+    ),
+]
+MaxTables = Annotated[
+    int | None,
+    typer.Option("--max-tables", metavar="N", min=1, help="With --table-by: up to so many tables (default 100)."),
+]
+Fill = Annotated[bool, typer.Option("--fill", help="Also append what the table lacks before its last offset.")]
 ChosenOffsets = Annotated[
     list[str] | None,
     typer.Option(
@@ -97,6 +119,7 @@ ChosenOffsets = Annotated[
         help="Only offsets from FROM up to, not including, TO, of one or of each selected partition. Repeatable.",
     ),
 ]
+IF_INTERRUPTED = "the table has what was committed; run the command again to continue"
 CHOSEN = re.compile(r"(?:(.+)=)?(\d{1,18})\.\.(\d{1,18})")
 APPENDED = (
     TOPIC,
@@ -118,11 +141,11 @@ def append(
     merge_key: MergeKey = None,
     changes: ChangesOf = None,
     order_by: OrderBy = None,
+    table_by: TableBy = None,
+    max_tables: MaxTables = None,
     isolation: IsolationChoice = Isolation.READ_COMMITTED,
     headers: Annotated[bool, typer.Option("--headers", help="Column of record headers.")] = False,
-    fill: Annotated[
-        bool, typer.Option("--fill", help="Also append what the table lacks before its last offset.")
-    ] = False,
+    fill: Fill = False,
     offsets: ChosenOffsets = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="With --offsets: in place of the rows that the table has there.")
@@ -156,34 +179,34 @@ def append(
 
     terminal.show_warnings("kwire.lake")
     lake_table = open_lake_table(table, catalog, storage)
-    only_letters = dead_letters is not None and is_cluster(dead_letters) and not is_cluster(source)
-    opened = open_logs(source) if only_letters else open_logs(source, config, config_file)
+    is_for_letters = dead_letters is not None and is_cluster(dead_letters) and not is_cluster(source)
+    opened = open_logs(source, *(() if is_for_letters else (config, config_file)))
     logs = selected(opened, Selection.parse(topic, partition))
     dead = None if dead_letters is None else _dead_letters(dead_letters, catalog, storage, config, config_file)
     wanted = mode if dead is None or registry is None else mode_for_dead_letters(mode, "--dead-letters")
     options = {"subject": subject, "schema": schema, "mode": wanted, "message": message, "names": names}
     choice = schema_choice(registry, registry_config, options, recursive_field_max_depth)
+    layout = Layout(partition_by=tuple(partition_by or ()))
+    open_named = partial(open_lake_table, catalog=catalog, storage=storage)
+    records = _records(table, table_by, max_tables, choice, open_named, layout, has_dead_letters=dead is not None)
     appended = append_logs(
         lake_table,
         logs,
-        layout=Layout(partition_by=tuple(partition_by or ())),
+        layout=layout,
         rows=RowOptions(
             isolation=isolation.value,
             columns=tuple(COLUMNS) if headers else (),
-            decoding=_decoding(choice, logs, is_wrapped=dead is not None),
+            decoding=_decoding(None if records else choice, logs, is_wrapped=dead is not None),
             changes=_changes(changes, merge_key, order_by),
             merge_key=tuple(merge_key or ()),
             skip_missing=skip_missing,
+            records=records,
         ),
         fill=fill,
         chosen=_chosen(offsets, logs, replace=replace, fill=fill),
         dead_letters=dead,
     )
-    with (
-        lake_table,
-        dead or nullcontext(),
-        if_interrupted("the table has what was committed; run the command again to continue"),
-    ):
+    with lake_table, dead or nullcontext(), if_interrupted(IF_INTERRUPTED):
         write_rows(_rows(appended, lake_table, metrics_file), APPENDED, format, live=True)
     warn_of_ignored(opened.ignored)
     return FINE
@@ -203,6 +226,36 @@ def _changes(kind: Envelope | None, key: Sequence[str] | None, order_by: Sequenc
     if kind is None and order_by:
         raise OptionError("--order-by: requires --changes, whose events have the fields")
     return None if kind is None else Changes(key=tuple(key or ()), order_by=tuple(order_by or ()))
+
+
+def _records(
+    table: str,
+    division: Division | None,
+    limit: int | None,
+    choice: SchemaChoice | None,
+    open_named: Callable[[str], LakeTable],
+    layout: Layout,
+    *,
+    has_dead_letters: bool,
+) -> RecordTables | None:
+    """Return the tables of --table-by and --max-tables. Raises OptionError, RegistryError."""
+    from kwire.lake.record_tables import MAX_TABLES, RecordTables
+    from kwire.schemas.record_types import RecordTypes
+
+    if division is None:
+        if limit is not None:
+            raise OptionError("--max-tables: requires --table-by")
+        return None
+    if choice is None:
+        raise OptionError("--table-by: requires --registry, whose schemas name the record types")
+    return RecordTables(
+        name=table,
+        open=open_named,
+        types=RecordTypes.of(choice),
+        layout=layout,
+        limit=MAX_TABLES if limit is None else limit,
+        has_dead_letters=has_dead_letters,
+    )
 
 
 def _dead_letters(
@@ -226,7 +279,7 @@ def _rows(appended: Iterable[Appended], lake_table: LakeTable, metrics_file: str
     counts = lake_table.counts
     try:
         for each in appended:
-            yield dataclasses.asdict(each)
+            yield asdict(each)
             counts.dead_letters += each.dead_letters
             if each.problem is not None:
                 terminal.warn(f"{each.topic}-{each.partition}: {each.problem}")
@@ -237,7 +290,7 @@ def _rows(appended: Iterable[Appended], lake_table: LakeTable, metrics_file: str
             with suppress(KwireError):
                 lake_table.refresh()
             ends = {key: ranges[-1][1] for key, ranges in lake_table.state().spans.items()}
-            write_metrics(metrics_file, lake_table.name, dataclasses.replace(counts, ends=ends))
+            write_metrics(metrics_file, lake_table.name, replace(counts, ends=ends))
 
 
 def _chosen(given: Sequence[str] | None, logs: Sequence[ReadableLog], *, replace: bool, fill: bool) -> Chosen | None:

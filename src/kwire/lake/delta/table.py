@@ -41,7 +41,7 @@ from kwire.lake.evolution import Evolution, compare_schemas, evolved, nullable_f
 from kwire.lake.live_files import LiveFile
 from kwire.lake.offset_ranges import Ranges, Spans, render_spans, union
 from kwire.lake.state import Change, TableState
-from kwire.lake.table import CommitConflict, Layout, LoadedTable, Orphan, check_key
+from kwire.lake.table import RECORD, CommitConflict, Layout, LoadedTable, Orphan, check_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,6 +85,11 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         """The id in the metadata of the table as of the last refresh."""
         return None if self._table is None else str(self._table.metadata().id)
 
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties as of the last refresh."""
+        return {} if self._table is None else self._table.metadata().configuration
+
     def refresh(self) -> None:
         """Load the table's current version."""
         from deltalake import DeltaTable
@@ -116,6 +121,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
         wanted = nullable_fields(schema)
         if self._table is None:
             self._create(wanted, layout)
+        self.check_record(layout)
         self._check_features()
         self._evolve(wanted)
         arrow = self._arrow()
@@ -161,6 +167,7 @@ class DeltaLakeTable(LoadedTable["DeltaTable"]):
                     partition_by=list(layout.partition_by),
                     configuration=dict(layout.properties),
                     storage_options=self.storage,
+                    raise_if_key_not_exists=RECORD not in layout.properties,  # delta-rs knows none but Delta's own
                 )
         except (CommitConflict, TableError) as error:
             self.refresh()

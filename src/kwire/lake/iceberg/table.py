@@ -104,6 +104,11 @@ class IcebergTable(LoadedTable["Table"]):
         """The UUID of the table as of the last refresh."""
         return None if self._table is None else str(self._table.metadata.table_uuid)
 
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties as of the last refresh."""
+        return {} if self._table is None else self._table.properties
+
     def refresh(self) -> None:
         """Load the table's current metadata."""
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
@@ -127,6 +132,7 @@ class IcebergTable(LoadedTable["Table"]):
         self.refresh_known()
         if self._table is None:
             self._create(nullable_fields(schema), layout)
+        self.check_record(layout)
         self._check_version()
         self._evolve(nullable_fields(schema))
         plan = plan_of(self.table, self.name, is_staged=bool(key))

@@ -15,7 +15,7 @@ import logging
 import pickle
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,26 +24,21 @@ from typing import TYPE_CHECKING, cast
 
 from kwire.errors import KwireError, LogError, OptionError, did_you_mean
 from kwire.identifiers import TopicPartition
+from kwire.lake import open_table
 from kwire.lake.append import ReadNotes, RowOptions, missing_offsets, read_offsets, topic_ids_of
 from kwire.lake.changes import Changes
-from kwire.lake.data_files import FilePlan, WrittenFile
-from kwire.lake.dead_letters import (
-    DeadLetterPlan,
-    DeadLetterTarget,
-    LetterPlan,
-    commit_dead_letters,
-    mode_for_dead_letters,
-    open_dead_letters,
-    prepare_dead_letters,
-    write_rows,
-)
+from kwire.lake.data_files import TaskFiles
+from kwire.lake.dead_letters import DeadLetterTarget, mode_for_dead_letters, open_dead_letters
 from kwire.lake.letter_topic import DeadLetterTopic
 from kwire.lake.metrics import write_metrics
 from kwire.lake.offset_ranges import Spans, union
+from kwire.lake.record_tables import MAX_TABLES, RecordTables
+from kwire.lake.row_target import RowTarget, TargetPlan, Written
 from kwire.lake.state import Change
 from kwire.lake.table import LakeTable, Layout
 from kwire.log.reading.paths import StorageOptions, open_logs
 from kwire.schemas.choice import SchemaChoice
+from kwire.schemas.record_types import RecordTypes
 from kwire.schemas.record_values import ValueDecoding
 from kwire.spark.jobs.choice import as_list, select_logs
 from kwire.spark.jobs.journal import Row
@@ -62,7 +57,8 @@ if TYPE_CHECKING:
 
 __all__ = ["table"]
 
-VALUE_OPTIONS = ("subject", "schema", "mode", "message", "names", "recursive_field_max_depth")
+RECORD_OPTIONS = ("table_by", "max_tables")
+VALUE_OPTIONS = ("subject", "schema", "mode", "message", "names", "recursive_field_max_depth", *RECORD_OPTIONS)
 STEP_BYTES = 8 << 30  # of logs, in a commit
 MERGED_STEP_BYTES = 256 << 20  # with merge_key, since the driver merges the rows of a commit in memory
 COLUMNS = {
@@ -92,14 +88,9 @@ class Range:
 
 @dataclass(slots=True, kw_only=True)
 class RangesDone:
-    """Ranges in the same files: for each the number of rows, and notes. failure: why none of it was written.
+    """Ranges in the same files: for each the number of rows, and notes. failure: why none of it was written."""
 
-    dead: files of dead letters. dead_rows: their number.
-    """
-
-    files: Sequence[WrittenFile] = ()
-    dead: Sequence[WrittenFile] = ()
-    dead_rows: Mapping[TopicPartition, int] = field(default_factory=dict)
+    written: Written = field(default_factory=TaskFiles)
     ranges: list[tuple[int, list[str]]] = field(default_factory=list)
     failure: str | None = None
 
@@ -108,12 +99,10 @@ class RangesDone:
 class WriteRanges:
     """Writes the files of ranges. rows: what records become. cluster: its URL; settings: of the client.
 
-    dead_letters: how to write them, if they have a table.
     Its row is a list, with an entry for each part that has its own files.
     """
 
-    plan: FilePlan
-    dead_letters: LetterPlan | None
+    plan: TargetPlan
     rows: RowOptions
     cluster: str | None
     settings: Mapping[str, object] = field(repr=False)
@@ -136,8 +125,7 @@ class WriteRanges:
     def _write(self, parts: Sequence[Range]) -> RangesDone:
         done = RangesDone()
         rows = chain.from_iterable(self._read(part, done) for part in parts)
-        written = write_rows(rows, self.plan, self.dead_letters, changes=self.rows.changes, key=self.rows.merge_key)
-        done.files, done.dead, done.dead_rows = written.files, written.dead, written.dead_rows
+        done.written = self.plan.write(rows)
         return done
 
     def _read(self, part: Range, done: RangesDone) -> Iterator[pa.RecordBatch]:
@@ -223,12 +211,12 @@ def table(
     patterns (*, ?), all by default. merge_key: columns to replace rows by, as for a compacted topic. partition_by: of a
     new table. fill: also append what the table lacks in holes and before its first offset. registry: a schema registry,
     its URL or a folder. Values are then decoded; values: options subject, schema, mode, message and names of
-    kwire.schemas.decode_arrow; by default those of one topic, as its latest schema. changes: "debezium" for changes of
+    kwire.schemas.decode_arrow; by default those of one topic, as its latest schema. With the option table_by "record",
+    each record type has a table, up to max_tables (100), and target is their index. changes: "debezium" for changes of
     a database, or a kwire.lake.Changes with order_by or delete_when. dead_letters: a table, in the same catalog or
     object store, or the URL of a topic, for records that cannot be decoded or stored. metrics_file: a local file of the
-    driver in Prometheus' text format.
-    settings: of the client of a cluster, also of that topic, by Kafka's names. storage: of the logs' file system.
-    The same call appends what is new since, and continues a job that was killed.
+    driver in Prometheus' text format. settings: of the client of a cluster, also of that topic, by Kafka's names.
+    storage: of the logs' file system. The same call appends what is new since, and continues a job that was killed.
     Raises OptionError, LogError, TableError, RegistryError, BrokerError, ConnectionFailed; JobFailed when all other
     partitions are complete.
     """
@@ -240,27 +228,27 @@ def table(
     check_bounds(0, isolation)
     choice = _choice(registry, values or {}, has_dead_letters=dead_letters is not None)
     with ExitStack() as tables:
-        lake, dead = _open_tables(tables, (target, dead_letters), catalog, table_storage, settings)
+        open_named = partial(open_table, catalog=catalog, storage=table_storage)
+        lake, dead = _open_tables(tables, (target, dead_letters), open_named, settings)
+        layout = Layout(partition_by=tuple(partition_by))
+        records = _records(values or {}, choice, target, open_named, layout, has_dead_letters=dead is not None)
         with ExitStack() as stack:
             cluster, logs = _open_logs(as_list(path), _settings_of_logs(path, dead, settings), storage or {}, stack)
             chosen = select_logs(logs, topics, partitions)
             rows = RowOptions(
                 isolation=isolation,
                 columns=tuple(RECORD_COLUMNS) if headers else (),
-                decoding=_resolve(choice, chosen, is_wrapped=dead is not None),
+                decoding=None if records is not None else _resolve(choice, chosen, is_wrapped=dead is not None),
                 changes=Changes.of(changes, merge_key),
                 merge_key=tuple(merge_key),
+                records=records,
             )
             lake.refresh()
-            group_bytes, planned = _plan(
-                lake, chosen, isolation, fill=fill, merge_key=merge_key, is_cluster=cluster is not None
-            )
+            group_bytes, planned = _plan(lake, chosen, rows, fill=fill, is_cluster=cluster is not None)
             topic_ids = topic_ids_of(chosen.values(), lake.name)
         job = TableJob(
             spark=spark,
-            lake=lake,
-            dead_letters=dead,
-            layout=Layout(partition_by=tuple(partition_by)),
+            target=rows.target(lake, layout, dead),
             rows=rows,
             cluster=cluster,
             settings=dict(settings or {}),
@@ -277,18 +265,14 @@ def table(
 def _open_tables(
     stack: ExitStack,
     names: tuple[str, str | None],
-    catalog: Mapping[str, str] | None,
-    storage: Mapping[str, str] | None,
+    open_named: Callable[[str], LakeTable],
     settings: Mapping[str, object] | None,
 ) -> tuple[LakeTable, DeadLetterTarget | None]:
     """Return the table of rows, and the table or topic of dead letters if there is one."""
-    from kwire.lake import open_table
-
-    rows = stack.enter_context(open_table(names[0], catalog=catalog, storage=storage))
+    rows = stack.enter_context(open_named(names[0]))
     if names[1] is None:
         return rows, None
-    open_other = partial(open_table, catalog=catalog, storage=storage)
-    dead = open_dead_letters(names[1], open_other, settings)
+    dead = open_dead_letters(names[1], open_named, settings)
     stack.enter_context(dead)
     return rows, dead
 
@@ -313,6 +297,35 @@ def _settings_of_logs(
     return dict(settings or {})
 
 
+def _records(
+    values: Mapping[str, object],
+    choice: SchemaChoice | None,
+    name: str,
+    open_named: Callable[[str], LakeTable],
+    layout: Layout,
+    *,
+    has_dead_letters: bool,
+) -> RecordTables | None:
+    """Return the tables by record type of the option table_by; None without it. Raises OptionError, RegistryError."""
+    table_by, limit = (values.get(option) for option in RECORD_OPTIONS)
+    if table_by is None and limit is None:
+        return None
+    if table_by != "record":
+        raise OptionError(f"values: table_by: expected 'record', got {table_by!r}")
+    if limit is not None and (not isinstance(limit, int) or limit < 1):
+        raise OptionError(f"values: max_tables: expected a number from 1, got {limit!r}")
+    if choice is None:
+        raise OptionError("values: table_by: requires registry, whose schemas name the record types")
+    return RecordTables(
+        name=name,
+        open=open_named,
+        types=RecordTypes.of(choice),
+        layout=layout,
+        limit=MAX_TABLES if limit is None else limit,
+        has_dead_letters=has_dead_letters,
+    )
+
+
 def _check_lists(**given: Sequence[str]) -> None:
     """Raise OptionError for a string instead of a list of columns."""
     for name, columns in given.items():
@@ -330,6 +343,7 @@ def _choice(
         raise OptionError(f"values: unknown option '{unknown[0]}'{did_you_mean(unknown[0], VALUE_OPTIONS)}; {known}")
     if has_dead_letters and registry is not None:
         options = {**options, "mode": mode_for_dead_letters(options.get("mode"), "dead_letters")}
+    options = {name: value for name, value in options.items() if name not in RECORD_OPTIONS}
     return SchemaChoice.of_options(registry, options)
 
 
@@ -356,9 +370,7 @@ class TableJob:
     """Writes and commits ranges, step by step."""
 
     spark: SparkSession
-    lake: LakeTable
-    dead_letters: DeadLetterTarget | None
-    layout: Layout
+    target: RowTarget
     rows: RowOptions
     cluster: str | None
     settings: Mapping[str, object] = field(repr=False)
@@ -384,12 +396,10 @@ class TableJob:
 
     def _append(self, step: Sequence[Range], partitions: Mapping[TopicPartition, Partition]) -> None:
         """Write the files of a step in tasks and commit those before the first failure of each partition."""
-        schema = self.rows.table_schema(has_dead_letters=self.dead_letters is not None)
-        plan = self.lake.prepare(schema, self.layout, key=self.rows.merge_key)
-        dead = None if self.dead_letters is None else prepare_dead_letters(self.dead_letters, plan)
+        schema = self.rows.table_schema(has_dead_letters=self.target.dead_letters is not None)
+        plan = self.target.prepare(schema)
         work = WriteRanges(
             plan=plan,
-            dead_letters=dead,
             rows=self.rows,
             cluster=self.cluster,
             settings=self.settings,
@@ -415,9 +425,7 @@ class TableJob:
                 partitions[part.key].notes += notes
                 rows[part.key] = rows.get(part.key, 0) + count
                 spans[part.key] = union(spans.get(part.key, ()), ((part.start, part.end),))
-        self.lake.discard([file for each in written_now.useless for file in each.files], plan)
-        if isinstance(self.dead_letters, LakeTable) and isinstance(dead, DeadLetterPlan):
-            self.dead_letters.discard([file for each in written_now.useless for file in each.dead], dead.plan)
+        self.target.discard([each.written for each in written_now.useless], plan)
         if spans:
             topics = {topic for topic, _ in spans}
             change = Change(
@@ -427,15 +435,11 @@ class TableJob:
                 merged=spans if self.rows.merge_key and not self.rows.order_by else {},
                 topic_ids={topic: topic_id for topic, topic_id in self.topic_ids.items() if topic in topics},
             )
-            if self.dead_letters is not None and dead is not None:
-                letters = [file for each in written_now.useful for file in each.dead]
-                commit_dead_letters(self.dead_letters, letters, change, self.lake.state(), dead)
-            files = [file for each in written_now.useful for file in each.files]
-            self.lake.commit(files, change, plan, key=self.rows.merge_key, order_by=self.rows.order_by)
+            self.target.commit([each.written for each in written_now.useful], change, plan)
         for key, partition in partitions.items():
             if key in spans:
                 partition.done = spans[key][-1][1]
-                dead_rows = sum(each.dead_rows.get(key, 0) for each in written_now.useful)
+                dead_rows = sum(each.written.dead_rows.get(key, 0) for each in written_now.useful)
                 partition.rows += rows[key] - dead_rows
                 partition.dead += dead_rows
             left = [part for part in partition.ranges if part.start >= partition.done]
@@ -467,10 +471,9 @@ def _open_logs(
 def _plan(
     lake: LakeTable,
     logs: Mapping[TopicPartition, ReadableLog],
-    isolation: Isolation,
+    rows: RowOptions,
     *,
     fill: bool,
-    merge_key: Sequence[str],
     is_cluster: bool,
 ) -> tuple[int, dict[TopicPartition, Partition]]:
     """Divide the new offsets of each log into ranges. Raises TableError for a log that ends before the table.
@@ -479,7 +482,7 @@ def _plan(
     """
     warned = set[str]()
     missing = {
-        key: missing_offsets(lake, log, isolation, fill=fill, merge_key=merge_key, warned=warned)
+        key: missing_offsets(lake, log, rows.isolation, fill=fill, merge_key=rows.merge_key, warned=warned)
         for key, log in logs.items()
     }
     densities = {key: _bytes_per_offset(log) for key, log in logs.items()}

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from kwire.errors import OptionError
+from kwire.spark.options.decoding import VALUE_OPTIONS, DecodeOptions, is_registry_setting, parse_decoding
 from kwire.spark.options.option import (
     Option,
     check_names,
     choice,
     load_json_object,
+    number_option,
     text_option,
     user_options,
 )
 
 if TYPE_CHECKING:
-    from kwire.lake import Changes, DeleteWhen, LakeTable, OnKnownOffsets
+    from kwire.lake import Changes, DeleteWhen, LakeTable, Layout, OnKnownOffsets
     from kwire.lake.dead_letters import DeadLetterTarget
+    from kwire.lake.record_tables import RecordTables
+    from kwire.lake.row_target import RowTarget
 
 __all__ = ["DEAD_LETTERS", "DELTA_OPTIONS", "ICEBERG_OPTIONS", "LakeFormat", "LakeOptions", "parse_lake_options"]
 
 PAGE = "docs/table-options.md"
-CATALOG_PREFIX, STORAGE_PREFIX, KAFKA_PREFIX = "catalog.", "storage.", "kafka."
+CATALOG_PREFIX, STORAGE_PREFIX, KAFKA_PREFIX, VALUE_PREFIX = "catalog.", "storage.", "kafka.", "value."
+
+DEFAULT_MAX_TABLES = 100
 
 LakeFormat = Literal["iceberg", "delta"]
 
@@ -138,6 +145,28 @@ ORDER_BY = Option[tuple[str, ...]](
     meaning="With `changes` and `mergeKey`: fields of the event that [order the "
     "changes](table-changes.md#order-of-changes) of a key where offsets do not, such as `source.lsn`.",
 )
+TABLE_BY = Option[str | None](
+    name="tableBy",
+    parse=choice("record"),
+    default=None,
+    value="`record`",
+    shown_default="none: one table",
+    meaning="A [table for each record type](table-record-types.md) of the values, which are bytes; requires "
+    "`value.registry`. The table that is named is an index of them.",
+)
+MAX_TABLES = number_option(
+    name="maxTables",
+    value="int",
+    shown_default="100",
+    meaning="With `tableBy`: more record types are an error.",
+)
+VALUES = text_option(
+    name="value.*",
+    value="string",
+    meaning="With `tableBy`: `value.registry`, `value.registry.*`, `value.subject`, `value.names` and "
+    "`value.recursiveFieldMaxDepth`, as of the [sources](schemas.md#decode-in-the-source). The subject has the naming "
+    "strategy: `{topic}-{record}` (default), `{record}` or `{topic}-value`.",
+)
 PARTITION_BY = Option[tuple[str, ...]](
     name="partitionBy",
     parse=_terms,
@@ -217,6 +246,9 @@ ICEBERG_OPTIONS: tuple[Option[object], ...] = (
         CHANGES,
         DELETE_WHEN,
         ORDER_BY,
+        TABLE_BY,
+        MAX_TABLES,
+        VALUES,
         PARTITION_BY,
         SORT_BY,
         TABLE_PROPERTIES,
@@ -228,7 +260,7 @@ ICEBERG_OPTIONS: tuple[Option[object], ...] = (
     *(COMPACT_EVERY, APP_ID, APP_VERSION),
 )
 DELTA_OPTIONS: tuple[Option[object], ...] = (
-    *(PATH, STORAGE, MERGE_KEY, CHANGES, DELETE_WHEN, ORDER_BY),
+    *(PATH, STORAGE, MERGE_KEY, CHANGES, DELETE_WHEN, ORDER_BY, TABLE_BY, MAX_TABLES, VALUES),
     replace(PARTITION_BY, meaning="Columns that a new table is partitioned by."),
     replace(SORT_BY, meaning="Order of the rows in the files of this write, such as `customer, offset desc`."),
     replace(TABLE_PROPERTIES, meaning='Properties of a new table, such as `{"delta.targetFileSize": "134217728"}`.'),
@@ -236,6 +268,7 @@ DELTA_OPTIONS: tuple[Option[object], ...] = (
     *(COMPACT_EVERY, APP_ID, APP_VERSION),
 )
 _MERGED = {"mergeSchema": "new columns are always added; select the columns to write"}
+VALUE_NAMES = {each.name.lower() for each in VALUE_OPTIONS}
 UNSUPPORTED: Mapping[LakeFormat, Mapping[str, str]] = {
     "iceberg": {**_MERGED, "merge-schema": _MERGED["mergeSchema"]},
     "delta": {**_MERGED, "overwriteSchema": "a table's schema is kept; create another table", "table": "use path"},
@@ -262,6 +295,13 @@ class LakeOptions:
     metrics_file: str | None
     compact_every: int | None
     app: tuple[str, int] | None
+    values: DecodeOptions | None
+    max_tables: int
+
+    @property
+    def is_by_record(self) -> bool:
+        """Whether rows go to a table for each record type."""
+        return self.values is not None
 
     @property
     def order_by(self) -> tuple[str, ...]:
@@ -276,13 +316,59 @@ class LakeOptions:
             return open_iceberg(self.table, self.catalog, catalog_name=self.catalog_name)
         return open_delta(self.table, self.storage)
 
+    def open_named(self, name: str) -> LakeTable:
+        """Return another table, of the same catalog or object store. Raises OptionError, TableError."""
+        return replace(self, table=name).open()
+
+    @contextmanager
+    def open_target(self) -> Iterator[RowTarget]:
+        """Return where rows go. Raises OptionError, TableError, RegistryError."""
+        from kwire.lake import Layout
+        from kwire.lake.row_target import RowTarget
+
+        layout = Layout(partition_by=self.partition_by, sort_by=self.sort_by, properties=self.table_properties)
+        letters = self.open_dead_letters()
+        with self.open() as table, letters or nullcontext():
+            yield RowTarget(
+                table=table,
+                layout=layout,
+                dead_letters=letters,
+                changes=self.changes,
+                key=self.merge_key,
+                order_by=self.order_by,
+                records=self._records(layout),
+            )
+
+    def _records(self, layout: Layout) -> RecordTables | None:
+        """Return the tables by record type, if rows go to some; opens the registry."""
+        from kwire.lake.record_tables import RecordTables
+        from kwire.schemas.record_types import RecordTypes
+
+        if self.values is None:
+            return None
+        choice = self.values.choice
+        if self.values.settings:
+            from kwire.schemas import Registry
+            from kwire.schemas.http import HttpSettings
+
+            registry = Registry(self.values.registry, **HttpSettings.from_text(self.values.settings))
+            choice = replace(choice, registry=registry)
+        return RecordTables(
+            name=self.table,
+            open=self.open_named,
+            types=RecordTypes.of(choice),
+            layout=layout,
+            limit=self.max_tables,
+            has_dead_letters=self.dead_letters is not None,
+        )
+
     def open_dead_letters(self) -> DeadLetterTarget | None:
         """Return the table or topic of dead letters, None without the option. Raises OptionError, TableError."""
         from kwire.lake.dead_letters import open_dead_letters
 
         if self.dead_letters is None:
             return None
-        return open_dead_letters(self.dead_letters, lambda name: replace(self, table=name).open(), self.kafka)
+        return open_dead_letters(self.dead_letters, self.open_named, self.kafka)
 
 
 def _changes(given: Mapping[str, str]) -> Changes | None:
@@ -293,6 +379,25 @@ def _changes(given: Mapping[str, str]) -> Changes | None:
     if not is_debezium and delete_when is None and not order_by:
         return None
     return Changes(key=MERGE_KEY.of(given), is_debezium=is_debezium, delete_when=delete_when, order_by=order_by)
+
+
+def _values(given: Mapping[str, str]) -> DecodeOptions | None:
+    """Return how values of tables by record type are decoded, None for one table. Raises OptionError."""
+    if TABLE_BY.of(given) is None:
+        for name in given:
+            if name.startswith(VALUE_PREFIX) or name == MAX_TABLES.name.lower():
+                raise OptionError(
+                    f"Option '{name}': requires option 'tableBy'; without it, values are decoded in the source"
+                )
+        return None
+    decoding = parse_decoding({name: value for name, value in given.items() if name.startswith(VALUE_PREFIX)})
+    if not decoding or not isinstance(decoding[0], DecodeOptions):
+        raise OptionError("Option 'tableBy': requires option 'value.registry', whose schemas name the record types")
+    if ON_KNOWN_OFFSETS.of(given) == "append":
+        raise OptionError("Options 'tableBy' and 'onKnownOffsets': rows cannot be written again; use skip or fail")
+    if decoding[0].choice.mode != "failfast":
+        raise OptionError("Option 'value.mode': does not apply to tableBy; name dead letters with option deadLetters")
+    return decoding[0]
 
 
 def _kafka(given: Mapping[str, str]) -> dict[str, str]:
@@ -324,7 +429,11 @@ def parse_lake_options(options: Mapping[str, str], format: LakeFormat) -> LakeOp
         UNSUPPORTED[format],
         source=f"kwire-{format}",
         page=PAGE,
-        passed_on=lambda key: any(key.startswith(each) and len(key) > len(each) for each in (prefix, KAFKA_PREFIX)),
+        passed_on=lambda key: (
+            any(key.startswith(each) and len(key) > len(each) for each in (prefix, KAFKA_PREFIX))
+            or key in VALUE_NAMES
+            or is_registry_setting(key)
+        ),
     )
     name = TABLE if format == "iceberg" else PATH
     table = (name.of(given) or "").strip()
@@ -354,4 +463,6 @@ def parse_lake_options(options: Mapping[str, str], format: LakeFormat) -> LakeOp
         metrics_file=METRICS_FILE.of(given),
         compact_every=COMPACT_EVERY.of(given),
         app=None if app_id is None or version is None else (app_id, version),
+        values=_values(given),
+        max_tables=MAX_TABLES.of(given) or DEFAULT_MAX_TABLES,
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from kwire.errors import OptionError
-from kwire.lake import Mark, TaskFiles, write_files
+from kwire.lake import Mark, TaskFiles, WrittenFile, write_files
 from kwire.lake.parquet.directory import ParquetDirectory
 from kwire.lake.parquet.plan import ParquetPlan
 from kwire.spark.lake.sink import TaskWritten
@@ -108,14 +108,17 @@ class ParquetStreamWriter(SentToWorkers, DataSourceStreamArrowWriter):
         mark = next((each.mark for each in written if each.mark is not None), None)
         if mark is None:
             raise OptionError(f"no task has written micro-batch {batchId}, so its query is not known")
-        files = [file for each in written for file in each.files.files]
-        ParquetDirectory(self.plan.table).commit(files, mark, self.columns)
+        ParquetDirectory(self.plan.table).commit(_files_of(messages), mark, self.columns)
 
     def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
         """Delete the files of a micro-batch if a task has failed; after a failed commit, the log may have them."""
         if None in messages:
-            files = [file for each in messages if isinstance(each, TaskWritten) for file in each.files.files]
-            ParquetDirectory(self.plan.table).discard(files)
+            ParquetDirectory(self.plan.table).discard(_files_of(messages))
+
+
+def _files_of(messages: Messages) -> list[WrittenFile]:
+    tasks = (each.files for each in messages if isinstance(each, TaskWritten))
+    return [file for each in tasks if isinstance(each, TaskFiles) for file in each.files]
 
 
 @plain_errors

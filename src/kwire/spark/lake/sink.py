@@ -13,31 +13,17 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from kwire.errors import OptionError, TableError
-from kwire.lake import (
-    Change,
-    DeadLetterPlan,
-    KnownOffsets,
-    LakeTable,
-    Layout,
-    Mark,
-    Spans,
-    TaskFiles,
-    commit_dead_letters,
-    hull_of,
-    prepare_dead_letters,
-    unwrapped_schema,
-    write_rows,
-)
+from kwire.lake import Change, KnownOffsets, LakeTable, Mark, Spans, TaskFiles, hull_of, unwrapped_schema
 from kwire.lake.compact import compact_table
 from kwire.lake.metrics import write_metrics
 from kwire.lake.offset_ranges import subtract, text_of
+from kwire.lake.row_target import Written
 from kwire.lake.state import WRITE_AGAIN
 from kwire.spark.lake.options import LakeOptions
 from kwire.spark.plain_errors import plain_errors
@@ -57,7 +43,7 @@ logger = logging.getLogger("kwire.spark")
 class TaskWritten(WriterCommitMessage):
     """The message of a task to the driver. mark: its micro-batch. skipped: offsets that the table has already."""
 
-    files: TaskFiles
+    files: Written
     mark: Mark | None
     skipped: Spans = field(default_factory=dict)
 
@@ -73,51 +59,44 @@ class _Writing(SentToWorkers):
         if overwrite and options.merge_key:
             raise OptionError("Option 'mergeKey': requires appending; remove it, or use mode append")
         self.options, self.overwrite = options, overwrite
-        layout = Layout(partition_by=options.partition_by, sort_by=options.sort_by, properties=options.table_properties)
-        letters = options.open_dead_letters()
-        if letters is not None and overwrite:
+        if overwrite and options.dead_letters is not None:
             raise OptionError("Option 'deadLetters': requires appending; remove it, or use mode append")
-        with options.open() as table, letters or nullcontext():
-            wanted = schema if letters is None else unwrapped_schema(schema)
-            if options.changes is not None:
-                wanted = options.changes.schema(wanted)
-            self.plan = table.prepare(wanted, layout, key=options.merge_key)
-            self.state = table.state()
-            self.dead = None if letters is None else prepare_dead_letters(letters, self.plan)
+        if overwrite and options.is_by_record:
+            raise OptionError("Option 'tableBy': requires appending; remove it, or use mode append")
+        with options.open_target() as target:
+            wanted = schema
+            if not options.is_by_record:
+                wanted = schema if options.dead_letters is None else unwrapped_schema(schema)
+                wanted = wanted if options.changes is None else options.changes.schema(wanted)
+            self.plan = target.prepare(wanted)
 
     def write_task(self, rows: Iterator[pa.RecordBatch], mark: Mark | None) -> TaskWritten:
         """Write the rows of one task, unless its batch is committed. Raises TableError."""
         warm_up()
         query = None if mark is None else mark.query
-        if mark is not None and mark.is_done(self.state.batches.get(mark.query), self.plan.table):
+        if mark is not None and mark.is_done(self.plan.state.batches.get(mark.query), self.plan.table):
             return TaskWritten(TaskFiles(), mark)
-        known = {} if self.overwrite else self.state.foreign(query)
+        known = {} if self.overwrite else self.plan.state.foreign(query)
         is_merged = bool(self.options.merge_key) and not self.options.order_by
         new = KnownOffsets(known=known, mode=self.options.on_known_offsets, table=self.plan.table, is_merged=is_merged)
-        files = write_rows(
-            new.new_rows(report_small_batches(rows)),
-            self.plan,
-            self.dead,
-            changes=self.options.changes,
-            mark=mark,
-            key=self.options.merge_key,
-            task=task_number(),
-        )
+        files = self.plan.write(new.new_rows(report_small_batches(rows)), mark=mark, task=task_number())
         return TaskWritten(files, mark, new.skipped)
 
     def commit_all(self, messages: Messages) -> None:
         """Commit the files of all tasks. Raises TableError."""
-        written = [each for each in messages if isinstance(each, TaskWritten)]
-        files = [file for each in written for file in each.files.files]
-        mark = next((each.mark for each in written if each.mark is not None), None)
-        skipped = hull_of(each.skipped for each in written)
-        dead = sum(sum(each.files.dead_rows.values()) for each in written)
-        rows = hull_of(each.files.spans for each in written)  # also of records without a row: dead letters, tombstones
-        if not files and not rows and not self.overwrite and (mark is None or not skipped):
+        tasks = [each for each in messages if isinstance(each, TaskWritten)]
+        written = [each.files for each in tasks]
+        mark = next((each.mark for each in tasks if each.mark is not None), None)
+        skipped = hull_of(each.skipped for each in tasks)
+        dead = sum(sum(each.dead_rows.values()) for each in written)
+        rows = hull_of(each.spans for each in written)  # also of records without a row: dead letters, tombstones
+        has_rows = any(each.rows for each in written)
+        if not has_rows and not rows and not self.overwrite and (mark is None or not skipped):
             return
         spans = hull_of([skipped, rows])
         is_compared = not self.overwrite and self.options.on_known_offsets != "append"
-        known = self.state.spans if is_compared else None
+        state = self.plan.state
+        known = state.spans if is_compared else None
         merged = rows if self.options.merge_key and not self.options.order_by else {}
         change = Change(
             id=uuid.uuid4().hex, mark=mark, spans=spans, overwrite=self.overwrite, known=known, merged=merged
@@ -129,35 +108,36 @@ class _Writing(SentToWorkers):
             )
         if dead:
             logger.warning("table %s: %d records were dead letters", self.plan.table, dead)
-        letters = self.options.open_dead_letters()
-        with self.options.open() as table, letters or nullcontext():
-            if letters is not None and self.dead is not None:
-                dead_files = [file for each in written for file in each.files.dead]
-                commit_dead_letters(letters, dead_files, change, self.state, self.dead)
-            is_new = table.commit(files, change, self.plan, key=self.options.merge_key, order_by=self.options.order_by)
+        with self.options.open_target() as target:
+            is_new = target.commit(written, change, self.plan)
             if self.options.metrics_file is not None and is_new:
-                newest = [each.files.newest_us for each in written if each.files.newest_us is not None]
-                ends = {key: ranges[-1][1] for key, ranges in self.state.after(change).spans.items()}
-                counts = replace(table.counts, dead_letters=dead, newest_us=max(newest, default=None), ends=ends)
+                newest = [each.newest_us for each in written if each.newest_us is not None]
+                ends = {key: ranges[-1][1] for key, ranges in state.after(change).spans.items()}
+                counts = target.table.counts
+                counts = replace(counts, dead_letters=dead, newest_us=max(newest, default=None), ends=ends)
                 write_metrics(self.options.metrics_file, self.plan.table, counts)
-            if is_new and mark is not None:
-                self._compact(table, mark)
+            if is_new and mark is not None and self._compacts_after(mark):
+                for table in target.tables(written, self.plan):
+                    self._compact(table)
         if is_new and not self.overwrite:
             self._warn_of_holes(change)
 
-    def _compact(self, table: LakeTable, mark: Mark) -> None:
-        """Join small files after some of the batches. A failure leaves the table as it is, with the batch."""
+    def _compacts_after(self, mark: Mark) -> bool:
         every = self.options.compact_every
-        if every is None or (mark.batch + 1) % every:
-            return
+        return every is not None and (mark.batch + 1) % every == 0
+
+    def _compact(self, table: LakeTable) -> None:
+        """Join small files. A failure leaves the table as it is, with the batch."""
         try:
             for each in compact_table(table):
                 logger.info("table %s: %d files are joined into %s", table.name, each.files, each.files_after)
         except TableError as error:
-            logger.warning("%s; option compactEvery tries again after %d micro-batches", error, every)
+            logger.warning(
+                "%s; option compactEvery tries again after %d micro-batches", error, self.options.compact_every
+            )
 
     def _warn_of_holes(self, change: Change) -> None:
-        before, after = self.state.holes, self.state.after(change).holes
+        before, after = self.plan.state.holes, self.plan.state.after(change).holes
         remedy = WRITE_AGAIN if self.options.merge_key else "append them with 'kwire lake append --fill'"
         for key in change.spans:
             made = subtract(after.get(key, ()), before.get(key, ()))
@@ -176,15 +156,10 @@ class _Writing(SentToWorkers):
         """
         if None not in messages:
             return
-        files = [file for each in messages if isinstance(each, TaskWritten) for file in each.files.files]
-        if files:
-            with self.options.open() as table:
-                table.discard(files, self.plan)
-        letters = self.options.open_dead_letters()
-        if isinstance(letters, LakeTable) and isinstance(self.dead, DeadLetterPlan):
-            dead = [file for each in messages if isinstance(each, TaskWritten) for file in each.files.dead]
-            with letters:
-                letters.discard(dead, self.dead.plan)
+        written = [each.files for each in messages if isinstance(each, TaskWritten)]
+        if written:
+            with self.options.open_target() as target:
+                target.discard(written, self.plan)
 
 
 @plain_errors

@@ -1,0 +1,325 @@
+"""A table for each record type of topics whose values have several, and an index of these tables.
+
+    sales.events                            the index: a row for each type, and the offsets that all tables have
+    sales.events_com__example__Order        the rows of the type com.example.Order
+
+    driver   RecordTables.prepare()     the index, and the tables of the types that it has
+    tasks    RecordPlans.write()        divides rows by type, and creates the table of a new one
+    driver   RecordTables.commit()      each table with its files, and the index last
+
+Each table has the micro-batch's mark and the offsets of its commits. If the driver is killed between two of them, the
+index lacks the offsets, so they are read again, and tables that have them already skip them.
+
+Each of these tables has the property kwire.record, the name of its type. Other tables of that name are not written to.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from kwire.errors import OptionError, TableError
+from kwire.lake.data_files import FilePlan, TaskFiles, write_files
+from kwire.lake.dead_letters import (
+    DeadLetterPlan,
+    DeadLetterTarget,
+    LetterPlan,
+    commit_dead_letters,
+    prepare_dead_letters,
+    unwrapped_schema,
+)
+from kwire.lake.metrics import CommitCounts
+from kwire.lake.offset_ranges import union
+from kwire.lake.record_files import RecordFiles, RecordPlan, RecordWriter
+from kwire.lake.state import Change, Mark, TableState
+from kwire.lake.table import INDEX, RECORD, LakeTable, Layout
+from kwire.schemas.record_types import RecordTypes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kwire.schemas.registry import Registry
+
+__all__ = ["MAX_TABLES", "RecordPlans", "RecordTables", "suffix_of"]
+
+MAX_TABLES = 100
+MAX_SUFFIX = 180  # characters; with a table's name below what file systems and catalogs take
+WORD = re.compile(r"[0-9A-Za-z]")
+ESCAPED = re.compile(r"_x[0-9A-F]{4,6}(?![0-9A-Za-z])")  # or what would be one, with the next character escaped
+
+
+def suffix_of(record: str) -> str:
+    """Return a record type's name as part of a table's: ASCII letters, digits and `_`, different for each type.
+
+    A dot becomes `__`. Other characters become `_xHHHH_` with their code in hexadecimal, as in names of XML; so does a
+    `_` that would be taken for part of one of these. Raises OptionError for a name that is too long.
+    """
+    parts = []
+    for position, character in enumerate(record):
+        neighbours = record[position - 1 : position] if position else "", record[position + 1 : position + 2]
+        is_plain = all(WORD.fullmatch(each) for each in neighbours) and not ESCAPED.match(record, position)
+        if WORD.fullmatch(character) or (character == "_" and is_plain):
+            parts.append(character)
+        else:
+            parts.append("__" if character == "." else f"_x{ord(character):04X}_")
+    suffix = "".join(parts)
+    if len(suffix) > MAX_SUFFIX:
+        raise OptionError(
+            f"record type '{record[:60]}...' has a name of {len(suffix)} characters as part of a table's, the limit is "
+            f"{MAX_SUFFIX}"
+        )
+    return suffix
+
+
+def index_schema() -> pa.Schema:
+    """Return the columns of an index."""
+    import pyarrow as pa
+
+    return pa.schema([("record", pa.string()), ("table", pa.string()), ("subject", pa.string())])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordPlans:
+    """How tasks write rows of all record types. Picklable. plan, state: of the index. records: by type."""
+
+    tables: RecordTables
+    plan: FilePlan
+    state: TableState
+    dead: LetterPlan | None
+    schema: pa.Schema
+    records: Mapping[str, RecordPlan]
+
+    @property
+    def table(self) -> str:
+        """The name of the index."""
+        return self.plan.table
+
+    @property
+    def registry(self) -> Registry:
+        """The registry of the values' schemas."""
+        return self.tables.types.registry
+
+    def write(self, batches: Iterable[pa.RecordBatch], *, mark: Mark | None = None, task: int = 0) -> RecordFiles:
+        """Write the rows of one task, whose values are bytes. mark: of the micro-batch. task: part of file names.
+
+        Raises TableError, OptionError, RegistryError, DecodeError; all files are then deleted.
+        """
+        writer = RecordWriter(self, mark, task)
+        try:
+            for batch in batches:
+                writer.add(batch)
+            return writer.close()
+        except BaseException:
+            writer.discard()
+            raise
+
+    def with_table(self, record: str, topic: str, known: Sequence[RecordPlan]) -> RecordPlan:
+        """Return the plan of a new type, whose table is created. topic: that has it. known: other new ones.
+
+        Raises TableError for too many tables, OptionError, RegistryError, InvalidSchema.
+        """
+        new = [each.record for each in known if each.record not in self.records]
+        self.tables.check([*self.records, *new, record])
+        return self.tables.prepare_record(record, self.tables.types.subject_of(record, topic), self.schema, self.dead)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordTables:
+    """The tables of all record types. Picklable.
+
+    name: of the index, which tables' names begin with. open: returns a table by name. layout: of a new table. limit: of
+    the number of tables. has_dead_letters: whether there is a target for rows that have no type or cannot be decoded.
+    """
+
+    name: str
+    open: Callable[[str], LakeTable] = field(repr=False)
+    types: RecordTypes
+    layout: Layout
+    limit: int = MAX_TABLES
+    has_dead_letters: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise OptionError for a mode that requires dead letters."""
+        if self.types.choice.mode == "deadletter" and not self.has_dead_letters:
+            raise OptionError("mode: deadletter requires a table or topic for dead letters, with tables by record type")
+
+    def table_of(self, record: str) -> str:
+        """Return the name of a type's table. Raises OptionError for a name that is too long."""
+        return f"{self.name.rstrip('/')}_{suffix_of(record)}"
+
+    def check(self, records: Iterable[str]) -> None:
+        """Raise TableError for more tables than the limit, and for two that some file systems cannot tell apart."""
+        seen: dict[str, str] = {}
+        for record in records:
+            other = seen.setdefault(self.table_of(record).lower(), record)
+            if other != record:
+                raise TableError(
+                    f"record types '{other}' and '{record}' differ in upper and lower case only, so their tables have "
+                    "one name in some catalogs and file systems; rename one of them",
+                    self.name,
+                )
+        if len(seen) > self.limit:
+            newest = list(seen.values())[-1]
+            raise TableError(
+                f"record type '{newest}' would be number {len(seen)}, and the limit is {self.limit} tables; raise it "
+                "with option maxTables (--max-tables, max_tables) if the topic has so many types",
+                self.name,
+            )
+
+    def prepare(self, index: LakeTable, schema: pa.Schema, dead_letters: DeadLetterTarget | None) -> RecordPlans:
+        """Create the index, and prepare the tables of its types. schema: of rows, whose values are bytes.
+
+        Raises OptionError, TableError, RegistryError, InvalidSchema.
+        """
+        check_rows(schema)
+        plan = index.prepare(index_schema(), Layout(properties={RECORD: INDEX}))
+        state = index.state()
+        index.refresh_known()  # a table that was created just now cannot be read yet
+        dead = None if dead_letters is None else prepare_dead_letters(dead_letters, plan)
+        subjects = read_index(index)
+        self.check(subjects)
+        return RecordPlans(
+            tables=self,
+            plan=plan,
+            state=state,
+            dead=dead,
+            schema=schema,
+            records={
+                record: self.prepare_record(record, subject, schema, dead) for record, subject in subjects.items()
+            },
+        )
+
+    def prepare_record(self, record: str, subject: str, schema: pa.Schema, dead: LetterPlan | None) -> RecordPlan:
+        """Create the table of a record type, or add new columns. Raises as prepare()."""
+        decoding = self.types.decoding(record, subject, is_wrapped=self.has_dead_letters)
+        wanted = decoding.schema_of(schema)
+        if self.has_dead_letters:
+            wanted = unwrapped_schema(wanted)
+        layout = replace(self.layout, properties={**self.layout.properties, RECORD: record})
+        with self.open(self.table_of(record)) as table:
+            plan = table.prepare(wanted, layout)
+            return RecordPlan(
+                record=record,
+                subject=subject,
+                decoding=decoding,
+                plan=plan,
+                state=table.state(),
+                dead=_letters_of(dead, plan),
+            )
+
+    def commit(
+        self,
+        index: LakeTable,
+        dead_letters: DeadLetterTarget | None,
+        written: Sequence[RecordFiles],
+        change: Change,
+        plans: RecordPlans,
+    ) -> bool:
+        """Commit the files of all tasks to their tables, and then the offsets and new types to the index.
+
+        change: of the index, whose counts are then those of all tables. Returns False if the index had it before.
+        Raises TableError; tables before the one with the error have their rows.
+        """
+        by_record: dict[str, tuple[RecordPlan, list[TaskFiles]]] = {}
+        for each in written:
+            for record, (plan, files) in each.files.items():
+                by_record.setdefault(record, (plan, []))[1].append(files)
+        new = [plan for record, (plan, _) in by_record.items() if record not in plans.records]
+        try:
+            self.check([*plans.records, *(each.record for each in new)])
+        except TableError:
+            self.discard(written, plans)
+            raise
+        for plan, tasks in by_record.values():
+            self._commit_record(plan, tasks, change, plans.state, dead_letters, index.counts)
+        if dead_letters is not None and plans.dead is not None:
+            dead = [file for each in written for file in each.index.dead]
+            commit_dead_letters(dead_letters, dead, change, plans.state, plans.dead)
+        rows = write_files(self._index_rows(new), plans.plan)
+        return index.commit(rows.files, change, plans.plan)
+
+    def _commit_record(
+        self,
+        plan: RecordPlan,
+        tasks: Sequence[TaskFiles],
+        change: Change,
+        index: TableState,
+        dead_letters: DeadLetterTarget | None,
+        counts: CommitCounts,
+    ) -> None:
+        files = [file for each in tasks for file in each.files]
+        if not files and not any(each.dead_rows for each in tasks):
+            return
+        # it has all rows of its type that the index has offsets of, also if it was created later
+        spans = {key: union(index.spans.get(key, ()), ranges) for key, ranges in change.spans.items()}
+        own = replace(
+            change,
+            id=uuid.uuid4().hex,
+            mark=plan.mark(change.mark),
+            spans=spans,
+            known=plan.state.spans,
+            is_exact=True,
+        )
+        with self.open(plan.plan.table) as table:
+            if dead_letters is not None and plan.dead is not None:
+                dead = [file for each in tasks for file in each.dead]
+                commit_dead_letters(dead_letters, dead, replace(own, mark=change.mark), plan.state, plan.dead)
+            table.commit(files, own, plan.plan)
+            counts.add(table.counts)
+
+    def _index_rows(self, new: Sequence[RecordPlan]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        if new:
+            rows = [{"record": each.record, "table": each.plan.table, "subject": each.subject} for each in new]
+            yield pa.RecordBatch.from_pylist(rows, schema=index_schema())
+
+    def discard(self, written: Iterable[RecordFiles], plans: RecordPlans) -> None:
+        """Delete files that are not committed."""
+        for each in written:
+            for plan, files in each.files.values():
+                with self.open(plan.plan.table) as table:
+                    table.discard(files.files, plan.plan)
+                _discard_dead(files, plan.dead)
+            _discard_dead(each.index, plans.dead)
+
+
+def _discard_dead(files: TaskFiles, dead: LetterPlan | None) -> None:
+    if isinstance(dead, DeadLetterPlan):
+        for each in files.dead:
+            with suppress(OSError):
+                dead.plan.delete(each.path)
+
+
+def check_rows(schema: pa.Schema) -> None:
+    """Raise OptionError unless rows have the bytes of values, and their offsets."""
+    from pyarrow import types
+
+    missing = [name for name in ("topic", "partition", "offset", "value") if name not in schema.names]
+    if missing:
+        raise OptionError(f"tables by record type: require the column '{missing[0]}' of the source; select it")
+    kind = schema.field("value").type
+    if not (types.is_binary(kind) or types.is_large_binary(kind)):
+        raise OptionError(
+            f"tables by record type: column 'value' is of type {kind}; it must be binary, since values are decoded "
+            "when they are written: remove value.registry of the source, or its from_registry"
+        )
+
+
+def read_index(index: LakeTable) -> dict[str, str]:
+    """Return the record types of an index, in the order of their names, with their subjects. Raises TableError."""
+    subjects: dict[str, str] = {}
+    for batch in index.read_live(index.live_files(), ["record", "subject"]):
+        subjects.update(zip(batch.column("record").to_pylist(), batch.column("subject").to_pylist(), strict=True))
+    return dict(sorted(subjects.items()))
+
+
+def _letters_of(dead: LetterPlan | None, plan: FilePlan) -> LetterPlan | None:
+    """Return how dead letters of a table are written. dead: those of the index."""
+    if isinstance(dead, DeadLetterPlan):
+        return replace(dead, table_id=plan.table_id)
+    return None if dead is None else replace(dead, table=plan.table)
