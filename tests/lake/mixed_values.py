@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,25 @@ TYPES = (CREATED, PAID, PLACED, MOVED)
 IDS = {CREATED: 41, PAID: 42, PLACED: 43, MOVED: 44}
 
 
-def add_schema(folder: Path, subject: str, version: int, schema_id: int, text: object, kind: str = "AVRO") -> None:
+def add_schema(
+    folder: Path,
+    subject: str,
+    version: int,
+    schema_id: int,
+    text: object,
+    kind: str = "AVRO",
+    references: Sequence[object] = (),
+) -> None:
     """Write a schema of a registry in a folder."""
     schema = text if isinstance(text, str) else json.dumps(text)
-    entry = {"id": schema_id, "subject": subject, "version": version, "schemaType": kind, "schema": schema}
+    entry: dict[str, Any] = {
+        "id": schema_id,
+        "subject": subject,
+        "version": version,
+        "schemaType": kind,
+        "schema": schema,
+    }
+    entry |= {"references": list(references)} if references else {}
     (folder / f"{schema_id}-{version}.json").write_text(json.dumps(entry))
 
 

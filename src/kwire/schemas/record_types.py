@@ -1,6 +1,6 @@
 """Record types of a topic whose values have several: each value's by its writer's schema, and the schema to read it as.
 
-    Avro          full name of the record
+    Avro          full name of the record; of a union of records at the top level, the one that the value has
     Protobuf      full name of the message
     JSON Schema   title
 
@@ -15,8 +15,9 @@ Source: Confluent's SubjectNameStrategy and its implementations, io.confluent.ka
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -25,9 +26,12 @@ from kwire.schemas.choice import LATEST, SchemaChoice, open_registry
 from kwire.schemas.record_values import VALUE, ValueDecoding
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pyarrow as pa
 
     from kwire.schemas.formats import ParsedSchema, ValueSchema
+    from kwire.schemas.grouping import GroupedValues
     from kwire.schemas.registered import RegisteredSchema
     from kwire.schemas.registry import Registry
 
@@ -99,10 +103,37 @@ class RecordTypes:
             ) from error
         for version in reversed(versions):
             registered = self.registry.version(subject, version)
-            if record in names_of(parsed.parse(registered)):
-                return registered
+            schema = parsed.parse(registered)
+            if record in names_of(schema):
+                return self._of_union(record, schema) or registered
         raise RegistryError(
             f"no version of subject '{subject}' has the record type '{record}'; option subject is '{self.subject}'",
+            self.registry.location,
+        )
+
+    def _of_union(self, record: str, schema: ParsedSchema) -> RegisteredSchema | None:
+        """Return the schema of a record that is a branch of a union; None if the schema is no union.
+
+        Raises RegistryError for a branch that is defined elsewhere than in the union or the schemas it refers to.
+        """
+        branches = json.loads(schema.registered.text) if schema.type == "AVRO" else None
+        if not isinstance(branches, list):
+            return None
+        from kwire.schemas.parsed_schemas import ParsedSchemas
+
+        parsed = ParsedSchemas(self.registry)
+        for branch in branches:
+            if isinstance(branch, dict):
+                made = replace(schema.registered, text=json.dumps(branch))
+                if record in names_of(parsed.parse(made)):
+                    return made
+        for reference in schema.registered.references:
+            used = self.registry.version(reference.subject, reference.version)
+            if record in names_of(parsed.parse(used)):
+                return used
+        raise RegistryError(
+            f"schema {schema.registered.label}: record type '{record}' is neither defined in the union nor a schema "
+            "that it refers to",
             self.registry.location,
         )
 
@@ -134,14 +165,46 @@ class RecordSplitter:
         errors = {error.row: error.what for error in reversed(grouped.errors)}
         places = dict[str, list[int]]()
         for number, schema in enumerate(grouped.schemas):
-            rows = np.flatnonzero(grouped.index == number)
-            try:
-                places.setdefault(name_of(schema), []).extend(rows.tolist())
-            except InvalidSchema as error:
-                errors.update(dict.fromkeys(rows.tolist(), str(error)))
+            of_schema = np.flatnonzero(grouped.index == number)
+            for one, rows in _by_branch(schema, values, grouped, of_schema, errors):
+                try:
+                    places.setdefault(name_of(one), []).extend(rows.tolist())
+                except InvalidSchema as error:
+                    errors.update(dict.fromkeys(rows.tolist(), str(error)))
         nulls = values.is_null().to_numpy(zero_copy_only=False)
         errors.update(dict.fromkeys(np.flatnonzero(nulls).tolist(), "value is null, so it has no record type"))
         return RecordRows(by_record={name: pa.array(sorted(rows)) for name, rows in places.items()}, errors=errors)
+
+
+def _by_branch(
+    schema: ValueSchema,
+    values: pa.Array,
+    grouped: GroupedValues,
+    rows: npt.NDArray[np.int64],
+    errors: dict[int, str],
+) -> Iterator[tuple[ValueSchema, npt.NDArray[np.int64]]]:
+    """Return the branches of a union and the rows of each, or the schema itself; add rows without one to errors."""
+    import numpy as np
+
+    from kwire.plan.nested_columns import message_bounds
+    from kwire.schemas import avro
+
+    if not isinstance(schema.schema, avro.Schema) or schema.schema.type != "union":
+        yield schema, rows
+        return
+    source, bounds = message_bounds(values)
+    starts, ends = bounds[rows, 0] + grouped.skip[rows], bounds[rows, 1]
+    # the number of a branch is a zigzag varint; above 63 branches, it has a second byte
+    first, second = (source[np.minimum(at, len(source) - 1)].astype(np.int64) for at in (starts, starts + 1))
+    is_short, is_long = (first < 0x80) & (starts < ends), (first >= 0x80) & (second < 0x80) & (starts + 1 < ends)
+    zigzag = np.where(is_long, (first & 0x7F) | (second << 7), first)
+    branches = schema.schema.branches
+    is_one = (is_short | is_long) & (zigzag % 2 == 0) & (zigzag < 2 * len(branches))
+    numbers = np.where(is_one, zigzag // 2, -1)
+    for row in rows[~is_one].tolist():
+        errors[row] = f"schema {schema.label}: the value begins with the number of none of {len(branches)} branches"
+    for number in np.unique(numbers[numbers >= 0]).tolist():
+        yield replace(schema, schema=branches[number]), rows[numbers == number]
 
 
 def name_of(schema: ValueSchema) -> str:
@@ -166,11 +229,14 @@ def name_of(schema: ValueSchema) -> str:
 
 def names_of(schema: ParsedSchema) -> tuple[str, ...]:
     """Return the record types that values of a schema may have."""
-    from kwire.schemas import protobuf
+    from kwire.schemas import avro, protobuf
 
     if isinstance(schema.parsed, protobuf.File):
         return schema.message_names
+    value = schema.value()
+    if isinstance(value.schema, avro.Schema) and value.schema.type == "union":
+        return tuple(branch.name for branch in value.schema.branches if branch.type == "record")
     try:
-        return (name_of(schema.value()),)
+        return (name_of(value),)
     except InvalidSchema:
         return ()

@@ -77,7 +77,8 @@ def write_batch(tables: Tables, batch: int, rows: pa.RecordBatch, **more: str) -
     writer.commit(pickle.loads(pickle.dumps(messages)))
 
 
-@pytest.mark.parametrize("seed", mostly_slow([0, 1, 2, 3]))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
 def test_random_micro_batches_that_are_killed_and_run_again(
     tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:

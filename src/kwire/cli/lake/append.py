@@ -101,8 +101,8 @@ TableBy = Annotated[
     Division | None,
     typer.Option(
         "--table-by",
-        help="record: a table TABLE_RECORD for each record type of the values (Avro record, Protobuf message, title of "
-        "a JSON schema); TABLE is then an index of them. --subject has the naming strategy: {topic}-{record} "
+        help="With record, a table TABLE_RECORD for each record type of values (Avro record, Protobuf message, title "
+        "of a JSON schema); TABLE is then an index of them. --subject has the naming strategy: {topic}-{record} "
         "(default), {record} or {topic}-value. Requires --registry.",
     ),
 ]
