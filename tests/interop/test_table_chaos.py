@@ -27,7 +27,7 @@ def test_a_table_has_every_row_once_despite_kills(format: str, tmp_path: Path) -
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_stream_without_rows_in_the_jvm_writes_every_row_once_despite_kills(format: str, tmp_path: Path) -> None:
     need_java()
-    (scenario,) = (each for each in SCENARIOS if each.is_direct)
+    scenario = next(each for each in SCENARIOS if each.is_direct)
     report = soak_tables(tmp_path, format=format, scenario=scenario, kills=12, seed=2)
     assert report.kills >= 12
     assert report.rows > 100

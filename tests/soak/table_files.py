@@ -29,11 +29,16 @@ LOG_NAME = re.compile(r"_delta_log/(\d{20}\.json|\d{20}\.checkpoint\.parquet|_la
 
 @dataclass
 class TableFiles:
-    """A table of a format, "iceberg" or "delta", below a folder or in an object store; paths are relative to it."""
+    """A table of a format, "iceberg" or "delta", below a folder or in an object store; paths are relative to it.
+
+    suffix: of its name, which tables by record type have. moments_of: suffix of the table whose files are waited for.
+    """
 
     format: str
     folder: Path
     store: ObjectStoreProcess | None = None
+    suffix: str = ""
+    moments_of: str = ""
     properties: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -62,15 +67,18 @@ class TableFiles:
     @property
     def directory(self) -> str:
         """The table's directory, as a path of the file system or of the bucket."""
+        return self._directory(self.suffix)
+
+    def _directory(self, suffix: str) -> str:
         if self.store is not None:
-            return f"{BUCKET}/soak/rows" if self.format == "iceberg" else f"{BUCKET}/rows"
-        return str(self.folder / "lake/soak/rows") if self.format == "iceberg" else str(self.folder / "table")
+            return f"{BUCKET}/soak/rows{suffix}" if self.format == "iceberg" else f"{BUCKET}/rows{suffix}"
+        return str(self.folder / ("lake/soak/rows" if self.format == "iceberg" else "table")) + suffix
 
     @property
     def name(self) -> str:
         """The table as the command line names it."""
         if self.format == "iceberg":
-            return NAME
+            return f"{NAME}{self.suffix}"
         return self.directory if self.store is None else f"s3://{self.directory}"
 
     def all(self) -> set[str]:
@@ -130,7 +138,7 @@ class TableFiles:
         from pyiceberg.exceptions import NoSuchTableError
 
         with suppress(NoSuchTableError):
-            return load_catalog(**self.catalog).load_table(NAME)
+            return load_catalog(**self.catalog).load_table(self.name)
 
     @property
     def dead_letters(self) -> str:
@@ -142,7 +150,7 @@ class TableFiles:
         if self.format == "iceberg":
             from pyiceberg.catalog import load_catalog
 
-            return load_catalog(**self.catalog).load_table(name or NAME).scan().to_arrow()
+            return load_catalog(**self.catalog).load_table(name or self.name).scan().to_arrow()
         from deltalake import DeltaTable
 
         return DeltaTable(name or self.name, storage_options=self.storage).to_pyarrow_table()
@@ -198,7 +206,7 @@ class TableFiles:
                 yield self._pointer() != before
                 time.sleep(0.004)
         if self.store is None:
-            with FileWatch(self.directory, self.folder) as watch:
+            with FileWatch(self._directory(self.moments_of or self.suffix), self.folder) as watch:
                 while True:
                     yield any(self._is_of(path, moment) for path in watch.new_files(0.2))
         writes, verb = self.store.writes, "end" if moment == "commit" else "begin"

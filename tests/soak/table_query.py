@@ -27,12 +27,13 @@ from tests.waiting import HANG_S
 from tools.kafka import SHORT_LIVED
 
 import kwire.spark
+from kwire.schemas.avro import Encoder, parse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["QuerySettings", "TableQuery"]
+__all__ = ["RECORDS", "QuerySettings", "TableQuery", "record_schema"]
 
 ROOT = Path(__file__).parents[2]
 COMMITTER = b"python_streaming_sink_runner"
@@ -275,7 +276,35 @@ def as_changes(rows: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*places, event], ["topic", "partition", "offset", "value"])
 
 
-SHAPES = {"text": with_text, "letters": with_errors, "changes": as_changes}
+RECORDS = ("soak.First", "soak.Second", "soak.Third")
+"""Record types of a soak: that of an offset has the number of the remainder."""
+
+
+def record_schema(record: str) -> str:
+    """Return the Avro schema of a record type."""
+    fields = [{"name": name, "type": ["null", "string"], "default": None} for name in ("key", "value")]
+    return json.dumps({"type": "record", "name": record, "fields": fields})
+
+
+def as_records(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return each record as a value of Avro, of a type by its offset."""
+    text = with_text(rows)
+    fields = pa.StructArray.from_arrays([text.column("key"), text.column("value")], ["key", "value"])
+    values: list[bytes | None] = [None] * len(rows)
+    for number, record in enumerate(RECORDS):
+        offsets = enumerate(text.column("offset").to_pylist())
+        chosen = [row for row, offset in offsets if offset % len(RECORDS) == number]
+        prefix = b"\0" + (number + 1).to_bytes(4, "big")
+        encoded = Encoder(parse(record_schema(record))).encode(fields.take(pa.array(chosen, pa.int64())), prefix=prefix)
+        for row, value in zip(chosen, encoded.array.to_pylist(), strict=True):
+            values[row] = value
+    places = [text.column(name) for name in ("topic", "partition", "offset")]
+    return pa.RecordBatch.from_arrays(
+        [*places, pa.array(values, pa.binary())], ["topic", "partition", "offset", "value"]
+    )
+
+
+SHAPES = {"text": with_text, "letters": with_errors, "changes": as_changes, "records": as_records}
 
 
 def main() -> None:

@@ -18,10 +18,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.soak.broker_process import BrokerProcess
@@ -29,8 +30,10 @@ from tests.soak.clients import CLIENT, GIVE_UP_S, PRODUCER, Worker
 from tests.soak.object_store_process import KEYS, ObjectStoreProcess
 from tests.soak.streams import KillableBroker, Partitions, RealKafka, TransactionalFeeder
 from tests.soak.table_files import NAME, TableFiles
-from tests.soak.table_query import COMMITTER, TASK, QuerySettings, TableQuery, is_dead
+from tests.soak.table_query import COMMITTER, RECORDS, TASK, QuerySettings, TableQuery, is_dead, record_schema
 from tests.waiting import HANG_S
+
+from kwire.lake.record_tables import suffix_of
 
 __all__ = [
     "FORMATS",
@@ -54,6 +57,7 @@ PROPERTIES = {  # so that a soak meets what happens after many commits
     "iceberg": {"write.metadata.previous-versions-max": "4", "commit.manifest.min-count-to-merge": "5"},
     "delta": {"delta.checkpointInterval": "7"},
 }
+ROW = ("topic", "partition", "offset", "key", "value")
 Place = tuple[str, int, int]
 """Topic, partition, offset."""
 
@@ -93,6 +97,12 @@ SCENARIOS = (
         options={"changes": "debezium", "mergeKey": "key"},
         is_direct=True,
         shape="changes",
+    ),
+    Scenario(
+        name="record types",
+        options={"tableBy": "record", "compactEvery": "4"},
+        is_direct=True,
+        shape="records",
     ),
     Scenario(
         name="dead letters, compacted, in S3",
@@ -198,7 +208,8 @@ def soak_tables(directory: Path, *, format: str, scenario: Scenario, kills: int,
         store = ObjectStoreProcess() if scenario.in_object_store else None
         if store is not None:
             stack.callback(store.close)
-        files = TableFiles(format, directory, store)
+        moments_of = f"_{suffix_of(RECORDS[1])}" if scenario.shape == "records" else ""
+        files = TableFiles(format, directory, store, moments_of=moments_of)
         return Soak(directory, broker, files, scenario, seed).run(kills, stack)
 
 
@@ -258,6 +269,8 @@ class Soak:
         options |= {"tableProperties": json.dumps(PROPERTIES[files.format])}
         if self.scenario.shape == "letters":
             options["deadLetters"] = files.dead_letters
+        if self.scenario.shape == "records":
+            options["value.registry"] = str(self.write_schemas(topic))
         return QuerySettings(
             servers=self.broker.bootstrap_servers,
             topic=topic,
@@ -268,6 +281,14 @@ class Soak:
             is_direct=self.scenario.is_direct,
             shape=self.scenario.shape,
         )
+
+    def write_schemas(self, topic: str) -> Path:
+        """Write the schemas of the record types of a topic; return the folder, which is a registry."""
+        folder = self.directory / "schemas"
+        folder.mkdir(exist_ok=True)
+        for number, record in enumerate(RECORDS, 1):
+            (folder / f"{topic}-{record}.1.{number}.avsc").write_text(record_schema(record))
+        return folder
 
     @property
     def kills(self) -> int:
@@ -345,6 +366,25 @@ class Soak:
 
     # ---- checks
 
+    @property
+    def record_files(self) -> list[TableFiles]:
+        """The tables by record type."""
+        suffixes = [f"_{suffix_of(record)}" for record in RECORDS] if self.scenario.shape == "records" else []
+        return [replace(self.files, suffix=suffix) for suffix in suffixes]
+
+    def rows(self) -> Any:
+        """Return the rows of the table, or of all tables by record type. Raises AssertionError for wrong types."""
+        if self.scenario.shape != "records":
+            return self.files.rows()
+        tables = []
+        for number, files in enumerate(self.record_files):
+            rows = files.rows()
+            others = [offset for offset in rows.column("offset").to_pylist() if offset % len(RECORDS) != number]
+            assert not others, f"{files.name} has rows of other types, such as at offset {others[0]}"
+            tables.append(rows.select(["topic", "partition", "offset", "value"]).flatten().rename_columns(list(ROW)))
+        assert sorted(self.files.rows().column("record").to_pylist()) == sorted(RECORDS)
+        return pa.concat_tables(tables)
+
     def report(self, started: float) -> TableReport:
         """Check the table, clean it, and check it again."""
         files = self.files
@@ -353,10 +393,12 @@ class Soak:
         if self.scenario.shape == "letters":
             wanted = {place: row for place, row in every.items() if not is_dead(place[2])}
             check_letters(files.rows(files.dead_letters), every.keys() - wanted.keys())
-        check_rows(files.rows(), wanted, by_key=self.scenario.by_key)
+        check_rows(self.rows(), wanted, by_key=self.scenario.by_key)
         check_offsets(self.cleaner.command("offsets"), every)
         orphans = check_clean(files, self.cleaner)
-        check_rows(files.rows(), wanted, by_key=self.scenario.by_key)
+        for each in self.record_files:
+            orphans |= check_clean(each, Cleaner(each))
+        check_rows(self.rows(), wanted, by_key=self.scenario.by_key)
         return TableReport(
             format=files.format,
             scenario=self.scenario.name,
@@ -398,7 +440,7 @@ class Cleaner:
         """Run `kwire lake clean`; return the paths that it prints, as of the table's directory."""
         hours = f"{older_than_s / 3600:.6f}"
         rows = self.command("clean", "--older-than", hours, *(["--apply"] if apply else []))
-        return {each["path"].partition("soak/rows/")[2] or each["path"] for each in rows}
+        return {each["path"].partition(f"soak/rows{self.files.suffix}/")[2] or each["path"] for each in rows}
 
     def command(self, name: str, *options: str) -> list[Any]:
         """Run `kwire lake NAME` on the table, and return its rows."""
