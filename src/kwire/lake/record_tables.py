@@ -166,7 +166,7 @@ class RecordTables:
             newest = list(seen.values())[-1]
             raise TableError(
                 f"record type '{newest}' would be number {len(seen)}, and the limit is {self.limit} tables; raise it "
-                "with option maxTables (--max-tables, max_tables) if the topic has so many types",
+                "with option maxTables (--max-tables, max_tables) if the topic has more types",
                 self.name,
             )
 
@@ -194,7 +194,10 @@ class RecordTables:
         )
 
     def prepare_record(self, record: str, subject: str, schema: pa.Schema, dead: LetterPlan | None) -> RecordPlan:
-        """Create the table of a record type, or add new columns. Raises as prepare()."""
+        """Create the table of a record type, or add new columns.
+
+        Raises OptionError, TableError, RegistryError, InvalidSchema.
+        """
         decoding = self.types.decoding(record, subject, is_wrapped=self.has_dead_letters)
         wanted = decoding.schema_of(schema)
         if self.has_dead_letters:

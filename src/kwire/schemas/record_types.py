@@ -112,7 +112,7 @@ class RecordTypes:
         )
 
     def _of_union(self, record: str, schema: ParsedSchema) -> RegisteredSchema | None:
-        """Return the schema of a record that is a branch of a union; None if the schema is no union.
+        """Return the schema of a record that is a branch of a union; None if the schema is not a union.
 
         Raises RegistryError for a branch that is defined elsewhere than in the union or the schemas it refers to.
         """
