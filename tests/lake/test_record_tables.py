@@ -119,6 +119,36 @@ def test_each_record_type_has_a_table(tables: Tables, tmp_path: Path, capsys: py
     assert json.loads(capsys.readouterr().out)[0]["rows"] == 0
 
 
+def test_a_dry_run_names_the_tables_and_writes_nothing(
+    delta: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    registry = mixed_registry(tmp_path / "schemas")
+    source = write_values(tmp_path / "logs", [value_of(registry, PAID, n) for n in range(3)])
+    words = ["lake", "append", str(source), *arguments(delta)]
+    assert run(words) == 0
+    write_values(source, [value_of(registry, kind, 0) for kind in (CREATED, PAID, CREATED)], first=3)
+    capsys.readouterr()
+    assert run([*words, "--dry-run", "--format", "json"]) == 0
+    path = str(tmp_path / "events")
+    assert json.loads(capsys.readouterr().out) == [
+        {"record": CREATED, "table": f"{path}_com__example__OrderCreated", "rows": 2, "is_new": True},
+        {"record": PAID, "table": f"{path}_com__example__Paid", "rows": 1, "is_new": False},
+    ]
+    assert not exists(delta, name_of(CREATED))
+    assert offsets(delta, PAID) == [0, 1, 2]
+    assert run([*words, "--dry-run", "--max-tables", "1"]) == 1
+    assert "would be number 2, and the limit is 1 tables" in capsys.readouterr().err
+    assert run([*words, "--dry-run", "--offsets", "0..1"]) == 2
+    write_values(source, [b"text"], first=6)
+    assert run([*words, "--dry-run"]) == 1
+    assert "avro-0, offset 6: no schema id" in capsys.readouterr().err
+    plain = ["lake", "append", str(source), str(tmp_path / "plain"), "--dry-run"]
+    assert run([*plain, "--format", "json"]) == 0
+    planned = {"topic": "avro", "partition": 0, "start_offset": 0, "end_offset": 7, "problem": None}
+    assert json.loads(capsys.readouterr().out) == [planned]
+    assert not (tmp_path / "plain").exists()
+
+
 def test_new_types_and_columns_appear(delta: Tables, tmp_path: Path) -> None:
     registry = mixed_registry(tmp_path / "schemas")
     source = write_values(tmp_path / "logs", [value_of(registry, PAID, n) for n in range(3)])

@@ -37,7 +37,7 @@ from kwire.errors import KwireError, OptionError
 
 if TYPE_CHECKING:
     from kwire.identifiers import TopicPartition
-    from kwire.lake import Appended, Changes, Chosen, LakeTable, Layout, Ranges, ValueDecoding
+    from kwire.lake import Appended, Changes, Chosen, LakeTable, Layout, Ranges, RowOptions, ValueDecoding
     from kwire.lake.dead_letters import DeadLetterTarget
     from kwire.lake.record_tables import RecordTables
     from kwire.log.reading.readable_log import ReadableLog
@@ -120,6 +120,16 @@ ChosenOffsets = Annotated[
     ),
 ]
 IF_INTERRUPTED = "the table has what was committed; run the command again to continue"
+Replace = Annotated[
+    bool, typer.Option("--replace", help="With --offsets: in place of the rows that the table has there.")
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Print the offsets that would be appended, or with --table-by the tables and their rows; write nothing.",
+    ),
+]
 CHOSEN = re.compile(r"(?:(.+)=)?(\d{1,18})\.\.(\d{1,18})")
 APPENDED = (
     TOPIC,
@@ -127,6 +137,14 @@ APPENDED = (
     Column(key="rows", heading="ROWS", right=True),
     Column(key="start_offset", heading="FROM", right=True),
     Column(key="end_offset", heading="TO", right=True),
+)
+
+PLANNED_OFFSETS = tuple(each for each in APPENDED if each.key != "rows")
+PLANNED_TABLES = (
+    Column(key="record", heading="RECORD"),
+    Column(key="table", heading="TABLE"),
+    Column(key="rows", heading="ROWS", right=True),
+    Column(key="is_new", heading="NEW", show=lambda is_new: "yes" if is_new else "no"),
 )
 
 
@@ -147,9 +165,8 @@ def append(
     headers: Annotated[bool, typer.Option("--headers", help="Column of record headers.")] = False,
     fill: Fill = False,
     offsets: ChosenOffsets = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="With --offsets: in place of the rows that the table has there.")
-    ] = False,
+    replace: Replace = False,
+    dry_run: DryRun = False,
     registry: RegistryPath = None,
     registry_config: RegistryConfig = None,
     subject: Subject = None,
@@ -189,26 +206,44 @@ def append(
     layout = Layout(partition_by=tuple(partition_by or ()))
     open_named = partial(open_lake_table, catalog=catalog, storage=storage)
     records = _records(table, table_by, max_tables, choice, open_named, layout, has_dead_letters=dead is not None)
-    appended = append_logs(
-        lake_table,
-        logs,
-        layout=layout,
-        rows=RowOptions(
-            isolation=isolation.value,
-            columns=tuple(COLUMNS) if headers else (),
-            decoding=_decoding(None if records else choice, logs, is_wrapped=dead is not None),
-            changes=_changes(changes, merge_key, order_by),
-            merge_key=tuple(merge_key or ()),
-            skip_missing=skip_missing,
-            records=records,
-        ),
-        fill=fill,
-        chosen=_chosen(offsets, logs, replace=replace, fill=fill),
-        dead_letters=dead,
+    rows = RowOptions(
+        isolation=isolation.value,
+        columns=tuple(COLUMNS) if headers else (),
+        decoding=_decoding(None if records else choice, logs, is_wrapped=dead is not None),
+        changes=_changes(changes, merge_key, order_by),
+        merge_key=tuple(merge_key or ()),
+        skip_missing=skip_missing,
+        records=records,
     )
+    if dry_run:
+        return _preview(lake_table, logs, rows, format, fill=fill, has_offsets=bool(offsets))
+    chosen = _chosen(offsets, logs, replace=replace, fill=fill)
+    appended = append_logs(lake_table, logs, layout=layout, rows=rows, fill=fill, chosen=chosen, dead_letters=dead)
     with lake_table, dead or nullcontext(), if_interrupted(IF_INTERRUPTED):
         write_rows(_rows(appended, lake_table, metrics_file), APPENDED, format, live=True)
     warn_of_ignored(opened.ignored)
+    return FINE
+
+
+def _preview(
+    table: LakeTable, logs: Sequence[ReadableLog], rows: RowOptions, format: Format, *, fill: bool, has_offsets: bool
+) -> int:
+    """Print what would be appended. Raises OptionError, TableError, and the errors of logs and of a registry."""
+    from kwire.lake.preview import planned_offsets, planned_tables
+
+    if has_offsets:
+        raise OptionError("--dry-run and --offsets exclude each other: the offsets are given")
+    with table:
+        if rows.records is not None:
+            tables = planned_tables(table, logs, rows, rows.records, fill=fill)
+            write_rows(map(asdict, tables), PLANNED_TABLES, format)
+            return FINE
+        planned = [each for _, each in planned_offsets(table, logs, rows, fill=fill)]
+    keys = ("topic", "partition", "start_offset", "end_offset", "problem")
+    write_rows(({key: getattr(each, key) for key in keys} for each in planned), PLANNED_OFFSETS, format)
+    for each in planned:
+        if each.problem is not None:
+            terminal.warn(f"{each.topic}-{each.partition}: {each.problem}")
     return FINE
 
 
