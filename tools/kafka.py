@@ -76,6 +76,11 @@ def mirror_maker_jars(version: str = VERSION) -> Path:
     return fetch_jars(BUILD / f"mirror-maker-{version}", "mirror-maker.xml", f"-Dkafka.version={version}")
 
 
+def streams_jars(version: str) -> Path:
+    """The folder with the jars of one release of Kafka Streams."""
+    return fetch_jars(BUILD / f"streams-{version}", "streams.xml", f"-Dkafka.version={version}")
+
+
 def debezium_jars() -> Path:
     """The folder with the jars of Debezium's connector for PostgreSQL."""
     return fetch_jars(BUILD / "debezium", "debezium.xml")

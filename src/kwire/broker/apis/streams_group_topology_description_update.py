@@ -1,6 +1,7 @@
 """StreamsGroupTopologyDescriptionUpdate (api key 93), version 0: refused with UNSUPPORTED_VERSION.
 
 Streams groups (KIP-1071) are not supported: the response is that of a Kafka 4.4.0 whose feature `streams.version` is 0.
+Kafka Streams works with the classic protocol, its default.
 
 Source: kafka.server.KafkaApis.handleStreamsGroupTopologyDescriptionUpdate 4.4.0.
 """
