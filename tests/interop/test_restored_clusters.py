@@ -20,6 +20,8 @@ from tests.maintenance.test_accepted_configs import source_of_3_9
 from tests.waiting import HANG_S
 from tools import kafka
 
+from kwire.broker import Cluster
+from kwire.cli.main import run
 from kwire.client import Client
 from kwire.client.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kwire.internal_topics.metadata_versions import RELEASES
@@ -192,25 +194,16 @@ def test_an_idempotent_producer_continues_on_the_restored_cluster(version: str, 
     assert [batch.base_sequence for batch in batches] == [batch.base_offset for batch in batches]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_three_nodes_start_with_all_replicas_in_sync(
-    version: str, busy: tuple[str, Path, Path], tmp_path: Path
-) -> None:
-    if version != busy[0]:
-        pytest.skip("the other release's logs")
-    _, _, copy = busy
-    point = drawn_point(copy, random.Random(5))
-    target = tmp_path / "restored"
-    restore_directory(str(copy), str(target), point, RestoreOptions(nodes=3), now_ms=time.time_ns() // 1_000_000)
-    expected = tmp_path / "expected"
-    restore_directory(str(copy), str(expected), point, now_ms=time.time_ns() // 1_000_000)
+@contextmanager
+def three_nodes(version: str, folder: Path, directories: Path) -> Iterator[list[kafka.KafkaBroker]]:
+    """Start three combined nodes on the directories node-1 to node-3. They are killed at the end."""
     controllers = {node: kafka.free_port() for node in (1, 2, 3)}
     voters = ",".join(f"{node}@127.0.0.1:{port}" for node, port in controllers.items())
     with ExitStack() as stack:
         brokers = []
         for node, controller in controllers.items():
-            broker = kafka.KafkaBroker(tmp_path / f"kafka-{node}", version=version, heap="320m", **SETTINGS)
-            broker.log_dir = target / f"node-{node}"
+            broker = kafka.KafkaBroker(folder / f"kafka-{node}", version=version, heap="320m", **SETTINGS)
+            broker.log_dir = directories / f"node-{node}"
             broker.settings |= {
                 "node.id": node,
                 "log.dirs": str(broker.log_dir),
@@ -228,17 +221,89 @@ def test_three_nodes_start_with_all_replicas_in_sync(
         for broker in brokers:
             assert broker.process is not None
             broker._wait_for(broker.port, broker.process)
+        yield brokers
+
+
+def replicas_of(servers: str) -> dict[tuple[str, int], list[int]]:
+    """Return the nodes of each partition's replicas, the preferred leader first."""
+    topics = AdminClient({"bootstrap.servers": servers, **QUIET}).list_topics(timeout=HANG_S).topics
+    return {(name, each.id): each.replicas for name, topic in topics.items() for each in topic.partitions.values()}
+
+
+def wait_for_replicas(servers: str) -> None:
+    """Wait until all replicas of a cluster are in sync."""
+    admin = AdminClient({"bootstrap.servers": servers, **QUIET})
+    deadline = time.monotonic() + HANG_S
+    while True:
+        topics = admin.list_topics(timeout=HANG_S).topics
+        partitions = [each for topic in topics.values() for each in topic.partitions.values()]
+        if partitions and all(sorted(each.isrs) == sorted(each.replicas) for each in partitions):
+            return
+        assert time.monotonic() < deadline, [(each.id, each.replicas, each.isrs) for each in partitions]
+        time.sleep(0.2)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_three_nodes_start_with_all_replicas_in_sync(
+    version: str, busy: tuple[str, Path, Path], tmp_path: Path
+) -> None:
+    if version != busy[0]:
+        pytest.skip("the other release's logs")
+    _, _, copy = busy
+    point = drawn_point(copy, random.Random(5))
+    target = tmp_path / "restored"
+    restore_directory(str(copy), str(target), point, RestoreOptions(nodes=3), now_ms=time.time_ns() // 1_000_000)
+    expected = tmp_path / "expected"
+    restore_directory(str(copy), str(expected), point, now_ms=time.time_ns() // 1_000_000)
+    with three_nodes(version, tmp_path, target) as brokers:
         servers = ",".join(broker.bootstrap_servers for broker in brokers)
-        admin = AdminClient({"bootstrap.servers": servers, **QUIET})
-        deadline = time.monotonic() + HANG_S
-        while True:
-            topics = admin.list_topics(timeout=HANG_S).topics
-            partitions = [each for topic in topics.values() for each in topic.partitions.values()]
-            if partitions and all(len(each.isrs) == 3 == len(each.replicas) for each in partitions):
-                break
-            assert time.monotonic() < deadline, [(each.id, each.isrs) for each in partitions]
-            time.sleep(0.2)
+        wait_for_replicas(servers)
+        assert {len(nodes) for nodes in replicas_of(servers).values()} == {3}
         check_served(servers, expected)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_kafka_starts_as_the_cluster_that_kwire_was(version: str, tmp_path: Path) -> None:
+    data = tmp_path / "cluster" / "data"
+    with Cluster(3, data_dir=data, seed=4, **{key.replace(".", "_"): value for key, value in SETTINGS.items()}) as ours:
+        ours.create_topic("orders", 6, replication_factor=2)
+        ours.create_topic("all", 2)
+        servers = ours.bootstrap_servers
+        producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True, **QUIET})
+        for n in range(600):
+            producer.produce("orders", b"%d" % n, b"k%d" % n)
+            producer.produce("all", b"%d" % n, partition=n % 2)
+            if n == 300:
+                assert producer.flush(HANG_S) == 0
+                ours.move_leader("all", 0)
+                ours.stop(2)
+                ours.start(2)
+        assert producer.flush(HANG_S) == 0
+        consumer = Consumer({"bootstrap.servers": servers, "group.id": "g", "auto.offset.reset": "earliest", **QUIET})
+        consumer.subscribe(["orders"])
+        assert len(consumer.consume(250, HANG_S)) == 250
+        consumer.commit(asynchronous=False)
+        consumer.close()
+        before = replicas_of(servers)
+    assert run(["log", "restore", str(data), "-o", str(tmp_path / "nodes"), "--nodes", "3"]) == 0
+    with three_nodes(version, tmp_path, tmp_path / "nodes") as brokers:
+        servers = ",".join(broker.bootstrap_servers for broker in brokers)
+        wait_for_replicas(servers)
+        assert replicas_of(servers) == before
+        for key, (_, end, records) in restored_records(data).items():
+            assert consumed(servers, key, end) == records
+        consumer = Consumer({"bootstrap.servers": servers, "group.id": "g", "auto.offset.reset": "earliest", **QUIET})
+        consumer.subscribe(["orders"])
+        rest: list[Message] = consumer.consume(350, HANG_S)
+        assert [each.error() for each in rest] == [None] * 350
+        brokers[2].stop(kill=True)  # its partitions get other leaders, which have all records
+        producer = Producer({"bootstrap.servers": servers, "acks": "all", **QUIET})
+        for n in range(600, 700):
+            producer.produce("orders", b"%d" % n, b"k%d" % n)
+        assert producer.flush(HANG_S) == 0
+        new: list[Message] = consumer.consume(100, HANG_S)
+        consumer.close()
+    assert sorted(int(each.value() or b"") for each in new) == list(range(600, 700))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Place
 
-from kwire.broker import Broker
+from kwire.broker import Broker, Cluster
 from kwire.cli.main import run
 from kwire.client import Client
 from kwire.errors import LogError, OptionError
@@ -357,14 +357,16 @@ def test_the_command_reports_what_was_cut(source: Path, tmp_path: Path, capsys: 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "a log directory; restoring it requires --at or --at-offsets"),
+        ([], "a log directory; restoring it requires --at, --at-offsets or --nodes"),
         (["--at", "1", "--at-offsets", "x"], "--at and --at-offsets are mutually exclusive"),
         (["--at", "noon"], "--at 'noon': expected milliseconds"),
         (["--at", "1", "--codec", "lz4"], "--codec is for Parquet files"),
         (["--at-offsets", "missing.csv"], "missing.csv: cannot be read"),
         (["--at", "1", "--kafka-version", "9.9"], "unknown Kafka version '9.9'"),
-        (["--nodes", "2"], "--nodes requires --at or --at-offsets"),
-        (["more", "--at", "1"], "2 paths: --at and --at-offsets take one log directory"),
+        (["--kafka-version", "4.0"], "--kafka-version requires --at, --at-offsets or --nodes"),
+        (["--nodes", "2", "--codec", "lz4"], "--codec is for Parquet files"),
+        (["more", "--nodes", "2"], "2 paths: --at, --at-offsets and --nodes take one log directory"),
+        (["more", "--at", "1"], "2 paths: --at, --at-offsets and --nodes take one log directory"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(
@@ -373,6 +375,40 @@ def test_options_that_do_not_fit_are_refused(
     assert run(["log", "restore", str(copy), *arguments, "-o", str(tmp_path / "new")]) == 2
     assert said in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def replicas(directory: Path) -> dict[tuple[str, int], tuple[int, ...]]:
+    topics = replay_cluster(LogDirectory(directory)).topics
+    return {
+        (name, number): each.replicas for name, topic in topics.items() for number, each in topic.partitions.items()
+    }
+
+
+def test_replicas_stay_on_their_nodes_if_these_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Cluster(3, data_dir=tmp_path / "data") as cluster:
+        cluster.create_topic("orders", 2, replication_factor=2)
+    before = replicas(tmp_path / "data")
+    assert before["orders", 0] == (1, 2)
+    assert before["orders", 1] == (2, 3)
+    for nodes in ("3", "4", "2"):
+        target = tmp_path / nodes
+        assert run(["log", "restore", str(tmp_path / "data"), "-o", str(target), "--nodes", nodes]) == 0
+        after = replicas(target / "node-1")
+        for node in range(1, int(nodes) + 1):
+            assert replicas(target / f"node-{node}") == after
+            directories = {key for key in LogDirectory(target / f"node-{node}") if key in after}
+            assert directories == {key for key, placed in after.items() if node in placed}
+        if nodes == "2":
+            assert {key: set(placed) for key, placed in after.items()} == {key: {1, 2} for key in before}
+        else:
+            assert after == before
+
+
+def test_nodes_are_of_log_directories(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "rows.parquet").touch()
+    words = ["log", "restore", str(tmp_path / "rows.parquet"), "-o", str(tmp_path / "new"), "--nodes", "2"]
+    assert run(words) == 2
+    assert "--nodes is for log directories" in capsys.readouterr().err
 
 
 def test_a_cluster_has_to_be_pulled_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -93,9 +93,10 @@ def restore(
 ) -> int:
     """Build a log directory from another one at a moment, or from Parquet files.
 
-    With --at or --at-offsets, PATH is a log directory, such as a copy by `kwire log pull`. Batches before the cut are
-    kept unchanged, transactions that it divides are ended, committed offsets beyond it are moved back, and a metadata
-    log is written: Kafka starts from the result. With --at, a log ends before its first batch with a later timestamp.
+    With --at, --at-offsets or --nodes, PATH is a log directory, such as a copy by `kwire log pull`. Batches before the
+    cut are kept unchanged, transactions that it divides are ended, committed offsets beyond it are moved back, and a
+    metadata log is written: Kafka starts from the result. With --at, a log ends before its first batch with a later
+    timestamp; with --nodes alone, nothing is cut.
 
     Otherwise PATH are Parquet files with the columns topic, partition, offset, timestamp, key, value and headers.
     Offsets are kept, with their gaps; without an offset column, records are numbered in the order of the files.
@@ -112,16 +113,18 @@ def restore(
         "--node-id": node_id,
         "--cluster-id": cluster_id,
     }
-    if at is not None or at_offsets is not None:
+    if nodes is not None and at is None and at_offsets is None and not is_log_directory(inputs[0]):
+        raise OptionError(f"--nodes is for log directories; {inputs[0]} is none")
+    if at is not None or at_offsets is not None or nodes is not None:
         if at is not None and at_offsets is not None:
             raise OptionError("--at and --at-offsets are mutually exclusive")
-        _refuse(for_parquet, "is for Parquet files; not supported with --at and --at-offsets")
+        _refuse(for_parquet, "is for Parquet files; not supported with --at, --at-offsets and --nodes")
         return restore_logs(
             inputs, output, at=at, at_offsets=at_offsets, nodes=nodes or 1, kafka_version=kafka_version, format=format
         )
-    _refuse({"--nodes": nodes, "--kafka-version": kafka_version}, "requires --at or --at-offsets")
+    _refuse({"--kafka-version": kafka_version}, "requires --at, --at-offsets or --nodes")
     if len(inputs) == 1 and is_log_directory(inputs[0]):
-        raise OptionError(f"{inputs[0]}: a log directory; restoring it requires --at or --at-offsets")
+        raise OptionError(f"{inputs[0]}: a log directory; restoring it requires --at, --at-offsets or --nodes")
     from kwire.maintenance.from_parquet import FromParquetOptions
     from kwire.records.compression.compressor import parse_compression
 

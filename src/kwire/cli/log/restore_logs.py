@@ -71,12 +71,12 @@ def restore_logs(
     kafka_version: str | None,
     format: Format,
 ) -> int:
-    """Restore one log directory to --at or --at-offsets, and print what was cut."""
+    """Restore one log directory to --at or --at-offsets, by default to its ends, and print what was cut."""
     from kwire.internal_topics.metadata_versions import release_of
     from kwire.maintenance.restore import RestoreOptions, restore_directory
 
     if len(inputs) != 1:
-        raise OptionError(f"{len(inputs)} paths: --at and --at-offsets take one log directory")
+        raise OptionError(f"{len(inputs)} paths: --at, --at-offsets and --nodes take one log directory")
     (source,) = inputs
     if is_cluster(source):
         raise OptionError(f"{source}: a running cluster; copy it with kwire log pull, and restore the copy")
@@ -95,11 +95,12 @@ def restore_logs(
 
 def _point(at: str | None, at_offsets: Path | None) -> RestorePoint:
     """Return the point to restore to. Raises OptionError."""
-    from kwire.maintenance.restore import AtTime, parse_offsets_file
+    from kwire.maintenance.restore import AtOffsets, AtTime, parse_offsets_file
 
     if at is not None:
         return AtTime(time_ms=parse_time(at, "--at"))
-    assert at_offsets is not None
+    if at_offsets is None:
+        return AtOffsets(offsets={})
     try:
         data = at_offsets.read_bytes()
     except OSError as error:

@@ -141,11 +141,11 @@ class Source:
         """Names of the topics that a broker's cleaner worked on."""
         return {topic for topic, _ in self.checkpoint(CLEANER_OFFSETS)}
 
-    def replica_count(self, key: TopicPartition) -> int:
-        """Return the replication factor of a partition."""
+    def replicas(self, key: TopicPartition) -> Sequence[int]:
+        """Return the nodes with a replica of a partition, none if they are unknown."""
         topic = None if self.cluster is None else self.cluster.topics.get(key[0])
         partition = None if topic is None else topic.partitions.get(key[1])
-        return REPLICAS if partition is None else max(len(partition.replicas), 1)
+        return () if partition is None else partition.replicas
 
     def partition_count(self, topic: str) -> int:
         """Return the number of partitions that the cluster knows, 0 without one."""
@@ -228,10 +228,17 @@ def open_source(path: str, point: RestorePoint) -> Source:
 
 
 def assign_replicas(source: Source, keys: Sequence[TopicPartition], nodes: int) -> dict[TopicPartition, list[int]]:
-    """Return the nodes of each partition's replicas; the first one in turn."""
+    """Return the nodes of each partition's replicas.
+
+    They stay where the source has them, if all of these nodes exist; otherwise the first one is on each node in turn.
+    """
     assignment = {}
     for turn, key in enumerate(sorted(keys)):
-        count = min(source.replica_count(key), nodes)
+        kept = source.replicas(key)
+        if kept and all(1 <= node <= nodes for node in kept):
+            assignment[key] = list(kept)
+            continue
+        count = min(len(kept) or REPLICAS, nodes)
         assignment[key] = [(turn + number) % nodes + 1 for number in range(count)]
     return assignment
 
