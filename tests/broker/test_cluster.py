@@ -241,6 +241,91 @@ def test_a_stopped_node_leaves_leadership_and_isr_and_comes_back_as_a_follower(c
     assert cluster.call(lambda node: node.cluster.brokers[1].epoch) > epoch
 
 
+def test_a_crashed_node_is_in_the_metadata_until_its_session_ends(cluster: Cluster) -> None:
+    before = partitions(cluster, 2)
+    with RawClient(cluster, node=1) as client:
+        cluster.crash(1)
+        assert client.is_closed()
+    with pytest.raises(ConnectionRefusedError):
+        RawClient(cluster, node=1)
+    assert [each.is_running for each in cluster.nodes] == [False, True, True]
+    cluster.advance(2000)
+    assert partitions(cluster, 2) == before
+    assert [each.node_id for each in metadata(cluster, 2).brokers] == [1, 2, 3]
+    assert metadata(cluster, 2).controller_id == 2
+    assert produced(produce(cluster, 2)).error_code == NOT_LEADER
+    cluster.advance(7000)
+    assert partitions(cluster, 2) == [
+        (0, 2, 1, [1, 2, 3], [2, 3], [1]),
+        (0, 2, 0, [2, 3, 1], [2, 3], [1]),
+        (0, 3, 0, [3, 1, 2], [3, 2], [1]),
+    ]
+    assert [each.node_id for each in metadata(cluster, 2).brokers] == [2, 3]
+    assert produced(produce(cluster, 2)).error_code == 0
+    cluster.start(1)
+    assert [each[1] for each in partitions(cluster)] == [2, 2, 3]
+
+
+def test_a_crashed_node_that_starts_has_lost_its_leaders_although_its_session_went_on(cluster: Cluster) -> None:
+    epoch = cluster.call(lambda node: node.cluster.brokers[1].epoch)
+    cluster.crash(1)
+    cluster.start(1)
+    assert [each[1:3] for each in partitions(cluster)] == [(2, 1), (2, 0), (3, 0)]
+    assert [each[4] for each in partitions(cluster)] == [[2, 3, 1], [2, 3, 1], [3, 2, 1]]
+    cluster.advance(60_000)  # the former session's end is not the new one's
+    assert [each.is_running for each in cluster.nodes] == [True, True, True]
+    assert cluster.call(lambda node: node.cluster.brokers[1].epoch) > epoch
+
+
+def test_the_coordinator_stays_on_a_crashed_node_until_its_session_ends(cluster: Cluster) -> None:
+    home = coordinator(cluster, "g")
+    other = next(each.id for each in cluster.nodes if each.id != home)
+    cluster.crash(home)
+    assert coordinator(cluster, "g", other) == home
+    cluster.advance(9000)
+    assert coordinator(cluster, "g", other) != home
+
+
+def test_an_unclean_leader_lacks_what_was_written_after_it_crashed(cluster: Cluster) -> None:
+    cluster.reset()
+    cluster.create_topic("t", 1, replication_factor=2, unclean_leader_election_enable=True)
+    produce(cluster, 1)
+    cluster.crash(2)
+    produce(cluster, 1)
+    cluster.advance(9000)
+    produce(cluster, 1)
+    cluster.stop(1)
+    cluster.start(2)
+    assert partitions(cluster, 3)[0][1:] == (2, 2, [1, 2], [2], [1])
+    assert len(values(cluster)) == 1
+
+
+def test_a_crashed_node_cannot_crash_stop_nor_lead(cluster: Cluster) -> None:
+    cluster.crash(3)
+    for call in (cluster.crash, cluster.stop, lambda node: cluster.move_leader("t", 0, to=node)):
+        with pytest.raises(OptionError, match="node 3 is not running; start it first"):
+            call(3)
+    assert cluster.move_leader("t", 0) == 2
+    assert cluster.move_leader("t", 0) == 1
+    with pytest.raises(OptionError, match="unknown node 4: the cluster has 1, 2, 3"):
+        cluster.crash(4)
+
+
+def test_the_session_of_a_crashed_node_is_a_config_and_reset_ends_it() -> None:
+    with Cluster(nodes=2, broker_session_timeout_ms=100_000) as cluster:
+        cluster.create_topic("t")
+        cluster.crash(2)
+        cluster.advance(50_000)
+        assert partitions(cluster)[0][4] == [1, 2]
+        cluster.advance(50_000)
+        assert partitions(cluster)[0][4] == [1]
+        cluster.start(2)
+        cluster.crash(1)
+        cluster.reset()
+        cluster.advance(200_000)
+        assert [each.is_running for each in cluster.nodes] == [True, True]
+
+
 def test_a_partition_without_a_running_replica_is_offline(cluster: Cluster) -> None:
     cluster.reset()
     cluster.create_topic("t", 1, replication_factor=1)

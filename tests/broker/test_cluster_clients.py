@@ -59,8 +59,10 @@ class Disorder:
                 cluster.move_leader("t", self.random.randrange(PARTITIONS))
             elif chance < 0.5:
                 cluster.move_coordinator(GROUP)
-            elif chance < 0.75 and len(up) > 1:
+            elif chance < 0.65 and len(up) > 1:
                 cluster.stop(self.random.choice(up))
+            elif chance < 0.75 and len(up) > 1:
+                cluster.crash(self.random.choice(up))
             elif down:
                 cluster.start(self.random.choice(down))
 

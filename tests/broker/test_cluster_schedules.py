@@ -1,4 +1,4 @@
-"""Random schedules of moves, stops, starts and losses on a cluster, against a model of what must be in its logs.
+"""Random schedules of moves, stops, crashes, starts and losses, against a model of what must be in the logs.
 
 The raw client produces idempotently: it follows the leader that an error names, and sends some batches again after
 other acts, as a client does whose response was lost. The slow tests have the same with more seeds.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +26,7 @@ NODES, PARTITIONS, ACTS = 3, 3, 25
 TRIES = 20
 SEEDS = int(os.environ.get("KWIRE_CLUSTER_SCHEDULES", "1000"))
 """Seeds of the slow test."""
+SESSION_MS = 9000
 
 
 @pytest.fixture(scope="module")
@@ -46,16 +48,19 @@ class Schedule:
         self.epochs = dict.fromkeys(range(PARTITIONS), 0)
         self.clients: dict[int, RawClient] = {}
         self.factor = self.random.choice([1, 2, 3])
+        self.crashed: set[int] = set()
+        """Nodes whose sessions have not ended."""
 
     def run(self) -> None:
-        self.cluster.create_topic("t", PARTITIONS, replication_factor=self.factor)
-        acts = [self.produce] * 5 + [self.move, self.stop, self.stop, self.start, self.start, self.again, self.lose]
+        self.cluster.create_topic("t", PARTITIONS, replication_factor=self.factor, retention_ms=-1)
+        acts = [self.produce] * 5 + [self.move, self.stop, self.crash, self.start, self.start, self.again, self.lose]
         for _ in range(ACTS):
             self.random.choice(acts)()
             self.check_state()
         for node in self.cluster.nodes:
             if not node.is_running:
                 self.cluster.start(node.id)
+        self.crashed.clear()
         self.check_state()
         for client in self.clients.values():
             client.sock.close()
@@ -67,7 +72,7 @@ class Schedule:
 
     def check_state(self) -> None:
         """Check what holds between leaders, ISR, replicas and epochs at any time."""
-        running = set(self.running())
+        running = set(self.running()) | self.crashed  # as far as the controller knows
         states = self.cluster.call(
             lambda node: {index: each.state for index, each in node.topics.get("t").partitions.items()}  # type: ignore[union-attr]
         )
@@ -89,7 +94,7 @@ class Schedule:
         producer_id, sequence = self.producers[index]
         value = b"%d-%d-%d" % (index, producer_id, sequence)
         builder = BatchBuilder(producer_id=producer_id, producer_epoch=0, base_sequence=sequence)
-        builder.append(None, value, timestamp=1)
+        builder.append(None, value, timestamp=time.time_ns() // 1_000_000)  # an old producer would expire
         batch = builder.build()
         offset = self.send(index, batch)
         if offset is not None:
@@ -119,6 +124,10 @@ class Schedule:
             node = result.current_leader.leader_id
             if node == -1:
                 return None
+            if node in self.crashed:  # refuses connections, until its session ends and another node leads
+                self.end_sessions()
+                node = self.random.choice(self.running())
+                continue
             assert [each.node_id for each in response.node_endpoints] == [node]
         raise AssertionError("no node leads")
 
@@ -140,10 +149,29 @@ class Schedule:
                 assert self.clients[node].is_closed()
                 self.clients.pop(node).sock.close()
 
+    def crash(self) -> None:
+        """Kill a node; half of the time, its session ends before anything else happens."""
+        running = self.running()
+        if len(running) > 1:
+            node = self.random.choice(running)
+            self.cluster.crash(node)
+            if node in self.clients:
+                assert self.clients[node].is_closed()
+                self.clients.pop(node).sock.close()
+            self.crashed.add(node)
+            if self.random.random() < 0.5:
+                self.end_sessions()
+
+    def end_sessions(self) -> None:
+        self.cluster.advance(SESSION_MS)
+        self.crashed.clear()
+
     def start(self) -> None:
         stopped = [node.id for node in self.cluster.nodes if not node.is_running]
         if stopped:
-            self.cluster.start(self.random.choice(stopped))
+            node = self.random.choice(stopped)
+            self.cluster.start(node)
+            self.crashed.discard(node)
 
     def lose(self) -> None:
         index = self.random.randrange(PARTITIONS)
@@ -151,7 +179,7 @@ class Schedule:
             return
         count = self.random.randint(1, min(3, len(self.expected[index])))
         state = self.cluster.call(lambda node: node.topics.partition("t", index).state)  # type: ignore[union-attr]
-        if state.leader == -1:
+        if state.leader == -1 or not set(state.replicas) & set(self.running()):
             with pytest.raises(OptionError, match="is offline"):
                 self.cluster.lose_records("t", index, count)
             return

@@ -197,6 +197,9 @@ def test_nodes_of_a_cluster() -> None:
         nodes = control("POST", "/nodes/2/stop")[1]["nodes"]
         assert [each["is_running"] for each in nodes] == [True, False]
         assert control("POST", "/nodes/2/start")[0] == 200
+        nodes = control("POST", "/nodes/1/crash")[1]["nodes"]
+        assert [each["is_running"] for each in nodes] == [False, True]
+        assert control("POST", "/nodes/1/start")[0] == 200
         assert control("POST", "/nodes/9/stop")[1] == {"error": "unknown node 9: the cluster has 1, 2"}
         assert control("POST", "/nodes/x/stop")[0] == 404
         assert control("POST", "/coordinators", {"name": "billing"})[0] == 400

@@ -1,6 +1,7 @@
 """What clients see of three nodes of ours, compared with three nodes of a real Kafka 3.9.1.
 
-The same requests go to both: topics, wrong nodes, old and new epochs, wrong coordinators, a stopped node, elections.
+The same requests go to both: topics, wrong nodes, old and new epochs, wrong coordinators, a stopped node, elections, a
+killed node.
 """
 
 from __future__ import annotations
@@ -60,6 +61,13 @@ class Real:
         """Stop a node."""
         self.nodes[node_id].stop()
 
+    def crash(self, node_id: int) -> None:
+        """Kill a node."""
+        self.nodes[node_id].stop(kill=True)
+
+    def advance(self, _ms: int) -> None:
+        """Sessions end without help."""
+
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], list[Any]]:
@@ -75,6 +83,40 @@ def test_clients_see_the_same_of_both(seen: tuple[list[Any], list[Any]]) -> None
     assert len(mine) == len(theirs) > 40
     for (name, ours), (_, real) in zip(mine, theirs, strict=True):
         assert ours == real, name
+
+
+def test_clients_see_the_same_of_a_node_that_was_killed(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as cleanup:
+        theirs = observe_crash(Real(tmp_path, cleanup))
+    with Cluster(nodes=3, racks=["r1", "r2", "r3"], replica_selector_class="", min_insync_replicas=1) as ours:
+        mine = observe_crash(ours)
+    assert len(mine) == len(theirs) > 30
+    for (name, ours_seen), (_, real) in zip(mine, theirs, strict=True):
+        assert ours_seen == real, name
+
+
+def observe_crash(cluster: Any) -> list[tuple[str, Any]]:
+    """Return what the other nodes respond after a node was killed, before and after its session ended."""
+    seen: list[tuple[str, Any]] = []
+
+    def ask(node: int, request: Any, version: int) -> Any:
+        with RawClient(cluster, node=node) as client:
+            return client.ask(request, version)
+
+    until(lambda: len(ask(1, messages.MetadataRequest(topics=[]), 12).brokers) == 3)
+    create(ask)
+    until(lambda: all(len(leaders(ask(node, by_name(), 12))) == 5 for node in NODES))
+    cluster.crash(3)
+    for when in ("before", "after"):
+        seen += [(f"metadata {version} {when}", summary(ask(1, by_name(), version))) for version in range(13)]
+        seen.append((f"cluster {when}", cluster_of(ask(2, messages.DescribeClusterRequest(), 1))))
+        seen += [(f"produce to 2 on {node} {when}", produce(ask, node, 2)[::3]) for node in (1, 2)]
+        seen += [(f"fetch {partition} on 2 {when}", fetch(ask, 2, partition)) for partition in (2, 4)]
+        if when == "before":
+            cluster.advance(9000)
+            until(lambda: len(ask(1, messages.MetadataRequest(topics=[]), 12).brokers) == 2)
+            until(lambda: all(leaders(ask(node, by_name(), 12))[2] == 1 for node in (1, 2)))
+    return seen
 
 
 def observe(cluster: Any) -> list[tuple[str, Any]]:

@@ -118,7 +118,7 @@ class Cluster(Broker):
         def describe(nodes: ClusterNodes) -> list[ClusterNode]:
             members = nodes.store.members
             return [
-                ClusterNode(each.node_id, address(each), each.rack, each.node_id in members.running)
+                ClusterNode(each.node_id, address(each), each.rack, nodes.is_running(each.node_id))
                 for each in members.all.values()
             ]
 
@@ -187,6 +187,15 @@ class Cluster(Broker):
             super().stop()
         else:
             self._on_nodes(lambda nodes: nodes.stop(node))
+
+    def crash(self, node: int) -> None:
+        """Kill a node: its connections close, and the cluster learns of it later.
+
+        Until the node's session ends (broker.session.timeout.ms, 9 s; advance passes them), Metadata has it as before,
+        also as leader and coordinator, and clients cannot reach it. Then in-sync replicas lead. start() ends the
+        session at once.
+        """
+        self._on_nodes(lambda nodes: nodes.crash(node))
 
     def _on_nodes(self, function: Callable[[ClusterNodes], Result]) -> Result:
         nodes = self._nodes

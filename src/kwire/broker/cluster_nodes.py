@@ -1,14 +1,15 @@
 """The nodes of a running cluster, on its thread: each has its own listeners, all share the logs of the first one.
 
 A node that stops closes its connections; its leaders move to in-sync replicas, as in Kafka's controlled shutdown. Its
-sockets are bound again without listening, so its port stays its own and clients are refused until it starts.
+sockets are bound again without listening, so its port stays its own and clients are refused until it starts. A node
+that crashes does the same, but the controller learns of it when its session ends (broker.session.timeout.ms).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.broker import startup
 from kwire.broker.network.server import Server
@@ -17,11 +18,19 @@ from kwire.internal_topics.cluster_values import NO_LEADER
 from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 
 if TYPE_CHECKING:
+    from kwire.broker.clock import TimerHandle
     from kwire.broker.network.server import BoundListeners
     from kwire.broker.node import Node
     from kwire.broker.topics import Partition
 
 __all__ = ["ClusterNodes"]
+
+
+class Session(NamedTuple):
+    """What the controller still believes of a node that crashed. timer: until it ends; ends: of the node's logs."""
+
+    timer: TimerHandle
+    ends: Mapping[Partition, int]
 
 
 class ClusterNodes:
@@ -39,6 +48,8 @@ class ClusterNodes:
     ) -> None:
         self._loop, self.store, self._bound, self._bind = loop, store, dict(bound), bind
         self._servers: dict[int, Server] = {}
+        self._sessions: dict[int, Session] = {}
+        """Of nodes that crashed, until they end."""
 
     # --- nodes
 
@@ -57,17 +68,28 @@ class ClusterNodes:
     def stop(self, node_id: int) -> None:
         """Stop a node. Raises OptionError unless it is running."""
         self.check_running(node_id)
-        self.store.members.down(node_id)
-        startup.fence(self.store.controller, node_id)
-        self.store.leadership.node_stopped(node_id)
-        self._servers.pop(node_id).close()
-        self._bound[node_id] = self._bind(node_id)
+        self._fence(node_id, self.store.leadership.ends_of(node_id))
+        self._disconnect(node_id)
+
+    def crash(self, node_id: int) -> None:
+        """Close a node's connections; its leaders move when its session ends. Raises OptionError unless it is running.
+
+        Source: org.apache.kafka.controller.BrokerHeartbeatManager 4.4.0.
+        """
+        self.check_running(node_id)
+        store = self.store
+        store.members.lead_quorum_without(node_id)
+        self._disconnect(node_id)
+        timer = store.timers.call_later(store.settings.broker_session_timeout_ms, lambda: self._end_session(node_id))
+        self._sessions[node_id] = Session(timer, store.leadership.ends_of(node_id))
 
     def start(self, node_id: int) -> None:
-        """Start a node that has stopped. Raises OptionError if it is running."""
+        """Start a node that has stopped or crashed. Raises OptionError if it is running."""
         self._check_known(node_id)
         if node_id in self._servers:
             raise OptionError(f"node {node_id} is already running")
+        if node_id in self._sessions:
+            self._end_session(node_id)  # Kafka does not register a node whose former session has not ended
         store = self.store
         store.members.up(node_id)
         startup.register_again(store.controller, store.configs, store.members.all[node_id])
@@ -79,6 +101,24 @@ class ClusterNodes:
         for node_id in self.store.members.all:
             if node_id not in self._servers:
                 self.start(node_id)
+
+    def _fence(self, node_id: int, ends: Mapping[Partition, int]) -> None:
+        self.store.members.down(node_id)
+        startup.fence(self.store.controller, node_id)
+        self.store.leadership.node_stopped(node_id, ends)
+
+    def _end_session(self, node_id: int) -> None:
+        session = self._sessions.pop(node_id)
+        session.timer.cancel()
+        self._fence(node_id, session.ends)
+
+    def _disconnect(self, node_id: int) -> None:
+        self._servers.pop(node_id).close()
+        self._bound[node_id] = self._bind(node_id)
+
+    def is_running(self, node_id: int) -> bool:
+        """Return whether clients can connect to a node."""
+        return node_id in self._servers
 
     def served(self) -> list[Node]:
         """Return the running nodes."""
@@ -114,7 +154,7 @@ class ClusterNodes:
 
     def move_leader(self, partition: Partition, to: int | None) -> int:
         """Make another in-sync replica the leader; to: the next one by default. Returns it. Raises OptionError."""
-        state, running = partition.state, self.store.members.running
+        state, running = partition.state, self._servers
         if to is not None:
             self.check_running(to)
             if to not in state.replicas:
@@ -150,7 +190,7 @@ class ClusterNodes:
         available = log.log_end_offset - log.log_start_offset
         if not 1 <= count <= available:
             raise OptionError(f"{partition.name} cannot lose {count} of its {counted(available, 'record')}")
-        running = [each for each in state.replicas if each in self.store.members.running]
+        running = [each for each in state.replicas if each in self._servers]
         if to is not None:
             self.check_running(to)
             if to not in running:

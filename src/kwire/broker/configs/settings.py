@@ -38,6 +38,7 @@ class Settings:
     advertised_listeners: str = ""
     listener_security_protocol_map: str = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
     broker_rack: str = ""
+    broker_session_timeout_ms: int = 9000
     # connections
     socket_request_max_bytes: int = 100 * 1024 * 1024
     queued_max_request_bytes: int = 256 * 1024 * 1024

@@ -339,6 +339,12 @@ def stop_node(broker: Broker, values: Values) -> object:
     return show_broker(broker, values)
 
 
+def crash_node(broker: Broker, values: Values) -> object:
+    """Crash a node."""
+    cluster_of(broker).crash(node_id(values))
+    return show_broker(broker, values)
+
+
 def start_node(broker: Broker, values: Values) -> object:
     """Start a node."""
     cluster_of(broker).start(node_id(values))
@@ -398,7 +404,8 @@ ROUTES = (
     Route("POST", "/clock/advance", advance, "Advance the clock of all nodes", {"ms": "integer"}, ("ms",)),
     Route("POST", "/reset", reset, "Remove topics, groups, users and faults; take the clock back"),
     Route("POST", "/nodes/{node}/stop", stop_node, "Stop a node of a cluster"),
-    Route("POST", "/nodes/{node}/start", start_node, "Start a node that has stopped"),
+    Route("POST", "/nodes/{node}/crash", crash_node, "Kill a node; the cluster learns of it when its session ends"),
+    Route("POST", "/nodes/{node}/start", start_node, "Start a node that has stopped or crashed"),
     Route(
         "POST", "/leaders", move_leader, "Move the leader of a partition to another node",
         {"topic": "string", "partition": "integer", "to": "integer"}, ("topic", "partition"),

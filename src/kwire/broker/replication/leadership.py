@@ -12,7 +12,7 @@ Source: org.apache.kafka.controller.ReplicationControlManager 3.9.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kwire.broker.replication.elections import RECOVERED, Election, change, completed, reassigned
@@ -42,13 +42,21 @@ class Leadership:
         self._topics, self._members, self._commit = topics, members, commit
         self._manager, self._clock = manager, clock
         self._ends: dict[tuple[object, int, int], int] = {}
-        """(topic id, partition, node) -> end of the log when the node left the ISR."""
+        """(topic id, partition, node) -> end of the log when the node stopped or crashed."""
         self.observers: list[Callable[[Partition], object]] = []
 
     # --- nodes
 
-    def node_stopped(self, node_id: int) -> None:
-        """Take a node, which is not running any more, out of leadership and in-sync replicas."""
+    def ends_of(self, node_id: int) -> dict[Partition, int]:
+        """Return where the logs of a node end that is in their ISR, and fetches nothing from now on."""
+        return {
+            partition: partition.log.log_end_offset
+            for partition in self._in_order()
+            if node_id in partition.state.isr and partition.log is not None
+        }
+
+    def node_stopped(self, node_id: int, ends: Mapping[Partition, int]) -> None:
+        """Take a node, which is not running any more, out of leadership and in-sync replicas. ends: of its logs."""
         changes = []
         for partition in self._in_order():
             state = partition.state
@@ -59,7 +67,8 @@ class Leadership:
             record = change(partition.topic.topic_id, state, self._members.running, isr=isr, kind=kind)
             if record is not None:
                 if partition.log is not None and record.isr is not None:
-                    self._ends[partition.topic.topic_id, partition.index, node_id] = partition.log.log_end_offset
+                    end = ends.get(partition, partition.log.log_end_offset)
+                    self._ends[partition.topic.topic_id, partition.index, node_id] = end
                 changes.append((partition, record))
         self._apply(changes)
 

@@ -84,8 +84,12 @@ class Members:
     def down(self, node_id: int) -> None:
         """Record that a node has stopped; if it was the controller, the first of the others takes over."""
         self.running.pop(node_id, None)
+        self.lead_quorum_without(node_id)
+
+    def lead_quorum_without(self, node_id: int) -> None:
+        """If a node is the controller, let the first of the others that are running take over."""
         if self.controller == node_id:
-            self.controller = next(iter(self.running), NO_NODE)
+            self.controller = next((each for each in self.running if each != node_id), NO_NODE)
 
     def leader_of(self, state: PartitionState) -> int:
         """Return the leader of a partition, NO_LEADER while it is offline."""
