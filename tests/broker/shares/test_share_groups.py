@@ -221,7 +221,7 @@ def test_offsets_are_described_altered_and_deleted(client: RawClient) -> None:
     request = alter(group_id="g", topics=[alter.AlterShareGroupOffsetsRequestTopic(topic_name="t", partitions=[part])])
     assert client.ask(request, 0).error_code == ErrorCode.NON_EMPTY_GROUP
     member.heartbeat(-1)
-    assert client.ask(request, 0).responses[0].partitions[0].error_code == 0
+    alter_offset(client, 1)
     assert described(client) == {0: (1, 4)}
     delete = m.DeleteShareGroupOffsetsRequest
     gone = delete(group_id="g", topics=[delete.DeleteShareGroupOffsetsRequestTopic(topic_name="t")])
@@ -229,6 +229,30 @@ def test_offsets_are_described_altered_and_deleted(client: RawClient) -> None:
     assert described(client) == {}
     assert client.ask(m.DeleteGroupsRequest(groups_names=["g"]), 2).results[0].error_code == 0
     assert client.ask(m.ListGroupsRequest(), 5).groups == []
+
+
+def alter_offset(client: RawClient, offset: int) -> None:
+    """Set the start offset of the group, which has no members."""
+    alter = m.AlterShareGroupOffsetsRequest
+    part = alter.AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=offset)
+    request = alter(group_id="g", topics=[alter.AlterShareGroupOffsetsRequestTopic(topic_name="t", partitions=[part])])
+    assert client.ask(request, 0).responses[0].partitions[0].error_code == 0
+
+
+@pytest.mark.parametrize("wait_ms", [0, 60_000])
+def test_a_group_beyond_the_end_of_the_log_waits_for_records(client: RawClient, wait_ms: int) -> None:
+    """OFFSET_OUT_OF_RANGE was an exception in the application; Kafka 4.4.0 responds at once, without records."""
+    member = started(client)
+    member.heartbeat(-1)
+    alter_offset(client, 8)
+    again = Member(client, "g", "t", member.topic_id, "again").join()
+    response = again.fetch(max_wait_ms=wait_ms)
+    assert [(part.error_code, part.records) for topic in response.responses for part in topic.partitions] == [(0, b"")]
+    assert again.fetch(max_wait_ms=wait_ms).responses == []
+    produce(client, "t", 2)
+    assert again.fetch(max_wait_ms=wait_ms).responses == []
+    produce(client, "t", 3)
+    assert acquired(again.fetch(max_wait_ms=wait_ms)) == [(8, 9, 1)]
 
 
 def described(client: RawClient) -> dict[int, tuple[int, int]]:

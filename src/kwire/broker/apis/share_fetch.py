@@ -263,7 +263,10 @@ class ShareFetch:
             key = (target.key.topic_id, target.key.partition)
             fetched = self._read(target, share)
             if isinstance(fetched, KwireError):
-                self._fail(key, error_code(fetched), target.partition)
+                code = error_code(fetched)
+                if code == ErrorCode.OFFSET_OUT_OF_RANGE:  # the log ends below the group's offset, see ShareFetchUtils:
+                    code = ErrorCode.NONE  # clients of share groups do not know this error
+                self._fail(key, code, target.partition)
                 continue
             headers = whole_batches(fetched)
             acquired = []

@@ -40,6 +40,7 @@ class AcknowledgeType(IntEnum):
     RENEW = 4
 
 
+ACKNOWLEDGE_TYPES = frozenset(AcknowledgeType)
 STATES = {
     AcknowledgeType.GAP: DeliveryState.ARCHIVED,
     AcknowledgeType.ACCEPT: DeliveryState.ACKNOWLEDGED,
@@ -201,7 +202,7 @@ class SharePartition:
         renewed: list[Delivery] = []
         try:
             for each in acknowledgements:
-                if any(kind not in AcknowledgeType.__members__.values() for kind in each.types):
+                if not ACKNOWLEDGE_TYPES.issuperset(each.types):
                     listed = ", ".join(map(str, each.types))
                     raise refusal(ErrorCode.INVALID_REQUEST, f"Invalid acknowledge type: [{listed}]")
                 if each.last >= self.start_offset:
