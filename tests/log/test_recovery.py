@@ -237,7 +237,7 @@ def test_an_index_without_its_log_is_deleted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tail", [b"\x00" * 100, b"garbage" * 10, numbered(0, 3)[:-1], b"\x00"])
 @pytest.mark.requirement("G-07", "G-08")
-def test_a_torn_tail_is_truncated(tmp_path: Path, tail: bytes) -> None:
+def test_a_torn_tail_is_truncated(tmp_path: Path, tail: bytes, caplog: pytest.LogCaptureFixture) -> None:
     directory, records = written(tmp_path)
     active = directory / f"{bases(directory)[-1]:020d}.log"
     whole = active.read_bytes()
@@ -245,12 +245,13 @@ def test_a_torn_tail_is_truncated(tmp_path: Path, tail: bytes) -> None:
     log = reopened(tmp_path)
     assert records_of(log) == records
     assert active.read_bytes() == whole
+    assert f"{active.name}: {len(tail)} bytes from byte {len(whole)} on are removed: " in caplog.text
     log.append(numbered(999, 1), now_ms=NOW)
     assert max(records_of(log)) == max(records) + 1
 
 
 @pytest.mark.requirement("G-07")
-def test_segments_after_a_damaged_one_are_deleted(tmp_path: Path) -> None:
+def test_segments_after_a_damaged_one_are_deleted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     directory, records = written(tmp_path)
     first, second, third = bases(directory)[:3]
     path = directory / f"{second:020d}.log"
@@ -261,7 +262,10 @@ def test_segments_after_a_damaged_one_are_deleted(tmp_path: Path) -> None:
     assert log.segments.base_offsets == [first, second]
     assert log.log_end_offset < third
     assert records_of(log) == {offset: value for offset, value in records.items() if offset < log.log_end_offset}
-    assert list(directory.glob("*.log.deleted"))
+    deleted = len(list(directory.glob("*.log.deleted")))
+    assert deleted
+    assert f"removed with the {deleted} segments after the damage" in caplog.text
+    assert "stored CRC" in caplog.text
     log.local.delete_due_files(NOW + 60_000)
     assert not list(directory.glob("*.deleted"))
 
@@ -283,7 +287,7 @@ def test_segments_below_the_recovery_point_are_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("G-07", "F-13")
-def test_out_of_order_offsets_empty_the_segment(tmp_path: Path) -> None:
+def test_out_of_order_offsets_empty_the_segment(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     log = open_log(tmp_path, SMALL.replace(index_interval_bytes=0))
     for i in range(3):
         log.append(numbered(i * 10, 10), now_ms=NOW)
@@ -294,6 +298,7 @@ def test_out_of_order_offsets_empty_the_segment(tmp_path: Path) -> None:
     log = open_log(tmp_path, SMALL.replace(index_interval_bytes=0))
     assert log.log_end_offset == 0
     assert path.stat().st_size == 0
+    assert f"all of its {3 * size} bytes are removed" in caplog.text
     log.append(numbered(0, 1), now_ms=NOW)
     assert list(records_of(log)) == [0]
 

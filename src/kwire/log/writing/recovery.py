@@ -14,6 +14,7 @@ Source: kafka.log.LogLoader, LogSegment.recover, UnifiedLog.rebuildProducerState
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -51,6 +52,8 @@ __all__ = [
     "replay_header",
 ]
 
+logger = logging.getLogger("kwire.log")
+
 
 class OffsetOverflow(Exception):
     """A segment's offsets do not fit its index (G-06). Never leaves this module."""
@@ -83,8 +86,8 @@ def control_record_of(batch: Batch) -> ControlRecord | None:
 def recover_segment(segment: SegmentWriter, producers: ProducerStates, epochs: LeaderEpochs | None) -> int:
     """Rebuild a segment's indexes from its batches and truncate it after them; return the bytes removed (G-08).
 
-    producers, epochs: updated from the batches. Raises InvalidOffset for offsets that do not increase, OffsetOverflow
-    for one that does not fit (G-06).
+    producers, epochs: updated from the batches. What is removed is logged as a warning, as in Kafka. Raises
+    InvalidOffset for offsets that do not increase, OffsetOverflow for one that does not fit (G-06).
     """
     segment.remove_indexes()
     largest, last_entry, position = (-1, segment.base_offset), 0, 0
@@ -106,10 +109,12 @@ def recover_segment(segment: SegmentWriter, producers: ProducerStates, epochs: L
                     epochs.assign(batch.partition_leader_epoch, batch.base_offset)
                 apply_batch(producers, batch, segment)
                 producers.end_offset = batch.last_offset + 1
-    except (CorruptBatch, Malformed):
-        pass  # everything before it is kept
+        damage: object = "an incomplete batch"
+    except (CorruptBatch, Malformed) as error:
+        damage = error  # everything before it is kept
     cut = segment.log.end - position
     if cut:
+        logger.warning("%s: %d bytes from byte %d on are removed: %s", segment.log.url, cut, position, damage)
         segment.log.truncate(position)
     segment.set_largest(largest)
     segment.deactivate()
@@ -358,13 +363,18 @@ class Loader(msgspec.Struct, kw_only=True):
         for done, segment in enumerate(unflushed):
             try:
                 cut = self._recover(segments, segment)
-            except InvalidOffset:
+            except InvalidOffset as error:
                 cut = segment.log.end
+                logger.warning("%s: all of its %d bytes are removed: %s", segment.log.url, cut, error)
                 segment.remove_indexes()
                 segment.log.truncate(0)
                 segment.set_largest((-1, segment.base_offset))
             if cut:
-                self._remove(segments, unflushed[done + 1 :])
+                following = unflushed[done + 1 :]
+                if following:
+                    last = following[-1].log.url
+                    logger.warning("%s: removed with the %d segments after the damage", last, len(following))
+                self._remove(segments, following)
                 break
 
     def _remove(self, segments: SegmentList, removed: list[SegmentWriter]) -> None:
