@@ -405,9 +405,19 @@ def test_protection_is_never_lost(
         Tap("127.0.0.1:9", listen_configs=listen_configs, **configs)
 
 
-def test_configs_of_logins_are_named(caplog: pytest.LogCaptureFixture) -> None:
-    Tap("127.0.0.1:9", security_protocol="SASL_PLAINTEXT", sasl_mechanism="PLAIN", acks="all")
-    assert "whose clients use their own: sasl.mechanism, acks" in caplog.text
+def test_clients_have_certificates_where_their_authority_is_given(files: dict[str, str]) -> None:
+    own = {"ssl.certfile": files["server.pem"], "ssl.keyfile": files["server.pem"], "ssl.cafile": files["ca.pem"]}
+    for mode in ({}, {"ssl.client.auth": "none"}):
+        with pytest.raises(OptionError, match=r"config ssl\.cafile has no effect: .* set ssl\.client\.auth=required"):
+            Tap("127.0.0.1:9", listen_configs={**own, **mode})
+
+
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+def test_configs_of_logins_are_named(caplog: pytest.LogCaptureFixture, protocol: str) -> None:
+    """Another warning said that security.protocol was PLAINTEXT, whatever it was."""
+    Tap("127.0.0.1:9", security_protocol=protocol, sasl_mechanism="PLAIN", acks="all")
+    (warning,) = [each.getMessage() for each in caplog.records]
+    assert "whose clients use their own: sasl.mechanism, acks" in warning
 
 
 # Peers that misbehave

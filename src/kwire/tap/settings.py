@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from kwire.broker.configs.given import dotted, parse_settings
 from kwire.broker.network.listeners import parse_listeners
 from kwire.broker.security.tls import server_context
-from kwire.client.settings import ClientSettings
+from kwire.client.settings import ClientSettings, parse_config
 from kwire.errors import OptionError
 
 __all__ = ["LOCALHOST", "client_settings", "listener_tls", "parse_listen"]
@@ -45,6 +45,11 @@ def listener_tls(configs: Mapping[str, object] | None) -> ssl.SSLContext | None:
     (listener,) = parse_listeners(settings, settings.listeners)
     if not listener.is_tls:
         raise OptionError("the configs of listeners ask for no TLS: set ssl.certfile and ssl.keyfile, or give none")
+    if settings.ssl_cafile and settings.ssl_client_auth.lower() == "none":
+        raise OptionError(
+            "config ssl.cafile has no effect: clients are asked for no certificate; set ssl.client.auth=required, or"
+            " remove it"
+        )
     return server_context(settings)
 
 
@@ -63,7 +68,7 @@ def client_settings(servers: str, configs: Mapping[str, object]) -> ClientSettin
         elif name == PROTOCOL:
             used[name] = str(value).strip().upper().removeprefix("SASL_")
         elif name not in ("bootstrap.servers", "metadata.broker.list"):
-            ClientSettings.parse({"bootstrap.servers": servers, name: value})  # raises OptionError if it is unknown
+            parse_config(name, value)  # raises OptionError if it is unknown
             idle.append(name)
     settings = ClientSettings.parse(used)
     tls = next((name for name in used if name.startswith("ssl.")), None)
