@@ -15,6 +15,7 @@ import pytest
 from kwire.cli.main import run
 from kwire.errors import CorruptBatch, TableError
 from kwire.lake import Layout, RowOptions, append_logs, write_files
+from kwire.lake.append import _Limited
 from kwire.log import LogDirectory
 from kwire.log.reading.readable_log import ReadableLog
 from kwire.records.columns.layout import LARGEST_MS
@@ -488,3 +489,11 @@ def test_null_timestamps_are_counted_once(tables: Tables, tmp_path: Path, commit
     done = list(append_logs(tables.open(), logs, layout=LAYOUT, commit_bytes=commit_bytes))
     assert [each.rows for each in done] == [5, 5]
     assert all("of offset 1 and of 2 more" in str(each.problem) for each in done)
+
+
+@pytest.mark.parametrize(("max_bytes", "count"), [(15, 1), (16, 1), (17, 2), (33, 3)])
+def test_a_commit_ends_once_its_size_is_reached(max_bytes: int, count: int) -> None:
+    batches = [pa.record_batch({"offset": pa.array([2 * n, 2 * n + 1], pa.int64())}) for n in range(3)]  # 16 bytes each
+    limited = _Limited(batches, max_bytes)
+    assert len(list(limited)) == count
+    assert (limited.is_cut, limited.next_offset) == (count < 3, 2 * count)

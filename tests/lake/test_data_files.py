@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from kwire.errors import LogError
 from kwire.lake import Change, Layout, data_files, write_files
-from kwire.lake.arrow_columns import longest_value
+from kwire.lake.arrow_columns import longest_value, newest_of
 from kwire.records import Record, TimestampType, write_batch
 from tests.lake.tables import Tables, kafka_rows, write
 
@@ -141,3 +141,56 @@ print(json.dumps([rows, peak() - before]))
     rows, grown = json.loads(done.stdout)
     assert rows == 1
     assert grown < 8 * size  # 5.2 times; 11 with statistics
+
+
+def test_rows_are_a_row_group_once_their_number_is_reached(delta: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_files, "ROW_GROUP_ROWS", 4)
+    batch = pa.record_batch({"id": pa.array([1, 2], pa.int64())})
+    written = write_files([batch] * 5, delta.open().prepare(batch.schema, Layout()))
+    footer = parquet.ParquetFile(delta.folder / "orders" / written.files[0].path).metadata
+    assert [footer.row_group(number).num_rows for number in range(footer.num_row_groups)] == [4, 4, 2]
+
+
+def test_as_many_files_are_open_as_the_limit(delta: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_files, "MAX_OPEN_FILES", 2)
+    monkeypatch.setattr(data_files, "ROW_GROUP_BYTES", 1)
+    batches = [pa.record_batch({"part": [part], "id": [1]}) for part in ("a", "b", "a", "c", "a", "b", "c")]
+    plan = delta.open().prepare(batches[0].schema, Layout(partition_by=("part",)))
+    opened, most = set[Any](), 0
+    begin, end = data_files._OpenFile.__init__, data_files._OpenFile.finish
+
+    def opening(file: Any, *given: Any) -> None:
+        nonlocal most
+        begin(file, *given)
+        opened.add(file)
+        most = max(most, len(opened))
+
+    def finishing(file: Any, plan: Any) -> Any:
+        opened.discard(file)
+        return end(file, plan)
+
+    monkeypatch.setattr(data_files._OpenFile, "__init__", opening)
+    monkeypatch.setattr(data_files._OpenFile, "finish", finishing)
+    assert sum(each.rows for each in write_files(batches, plan).files) == 7
+    assert most == 2
+
+
+def test_the_newest_timestamp_of_rows() -> None:
+    moments = pa.array([5, None, 7], pa.timestamp("us", "UTC"))
+    assert newest_of(pa.record_batch({"timestamp": moments})) == (7,)
+    assert newest_of(pa.record_batch({"id": [1, 2, 3], "timestamp": moments})) == (7,)
+    assert newest_of(pa.record_batch({"id": [1, 2, 3]})) == ()
+
+
+@pytest.mark.parametrize(("max_terms", "files"), [(1, 2), (2, 1)])
+def test_files_are_chosen_by_offset_for_so_many_partitions(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch, max_terms: int, files: int
+) -> None:
+    """Beyond them, by topic."""
+    monkeypatch.setattr(f"kwire.lake.{tables.format}.files.MAX_TERMS", max_terms)
+    table = tables.open()
+    for start in (0, 10):
+        write(table, kafka_rows(start, start + 10))
+    table.refresh()
+    wanted = {("orders", 0): ((9, 10),), ("orders", 1): ((0, 5),)}
+    assert len(table.live_files(wanted)) == files

@@ -16,7 +16,7 @@ from kwire.cli.main import run
 from kwire.errors import BrokerError, OptionError
 from kwire.lake import Change, Layout, commit_dead_letters, prepare_dead_letters, unwrapped_schema, write_rows
 from kwire.lake.dead_letters import open_dead_letters
-from kwire.lake.letter_topic import DeadLetterTopic
+from kwire.lake.letter_topic import DeadLetterTopic, _record
 from kwire.schemas import Registry, encode
 from tests.lake.avro_values import registry as registry
 from tests.lake.avro_values import write_values
@@ -128,3 +128,9 @@ def test_topics_that_are_refused(delta: Tables) -> None:
         target = open_dead_letters(f"kafka://{broker.bootstrap_servers}/dead", delta.open, careless)
         with pytest.raises(OptionError, match="config 'acks': topic 'dead' for dead letters requires all"):
             prepare_dead_letters(target, plan)
+
+
+@pytest.mark.parametrize(("micros", "expected"), [(None, -1), (-1, -1), (0, 0), (999, 0), (1000, 1)])
+def test_a_letter_of_1970_has_a_timestamp(micros: int | None, expected: int) -> None:
+    row = dict.fromkeys(("key", "value", "topic", "partition", "offset", "reason", "table")) | {"timestamp": micros}
+    assert _record(row).timestamp == expected
