@@ -166,3 +166,13 @@ def test_probes_note_what_could_make_a_difference(tmp_path: Path, monkeypatch: p
     assert noted(lambda: box.spans(5)) == (False, ["compare 2", "equality 1", spans])
     assert noted(lambda: box.spans(7)) == (True, ["equality 1", spans])
     assert noted(lambda: module["after"](1)) == (2, ["log/module after", "offset 1"])
+
+
+def test_different_tests_come_before_more_cases_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def test(name: str, cpu_s: float) -> mutate.Test:
+        return mutate.Test(name, cpu_s, cpu_s, frozenset())
+
+    given = [test("a[1]", 0.1), test("a[2]", 0.2), test("a[3]", 0.05), test("b", 3.0), test("c[x]", 1.0)]
+    assert [each.id for each in mutate.varied(given)] == ["a[3]", "c[x]", "b", "a[1]", "a[2]"]
+    monkeypatch.setattr(mutate, "MOST_TESTS", 4)
+    assert [each.id for each in mutate.varied(given)] == ["a[3]", "c[x]", "b", "a[1]"]

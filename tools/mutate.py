@@ -47,7 +47,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -481,14 +481,7 @@ class Runner:
     def tests_of(self, mutant: Mutant) -> list[Test]:
         """Return the tests that could notice a mutant, at most MOST_TESTS."""
         reached = mutant.id if mutant.kind in PROBED else f"{mutant.module} {mutant.function}"
-        cases: dict[str, list[Test]] = {}
-        for file in self.files:
-            for test in self._tests_in(file):
-                if reached in test.notices:
-                    cases.setdefault(test.id.partition("[")[0], []).append(test)
-        rows = [sorted(each, key=lambda test: test.cpu_s) for each in cases.values()]
-        ranked = [(rank, test.cpu_s, test.id, test) for row in rows for rank, test in enumerate(row)]
-        return [test for *_, test in sorted(ranked, key=lambda each: each[:3])[:MOST_TESTS]]
+        return varied(test for file in self.files for test in self._tests_in(file) if reached in test.notices)
 
     def result(self, mutant: Mutant) -> tuple[str, str]:
         """Return (`killed`, the test), (`survived` or `untested`, how far tests came) or (`unclear`, why)."""
@@ -566,6 +559,19 @@ class Runner:
                     traceback.print_exc()
         finally:
             os._exit(code)
+
+
+def varied(tests: Iterable[Test]) -> list[Test]:
+    """Return at most MOST_TESTS: the quickest case of each test function, then the second one of each, and so on."""
+    cases: dict[str, list[Test]] = {}
+    for test in tests:
+        cases.setdefault(test.id.partition("[")[0], []).append(test)
+    ranked = [
+        (rank, test.cpu_s, test.id, test)
+        for same in cases.values()
+        for rank, test in enumerate(sorted(same, key=lambda each: each.cpu_s))
+    ]
+    return [test for *_, test in sorted(ranked, key=lambda each: each[:3])[:MOST_TESTS]]
 
 
 class Killer:
