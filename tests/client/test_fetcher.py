@@ -10,7 +10,7 @@ from kwire.broker import Broker
 from kwire.client import Client
 from kwire.client.broker_connection import BrokerConnection
 from kwire.client.fetch_requests import FETCH, TRUNCATION_VERSION
-from kwire.client.fetcher import Diverged, FetchedBatches, Fetcher, Position
+from kwire.client.fetcher import OFFSET_FOR_LEADER_EPOCH, Diverged, FetchedBatches, Fetcher, Position
 from tests.client.test_cluster_logs import create, write
 
 
@@ -41,7 +41,7 @@ def test_a_log_that_ends_below_the_position_has_diverged(
 
     def version_for(self: BrokerConnection, api_key: int) -> int:
         found = self._connection.version_for(api_key)
-        return min(found, version) if api_key == FETCH else found
+        return min(found, {FETCH: version, OFFSET_FOR_LEADER_EPOCH: 2}.get(api_key, found))
 
     monkeypatch.setattr(BrokerConnection, "version_for", version_for)
     with Broker() as broker, Client(broker.bootstrap_servers) as client, Client(broker.bootstrap_servers) as writer:

@@ -173,3 +173,16 @@ def test_a_poll_that_is_given_up_leaves_the_client_usable(client: Client) -> Non
         next(iter(follower.poll()))
         assert client.metadata(["wide"]).topics["wide"].partitions
     assert client.metadata(["wide"]).topics["wide"].partitions
+
+
+def test_an_epoch_that_the_leader_does_not_know_is_left_out_of_the_position(broker: Broker, client: Client) -> None:
+    """Also epoch 0, the first one."""
+    create(client, "early")
+    write(client, "early", 1)
+    with Follower(client) as follower:
+        follower.add(("early", 0), 0)
+        until(lambda: poll(follower) == {"early": [0]})  # from here on with the epoch of the batch
+        broker.faults.fail("Fetch", "OFFSET_OUT_OF_RANGE", times=1)
+        write(client, "early", 1)
+        until(lambda: poll(follower) == {"early": [10]})
+        assert follower.lost == []

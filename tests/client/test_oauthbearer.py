@@ -240,6 +240,22 @@ def test_a_broken_response_of_a_token_endpoint_is_an_error(answer: bytes) -> Non
     assert len(str(caught.value)) < 500
 
 
+def test_a_choice_of_a_token_endpoint_is_no_token() -> None:
+    """Status 300 is the first that is no success; its body need not be JSON."""
+
+    def serve(listener: socket.socket) -> None:
+        client, _ = listener.accept()
+        with client:
+            client.recv(1 << 16)
+            client.sendall(STATUS + b"300 Multiple Choices\r\nContent-Length: 4\r\n\r\nmany")
+            client.recv(1 << 16)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        with pytest.raises(OptionError, match="failed: HTTP 300 many"):
+            token_of(**{ENDPOINT: f"http://127.0.0.1:{listener.getsockname()[1]}"}, **SHORT)
+
+
 class Redirecting(BaseHTTPRequestHandler):
     """Redirects /CODE to `target`, and remembers every request."""
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kwire.broker import Broker
-from kwire.client import Client, OutgoingBatch, Producer
+from kwire.client import Client, OutgoingBatch, Producer, partition_state
 from kwire.client.admin.groups import describe_groups
 from kwire.client.admin.requests import AdminRequests
 from kwire.client.admin.transactions import _open_transactions
@@ -257,3 +257,36 @@ def test_records_are_read_with_any_version_of_fetch(
         producer.send(topic, 0, bytes(write_batch(rows(), magic=2, **producer.fields(topic, 0))), 5)
     cap(FETCH, version)
     assert written(broker, topic) == [(each.offset, each.timestamp, each.key, each.value) for each in rows()]
+
+
+def test_zstd_is_sent_from_produce_7_on(broker: Broker, speak: Speak) -> None:
+    make(broker, "zstd-7")
+    speak(7)
+    data = bytes(write_batch(rows(), magic=2, compression=Compression.ZSTD))
+    with Client(broker.bootstrap_servers, **PLAIN) as client:
+        assert Producer(client).send("zstd-7", 0, data, 5).base_offset == 0
+
+
+@pytest.mark.parametrize("version", [12, 13, 16])
+def test_topics_are_fetched_by_id_from_fetch_13_on(
+    broker: Broker, cap: Callable[[int, int], None], version: int
+) -> None:
+    topic = f"by-id-{version}"
+    make(broker, topic)
+    cap(FETCH, version)
+    with Client(broker.bootstrap_servers) as client, Producer(client) as producer, Fetcher(client) as fetcher:
+        producer.send(topic, 0, bytes(write_batch(rows(), magic=2, **producer.fields(topic, 0))), 5)
+        fetcher.add((topic, 0), Position(0, topic_id=client.metadata([topic]).topics[topic].topic_id))
+        (result,) = fetcher.poll()
+        assert isinstance(result, FetchedBatches)
+        assert result.after.offset == 5
+
+
+@pytest.mark.parametrize(
+    ("newest", "known"), [(newest, known) for newest in range(5) for known in range(-1, newest + 1)]
+)
+def test_the_newest_epoch_that_a_leader_knows_is_searched_for(
+    newest: int, known: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partition_state, "_end_of", lambda client, key, epoch: (epoch if epoch <= known else -1, 9))
+    assert partition_state._newest_known(None, ("t", 0), newest) == known  # type: ignore[arg-type]

@@ -62,3 +62,16 @@ def test_a_broker_that_does_not_prove_the_password_is_an_error(verdict: bytes, m
 
 def test_names_with_commas_are_escaped() -> None:
     assert next(start("SCRAM-SHA-512", "a,b=c", "x", nonce="n")) == b"n,,n=a=2Cb=3Dc,r=n"
+
+
+def test_the_iterations_of_scram_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kwire.client.sasl.MAX_ITERATIONS", 4097)
+    for iterations, is_accepted in ((4096, True), (4097, True), (4098, False)):
+        exchange = start("SCRAM-SHA-256", "user", "pencil", nonce=NONCE)
+        next(exchange)
+        challenge = CHALLENGE.replace(b"i=4096", b"i=%d" % iterations)
+        if is_accepted:
+            assert b",p=" in exchange.send(challenge)
+        else:
+            with pytest.raises(Malformed, match="SCRAM iterations are 4098; 4096 to 4097 are accepted"):
+                exchange.send(challenge)

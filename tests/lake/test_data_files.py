@@ -194,3 +194,18 @@ def test_files_are_chosen_by_offset_for_so_many_partitions(
     table.refresh()
     wanted = {("orders", 0): ((9, 10),), ("orders", 1): ((0, 5),)}
     assert len(table.live_files(wanted)) == files
+
+
+@pytest.mark.parametrize(("more", "groups"), [(-1, [2, 2]), (0, [4])])
+def test_buffers_are_written_above_their_size(
+    delta: Tables, monkeypatch: pytest.MonkeyPatch, more: int, groups: list[int]
+) -> None:
+    """Of all partitions together; the largest one first."""
+    one, other = (pa.record_batch({"part": [part] * 2, "id": pa.array([1, 2], pa.int64())}) for part in ("a", "b"))
+    plan = delta.open().prepare(one.schema, Layout(partition_by=("part",)))
+    ((_, stored),) = plan.split(one)
+    monkeypatch.setattr(data_files, "BUFFER_BYTES", 2 * stored.nbytes + more)
+    written = write_files([one, other, one], plan)
+    (path,) = [each.path for each in written.files if "part=a" in each.path]
+    footer = parquet.ParquetFile(delta.folder / "orders" / path).metadata
+    assert [footer.row_group(number).num_rows for number in range(footer.num_row_groups)] == groups

@@ -26,7 +26,7 @@ from kwire.lake import (
     unwrapped_schema,
     write_rows,
 )
-from kwire.lake.dead_letters import DeadLetterPlan
+from kwire.lake.dead_letters import DeadLetterPlan, _schema_id
 from kwire.schemas import Registry, encode
 from tests.lake.avro_values import registry as registry
 from tests.lake.avro_values import write_values
@@ -270,3 +270,12 @@ def tables_id(tables: Tables, name: str) -> str:
     table.refresh()
     assert table.id is not None
     return table.id
+
+
+@pytest.mark.parametrize(
+    ("value", "schema_id"),
+    [("00 00000007", 7), ("00 00000000", 0), ("00 00000007 01", 7), ("00 000007", None), ("00 ffffffff", None)],
+)
+def test_the_schema_id_of_a_value(value: str, schema_id: int | None) -> None:
+    """A record without fields has no bytes after it."""
+    assert _schema_id(bytes.fromhex(value)) == schema_id
