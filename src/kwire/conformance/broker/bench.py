@@ -164,10 +164,23 @@ def _no_authorizer(session: Session) -> str | None:
     return None if body.error_code else "the cluster has an authorizer"
 
 
+def _streams_groups(session: Session) -> str | None:
+    bench = Bench(session, "needs")
+    try:
+        body = bench.ask("ApiVersions", 3, client_software_name="kwire", client_software_version="1")
+    except KwireError:
+        return None
+    finally:
+        bench.close()
+    levels = {each.name: each.max_version_level for each in body.finalized_features}
+    return None if levels.get("streams.version") else "the cluster has no streams groups: streams.version is 0"
+
+
 NEEDS: Mapping[str, Callable[[Session], str | None]] = {
     "plain connection": _security,
     "credentials": _credentials,
     "no authorizer": _no_authorizer,
+    "streams groups": _streams_groups,
 }
 
 

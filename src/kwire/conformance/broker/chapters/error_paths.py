@@ -21,6 +21,7 @@ __all__ = ["ROWS", "Row", "chapter"]
 chapter = Chapter("Error paths in every version")
 NO_ID = uuid.UUID(int=0x1234567890ABCDEF)
 NO_AUTHORIZER = ("no authorizer",)
+STREAMS_GROUPS = ("streams groups",)
 
 Values = dict[str, Any]
 
@@ -482,8 +483,15 @@ ROWS = (
         argument=GROUP,
         values=lambda b, v: {"group_id": b.name("missing"), "member_id": "nobody", "member_epoch": 5},
         at="group",
+        needs=STREAMS_GROUPS,
     ),
-    Row(api="StreamsGroupDescribe", argument=GROUP, values=lambda b, v: {"group_ids": [b.name("missing")]}, at="group"),
+    Row(
+        api="StreamsGroupDescribe",
+        argument=GROUP,
+        values=lambda b, v: {"group_ids": [b.name("missing")]},
+        at="group",
+        needs=STREAMS_GROUPS,
+    ),
     Row(
         api="DescribeShareGroupOffsets",
         argument=GROUP,
