@@ -304,9 +304,12 @@ def test_out_of_order_offsets_empty_the_segment(tmp_path: Path, caplog: pytest.L
 
 
 @pytest.mark.requirement("G-09")
-def test_a_log_that_ends_below_its_start_offset_restarts_there(tmp_path: Path) -> None:
+def test_a_log_that_ends_below_its_start_offset_restarts_there(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     directory, _ = written(tmp_path)
     log = reopened(tmp_path, is_clean=True, log_start_offset=5000)
+    assert "all segments are removed: the log ends at 120, below its start 5000" in caplog.text
     assert (log.log_start_offset, log.log_end_offset) == (5000, 5000)
     assert log.segments.base_offsets == [5000]
     assert log.append(numbered(0, 1), now_ms=NOW).first_offset == 5000

@@ -136,7 +136,7 @@ def test_a_fault_can_target_one_client(broker: Broker) -> None:
         (lambda faults: faults.fail("Produce", "NOT_LEADER"), "unknown error 'NOT_LEADER'"),
         (lambda faults: faults.drop("Produce", times=0), "times 0"),
         (lambda faults: faults.delay("Produce", -1), "delay_ms -1"),
-        (lambda faults: faults.corrupt("Produce"), "only Fetch responses carry records"),
+        (lambda faults: faults.corrupt("Produce"), "only responses of Fetch and ShareFetch carry records"),
     ],
 )
 def test_invalid_faults_are_rejected(broker: Broker, call: Any, message: str) -> None:

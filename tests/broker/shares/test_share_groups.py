@@ -10,7 +10,9 @@ import pytest
 
 from kwire import messages as m
 from kwire.broker import Broker, Cluster
+from kwire.errors import CorruptBatch
 from kwire.protocol.error_codes import ErrorCode
+from kwire.records import read_batches
 from tests.broker.shares.harness import (
     EARLIEST,
     SETTINGS,
@@ -195,6 +197,18 @@ def test_limits_of_records(client: RawClient) -> None:
     assert acquired(member.fetch(max_records=2, share_acquire_mode=1)) == [(0, 1, 1)]
     assert acquired(member.fetch(max_records=2)) == [(2, 4, 1)]  # to the end of the batch
     assert acquired(member.fetch()) == [(5, 9, 1)]
+
+
+def test_records_of_share_fetches_can_be_corrupt(client: RawClient, shared: Broker) -> None:
+    """They carry records too; that only Fetch did was the reason of a refusal."""
+    fault = shared.faults.corrupt("ShareFetch", topic="t")
+    member = started(client)
+    response = member.fetch()
+    assert fault.hits == 1
+    assert acquired(response) == [(0, 4, 1)]
+    (batch,) = read_batches(response.responses[0].partitions[0].records)
+    with pytest.raises(CorruptBatch):
+        batch.check()
 
 
 def test_records_in_flight_are_limited(client: RawClient) -> None:

@@ -6,10 +6,10 @@ from kwire.errors import OptionError, did_you_mean
 from kwire.messages import registry
 from kwire.protocol.error_codes import ErrorCode
 
-__all__ = ["FETCH", "METADATA", "METADATA_APIS", "api_name", "parse_api", "parse_error"]
+__all__ = ["FETCH", "METADATA", "METADATA_APIS", "SHARE_FETCH", "api_name", "parse_api", "parse_error"]
 
 
-FETCH, METADATA, DESCRIBE_TOPIC_PARTITIONS = 1, 3, 75
+FETCH, METADATA, DESCRIBE_TOPIC_PARTITIONS, SHARE_FETCH = 1, 3, 75, 78
 METADATA_APIS = frozenset({METADATA, DESCRIBE_TOPIC_PARTITIONS})
 """Their requests name topics, or all topics, and their responses the partitions."""
 

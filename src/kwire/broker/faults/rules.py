@@ -20,7 +20,7 @@ from kwire.broker.faults.conditions import (
 )
 from kwire.broker.faults.effects import HALF, Effect, Kind
 from kwire.broker.faults.fault import Fault
-from kwire.broker.faults.names import FETCH, METADATA_APIS, api_name, parse_error
+from kwire.broker.faults.names import FETCH, METADATA_APIS, SHARE_FETCH, api_name, parse_error
 from kwire.broker.faults.plan import Plan, Step
 from kwire.errors import OptionError
 
@@ -146,8 +146,8 @@ class Faults:
         A topic or a partition in the conditions selects the records.
         """
         conditions = parse_conditions(api, when, self._served)
-        if conditions.api_keys != frozenset({FETCH}):
-            raise OptionError(f"cannot corrupt {api!r}: only Fetch responses carry records")
+        if conditions.api_keys is None or not conditions.api_keys <= {FETCH, SHARE_FETCH}:
+            raise OptionError(f"cannot corrupt {api!r}: only responses of Fetch and ShareFetch carry records")
         return self._add(Effect(kind=Kind.CORRUPT, after=True), api, when)
 
     def refuse(self, **when: Unpack[When]) -> Fault:

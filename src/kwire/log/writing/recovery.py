@@ -396,6 +396,9 @@ class Loader(msgspec.Struct, kw_only=True):
         end_offset = segments.active.read_next_offset()
         if end_offset >= self.checkpoints.log_start_offset:
             return end_offset
+        start = self.checkpoints.log_start_offset
+        logger.warning("%s: all segments are removed: the log ends at %d, below its start %d",
+                       self.directory, end_offset, start)  # fmt: skip
         self._remove(segments, list(segments))
         self.epochs.clear()
         self.producers.clear()
