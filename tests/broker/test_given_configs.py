@@ -434,9 +434,24 @@ def test_a_listener_that_is_advertised_exists(tmp_path: Path) -> None:
             },
             r"heartbeat.interval.ms: must be below group.consumer.session.timeout.ms \(5000\), got 5000",
         ),
+        ({"group_share_session_timeout_ms": 1}, r"session.timeout.ms: must be at least group.share.min.session"),
+        ({"group_share_heartbeat_interval_ms": 15_001}, r"at most group.share.max.heartbeat.interval.ms \(15000\)"),
+        ({"group_share_record_lock_duration_ms": 60_001}, r"at most group.share.max.record.lock.duration.ms \(60000\)"),
+        ({"group_share_record_lock_duration_ms": 14_999}, r"at least group.share.min.record.lock.duration.ms"),
+        (
+            {"group_share_delivery_count_limit": 9, "group_share_max_delivery_count_limit": 8},
+            r"delivery.count.limit: must be at most group.share.max.delivery.count.limit \(8\), got 9",
+        ),
+        ({"group_share_partition_max_record_locks": 4001}, r"at most group.share.max.partition.max.record.locks"),
+        ({"group_share_min_assignment_interval_ms": 1001}, r"assignment.interval.ms: must be at least"),
+        ({"group_share_max_share_sessions": 199}, r"group.share.max.size: must be at most .*sessions \(199\), got 200"),
+        (
+            {"group_share_min_session_timeout_ms": 5000, "group_share_session_timeout_ms": 5000},
+            r"heartbeat.interval.ms: must be below group.share.session.timeout.ms \(5000\), got 5000",
+        ),
     ],
 )
-def test_times_of_consumer_groups_outside_their_limits_are_refused(given: dict[str, int], message: str) -> None:
+def test_configs_of_groups_outside_their_limits_are_refused(given: dict[str, int], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         parse_settings(given)
 

@@ -70,8 +70,18 @@ OF_SEVERAL_NODES = frozenset(
 """Configs in Settings that have no effect on a single node."""
 HAVE_EFFECT = frozenset({BROKER_ID, CONTROLLER_NAMES, *UNITS})
 """Configs that are not in Settings and have an effect nevertheless."""
-
-
+TIMES = ("session.timeout.ms", "heartbeat.interval.ms")
+LIMITED_OF_GROUPS = {
+    "consumer": TIMES,
+    "share": (
+        *TIMES,
+        "assignment.interval.ms",
+        "record.lock.duration.ms",
+        "delivery.count.limit",
+        "partition.max.record.locks",
+    ),
+}
+"""Configs of groups that have a smallest and a largest value, by kind of group."""
 MAY_BE_SMALL = frozenset({"log.segment.bytes", "metadata.log.segment.bytes"})
 """Configs whose least value is that of Kafka 3.9, checked where they are used: tests need small segments."""
 
@@ -143,7 +153,7 @@ def parse_settings(given: Mapping[str, object], host: str = "127.0.0.1", port: i
     if idle:
         log.warning("configs without an effect on this broker: %s", ", ".join(idle))
     settings = Settings(**values, others=others)
-    check_consumer_groups(settings)
+    check_groups(settings)
     asked = asked_of(settings, [*configs, *(JAAS_CONFIG for _ in logins)])
     if "listeners" not in values:
         address = f"[{host}]" if ":" in host else host
@@ -324,23 +334,33 @@ def parse_other(name: str, typed: str, value: object) -> str:
     return text
 
 
-def check_consumer_groups(settings: Settings) -> None:
-    """Raise OptionError unless each time of groups of KIP-848 is between its limits, as Kafka demands."""
-    for what in ("session.timeout.ms", "heartbeat.interval.ms"):
-        low, value, high = (
-            (name, int(getattr(settings, name.replace(".", "_"))))
-            for name in (f"group.consumer.min.{what}", f"group.consumer.{what}", f"group.consumer.max.{what}")
-        )
-        for (name, number), (limit, most) in ((low, high), (value, high)):
-            if number > most:
-                raise OptionError(f"broker config {name}: must be at most {limit} ({most}), got {number}")
-        if value[1] < low[1]:
-            raise OptionError(f"broker config {value[0]}: must be at least {low[0]} ({low[1]}), got {value[1]}")
-    if settings.group_consumer_heartbeat_interval_ms >= settings.group_consumer_session_timeout_ms:
-        raise OptionError(
-            "broker config group.consumer.heartbeat.interval.ms: must be below group.consumer.session.timeout.ms "
-            f"({settings.group_consumer_session_timeout_ms}), got {settings.group_consumer_heartbeat_interval_ms}"
-        )
+def check_groups(settings: Settings) -> None:
+    """Raise OptionError unless the values of KIP-848's and of share groups are between their limits, as Kafka demands.
+
+    Source: GroupCoordinatorConfig, ShareGroupConfig.
+    """
+
+    def of(name: str) -> tuple[str, int]:
+        return name, int(getattr(settings, name.replace(".", "_")))
+
+    for kind, limited in LIMITED_OF_GROUPS.items():
+        for what in limited:
+            low, value, high = (of(f"group.{kind}.{which}{what}") for which in ("min.", "", "max."))
+            at_most(low, high)
+            at_most(value, high)
+            if value[1] < low[1]:
+                raise OptionError(f"broker config {value[0]}: must be at least {low[0]} ({low[1]}), got {value[1]}")
+        interval, timeout = of(f"group.{kind}.heartbeat.interval.ms"), of(f"group.{kind}.session.timeout.ms")
+        if interval[1] >= timeout[1]:
+            what = f"must be below {timeout[0]} ({timeout[1]}), got {interval[1]}"
+            raise OptionError(f"broker config {interval[0]}: {what}")
+    at_most(of("group.share.max.size"), of("group.share.max.share.sessions"))
+
+
+def at_most(value: tuple[str, int], limit: tuple[str, int]) -> None:
+    """Raise OptionError if the value of a config is above that of another."""
+    if value[1] > limit[1]:
+        raise OptionError(f"broker config {value[0]}: must be at most {limit[0]} ({limit[1]}), got {value[1]}")
 
 
 def is_default(name: str, text: str) -> bool:
