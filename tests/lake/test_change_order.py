@@ -329,6 +329,49 @@ def test_avro_envelopes(tables: Tables, tmp_path: Path, connector: str, command:
     assert [tuple(row.values()) for row in rows_now] == [(1, "y", 5, "u"), (2, None, None, "d")]
 
 
+def test_a_schema_change_of_avro_envelopes(delta: Tables, tmp_path: Path) -> None:
+    """The database adds a column and drops one: the connector registers a new version, and events have both ids."""
+    fastavro: Any = pytest.importorskip("fastavro")
+    folder = tmp_path / "schemas"
+    folder.mkdir()
+    versions = {7: avro_envelope(POSTGRES, "postgresql"), 8: avro_envelope(POSTGRES, "postgresql")}
+    fields = versions[8]["fields"][0]["type"][1]["fields"]
+    fields[2] = {"name": "amount", "type": ["null", "long"], "default": None}
+    parsed = {number: fastavro.parse_schema(json.loads(json.dumps(each))) for number, each in versions.items()}
+
+    def encoded(schema_id: int, lsn: int, op: str, before: Event, after: Event) -> bytes:
+        source = {"version": "3.0.8.Final", "connector": "postgresql", "name": "db", "ts_ms": 1, "db": "x"}
+        source |= {"schema": "public", "table": "items", "lsn": lsn}
+        out = io.BytesIO()
+        fastavro.schemaless_writer(
+            out, parsed[schema_id], {"before": before, "after": after, "source": source, "op": op, "ts_ms": 2}
+        )
+        return b"\0" + schema_id.to_bytes(4, "big") + out.getvalue()
+
+    def append(version: int, values: list[bytes | None], first: int) -> None:
+        (folder / f"avro-value.{version}.{6 + version}.avsc").write_text(json.dumps(versions[6 + version]))
+        logs = write_values(tmp_path / "logs", values, first=first)
+        words = ["--registry", str(folder), "--changes", "debezium", "--merge-key", "id", "--order-by", "source.lsn"]
+        assert run(["lake", "append", str(logs), str(tmp_path / "orders"), *words]) == 0
+
+    one, two, three = ({"id": number, "name": "x", "seen": 5} for number in (1, 2, 3))
+    append(1, [encoded(7, lsn, "c", None, row) for lsn, row in ((10, one), (11, two), (12, three))], 0)
+    new = [
+        encoded(7, 20, "u", one, {**one, "name": "before"}),
+        encoded(8, 30, "u", None, {"id": 1, "name": "after", "amount": 9}),
+        encoded(7, 25, "u", None, {**one, "name": "late"}),
+        encoded(8, 31, "d", {"id": 2, "name": "x", "amount": None}, None),
+        None,
+    ]
+    append(2, new, 3)
+    rows = delta.read().sort_by("id").select(["id", "name", "seen", "amount", "__op"]).to_pylist()
+    assert [tuple(row.values()) for row in rows] == [
+        (1, "after", None, 9, "u"),
+        (2, None, None, None, "d"),
+        (3, "x", 5, None, "c"),
+    ]
+
+
 def test_changes_require_a_registry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     logs = write_values(tmp_path / "logs", [b"{}"])
     assert run(["lake", "append", str(logs), str(tmp_path / "t"), "--changes", "debezium"]) == 2
