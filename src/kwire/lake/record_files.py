@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -105,6 +105,7 @@ class Plans(Protocol):
 class _OneTable:
     plan: RecordPlan
     known: KnownOffsets
+    decode: Callable[[pa.RecordBatch], pa.RecordBatch]
     rows: RowWriter
 
 
@@ -133,8 +134,8 @@ class RecordWriter:
             rows = batch.take(indexes)
             table = self._table(record, str(rows.column("topic")[0].as_py()))
             (new,) = table.known.new_rows([rows])
-            for decoded in table.plan.decoding.decode([new] if len(new) else []):
-                table.rows.add(decoded)
+            if len(new):
+                table.rows.add(table.decode(new))
         while sum(each.rows.size_bytes for each in self._tables.values()) > BUFFER_BYTES:
             max(self._tables.values(), key=lambda each: each.rows.size_bytes).rows.flush()
 
@@ -145,7 +146,7 @@ class RecordWriter:
                 plan = self._plans.with_table(record, topic, [each.plan for each in self._tables.values()])
             known = KnownOffsets(known=plan.known(self._mark), mode="skip", table=plan.plan.table)
             rows = RowWriter(plan.plan, plan.dead, mark=self._mark, task=self._task)
-            self._tables[record] = _OneTable(plan=plan, known=known, rows=rows)
+            self._tables[record] = _OneTable(plan=plan, known=known, decode=plan.decoding.decoder(), rows=rows)
         return self._tables[record]
 
     def _bury(self, batch: pa.RecordBatch, errors: Mapping[int, str]) -> None:

@@ -163,17 +163,18 @@ class RecordSplitter:
         headers = batch.column("headers") if "headers" in batch.schema.names else None
         grouped = self._grouper.group(values, headers)
         errors = {error.row: error.what for error in reversed(grouped.errors)}
-        places = dict[str, list[int]]()
+        places: dict[str, list[npt.NDArray[np.int64]]] = {}
         for number, schema in enumerate(grouped.schemas):
             of_schema = np.flatnonzero(grouped.index == number)
             for one, rows in _by_branch(schema, values, grouped, of_schema, errors):
                 try:
-                    places.setdefault(name_of(one), []).extend(rows.tolist())
+                    places.setdefault(name_of(one), []).append(rows)
                 except InvalidSchema as error:
                     errors.update(dict.fromkeys(rows.tolist(), str(error)))
         nulls = values.is_null().to_numpy(zero_copy_only=False)
         errors.update(dict.fromkeys(np.flatnonzero(nulls).tolist(), "value is null, so it has no record type"))
-        return RecordRows(by_record={name: pa.array(sorted(rows)) for name, rows in places.items()}, errors=errors)
+        by_record = {name: pa.array(np.sort(np.concatenate(parts))) for name, parts in places.items()}
+        return RecordRows(by_record=by_record, errors=errors)
 
 
 def _by_branch(

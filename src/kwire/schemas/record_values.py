@@ -10,14 +10,16 @@ Rows whose dead letters go to another table have one column instead of three, st
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from kwire.schemas.choice import ChosenSchema, SchemaChoice
+    from kwire.schemas.value_decoder import ValueDecoder
 
 __all__ = ["ValueDecoding"]
 
@@ -65,28 +67,33 @@ class ValueDecoding:
 
     def decode(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Decode rows. Raises DecodeError with topic, partition, offset and schema id; RegistryError."""
-        import pyarrow as pa
+        return map(self.decoder(), batches)
 
+    def decoder(self) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+        """Return a function that decodes a batch of rows, and keeps what it has compiled. It raises as decode()."""
         from kwire.schemas.value_decoder import ValueDecoder
 
-        decoder = ValueDecoder(self.chosen)
-        for batch in batches:
-            values = batch.column(VALUE)
-            headers = batch.column("headers") if "headers" in batch.schema.names else None
-            source = [batch.column(name) for name in ("topic", "partition", "offset")]
-            decoded = decoder.decode(values, headers, source)
-            columns = batch.columns
-            index = batch.schema.get_field_index(VALUE)
-            schema = self.schema_of(batch.schema)
-            if self.is_wrapped:
-                parts = [*decoded.flatten(), values.cast(pa.binary())]
-                columns[index] = pa.StructArray.from_arrays(parts, fields=list(schema.field(index).type))
-            elif self.chosen.mode == "deadletter":
-                columns[index], errors = decoded.flatten()
-                columns += [errors, _only(values, errors)]
-            else:
-                columns[index] = decoded
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        return partial(self._decoded, ValueDecoder(self.chosen))
+
+    def _decoded(self, decoder: ValueDecoder, batch: pa.RecordBatch) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        values = batch.column(VALUE)
+        headers = batch.column("headers") if "headers" in batch.schema.names else None
+        source = [batch.column(name) for name in ("topic", "partition", "offset")]
+        decoded = decoder.decode(values, headers, source)
+        columns = batch.columns
+        index = batch.schema.get_field_index(VALUE)
+        schema = self.schema_of(batch.schema)
+        if self.is_wrapped:
+            parts = [*decoded.flatten(), values.cast(pa.binary())]
+            columns[index] = pa.StructArray.from_arrays(parts, fields=list(schema.field(index).type))
+        elif self.chosen.mode == "deadletter":
+            columns[index], errors = decoded.flatten()
+            columns += [errors, _only(values, errors)]
+        else:
+            columns[index] = decoded
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _only(values: pa.Array, errors: pa.Array) -> pa.Array:
