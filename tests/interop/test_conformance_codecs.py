@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.slow]
 RUNNERS = ROOT / "examples" / "conformance"
 KNOWN = RUNNERS / "known-failures"
 TIMEOUT_S = 600
+CARGO_S = 1800
 MAX_LINES = 80
 KIO = "0.6.5"
 
@@ -70,9 +71,7 @@ def test_kafka_protocol_in_rust() -> None:
         raise Unavailable("cargo is not installed; see https://rustup.rs")
     target = ROOT / "build" / "clients" / "rust"
     command = [cargo, "build", "--release", "--locked", "--target-dir", str(target)]
-    built = subprocess.run(
-        command, cwd=RUNNERS / "rust", capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-    )
+    built = subprocess.run(command, cwd=RUNNERS / "rust", capture_output=True, text=True, timeout=CARGO_S, check=False)
     if built.returncode != 0 and "failed to download" in built.stderr:
         raise Unavailable(f"cargo could not fetch its crates: {built.stderr[-300:]}")
     assert built.returncode == 0, built.stderr

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,11 @@ from kwire.client import Client
 from kwire.client.settings import ClientSettings
 from kwire.conformance import Report, Verdict
 from kwire.conformance.broker import BrokerCheck, Session, all_checks, read_baseline, run_checks
+from kwire.conformance.broker.connection import Deadlines
 from tests.conformance.broker.test_kwire import session_of
 
 IDS = ("FRAME-001", "FRAME-006", "VERSION-001", "METADATA-004", "PRODUCE-001", "FETCH-001", "GROUP-001", "TXN-001")
+METADATA, JOIN_GROUP, CREATE_TOPICS = 3, 11, 19
 CHECKS = [check for check in all_checks() if check.id in IDS]
 Serve = Callable[[socket.socket], None]
 
@@ -125,3 +128,29 @@ def test_an_interruption_leaves_nothing_behind(tmp_path: Path) -> None:
         assert 0 < len(report.results) < len(CHECKS)
         with Client(broker.bootstrap_servers) as client:
             assert [name for name in client.metadata().topics if name.startswith(session.prefix)] == []
+
+
+def test_topics_that_metadata_creates_are_used_without_create_topics(tmp_path: Path) -> None:
+    """As those of librdkafka's mock cluster."""
+
+    def hide(_: Any, response: Any) -> Any:
+        response.api_keys = [each for each in response.api_keys if each.api_key != CREATE_TOPICS]
+        return response
+
+    with Broker(tmp_path, auto_create_topics_enable=True) as broker:
+        broker.faults.change("ApiVersions", hide)
+        checks = [check for check in CHECKS if check.id in ("PRODUCE-001", "FETCH-001")]
+        report = run_checks(session_of(broker), checks, read_baseline("4.4"))
+    results = {each.check.id: (each.verdict, each.reason) for each in report.results}
+    assert results["PRODUCE-001"] == results["FETCH-001"] == (Verdict.PASS, "")
+
+
+def test_a_broker_that_is_silent_for_one_api_only_is_waited_for_less() -> None:
+    deadlines = Deadlines(10)
+    for _ in range(4):
+        deadlines.count(arrived=True, api_key=METADATA)
+        deadlines.count(arrived=False, api_key=JOIN_GROUP)
+    assert deadlines.wait_s(JOIN_GROUP) == 1
+    assert deadlines.wait_s(METADATA) == deadlines.wait_s() == 10
+    deadlines.count(arrived=True, api_key=JOIN_GROUP)
+    assert deadlines.wait_s(JOIN_GROUP) == 10

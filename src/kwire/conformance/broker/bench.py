@@ -19,14 +19,14 @@ from kwire.client.settings import ClientSettings
 from kwire.conformance.broker.connection import Deadlines, RawConnection
 from kwire.conformance.broker.requests import error_name, flat, request, response_values
 from kwire.conformance.report import Evidence
-from kwire.errors import ConnectionFailed, KwireError, Malformed
+from kwire.errors import ConnectionFailed, DecodeError, KwireError, Malformed
 from kwire.messages import registry
 from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode
 from kwire.protocol.versions import offered
 from kwire.schema import Versions
 
-__all__ = ["PREFIX", "Bench", "Session", "Topic"]
+__all__ = ["PREFIX", "Bench", "NotServed", "Session", "Topic"]
 
 PREFIX = "kwire-conformance"
 CONNECT_S = 5.0
@@ -34,6 +34,8 @@ DELETED_AT_ONCE = 200
 GONE = (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 POOL = 40
 """Topics that are created in one request, because one request takes as long for one topic as for many."""
+PROBE_S = 3.0
+"""How long Metadata may take to create the first topic, where CreateTopics is not served."""
 READY_S = 15.0
 """How long a topic or a coordinator may take to appear."""
 RETRIABLE = {
@@ -55,6 +57,10 @@ PATIENCE_S = 20.0
 Address = tuple[str, int]
 
 
+class NotServed(KwireError):
+    """The broker lists the APIs of a check, and cannot do what it needs of them."""
+
+
 class Topic(NamedTuple):
     """A topic of a check. leader: the address of the leader of partition 0."""
 
@@ -72,6 +78,7 @@ class Session:
         self.deadlines = Deadlines(exchange_s)
         self.prefix = f"{PREFIX}-{uuid.uuid4().hex[:6]}"
         self.served: dict[str, Versions] = {}
+        self.creates_topics_itself = False
         self.topics: list[str] = []
         self.groups: list[str] = []
         self.pool: list[str] = []
@@ -87,7 +94,7 @@ class Session:
             opened: socket.socket = BrokerConnection(host, port, self.settings).detach()
         else:
             try:
-                opened = socket.create_connection(address, timeout=min(CONNECT_S, self.deadlines.current_s))
+                opened = socket.create_connection(address, timeout=min(CONNECT_S, self.deadlines.wait_s()))
             except OSError as error:
                 raise ConnectionFailed(f"cannot connect: {error.strerror or error}", f"{host}:{port}") from None
         return RawConnection(opened, f"{host}:{port}", self.deadlines, evidence)
@@ -106,9 +113,30 @@ class Session:
             bench.close()
         names = {key: registry.request(key).__name__.removesuffix("Request") for key in _known_keys()}
         self.served = {names[key]: versions for key, versions in offered(body.api_keys).items() if key in names}
+        if "CreateTopics" not in self.served:
+            self.creates_topics_itself = self._creates_a_topic()
+
+    def _creates_a_topic(self) -> bool:
+        """Return whether Metadata creates a topic, as with auto.create.topics.enable."""
+        bench = Bench(self, "probe")
+        deadline = time.monotonic() + PROBE_S
+        try:
+            while time.monotonic() < deadline:
+                topics = [{"name": bench.created(bench.name("topic"))}]
+                body = bench.ask("Metadata", bench.best("Metadata", 8), topics=topics, allow_auto_topic_creation=True)
+                if not body.topics[0].error_code:
+                    return True
+                time.sleep(0.1)
+        except (KwireError, LookupError):
+            pass
+        finally:
+            bench.close()
+        return False
 
     def serves(self, api: str, version: int = -1) -> bool:
-        """Return whether the broker lists a version of an API; -1 for any."""
+        """Return whether the broker lists a version of an API, -1 for any, or creates topics for "Topics"."""
+        if api == "Topics":
+            return self.creates_topics_itself or "CreateTopics" in self.served
         versions = self.served.get(api)
         return versions is not None and (version == -1 or version in versions)
 
@@ -293,6 +321,12 @@ class Bench:
         return pool.pop()
 
     def _create(self, topics: list[dict[str, Any]]) -> None:
+        if self.session.creates_topics_itself:
+            if any(each["num_partitions"] != 1 or each.get("configs") for each in topics):
+                raise NotServed("the broker does not list CreateTopics, and its own topics have other settings")
+            names = [{"name": each["name"]} for each in topics]
+            self.ask("Metadata", self.best("Metadata", 8), topics=names, allow_auto_topic_creation=True)
+            return
         body = self.ask("CreateTopics", at=self.controller(), topics=topics, timeout_ms=10_000)
         for each in body.topics:
             if each.error_code not in (0, ErrorCode.TOPIC_ALREADY_EXISTS):
@@ -300,13 +334,13 @@ class Bench:
 
     def wait_for_topic(self, name: str, partitions: int = 1) -> Topic:
         """Return a topic when all of its partitions have leaders."""
-        version = self.best("Metadata", 12)
         deadline = time.monotonic() + READY_S
         while True:
-            body = self.ask("Metadata", version, topics=[{"name": name}], allow_auto_topic_creation=False)
+            body = self._described(name)
             topic = body.topics[0]
             leaders = [each.leader_id for each in topic.partitions if not each.error_code]
-            if not topic.error_code and len(leaders) == partitions and min(leaders) >= 0:
+            is_whole = len(leaders) == partitions or (self.session.creates_topics_itself and len(leaders) > partitions)
+            if not topic.error_code and is_whole and min(leaders) >= 0:
                 addresses = {each.node_id: (each.host, each.port) for each in body.brokers}
                 if topic.partitions[0].leader_id not in addresses:
                     raise Malformed("leader that is not among the brokers of the response", 0)
@@ -318,6 +352,15 @@ class Bench:
                 raise ConnectionFailed(f"no leader after {READY_S:.0f} s", name)
             time.sleep(0.02)
 
+    def _described(self, name: str) -> Any:
+        asked: dict[str, Any] = {"topics": [{"name": name}], "allow_auto_topic_creation": False}
+        try:
+            return self.ask("Metadata", self.best("Metadata", 12), **asked)
+        except DecodeError:
+            if not self.session.creates_topics_itself:
+                raise
+            return self.ask("Metadata", self.best("Metadata", 8), **asked)  # a mock, wrong in the flexible versions
+
     def _leads(self, topic: Topic, partitions: int) -> bool:
         """Return whether the leader serves: with KRaft, a broker learns that later than metadata tells clients."""
         asked = [{"partition_index": i, "timestamp": -1} for i in range(partitions)]
@@ -328,7 +371,7 @@ class Bench:
     def controller(self) -> Address:
         """Return the address of the controller: with ZooKeeper, the only broker that makes changes."""
         if self.session.controller is None:
-            body = self.ask("Metadata", self.best("Metadata", 12), topics=[])
+            body = self.ask("Metadata", self.best("Metadata", 8), topics=[])
             addresses = {each.node_id: (each.host, each.port) for each in body.brokers}
             self.session.controller = addresses.get(body.controller_id, self.session.address)
         return self.session.controller
@@ -367,6 +410,8 @@ class Bench:
 
     def delete_topics(self, names: Sequence[str]) -> list[str]:
         """Delete topics with the session's prefix. Returns those that are left."""
+        if not self.session.serves("DeleteTopics"):
+            return list(names)
         own = [name for name in names if name.startswith(self.session.prefix)]
         gone: set[str] = set()
         version = self.best("DeleteTopics", 5)
@@ -378,6 +423,8 @@ class Bench:
 
     def delete_groups(self, names: Sequence[str]) -> list[str]:
         """Delete groups with the session's prefix. Returns those that are left."""
+        if not self.session.serves("DeleteGroups"):
+            return list(names)
         left = []
         for name in names:
             if not name.startswith(self.session.prefix):

@@ -37,7 +37,8 @@ class Allowed:
 class BrokerCheck(Check):
     """A check with its function.
 
-    uses: the APIs it needs, with the version that the broker has to serve; -1 is any. needs: what the run or the
+    uses: the APIs it needs, with the version that the broker has to serve; -1 is any. "Topics" is CreateTopics, or
+    topics that Metadata creates, for a check that only needs one. needs: what the run or the
     cluster has to have, see Session.lacks.
     """
 

@@ -34,22 +34,28 @@ class Silent(ConnectionFailed):
 
 
 class Deadlines:
-    """How long to wait for a response: less after several that never came, so that a run ends."""
+    """How long to wait for a response: less after several that never came, so that a run ends.
+
+    Those of one API count by themselves: a broker that never responds to it serves other requests in between.
+    """
 
     def __init__(self, exchange_s: float) -> None:
         self.exchange_s = exchange_s
         self._missed = 0
+        self._missed_of: dict[int, int] = {}
 
-    @property
-    def current_s(self) -> float:
-        """Seconds to wait for the next response."""
-        if self._missed < 3:
+    def wait_s(self, api_key: int | None = None) -> float:
+        """Return the seconds to wait for the next response, of an API if it is known."""
+        missed = self._missed if api_key is None else max(self._missed, self._missed_of.get(api_key, 0))
+        if missed < 3:
             return self.exchange_s
-        return min(self.exchange_s, 1.0 if self._missed < 10 else 0.1)
+        return min(self.exchange_s, 1.0 if missed < 10 else 0.1)
 
-    def count(self, *, arrived: bool) -> None:
+    def count(self, *, arrived: bool, api_key: int | None = None) -> None:
         """Count a response that arrived, or one that did not."""
         self._missed = 0 if arrived else self._missed + 1
+        if api_key is not None:
+            self._missed_of[api_key] = 0 if arrived else self._missed_of.get(api_key, 0) + 1
 
 
 class RawConnection:
@@ -115,7 +121,7 @@ class RawConnection:
         return sent
 
     def _write(self, data: bytes) -> None:
-        self._socket.settimeout(self._deadlines.current_s)
+        self._socket.settimeout(self._deadlines.wait_s())
         try:
             self._socket.sendall(data)
         except TimeoutError:
@@ -131,7 +137,7 @@ class RawConnection:
         Raises Closed, Silent, DecodeError.
         """
         sent = self._open.pop(0)
-        frame = self.receive_frame(wait_s, keep=False)
+        frame = self._next_frame(wait_s, sent.api_key)
         try:
             version = response_version(frame, sent.api_key, sent.version)
         except KwireError:
@@ -145,22 +151,31 @@ class RawConnection:
         self.send(body, version)
         return self.receive(wait_s)
 
-    def receive_frame(self, wait_s: float | None = None, *, keep: bool = True) -> bytes:
+    def receive_frame(self, wait_s: float | None = None) -> bytes:
         """Return the next frame with its length. Raises Closed, Silent, Malformed for an impossible length."""
-        deadline = time.monotonic() + (self._deadlines.current_s if wait_s is None else wait_s)
-        while isinstance(frame := self._frames.next_frame(), NeedData):
-            data = self._receive(deadline, count=wait_s is None)
-            if not data:
-                inside = f" inside a frame, after {len(self._frames)} bytes of it" if len(self._frames) else ""
-                raise Closed(f"the broker closed the connection{inside}", self.address)
-            self._frames.append(data)
+        frame = self._next_frame(wait_s)
+        self._keep(Evidence(label="bytes received", data=frame))
+        return frame
+
+    def _next_frame(self, wait_s: float | None = None, api_key: int | None = None) -> bytes:
+        """wait_s: instead of the usual deadline, of which misses are counted, by API."""
+        deadline = time.monotonic() + (self._deadlines.wait_s(api_key) if wait_s is None else wait_s)
+        try:
+            while isinstance(frame := self._frames.next_frame(), NeedData):
+                data = self._receive(deadline)
+                if not data:
+                    inside = f" inside a frame, after {len(self._frames)} bytes of it" if len(self._frames) else ""
+                    raise Closed(f"the broker closed the connection{inside}", self.address)
+                self._frames.append(data)
+        except Silent:
+            if wait_s is None:
+                self._deadlines.count(arrived=False, api_key=api_key)
+            raise
         if wait_s is None:
-            self._deadlines.count(arrived=True)
-        if keep:
-            self._keep(Evidence(label="bytes received", data=bytes(frame)))
+            self._deadlines.count(arrived=True, api_key=api_key)
         return bytes(frame)
 
-    def _receive(self, deadline: float, *, count: bool) -> bytes:
+    def _receive(self, deadline: float) -> bytes:
         remaining = deadline - time.monotonic()
         try:
             if remaining <= 0:
@@ -168,8 +183,6 @@ class RawConnection:
             self._socket.settimeout(remaining)
             return self._socket.recv(1 << 16)
         except TimeoutError:
-            if count:
-                self._deadlines.count(arrived=False)
             raise Silent("the broker did not respond in time", self.address) from None
         except OSError:
             return b""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kwire.conformance.broker.baseline import Baseline
-from kwire.conformance.broker.bench import Bench, Session
+from kwire.conformance.broker.bench import Bench, NotServed, Session
 from kwire.conformance.broker.checks import BrokerCheck
 from kwire.conformance.broker.connection import Closed, Silent
 from kwire.conformance.check import Verdict
@@ -96,7 +96,7 @@ def _run(session: Session, check: BrokerCheck, baseline: Baseline, unknown_versi
         return result(Verdict.NOT_APPLICABLE, f"Kafka {baseline.release} does not have this")
     missing = [api for api, version in check.uses.items() if not session.serves(api, version)]
     if missing and not unknown_versions:
-        named = ", ".join(api if check.uses[api] == -1 else f"{api} {check.uses[api]}" for api in missing)
+        named = ", ".join(_named(api, check.uses[api]) for api in missing)
         if baseline.has(check.id):
             return result(Verdict.UNSUPPORTED, f"the broker does not list {named} in ApiVersions")
         return result(Verdict.NOT_APPLICABLE, f"neither Kafka {baseline.release} nor the broker serves {named}")
@@ -108,6 +108,8 @@ def _run(session: Session, check: BrokerCheck, baseline: Baseline, unknown_versi
                 return result(Verdict.NOT_APPLICABLE, lacking)
         observed = observe(check, bench)
         evidence = tuple(bench.evidence)  # before the check cleans up
+    except NotServed as error:
+        return result(Verdict.UNSUPPORTED, str(error))
     except DecodeError as error:
         reason = f"the response does not have the format of its version: {error}"
         return result(Verdict.FAIL, reason, evidence=tuple(bench.evidence))
@@ -126,3 +128,8 @@ def _run(session: Session, check: BrokerCheck, baseline: Baseline, unknown_versi
         observed=observed,
         evidence=evidence,
     )
+
+
+def _named(api: str, version: int) -> str:
+    name = "CreateTopics" if api == "Topics" else api
+    return name if version == -1 else f"{name} {version}"

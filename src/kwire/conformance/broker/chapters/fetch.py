@@ -14,7 +14,7 @@ from kwire.conformance.broker.requests import error_name, request
 __all__ = ["chapter"]
 
 chapter = Chapter("Fetch")
-USES = {"Fetch": 4, "Produce": -1, "CreateTopics": -1}
+USES = {"Fetch": 4, "Produce": -1, "Topics": -1}
 SESSION = {**USES, "Fetch": 7}
 
 
@@ -354,7 +354,7 @@ for _version in api_versions("Fetch"):
                 "Positions, magics, codecs, offsets and values are those of the release.",
             ),
             observe=_working(_version),
-            uses={"Fetch": _version, "Produce": -1, "CreateTopics": -1},
+            uses={"Fetch": _version, "Produce": -1, "Topics": -1},
             **released("Fetch", _version),
         )
     )

@@ -15,8 +15,8 @@ __all__ = ["chapter"]
 chapter = Chapter("Groups and committed offsets")
 SOURCE = "GroupMetadataManager"
 CLASSIC = {"JoinGroup": 5, "SyncGroup": 3, "Heartbeat": 3, "LeaveGroup": 3, "FindCoordinator": -1}
-COMMITS = {"OffsetCommit": 2, "OffsetFetch": 1, "FindCoordinator": -1, "CreateTopics": -1}
-CONSUMER = {"ConsumerGroupHeartbeat": 0, "ConsumerGroupDescribe": 0, "CreateTopics": -1}
+COMMITS = {"OffsetCommit": 2, "OffsetFetch": 1, "FindCoordinator": -1, "Topics": -1}
+CONSUMER = {"ConsumerGroupHeartbeat": 0, "ConsumerGroupDescribe": 0, "Topics": -1}
 SESSION_MS, REBALANCE_MS = 10_000, 10_000
 
 

@@ -14,14 +14,14 @@ __all__ = ["chapter"]
 
 chapter = Chapter("Metadata")
 SOURCE = "MetadataRequest"
-USES = {"Metadata": 4, "CreateTopics": -1}
+USES = {"Metadata": 4, "Topics": -1}
 
 
 def _errors(body: Any) -> list[str]:
     return [error_name(each.error_code) for each in body.topics]
 
 
-@chapter.check("METADATA-001", SOURCE, uses={"Metadata": 0, "CreateTopics": -1})
+@chapter.check("METADATA-001", SOURCE, uses={"Metadata": 0, "Topics": -1})
 def empty_is_all_in_version_0(bench: Bench) -> Any:
     """An empty list of topics selects all topics in version 0.
 
@@ -32,7 +32,7 @@ def empty_is_all_in_version_0(bench: Bench) -> Any:
     return {"has it": topic.name in {each.name for each in bench.ask("Metadata", 0, topics=[]).topics}}
 
 
-@chapter.check("METADATA-002", SOURCE, uses={"Metadata": 1, "CreateTopics": -1})
+@chapter.check("METADATA-002", SOURCE, uses={"Metadata": 1, "Topics": -1})
 def empty_is_none(bench: Bench) -> Any:
     """An empty list of topics selects none since version 1.
 
@@ -44,7 +44,7 @@ def empty_is_none(bench: Bench) -> Any:
     return {"topics": len(body.topics), "has brokers": bool(body.brokers)}
 
 
-@chapter.check("METADATA-003", SOURCE, uses={"Metadata": 1, "CreateTopics": -1})
+@chapter.check("METADATA-003", SOURCE, uses={"Metadata": 1, "Topics": -1})
 def null_is_all(bench: Bench) -> Any:
     """A null list of topics selects all topics since version 1.
 
@@ -100,7 +100,7 @@ def by_unknown_id(bench: Bench) -> Any:
     return {"errors": _errors(body), "name": body.topics[0].name, "id": body.topics[0].topic_id.int}
 
 
-@chapter.check("METADATA-008", "KIP-516", uses={"Metadata": 10, "CreateTopics": -1})
+@chapter.check("METADATA-008", "KIP-516", uses={"Metadata": 10, "Topics": -1})
 def has_an_id(bench: Bench) -> Any:
     """A topic has an id that stays, and no other topic has.
 
@@ -117,7 +117,7 @@ def has_an_id(bench: Bench) -> Any:
     }
 
 
-@chapter.check("METADATA-009", "KIP-430; MetadataRequest", uses={"Metadata": 8, "CreateTopics": -1})
+@chapter.check("METADATA-009", "KIP-430; MetadataRequest", uses={"Metadata": 8, "Topics": -1})
 def authorized_operations(bench: Bench) -> Any:
     """Authorized operations are sent only if the request asks for them.
 
@@ -163,7 +163,7 @@ def partitions(bench: Bench) -> Any:
     }
 
 
-@chapter.check("METADATA-012", SOURCE, uses={"Metadata": 4, "CreateTopics": -1, "DeleteTopics": -1})
+@chapter.check("METADATA-012", SOURCE, uses={"Metadata": 4, "Topics": -1, "DeleteTopics": -1})
 def after_deletion(bench: Bench) -> Any:
     """A deleted topic is gone.
 
@@ -180,7 +180,7 @@ def after_deletion(bench: Bench) -> Any:
     return {"errors": errors}
 
 
-@chapter.check("METADATA-013", "KIP-101, KIP-320", uses={"Metadata": 7, "CreateTopics": -1})
+@chapter.check("METADATA-013", "KIP-101, KIP-320", uses={"Metadata": 7, "Topics": -1})
 def leader_epoch(bench: Bench) -> Any:
     """Partitions have their leader epoch since version 7.
 
@@ -224,7 +224,7 @@ for _version in api_versions("Metadata"):
             source=SOURCE,
             steps=("Create a topic.", f"Send Metadata {_version} with its name.", "All fields are as in the release."),
             observe=_working(_version),
-            uses={"Metadata": _version, "CreateTopics": -1},
+            uses={"Metadata": _version, "Topics": -1},
             **released("Metadata", _version),
         )
     )

@@ -13,7 +13,7 @@ from kwire.conformance.broker.requests import error_name
 __all__ = ["chapter"]
 
 chapter = Chapter("ListOffsets and leader epochs")
-USES = {"ListOffsets": 1, "Produce": -1, "CreateTopics": -1}
+USES = {"ListOffsets": 1, "Produce": -1, "Topics": -1}
 
 
 def _filled(bench: Bench) -> Topic:

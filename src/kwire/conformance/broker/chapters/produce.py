@@ -14,7 +14,7 @@ __all__ = ["chapter"]
 
 chapter = Chapter("Produce")
 SOURCE = "UnifiedLog.append; LogValidator"
-USES = {"Produce": -1, "CreateTopics": -1, "Fetch": -1}
+USES = {"Produce": -1, "Topics": -1, "Fetch": -1}
 IDEMPOTENT = {**USES, "InitProducerId": -1}
 LAST_OFFSET_DELTA = slice(23, 27)
 
@@ -376,7 +376,7 @@ for _version in (0, 1, 2, 3, 7, 9, 13):
                         "The error, the offsets, the stored magic and the codec are those of the release.",
                     ),
                     observe=_formats(_magic, _codec, _version),
-                    uses={"Produce": _version, "Fetch": -1, "CreateTopics": -1},
+                    uses={"Produce": _version, "Fetch": -1, "Topics": -1},
                     **released("Produce", _version),
                 )
             )

@@ -19,7 +19,7 @@ USES = {
     "AddPartitionsToTxn": 0,
     "EndTxn": 0,
     "FindCoordinator": -1,
-    "CreateTopics": -1,
+    "Topics": -1,
     "Produce": -1,
     "Fetch": 4,
 }
