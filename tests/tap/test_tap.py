@@ -732,6 +732,9 @@ def test_a_recording_has_no_secrets(kept: int, version: int, tmp_path: Path) -> 
         with raw(tap.bootstrap_servers) as client:  # in a version that the tap cannot read
             client.sock.sendall(frame[:6] + (99).to_bytes(2, "big") + frame[8:])
             assert client.is_closed()
+        with raw(tap.bootstrap_servers) as client:  # a token without a handshake, as in Kafka 0.9
+            client.sock.sendall((len(value) + 9).to_bytes(4, "big") + b"\0somebody" + value)
+            assert client.is_closed()
         tap.faults.slow("SaslAuthenticate", 1000)
         with raw(tap.bootstrap_servers) as client:
             client.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)

@@ -143,11 +143,11 @@ class Track:
 
 @functools.cache
 def may_hold_secrets(kind: str, api_key: int) -> bool:
-    """Return whether messages of an API may hold secrets. kind: "request" or "response"."""
+    """Return whether messages of an API may hold secrets, as any of an unknown API. kind: "request" or "response"."""
     try:
         return has_secrets(registry.find(kind, api_key)())
-    except UnsupportedVersion:
-        return False
+    except UnsupportedVersion:  # such as a token without a handshake before it
+        return True
 
 
 def without_secrets(frame: bytes, kind: str, api_key: int, version: int) -> bytes:
