@@ -206,6 +206,7 @@ def test_elements_of_der_have_short_and_long_sizes(size: int) -> None:
 
 def test_elements_of_der_have_at_most_four_bytes_of_size() -> None:
     assert list(elements(b"\x04\x84\0\0\0\1x")) == [(4, b"x")]
+    assert list(elements(b"\x04\x84\0\0\0\0")) == [(4, b"")]
     for wrong in (b"\x04\x80x", b"\x04\x85\0\0\0\0\1x"):
         with pytest.raises(ValueError, match="has no size"):
             list(elements(wrong))
