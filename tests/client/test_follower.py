@@ -183,6 +183,7 @@ def test_an_epoch_that_the_leader_does_not_know_is_left_out_of_the_position(brok
         follower.add(("early", 0), 0)
         until(lambda: poll(follower) == {"early": [0]})  # from here on with the epoch of the batch
         broker.faults.fail("Fetch", "OFFSET_OUT_OF_RANGE", times=1)
+        until(lambda: poll(follower) == {} and not broker.faults.pending)
         write(client, "early", 1)
         until(lambda: poll(follower) == {"early": [10]})
         assert follower.lost == []

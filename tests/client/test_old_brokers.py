@@ -17,10 +17,11 @@ from kwire.client.admin.requests import AdminRequests
 from kwire.client.admin.transactions import _open_transactions
 from kwire.client.broker_connection import BrokerConnection
 from kwire.client.client import FIND_COORDINATOR
-from kwire.client.fetch_requests import FETCH
+from kwire.client.fetch_requests import FETCH, FetchSession
 from kwire.client.fetcher import FetchedBatches, Fetcher, Position
 from kwire.client.group_offsets import OFFSET_FETCH, commit_offsets, fetch_offsets
 from kwire.errors import BrokerError, ConnectionFailed, OptionError, UnsupportedVersion
+from kwire.messages import FetchRequest
 from kwire.records import Compression, Record, TimestampType, read_batches, write_batch
 from tests.client.test_client import create
 
@@ -269,9 +270,16 @@ def test_zstd_is_sent_from_produce_7_on(broker: Broker, speak: Speak) -> None:
 
 @pytest.mark.parametrize("version", [12, 13, 16])
 def test_topics_are_fetched_by_id_from_fetch_13_on(
-    broker: Broker, cap: Callable[[int, int], None], version: int
+    broker: Broker, cap: Callable[[int, int], None], version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    topic = f"by-id-{version}"
+    topic, versions, original = f"by-id-{version}", list[int](), FetchSession.next_request
+
+    def next_request(*given: Any, **more: Any) -> tuple[FetchRequest, int]:
+        request, used = original(*given, **more)
+        versions.append(used)
+        return request, used
+
+    monkeypatch.setattr(FetchSession, "next_request", next_request)
     make(broker, topic)
     cap(FETCH, version)
     with Client(broker.bootstrap_servers) as client, Producer(client) as producer, Fetcher(client) as fetcher:
@@ -279,7 +287,7 @@ def test_topics_are_fetched_by_id_from_fetch_13_on(
         fetcher.add((topic, 0), Position(0, topic_id=client.metadata([topic]).topics[topic].topic_id))
         (result,) = fetcher.poll()
         assert isinstance(result, FetchedBatches)
-        assert result.after.offset == 5
+        assert (result.after.offset, versions[0]) == (5, version)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from kwire.internal_topics.metadata_versions import RELEASES, MetadataRelease
 from kwire.internal_topics.topic_records import new_cluster
 from kwire.log import LogDirectory
 from kwire.log.topics import replay_cluster
-from kwire.maintenance.accepted_configs import accepted_configs
+from kwire.maintenance.accepted_configs import accepted_configs, accepted_records
 from kwire.maintenance.adopt import plan_adoption
 from kwire.maintenance.cluster_metadata import METADATA_DIRECTORY, write_metadata_log
 from kwire.maintenance.restore import AtTime, RestoreOptions, restore_directory
@@ -108,3 +108,11 @@ def test_kafka_3_9_gets_no_configs_of_kafka_4() -> None:
     found = accepted_configs(configs, RELEASES["3.9"], notes)
     assert found == {"a": {"retention.ms": "5"}, "b": {"retention.ms": "5"}}
     assert notes == ["max.decompressed.message.bytes of topics a, b is left out: Kafka 3.9 does not know it"]
+
+
+@pytest.mark.parametrize(("release", "expected"), [("3.9", "65536"), ("4.0", "1048576")])
+def test_brokers_get_segments_that_kafka_4_accepts_from_4_0_on(release: str, expected: str) -> None:
+    config = ConfigRecord(resource_type=4, resource_name="", name="log.segment.bytes", value="65536")
+    ((message, _),) = accepted_records([(config, 0)], RELEASES[release], [])
+    assert isinstance(message, ConfigRecord)
+    assert message.value == expected

@@ -24,6 +24,7 @@ from tests.waiting import HANG_S
 from kwire import records
 from kwire.errors import InvalidSchema, KwireError, LogError, OptionError, RegistryError, UnknownSchema
 from kwire.schemas import Reference, Registry, subject_name
+from kwire.schemas.entries import _with_versions
 from kwire.schemas.registered import MAX_SCHEMA_CHARACTERS, RegisteredSchema, schema_from_json
 
 ORDER = '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"}]}'
@@ -510,3 +511,17 @@ def test_errors_of_registries_can_be_pickled() -> None:
 def test_a_schema_has_the_form_of_the_rest_api() -> None:
     schema = RegisteredSchema(text=ORDER, id=1, subject="s", version=2, references=(Reference("x", "y", 1),))
     assert schema_from_json(schema.to_json(), "here") == schema
+
+
+def test_a_schema_may_have_as_many_characters_as_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kwire.schemas.registered.MAX_SCHEMA_CHARACTERS", 8)
+    assert schema_from_json({"schema": '"string"'}, "here").text == '"string"'
+    with pytest.raises(RegistryError, match="the text has 9 characters, the limit is 8"):
+        schema_from_json({"schema": ' "string"'}, "here")
+
+
+def test_files_without_a_version_are_numbered_from_1_on(tmp_path: Path) -> None:
+    for schema_id in (7, 8):
+        (tmp_path / f"orders-value.id{schema_id}.avsc").write_text(ORDER)
+    entries = [RegisteredSchema(text=ORDER, subject="orders-value", id=number) for number in (8, 7)]
+    assert [(each.id, each.version) for each in _with_versions(entries, "here")] == [(7, 1), (8, 2)]

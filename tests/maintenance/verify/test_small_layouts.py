@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kwire.log import LogDirectory
+from kwire.log.files.damage import Kind
 from kwire.log.reading.partition_log import PartitionLog
 from kwire.maintenance.verify.layout import lay_out
 from tests.records.building import batch, record
@@ -90,3 +91,18 @@ def test_a_segment_of_one_batch_below_its_name_is_renamed(tmp_path: Path) -> Non
     found = laid_out(tmp_path, {"0": [(0, 0), (1, 1)], "5": [(2, 2)], "20": [(20, 20)]})
     assert found["misnamed"] == {2: "5"}
     assert found["segments"] == [0, 2, 20]
+
+
+def test_a_last_batch_beyond_the_next_segment_has_a_damaged_offset(tmp_path: Path) -> None:
+    found = laid_out(tmp_path, {"0": [(0, 0), (1, 1), (50, 50)], "5": [(5, 5), (6, 6)]})
+    assert (found["segments"], found["misnamed"]) == ([0, 5], {})
+
+
+@pytest.mark.parametrize(("base", "is_named"), [(2, False), (3, True), (8, True), (9, False)])
+def test_an_index_names_the_missing_segment(base: int, is_named: bool, tmp_path: Path) -> None:
+    """Offsets 3 to 8 are missing."""
+    laid_out(tmp_path, {"0": [(0, 0), (1, 1), (2, 2)], "9": [(9, 9), (10, 10)]})
+    (tmp_path / "t-0" / f"{base:020}.index").touch()
+    found = LogDirectory(tmp_path / "t-0")["t", 0].verify()
+    (missing,) = [each for each in found if each.kind is Kind.MISSING_RECORDS]
+    assert (f"{base:020}.log" in missing.cause) is is_named

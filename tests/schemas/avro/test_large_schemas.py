@@ -139,3 +139,14 @@ def test_a_long_union_is_shortened_in_messages() -> None:
         Decoder([schema("string")], schema([record(f"R{i}") for i in range(11)]))
     assert str(caught.value).endswith("record R8, record R9 and 1 more")
     assert "more" not in str(schema([record(f"R{i}") for i in range(10)]))
+
+
+def test_planning_makes_as_many_columns_and_rows_as_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    two = schema(record("R", number("id"), number("count")))  # three columns and rows, with the record
+    three = schema(record("R", number("id"), number("count"), number("more")))
+    for name, what in (("columns.MAX_COLUMNS", "3 columns"), ("plan.MAX_ROWS", "3 rows")):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"kwire.schemas.avro.{name}", 3)
+            Decoder([two], two)
+            with pytest.raises(InvalidSchema, match=f"more than {what}"):
+                Decoder([three], three)

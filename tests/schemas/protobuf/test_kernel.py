@@ -17,9 +17,11 @@ from tests.schemas.protobuf.drawing import Drawing, Writer, varint
 from tests.schemas.protobuf.test_protobuf import expected, fill, text
 
 from kwire import native
+from kwire.errors import Malformed
 from kwire.schemas.protobuf import Decoder, Encoder, parse
 from kwire.schemas.protobuf.columns import _plain
 from kwire.schemas.protobuf.encode_plan import compile_encode_plan
+from kwire.schemas.protobuf.reading import MAX_DEPTH, read_message
 from kwire.schemas.protobuf.types import build_node
 from kwire.schemas.protobuf.writing import write_message
 from kwire.schemas.schema_codec import Decoded
@@ -369,3 +371,18 @@ def test_oneofs_beyond_those_that_a_kernel_counts_share_a_number() -> None:
     encoder = Encoder(parse(f"{PROTO3} message M {{{oneofs} }}").messages[0], node.type)
     (encoded,) = encoder.encode(values, b"").array.to_pylist()
     assert encoded == write_message(node, value)
+
+
+def test_groups_inside_of_a_message_count_its_depth() -> None:
+    node = build_node(parse(PROTO3 + "message M { A a = 1; } message A { int32 x = 1; }").messages[0])
+
+    def is_read(groups: int, *, inside: bool) -> bool:
+        data = b"\x13" * groups + b"\x14" * groups  # of number 2, which no message knows
+        try:
+            read_message(node, b"\x0a" + varint(len(data)) + data if inside else data)
+        except Malformed:
+            return False
+        return True
+
+    assert [is_read(MAX_DEPTH + more, inside=False) for more in (0, 1)] == [True, False]
+    assert [is_read(MAX_DEPTH - 1 + more, inside=True) for more in (0, 1)] == [True, False]
