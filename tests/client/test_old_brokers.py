@@ -12,6 +12,7 @@ import pytest
 
 from kwire.broker import Broker
 from kwire.client import Client, OutgoingBatch, Producer, partition_state
+from kwire.client.admin.cluster import DESCRIBE_CLUSTER, describe_cluster
 from kwire.client.admin.groups import describe_groups
 from kwire.client.admin.requests import AdminRequests
 from kwire.client.admin.transactions import _open_transactions
@@ -24,6 +25,7 @@ from kwire.errors import BrokerError, ConnectionFailed, OptionError, Unsupported
 from kwire.messages import FetchRequest
 from kwire.records import Compression, Record, TimestampType, read_batches, write_batch
 from tests.client.test_client import create
+from tests.rewriting_proxy import RewritingProxy
 
 PLAIN = {"enable.idempotence": "false"}
 Speak = Callable[[int], None]
@@ -213,10 +215,10 @@ def test_offsets_of_groups_are_listed_by_any_version(
     topic, group = f"listed-{version}", f"lists-{version}"
     make(broker, topic)
     with Client(broker.bootstrap_servers) as client:
-        commit_offsets(client, group, {(topic, 0): 5})
+        commit_offsets(client, group, {(topic, 0): 0})
         cap(OFFSET_FETCH, version)
         state, requests = describe_groups(client)
-        assert {key: each.offset for key, each in state.groups[group].offsets.items()} == {(topic, 0): 5}
+        assert {key: each.offset for key, each in state.groups[group].offsets.items()} == {(topic, 0): 0}
         assert requests.unseen == {}
 
 
@@ -268,6 +270,22 @@ def test_zstd_is_sent_from_produce_7_on(broker: Broker, speak: Speak) -> None:
         assert Producer(client).send("zstd-7", 0, data, 5).base_offset == 0
 
 
+@pytest.mark.parametrize(("version", "epoch"), [(6, -1), (7, 0)])
+def test_partitions_are_fetched_in_sessions_from_fetch_7_on(
+    broker: Broker, cap: Callable[[int, int], None], version: int, epoch: int
+) -> None:
+    topic, sent = f"session-{version}", list[int]()
+    make(broker, topic)
+    cap(FETCH, version)
+    with RewritingProxy(("127.0.0.1", broker.port)) as proxy, Client(proxy.address) as client:
+        proxy.observe["FetchRequest"] = lambda request: sent.append(request.session_epoch)
+        with Producer(client) as producer, Fetcher(client) as fetcher:
+            producer.send(topic, 0, bytes(write_batch(rows(), magic=2, **producer.fields(topic, 0))), 5)
+            fetcher.add((topic, 0), Position(0))
+            fetcher.poll()
+    assert sent[0] == epoch
+
+
 @pytest.mark.parametrize("version", [12, 13, 16])
 def test_topics_are_fetched_by_id_from_fetch_13_on(
     broker: Broker, cap: Callable[[int, int], None], version: int, monkeypatch: pytest.MonkeyPatch
@@ -288,6 +306,18 @@ def test_topics_are_fetched_by_id_from_fetch_13_on(
         (result,) = fetcher.poll()
         assert isinstance(result, FetchedBatches)
         assert (result.after.offset, versions[0]) == (5, version)
+
+
+@pytest.mark.parametrize(("version", "is_asked"), [(1, False), (2, True)])
+def test_fenced_brokers_are_asked_for_from_describe_cluster_2_on(
+    broker: Broker, cap: Callable[[int, int], None], version: int, is_asked: bool
+) -> None:
+    asked: list[bool] = []
+    cap(DESCRIBE_CLUSTER, version)
+    with RewritingProxy(("127.0.0.1", broker.port)) as proxy, Client(proxy.address) as client:
+        proxy.observe["DescribeClusterRequest"] = lambda request: asked.append(request.include_fenced_brokers)
+        assert list(describe_cluster(client).state.brokers) == [1]
+    assert asked == [is_asked]
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,8 @@ def test_the_receive_buffer_is_that_of_the_socket() -> None:
                 connection.close()
 
         default = buffer()
-        assert buffer(receive_buffer_bytes=-1) == default  # that of the system
+        for unset in (-1, 0):
+            assert buffer(receive_buffer_bytes=unset) == default  # that of the system
         small, large = buffer(receive_buffer_bytes=8_192), buffer(receive_buffer_bytes=32_768)
         assert 8_192 <= small < large
         assert (small, large) != (default, default)

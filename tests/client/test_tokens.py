@@ -14,7 +14,8 @@ from tools import kafka
 from kwire.broker import Broker
 from kwire.client import Client, ClientSettings
 from kwire.client.admin.tokens import TokenLogin, create_token, describe_tokens, expire_token, renew_token
-from kwire.errors import BrokerError, OptionError
+from kwire.client.broker_connection import BrokerConnection
+from kwire.errors import BrokerError, OptionError, UnsupportedVersion
 from kwire.protocol.error_codes import ErrorCode
 from tests.broker.security.test_delegation_tokens import SETTINGS, USERS
 from tests.waiting import until
@@ -103,6 +104,18 @@ def test_no_repr_has_the_hmac(broker: Broker) -> None:
     for text in (repr(created), repr(settings)):
         assert base64.b64encode(created.hmac).decode() not in text
         assert repr(created.hmac) not in text
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_token_may_have_another_owner_from_version_3_on(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BrokerConnection, "version_for", lambda self, api_key: version)
+    with Broker(**SETTINGS, super_users="User:carl") as broker, client_of(broker.bootstrap_servers, "carl") as carl:
+        if version < 3:
+            with pytest.raises(UnsupportedVersion, match=r"2 of the broker has no owner: Kafka 3\.3 is needed"):
+                create_token(carl, owner="User:bob")
+            return
+        token = create_token(carl, owner="User:bob").token
+        assert (token.owner, token.requester) == ("User:bob", "User:carl")
 
 
 @pytest.mark.parametrize("principal", ["alice", "User:", ":alice", ""])
