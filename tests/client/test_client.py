@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -13,9 +14,9 @@ import pytest
 
 from kwire.broker import Broker
 from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, OutgoingBatch, Producer
+from kwire.client.admin import transactions
 from kwire.client.admin.cluster import describe_cluster
 from kwire.client.admin.groups import describe_groups
-from kwire.client.admin.transactions import describe_transactions
 from kwire.client.broker_connection import BrokerConnection
 from kwire.client.fetch_requests import Position, whole_batches
 from kwire.client.group_offsets import commit_offsets, fetch_offsets
@@ -338,7 +339,7 @@ def test_admin_requests_go_on_without_a_dead_broker(proxy: RewritingProxy) -> No
         assert [each.offset for each in groups.groups["readers"].offsets.values()] == [3]
         assert list(requests.unseen) == ["groups of broker 7"]
         assert "cannot connect" in requests.unseen["groups of broker 7"]
-        _, requests = describe_transactions(client)
+        _, requests = transactions.describe_transactions(client)
         assert list(requests.unseen) == ["transactional ids of broker 7"]
         described = describe_cluster(client)
         assert "configs of broker 7" in described.requests.unseen
@@ -357,6 +358,37 @@ def test_a_partition_without_a_leader_does_not_hide_the_offsets_of_others(proxy:
         found, errors = client.find_offsets({("orders", n): LATEST_TIMESTAMP for n in range(3)})
     assert sorted(found) == [("orders", 0), ("orders", 2)]
     assert [(key, error.code) for key, error in errors.items()] == [(("orders", 1), ErrorCode.LEADER_NOT_AVAILABLE)]
+
+
+def test_a_read_asks_for_nothing_beyond_its_end(proxy: RewritingProxy) -> None:
+    asked: list[int] = []
+    with Client(proxy.address) as client:
+        create(client, "short")
+        write(Producer(client), "short", 0, [b"a", b"b"])
+        connection = client.connection(client.leader(("short", 0)))
+        proxy.observe["FetchRequest"] = lambda request: asked.append(request.topics[0].partitions[0].fetch_offset)
+        assert values(client, "short", 0, 2) == [b"a", b"b"]
+        assert client.connection(client.leader(("short", 0))) is connection  # no response to wait for is left in it
+    assert asked == [0]
+
+
+@pytest.mark.parametrize(("age_ms", "is_found"), [(899_999, False), (900_000, True)])
+def test_a_transaction_hangs_when_no_coordinator_can_end_it_in_time(
+    proxy: RewritingProxy, age_ms: int, is_found: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """transaction.max.timeout.ms, 15 minutes, after its last record."""
+    now_s = 1_700_000_000
+    monkeypatch.setattr(transactions, "time", SimpleNamespace(time=lambda: now_s))
+    rows = pa.record_batch({"timestamp": pa.array([now_s * 1000 - age_ms]), "value": pa.array([b"v"])})
+    with Client(proxy.address, **{"transactional.id": "lost"}) as client, Producer(client) as producer:
+        create(client, "orders")
+        producer.begin()
+        producer.send("orders", 0, b"".join(ColumnWriter(**producer.fields("orders", 0)).write(rows)), 1)
+        assert transactions.find_hanging(client, [("orders", 0)])[0] == []  # its coordinator has it open
+        proxy.rewrite["ListTransactionsResponse"] = emptied("transaction_states")
+        found, _ = transactions.find_hanging(client, [("orders", 0)])
+        assert [(each.start_offset, each.transactional_id) for each in found] == ([(0, None)] if is_found else [])
+        producer.abort()
 
 
 # ---- responses that do not fit their requests

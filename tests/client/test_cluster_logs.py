@@ -220,6 +220,28 @@ def test_records_that_retention_deletes_during_a_read_are_skipped_and_noted(brok
     )
 
 
+def test_an_empty_range_needs_no_broker() -> None:
+    with Broker() as broker:
+        cluster = ClusterLogs(f"kafka://{broker.bootstrap_servers}", **SMALL)
+        create(cluster.client, "empty")
+        pinned = cluster.reopened()["empty", 0].pin()
+    assert list(pinned.runs) == []
+
+
+def test_a_transaction_of_one_record_is_aborted_before_its_marker_is_read(broker: Broker) -> None:
+    url = f"kafka://{broker.bootstrap_servers}"
+    with Client(broker.bootstrap_servers, **{"transactional.id": "tx"}) as client, Producer(client) as producer:
+        create(client, "aborted")
+        producer.begin()
+        (piece,) = ColumnWriter(**producer.fields("aborted", 0)).write(pa.record_batch({"value": pa.array([b"v"])}))
+        producer.send("aborted", 0, piece, 1)
+        producer.abort()
+        with ClusterLogs(url, **SMALL | {"max.partition.fetch.bytes": 1}) as cluster:  # a batch in each response
+            log = cluster["aborted", 0]
+            assert len(list(log.pin(0, 1, "read_committed").runs)) == 1
+            assert list(log.read(0, 1, isolation="read_committed")) == []
+
+
 @pytest.mark.parametrize("first", [499, 500, 501])
 def test_an_offset_after_the_end_is_not_taken_for_retention_when_the_log_begins_there_later(
     broker: Broker, first: int

@@ -62,3 +62,12 @@ def test_a_log_that_ends_below_the_position_has_diverged(
                     assert isinstance(result, FetchedBatches)
                     end = result.after.offset
                 first = []
+
+
+def test_a_seek_to_the_end_ends_a_partition() -> None:
+    with Broker() as broker, Client(broker.bootstrap_servers) as client, Fetcher(client) as fetcher:
+        fetcher.add(("t", 0), Position(0), end=5)
+        fetcher.seek(("t", 0), Position(4))
+        assert ("t", 0) in fetcher
+        fetcher.seek(("t", 0), Position(5))
+        assert ("t", 0) not in fetcher

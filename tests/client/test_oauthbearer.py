@@ -17,7 +17,7 @@ import pytest
 import trustme
 
 from kwire.client import ClientSettings
-from kwire.client.oauthbearer import expiry_of, unsecured_token
+from kwire.client.oauthbearer import WITHOUT_EXPIRY_S, TokenSource, expiry_of, unsecured_token
 from kwire.client.sasl import oauthbearer
 from kwire.errors import BrokerError, OptionError
 from tests.dripping_server import DrippingServer
@@ -144,6 +144,14 @@ def test_a_token_for_client_credentials_is_cached(endpoint: str, in_jaas: bool) 
     source._cached_until = 0  # most of the lifetime is over
     assert source.token() != token
     assert "cret" not in repr(source) + repr(settings(**given, **{ENDPOINT: endpoint}))
+
+
+def test_a_cached_token_is_used_until_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = iter("ab")
+    source = TokenSource(lambda: next(tokens), is_cached=True)
+    for now, expected in ((0.0, "a"), (WITHOUT_EXPIRY_S - 1, "a"), (WITHOUT_EXPIRY_S, "b")):
+        monkeypatch.setattr("kwire.client.oauthbearer.time.time", lambda now=now: now)
+        assert source.token() == expected
 
 
 @pytest.mark.parametrize(

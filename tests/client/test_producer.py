@@ -165,3 +165,13 @@ def test_without_idempotence_one_round_is_in_flight(broker: Broker) -> None:
         assert time.monotonic() - before >= 0.29
         producer.flush()
     assert written(broker, "one-by-one", 0) == [0, 1, 2]
+
+
+def test_the_first_producer_id_of_a_cluster_has_several_rounds_in_flight() -> None:
+    with Broker() as broker, Client(broker.bootstrap_servers) as client, Producer(client) as producer:
+        create(client, "first")
+        producer.send_all([batch(producer, "first", 0, 0)])
+        assert producer.producer_id == 0
+        for n in (1, 2):
+            producer.post([batch(producer, "first", 0, n)])
+        assert len(producer._in_flight) == 2
