@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import itertools
 import random
+from pathlib import Path
 
 from kwire.identifiers import TopicPartition
-from kwire.maintenance.restore.survey import Marker, Part, ProducerTrace
+from kwire.log import LogDirectory
+from kwire.log.reading.partition_log import PartitionLog
+from kwire.maintenance.restore.changes import read_known
+from kwire.maintenance.restore.survey import Marker, Part, ProducerTrace, Survey
 from kwire.maintenance.restore.transactions import (
     GAP_MS,
     Decision,
@@ -17,6 +21,8 @@ from kwire.maintenance.restore.transactions import (
     mark_newer,
     producer_windows,
 )
+from kwire.messages import TransactionLogKey, TransactionLogValue
+from tests.log.internal.dumps import NOW, batch, keyed, log_of
 
 A, B, C = ("a", 0), ("b", 0), ("c", 0)
 
@@ -193,3 +199,12 @@ def test_a_window_has_the_parts_between_two_times_and_those_around_the_cut() -> 
     for at, time in ((0, 99), (3, 100), (6, 101), (9, 199), (12, 200), (15, 201)):
         window.add(part(A, at, time), cut_offset=8 + 1)
     assert [each.first_offset for each in window.parts()[A]] == [3, 6, 9, 12]
+
+
+def test_a_marker_at_the_start_of_an_ongoing_transaction_is_newer_than_the_transaction_log(tmp_path: Path) -> None:
+    value = TransactionLogValue(producer_id=7, transaction_status=1, transaction_start_timestamp_ms=NOW - 100)
+    written = batch([keyed(TransactionLogKey(transactional_id="tx"), value)], 0)
+    log = LogDirectory(log_of(tmp_path, "__transaction_state-0", written))["__transaction_state", 0]
+    assert isinstance(log, PartitionLog)
+    survey = Survey(log=log, log_start_offset=0, source_end=1, cut_offset=1)
+    assert read_known({("__transaction_state", 0): survey})[7].until_ms == NOW - 101

@@ -94,8 +94,9 @@ def test_a_segment_of_one_batch_below_its_name_is_renamed(tmp_path: Path) -> Non
 
 
 def test_a_last_batch_beyond_the_next_segment_has_a_damaged_offset(tmp_path: Path) -> None:
-    found = laid_out(tmp_path, {"0": [(0, 0), (1, 1), (50, 50)], "5": [(5, 5), (6, 6)]})
-    assert (found["segments"], found["misnamed"]) == ([0, 5], {})
+    """The segment ends before it, so a file fits between the two."""
+    found = laid_out(tmp_path, {"0": [(0, 0), (1, 1), (50, 50)], "5": [(5, 5), (6, 6)], "lost.bak": [(3, 3), (4, 4)]})
+    assert (found["segments"], found["adopted"]) == ([0, 3, 5], {3: "lost.bak"})
 
 
 @pytest.mark.parametrize(("base", "is_named"), [(2, False), (3, True), (8, True), (9, False)])
