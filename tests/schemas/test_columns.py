@@ -178,7 +178,7 @@ FAULTS = [
     (prefixed(6, b"{}"), "schema id 6: JSON cannot be read as AVRO of schema id 2 of 'o-value' version 2", 5),
     (prefixed(5, b"\0"), "schema id 5: PROTOBUF cannot be read as AVRO", 6),
     (prefixed(5, b""), "schema id 5: message indexes are truncated", 5),
-    (prefixed(5, b"\x02\x0a"), "schema id 5: no message with the indexes [5]", 7),
+    (prefixed(5, b"\x02\x04"), "schema id 5: no message with the indexes [2]", 7),  # it has two
     (TWO[:-1], "schema id 2: n", 7),
     (TWO + b"!", "schema id 2: ", 9),
 ]

@@ -202,3 +202,10 @@ def test_output_grows_as_needed(monkeypatch: pytest.MonkeyPatch) -> None:
         schema, array = drawn_array(source)
         encoded = Encoder(schema).encode(array)
         assert plain(Decoder([schema], schema).decode(encoded.array).array) == plain(array)
+
+
+@pytest.mark.parametrize(("number", "written"), [(127, b"\0\x7f"), (128, b"\0\x80"), (-129, b"\xff\x7f")])
+def test_a_decimal_may_need_all_of_its_fixed_bytes(number: int, written: bytes) -> None:
+    kind = {"type": "fixed", "name": "F", "size": 2, "logicalType": "decimal", "precision": 4}
+    numbers = pa.array([Decimal(number)], pa.decimal128(4, 0))
+    assert encoder(kind).encode(numbers).array.to_pylist() == [written]

@@ -159,3 +159,12 @@ def test_a_value_that_cannot_be_checked_is_an_error_of_its_row() -> None:
     encoded = Encoder(parse(json.dumps(schema)), kind).encode(rows, b"")
     assert encoded.array.to_pylist() == [b'{"b":1}', None]
     assert encoded.errors[0].what.startswith("the schema's pattern '^(?=a)' cannot be checked")
+
+
+def test_a_value_may_take_all_of_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for each keyword."""
+    monkeypatch.setattr("kwire.schemas.json_schema.checking.MAX_STEPS", 2)
+    monkeypatch.setattr("kwire.schemas.json_schema.checking.STEPS_A_BYTE", 0)
+    schema = {"type": "integer", "minimum": 1}
+    assert fault(schema, 5) is None
+    assert fault(schema | {"maximum": 9}, 5) == "the check against the schema takes more than 2 steps"
