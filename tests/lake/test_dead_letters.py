@@ -231,6 +231,16 @@ def test_rows_without_a_merge_key_are_dead_letters(tables: Tables) -> None:
     assert (row["offset"], row["value"], row["reason"]) == (1, b"1", "column 'key' of mergeKey is null")
 
 
+def test_a_dead_letter_of_rows_without_bytes_has_no_value(delta: Tables) -> None:
+    """Such as those that decode_arrow returns with their errors."""
+    rows = rows_at((0, True), (1, False))
+    place = rows.schema.get_field_index("value")
+    without = pa.StructArray.from_arrays(rows.column(place).flatten()[:2], names=["value", "error"])
+    Writer(delta).write(rows.set_column(place, "value", without), mark(0))
+    (row,) = delta.read("dead").to_pylist()
+    assert (row["offset"], row["value"], row["reason"]) == (0, None, "value: bad")
+
+
 def test_values_that_the_table_cannot_store(delta: Tables) -> None:
     """Found among others by halves: one of many, the first, the last, all."""
     from deltalake import DeltaTable

@@ -19,11 +19,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from kwire.cli.main import run
 from kwire.errors import DecodeError, OptionError, RegistryError, TableError
-from kwire.lake import LakeTable, Layout, RowOptions, append_logs
+from kwire.lake import LakeTable, Layout, Mark, RowOptions, append_logs, record_files
+from kwire.lake.record_files import RecordPlan, RecordWriter
 from kwire.lake.record_tables import MAX_SUFFIX, RecordTables, suffix_of
+from kwire.lake.state import TableState
 from kwire.lake.table import CommitConflict
 from kwire.log import LogDirectory
 from kwire.schemas import Registry
@@ -371,8 +374,43 @@ def test_suffixes_tell_all_names_apart() -> None:
         parts = re.findall(r"_x[0-9A-F]{4,6}_|__|.", suffix)
         decoded = [chr(int(each[2:-1], 16)) if len(each) > 2 else "." if each == "__" else each for each in parts]
         assert "".join(decoded) == name, suffix
-    with pytest.raises(OptionError, match=f"the limit is {MAX_SUFFIX}"):
-        suffix_of("é" * 100)
+    assert suffix_of("a" * MAX_SUFFIX) == "a" * MAX_SUFFIX
+    for long in ("a" * (MAX_SUFFIX + 1), "é" * 100):
+        with pytest.raises(OptionError, match=f"the limit is {MAX_SUFFIX}"):
+            suffix_of(long)
+
+
+def test_rows_of_a_micro_batch_that_a_table_has_are_told_apart_by_their_offsets() -> None:
+    """It may run again with more rows, which a commit of its number would leave out."""
+    state = TableState(batches={"q": 4})
+    plan = RecordPlan(record=PAID, subject="s", decoding=None, plan=None, state=state, dead=None)  # type: ignore[arg-type]
+    marks = [plan.mark(Mark(query="q", batch=number)) for number in (3, 4, 5)]
+    assert marks == [None, None, Mark(query="q", batch=5, is_strict=False)]
+
+
+@pytest.mark.parametrize(("more", "groups"), [(-1, [2, 1]), (0, [3])])
+def test_rows_of_all_tables_together_are_buffered(
+    delta: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: int, groups: list[int]
+) -> None:
+    """The largest table is written first."""
+    registry = mixed_registry(tmp_path / "schemas")
+
+    def rows(*offsets: int, kind: str) -> pa.RecordBatch:
+        place = {"topic": ["avro"] * len(offsets), "partition": pa.array([0] * len(offsets), pa.int32())}
+        values = [value_of(registry, kind, offset) for offset in offsets]
+        return pa.record_batch({**place, "offset": offsets, "value": pa.array(values, pa.binary())})
+
+    batches = [rows(0, 1, kind=PAID), rows(2, kind=CREATED), rows(3, kind=PAID)]
+    plans = record_tables(delta, registry).prepare(delta.open("events"), batches[0].schema, None)
+    writer = RecordWriter(plans, None, 0)
+    for batch in batches[:2]:
+        writer.add(batch)
+    size = sum(each.rows.size_bytes for each in writer._tables.values())
+    writer.discard()
+    monkeypatch.setattr(record_files, "BUFFER_BYTES", size + more)
+    (one,) = plans.write(batches).files[PAID][1].files
+    footer = parquet.ParquetFile(delta.folder / name_of(PAID) / one.path).metadata
+    assert [footer.row_group(number).num_rows for number in range(footer.num_row_groups)] == groups
 
 
 @pytest.mark.slow

@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from kwire.cli.main import run
 from kwire.errors import MissingOffsets, TableError
 from kwire.lake import Layout, RowOptions, ValueDecoding, append_logs
-from kwire.lake.verify import MAX_RANGES, Offsets, compared_columns, verify_table
+from kwire.lake.verify import MAX_RANGES, Offsets, _ranges_of, compared_columns, verify_table
 from kwire.log import LogDirectory
 from kwire.records.columns.reader import COLUMNS
 from kwire.schemas import Registry, encode
@@ -169,6 +170,10 @@ def test_offsets_are_bounded() -> None:
         cut.append(found.is_cut)
     assert cut == [False] * MAX_RANGES + [True]
     assert (found.rows, len(found.ranges)) == (MAX_RANGES + 1, MAX_RANGES)
+    for count, is_cut in ((MAX_RANGES, False), (MAX_RANGES + 1, True), (MAX_RANGES + 2, True)):
+        found = Offsets()
+        found.add(_ranges_of(np.arange(0, 2 * count, 2)), count)
+        assert (found.is_cut, found.ranges[-1]) == (is_cut, (2 * MAX_RANGES - 2, 2 * MAX_RANGES - 1))
 
 
 def test_the_command(tables: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
