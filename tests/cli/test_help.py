@@ -101,6 +101,7 @@ def folder(tmp_path: Path, kafka_logs: dict[str, Path]) -> Path:
     return tmp_path
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("example", [line for line in EXAMPLES if not line.startswith(NOT_RUN)])
 def test_help_examples_run(example: str, folder: Path, kwire: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)

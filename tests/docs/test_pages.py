@@ -35,6 +35,7 @@ RUN_ELSEWHERE = {
     "table-append.md": "tests/spark/lake/test_page.py",
     "table-changes.md": "tests/spark/lake/test_page.py",
     "table-dead-letters.md": "tests/spark/lake/test_page.py",
+    "table-record-types.md": "tests/spark/lake/test_page.py",
     "table-streams.md": "tests/spark/lake/test_page.py",
     "table-verify.md": "tests/spark/lake/test_page.py",
     "tables.md": "tests/spark/lake/test_page.py",

@@ -61,6 +61,7 @@ def test_the_commands_read_the_password_from_the_environment(
     catalog_cases.commands_copy_a_log(kafka_logs["modern"] / "data", tmp_path / "home", variables, *words)
 
 
+@pytest.mark.slow
 def test_tasks_get_no_password(settings: dict[str, str], tmp_path: Path) -> None:
     catalog_cases.written_elsewhere(settings, [PASSWORD], tmp_path / "home")
 

@@ -97,6 +97,7 @@ def places(table: pa.Table) -> list[tuple[int, int]]:
     return sorted(zip(table["partition"].to_pylist(), table["offset"].to_pylist(), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", mostly_slow(FORMATS))
 def test_a_driver_that_dies_after_a_commit_writes_each_row_once(
     spark: SparkSession, servers: str, tmp_path: Path, format: str
@@ -196,6 +197,7 @@ def test_a_function_stands_between_two_topics(spark: SparkSession, servers: str,
     assert found == sorted((b"k%d" % (n % 10), b"n%d" % n) for n in range(ROWS) if n != 17)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", mostly_slow(FORMATS[::-1]))
 def test_a_new_query_starts_at_the_offsets_of_its_table(
     spark: SparkSession, servers: str, tmp_path: Path, format: str
@@ -349,6 +351,7 @@ def test_a_function_that_returns_no_batch_is_refused(spark: SparkSession, server
         copy(spark, servers, Tables("delta", tmp_path), pa.RecordBatch.to_pylist)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", mostly_slow(FORMATS))
 def test_bad_values_go_to_a_table_of_dead_letters_once(
     spark: SparkSession, servers: str, tmp_path: Path, format: str

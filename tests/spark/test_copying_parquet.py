@@ -104,6 +104,7 @@ def test_a_stream_of_spark_reads_the_directory(spark: SparkSession, servers: str
     assert spark.table("committed").count() == spark.read.parquet(path).count() == ROWS
 
 
+@pytest.mark.slow
 def test_values_are_decoded_and_a_function_changes_rows(
     spark: SparkSession,
     servers: str,

@@ -82,6 +82,7 @@ def forget_the_last_commit(tables: Tables) -> None:
     (commits / f".{last}.crc").unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", mostly_slow(FORMATS))
 def test_a_stream_whose_driver_dies_after_a_commit_writes_each_row_once(
     spark: SparkSession, servers: str, tmp_path: Path, format: str
