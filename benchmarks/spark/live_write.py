@@ -55,7 +55,7 @@ def main() -> None:
                     cluster, meter, rows, records, sink, options
                 )
         for name, (sink, options) in SINKS.items():
-            cases[f"kafka.varied.{name}"] = lambda sink=sink, options={**options, "includeHeaders": "true"}: to_topic(
+            cases[f"kafka.varied.{name}"] = lambda sink=sink, options=options: to_topic(
                 both[0], meter, varied, counts["varied."], sink, options
             )
         least = in_turns(cases, runs)
