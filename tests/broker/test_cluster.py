@@ -311,6 +311,16 @@ def test_a_crashed_node_cannot_crash_stop_nor_lead(cluster: Cluster) -> None:
         cluster.crash(4)
 
 
+def test_a_crashed_node_does_not_become_the_controller(cluster: Cluster) -> None:
+    cluster.crash(2)
+    cluster.crash(1)  # the controller
+    assert metadata(cluster, 3).controller_id == 3
+    cluster.advance(9000)
+    assert metadata(cluster, 3).controller_id == 3
+    cluster.start(1)
+    assert metadata(cluster, 1).controller_id == 3
+
+
 def test_the_session_of_a_crashed_node_is_a_config_and_reset_ends_it() -> None:
     with Cluster(nodes=2, broker_session_timeout_ms=100_000) as cluster:
         cluster.create_topic("t")

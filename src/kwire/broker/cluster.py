@@ -193,7 +193,7 @@ class Cluster(Broker):
 
         Until the node's session ends (broker.session.timeout.ms, 9 s; advance passes them), Metadata has it as before,
         also as leader and coordinator, and clients cannot reach it. Then in-sync replicas lead. start() ends the
-        session at once.
+        session immediately.
         """
         self._on_nodes(lambda nodes: nodes.crash(node))
 

@@ -27,7 +27,7 @@ __all__ = ["ClusterNodes"]
 
 
 class Session(NamedTuple):
-    """What the controller still believes of a node that crashed. timer: until it ends; ends: of the node's logs."""
+    """A node that crashed, as long as the controller takes it for running. timer: until it ends; ends: of the node's logs."""
 
     timer: TimerHandle
     ends: Mapping[Partition, int]
@@ -78,7 +78,7 @@ class ClusterNodes:
         """
         self.check_running(node_id)
         store = self.store
-        store.members.lead_quorum_without(node_id)
+        store.members.crashed(node_id)
         self._disconnect(node_id)
         timer = store.timers.call_later(store.settings.broker_session_timeout_ms, lambda: self._end_session(node_id))
         self._sessions[node_id] = Session(timer, store.leadership.ends_of(node_id))

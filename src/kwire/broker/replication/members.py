@@ -68,6 +68,8 @@ class Members:
     def __init__(self, members: Iterable[Member]) -> None:
         self.all = {each.node_id: each for each in members}
         self.running = dict(self.all)
+        self._crashed: set[int] = set()
+        """Nodes in `running` whose sessions have not ended, although they are dead."""
         self.controller = next(iter(self.all))
 
     @property
@@ -84,12 +86,18 @@ class Members:
     def down(self, node_id: int) -> None:
         """Record that a node has stopped; if it was the controller, the first of the others takes over."""
         self.running.pop(node_id, None)
-        self.lead_quorum_without(node_id)
+        self._crashed.discard(node_id)
+        self._elect_controller()
 
-    def lead_quorum_without(self, node_id: int) -> None:
-        """If a node is the controller, let the first of the others that are running take over."""
-        if self.controller == node_id:
-            self.controller = next((each for each in self.running if each != node_id), NO_NODE)
+    def crashed(self, node_id: int) -> None:
+        """Record that a node has died, which only the other voters of the quorum know until its session ends."""
+        self._crashed.add(node_id)
+        self._elect_controller()
+
+    def _elect_controller(self) -> None:
+        alive = [each for each in self.running if each not in self._crashed]
+        if self.controller not in alive:
+            self.controller = next(iter(alive), NO_NODE)
 
     def leader_of(self, state: PartitionState) -> int:
         """Return the leader of a partition, NO_LEADER while it is offline."""
