@@ -42,9 +42,10 @@ from kwire.schemas.record_types import RecordTypes
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from kwire.schemas.choice import SchemaChoice
     from kwire.schemas.registry import Registry
 
-__all__ = ["MAX_TABLES", "RecordPlans", "RecordTables", "suffix_of"]
+__all__ = ["RecordPlans", "RecordTables", "suffix_of"]
 
 MAX_TABLES = 100
 MAX_SUFFIX = 180  # characters; with a table's name below what file systems and catalogs take
@@ -141,6 +142,31 @@ class RecordTables:
     layout: Layout
     limit: int = MAX_TABLES
     has_dead_letters: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        choice: SchemaChoice,
+        name: str,
+        open: Callable[[str], LakeTable],
+        layout: Layout,
+        *,
+        limit: int | None,
+        has_dead_letters: bool,
+    ) -> RecordTables:
+        """Open the registry of a choice, and return the tables of its record types. Raises OptionError, RegistryError.
+
+        choice: of schemas, see RecordTypes. name, open, layout, has_dead_letters: as of this class. limit: of the
+        number of tables, None for MAX_TABLES.
+        """
+        return cls(
+            name=name,
+            open=open,
+            types=RecordTypes.of(choice),
+            layout=layout,
+            limit=MAX_TABLES if limit is None else limit,
+            has_dead_letters=has_dead_letters,
+        )
 
     def __post_init__(self) -> None:
         """Raise OptionError for a mode that requires dead letters."""

@@ -274,8 +274,7 @@ def _records(
     has_dead_letters: bool,
 ) -> RecordTables | None:
     """Return the tables of --table-by and --max-tables. Raises OptionError, RegistryError."""
-    from kwire.lake.record_tables import MAX_TABLES, RecordTables
-    from kwire.schemas.record_types import RecordTypes
+    from kwire.lake.record_tables import RecordTables
 
     if division is None:
         if limit is not None:
@@ -283,14 +282,7 @@ def _records(
         return None
     if choice is None:
         raise OptionError("--table-by: requires --registry, whose schemas name the record types")
-    return RecordTables(
-        name=table,
-        open=open_named,
-        types=RecordTypes.of(choice),
-        layout=layout,
-        limit=MAX_TABLES if limit is None else limit,
-        has_dead_letters=has_dead_letters,
-    )
+    return RecordTables.of(choice, table, open_named, layout, limit=limit, has_dead_letters=has_dead_letters)
 
 
 def _dead_letters(

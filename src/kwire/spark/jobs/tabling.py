@@ -32,13 +32,12 @@ from kwire.lake.dead_letters import DeadLetterTarget, mode_for_dead_letters, ope
 from kwire.lake.letter_topic import DeadLetterTopic
 from kwire.lake.metrics import write_metrics
 from kwire.lake.offset_ranges import Spans, union
-from kwire.lake.record_tables import MAX_TABLES, RecordTables
+from kwire.lake.record_tables import RecordTables
 from kwire.lake.row_target import RowTarget, TargetPlan, Written
 from kwire.lake.state import Change
 from kwire.lake.table import LakeTable, Layout
 from kwire.log.reading.paths import StorageOptions, open_logs
 from kwire.schemas.choice import SchemaChoice
-from kwire.schemas.record_types import RecordTypes
 from kwire.schemas.record_values import ValueDecoding
 from kwire.spark.jobs.choice import as_list, select_logs
 from kwire.spark.jobs.journal import Row
@@ -316,14 +315,7 @@ def _records(
         raise OptionError(f"values: max_tables: expected a number from 1, got {limit!r}")
     if choice is None:
         raise OptionError("values: table_by: requires registry, whose schemas name the record types")
-    return RecordTables(
-        name=name,
-        open=open_named,
-        types=RecordTypes.of(choice),
-        layout=layout,
-        limit=MAX_TABLES if limit is None else limit,
-        has_dead_letters=has_dead_letters,
-    )
+    return RecordTables.of(choice, name, open_named, layout, limit=limit, has_dead_letters=has_dead_letters)
 
 
 def _check_lists(**given: Sequence[str]) -> None:

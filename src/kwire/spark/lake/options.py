@@ -32,8 +32,6 @@ __all__ = ["DEAD_LETTERS", "DELTA_OPTIONS", "ICEBERG_OPTIONS", "LakeFormat", "La
 PAGE = "docs/table-options.md"
 CATALOG_PREFIX, STORAGE_PREFIX, KAFKA_PREFIX, VALUE_PREFIX = "catalog.", "storage.", "kafka.", "value."
 
-DEFAULT_MAX_TABLES = 100
-
 LakeFormat = Literal["iceberg", "delta"]
 
 
@@ -296,7 +294,7 @@ class LakeOptions:
     compact_every: int | None
     app: tuple[str, int] | None
     values: DecodeOptions | None
-    max_tables: int
+    max_tables: int | None
 
     @property
     def is_by_record(self) -> bool:
@@ -342,7 +340,6 @@ class LakeOptions:
     def _records(self, layout: Layout) -> RecordTables | None:
         """Return the tables by record type, if rows go to some; opens the registry."""
         from kwire.lake.record_tables import RecordTables
-        from kwire.schemas.record_types import RecordTypes
 
         if self.values is None:
             return None
@@ -353,11 +350,11 @@ class LakeOptions:
 
             registry = Registry(self.values.registry, **HttpSettings.from_text(self.values.settings))
             choice = replace(choice, registry=registry)
-        return RecordTables(
-            name=self.table,
-            open=self.open_named,
-            types=RecordTypes.of(choice),
-            layout=layout,
+        return RecordTables.of(
+            choice,
+            self.table,
+            self.open_named,
+            layout,
             limit=self.max_tables,
             has_dead_letters=self.dead_letters is not None,
         )
@@ -464,5 +461,5 @@ def parse_lake_options(options: Mapping[str, str], format: LakeFormat) -> LakeOp
         compact_every=COMPACT_EVERY.of(given),
         app=None if app_id is None or version is None else (app_id, version),
         values=_values(given),
-        max_tables=MAX_TABLES.of(given) or DEFAULT_MAX_TABLES,
+        max_tables=MAX_TABLES.of(given),
     )
