@@ -8,7 +8,7 @@ const { Reader, ResponseError, readRecordsBatches } = platformatic
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const VARINTS = { VARINT: 'readVarInt', VARLONG: 'readVarInt64', UNSIGNED_VARINT: 'readUnsignedVarInt' }
 
-// A parser ends with createAPI(), which gives it to the connection that it is called with.
+// A parser ends with createAPI(), which passes it to the connection in its argument.
 function parser (type, version) {
   const name = type.replace(/Response$/, '')
   const api = platformatic[`${name[0].toLowerCase()}${name.slice(1)}V${version}`]?.api

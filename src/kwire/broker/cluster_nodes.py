@@ -27,7 +27,7 @@ __all__ = ["ClusterNodes"]
 
 
 class Session(NamedTuple):
-    """A node that crashed, as long as the controller takes it for running. timer: until it ends; ends: of the node's logs."""
+    """What is left of a crashed node in the controller. timer: until the session ends; ends: of the node's logs."""
 
     timer: TimerHandle
     ends: Mapping[Partition, int]

@@ -88,7 +88,7 @@ class Shared:
         transport, _ = await asyncio.wait_for(opening, timeout_s)
         if self.listeners.is_own(transport.get_extra_info("sockname"), transport.get_extra_info("peername")):
             transport.abort()
-            # It was accepted as well, and the tap connects for it in turn: without this, there is no end to it.
+            # It was accepted as well, and the tap connects for it in turn: without this, it would do so forever.
             self._own_s[host, port] = now
             raise OSError(OWN_ADDRESS)
         if self._tls is not None:
