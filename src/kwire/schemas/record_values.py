@@ -70,7 +70,7 @@ class ValueDecoding:
         return map(self.decoder(), batches)
 
     def decoder(self) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-        """Return a function that decodes a batch of rows and keeps compiled decoders. It raises the errors of decode()."""
+        """Return a function that decodes a batch of rows and keeps compiled decoders; raises the errors of decode()."""
         from kwire.schemas.value_decoder import ValueDecoder
 
         return partial(self._decoded, ValueDecoder(self.chosen))
