@@ -178,7 +178,7 @@ def parties() -> list[str]:
 def run(party: str) -> Kept:
     """Run a party. Raises Unavailable if it cannot be installed here.
 
-    What failed is run once more, with the party started anew: timeouts of a loaded machine are no failures.
+    What failed is run once more, with the party started anew: a loaded machine has timeouts.
     """
     if party in BROKERS:
         version, release, kind = BROKERS[party].version(), BROKERS[party].release, "broker"
@@ -286,13 +286,23 @@ def covers(pattern: str, check_id: str) -> bool:
 # The page
 
 HEAD = """# Conformance of brokers and clients
-`./dev matrix` runs [kwire conformance](conformance.md) with released software and writes this page. Each failure was
-judged by hand. A count is of checks; a check can fail for the same reason as another. Run it again before you draw
-conclusions about a newer release.
+`./dev matrix` runs [kwire conformance](conformance.md) with released software and writes this page. Numbers are counts
+of checks; several checks can fail for the same reason. Newer releases can have other results: run it again before you
+draw conclusions about them.
 
-"not supported" is what a party says that it does not have. "allowed deviation" cannot harm a client, or loses nothing
-silently. Both are described in [Verdicts](conformance.md#verdicts).
+The verdicts are described in [Verdicts](conformance.md#verdicts). "not supported" means that a broker does not list an
+API or version, or that a client does not have a feature. An "allowed deviation" harms no client, and loses no records
+silently.
+
+Every failure was judged by hand:
+
+| judgement | meaning |
+| --- | --- |
+| defect | a bug that the maintainers would want to know about |
+| limit | something that the software does not claim to do |
+| deviation | a difference from Kafka with little effect |
 """
+PASSED = "Checks that passed, of those that passed, failed or deviated."
 NOUNS = {"broker": "Brokers", "client": "Clients"}
 
 
@@ -302,8 +312,8 @@ def page() -> str:
     lines = [HEAD.rstrip()]
     for kind, title in NOUNS.items():
         some = {party: each for party, each in kept.items() if each.kind == kind}
-        lines += ["", f"## {title}", *_totals(some), "", f"### {title} by chapter", *_chapters(some)]
-        lines += ["", f"### Failures of {title.lower()}", *_failures(some, judgements)]
+        lines += ["", f"## {title}", *_totals(kind, some), "", f"### {title} by chapter", PASSED, "", *_chapters(some)]
+        lines += ["", f"### Failures of {title.lower()}", *_failures(kind, some, judgements)]
     missing = [party for party in parties() if party not in kept]
     if missing:
         lines[1:1] = ["", *textwrap.wrap(f"Parties without a result yet: {', '.join(missing)}.", 118)]
@@ -311,7 +321,7 @@ def page() -> str:
 
 
 def read_defects() -> list[dict[str, Any]]:
-    """Return known defects of old releases that scenarios show again: client, release, checks, source, text, open."""
+    """Return known defects that scenarios reproduce: client, release, checks, source, text, open."""
     found: list[dict[str, Any]] = json.loads(DEFECTS.read_text("utf-8"))
     return found
 
@@ -319,11 +329,11 @@ def read_defects() -> list[dict[str, Any]]:
 def _defects() -> list[str]:
     lines = [
         "",
-        "## Known defects, shown again",
-        "Each scenario fails on the release that had the defect. The last column says whether the newest fails too.",
+        "## Known defects, reproduced",
+        "Each scenario fails on the release that has the defect. The last column: does the newest fail too?",
         "`./dev interop tests/interop/test_known_defects.py` runs them.",
         "",
-        "| client | release | scenario | defect | source | newest too |",
+        "| client | release | scenario | defect | issue | newest too |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for each in read_defects():
@@ -347,8 +357,8 @@ def _table(rows: list[list[str]]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in (head, ["---"] + ["---:"] * (len(head) - 1), *rest)]
 
 
-def _totals(kept: Mapping[str, Kept]) -> list[str]:
-    rows = [["", *VERDICTS, "compared with", "date"]]
+def _totals(kind: str, kept: Mapping[str, Kept]) -> list[str]:
+    rows = [[kind, *VERDICTS, "compared with", "date"]]
     for party, each in kept.items():
         counts = [str(each.count(verdict) or "") for verdict in VERDICTS]
         rows.append([f"{_named(party)} {each.version}", *counts, f"Kafka {each.release}", each.date])
@@ -356,11 +366,11 @@ def _totals(kept: Mapping[str, Kept]) -> list[str]:
 
 
 def _chapters(kept: Mapping[str, Kept]) -> list[str]:
-    """Passes of the checks that apply and are supported, by chapter."""
+    """Return passed checks of those that apply and are supported, by chapter."""
     chapters = list(dict.fromkeys(chapter for each in kept.values() for chapter in each.chapters))
     rows = [
         [
-            "passed of those that failed, deviated or passed",
+            "chapter",
             *(_named(party) + _minor(party, each) for party, each in kept.items()),
         ]
     ]
@@ -378,7 +388,7 @@ def _minor(party: str, kept: Kept) -> str:
     return f" {kept.version}" if party.startswith("kafka-") else ""
 
 
-def _failures(kept: Mapping[str, Kept], judgements: Mapping[str, list[dict[str, Any]]]) -> list[str]:
+def _failures(kind: str, kept: Mapping[str, Kept], judgements: Mapping[str, list[dict[str, Any]]]) -> list[str]:
     rows = []
     for party, each in kept.items():
         groups: dict[str, tuple[dict[str, Any], list[str]]] = {}
@@ -389,8 +399,9 @@ def _failures(kept: Mapping[str, Kept], judgements: Mapping[str, list[dict[str, 
             for text, (judgement, ids) in groups.items()
         ]
     none = [f"{_named(party)} {each.version}" for party, each in kept.items() if not each.failures]
-    head = [f"None: {', '.join(none)}.", ""] if none else []
-    return [*head, "| | checks | judgement | what happens |", "| --- | --- | --- | --- |", *rows] if rows else head
+    head = [f"Without failures: {', '.join(none)}.", ""] if none else []
+    titles = [f"| {kind} | checks | judgement | what happens |", "| --- | --- | --- | --- |"]
+    return [*head, *titles, *rows] if rows else head
 
 
 def _ids(ids: list[str]) -> str:
